@@ -144,8 +144,8 @@ def test_a_preset_is_planned(run):
     # Its smallest privacy cost is 2n/(n + 1).
     assert Fraction(facts["rho"]) == pytest.approx(64 / 65, rel=2e-3)
     assert facts["targets_met"] == facts["query_count"] == 65
-    other = ["--codebook", "codebook.csv", "--rho", "1", "--force"]
-    assert "of its own" in run.refused(*made, *other)
+    other_options = ["--codebook", "codebook.csv", "--rho", "1", "--force"]
+    assert "of its own" in run.refused(*made, *other_options)
     assert "of its own" in run.refused(*made, "--target", "5", "--rho", "1", "--force")
 
 

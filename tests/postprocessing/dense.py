@@ -123,7 +123,7 @@ def release(
     source = MeasurementSource(
         name, f"sha of {name}", Fraction(1, 2), plan_sha256=f"plan of {name}"
     )
-    found = Estimates(
+    estimates = Estimates(
         domain,
         tuple(tables),
         contributions,
@@ -131,7 +131,7 @@ def release(
         {place: strategy for place, strategy in strategies.items() if place in used},
         (source,),
     )
-    return Part(found, measured)
+    return Part(estimates, measured)
 
 
 def noisy_marginal(

@@ -80,12 +80,12 @@ def test_three_releases_of_unequal_tables_and_two_marginals(strategic):
         for table in ([(1, 3), (1, 2)] if strategic else [(0, 1, 3), (2,)])
     ]
     world = dense.World(DOMAIN, COUNTS, parts)
-    found = combine(*world.releases, noisy=world.noisy)
-    check(found, world)
-    assert found.label == (
+    combined = combine(*world.releases, noisy=world.noisy)
+    check(combined, world)
+    assert combined.label == (
         "unbiased; combined by inverse variance from 3 releases and 2 noisy marginals"
     )
-    assert found.spent.rho == 3 * Fraction(1, 2) + 2 * Fraction(1, 8)
+    assert combined.spent.rho == 3 * Fraction(1, 2) + 2 * Fraction(1, 8)
 
 
 def test_an_attribute_with_a_strategy_may_be_in_one_release_only():
@@ -119,14 +119,14 @@ def test_the_order_and_the_grouping_make_no_difference(world, random):
 def test_weights_are_inverse_variances_and_what_one_has_is_kept_as_it_is():
     one = estimates(name="one", variance=Fraction(1, 3))
     two = estimates(name="two", variance=Fraction(1, 7), tables=[(0,)])
-    found = combine(one, two)
-    assert found.variances[(0,)] == Fraction(1, 10)
-    assert found.variances[(1,)] == Fraction(1, 3)
-    assert found.contributions[(1,)] is one.contributions[(1,)] or np.array_equal(
-        found.contributions[(1,)], one.contributions[(1,)]
+    combined = combine(one, two)
+    assert combined.variances[(0,)] == Fraction(1, 10)
+    assert combined.variances[(1,)] == Fraction(1, 3)
+    assert combined.contributions[(1,)] is one.contributions[(1,)] or np.array_equal(
+        combined.contributions[(1,)], one.contributions[(1,)]
     )
     expected = 0.3 * one.contributions[(0,)] + 0.7 * two.contributions[(0,)]
-    np.testing.assert_allclose(found.contributions[(0,)], expected, rtol=1e-14)
+    np.testing.assert_allclose(combined.contributions[(0,)], expected, rtol=1e-14)
     # The parts stay as they were.
     assert one.variances[(0,)] == Fraction(1, 3)
 
@@ -152,11 +152,11 @@ def test_stated_standard_errors_are_right_in_simulations():
         world = dense.World(DOMAIN, COUNTS, parts)
         return combine(*world.releases, noisy=world.noisy)
 
-    found = once()
+    combined = once()
     queries = list(unit_queries(DOMAIN, (0, 1, 3)))
-    stated = [[found.covariance(ABC, one, two) for two in queries] for one in queries]
+    stated = [[combined.covariance(ABC, one, two) for two in queries] for one in queries]
     inverse = np.linalg.inv(np.array(stated))
-    variance = found.table(ABC)["standard_error"].to_numpy().reshape(truth.shape) ** 2
+    variance = combined.table(ABC)["standard_error"].to_numpy().reshape(truth.shape) ** 2
     runs, statistic, squares = 400, 0.0, np.zeros(truth.shape)
     for _ in range(runs):
         error = once().marginal(ABC) - truth
@@ -257,11 +257,11 @@ def test_different_strategies_are_refused():
         )
     # The same matrix, however it is written.
     doubled = Strategy(first.integers * 2, first.bits + 1)
-    found = combine(
+    combined = combine(
         estimates(name="one", strategies={0: first}),
         estimates(name="two", strategies={0: doubled}),
     )
-    assert found.strategies[0] is first
+    assert combined.strategies[0] is first
 
 
 def test_other_values_counted_in_other_categories_are_refused():
@@ -307,7 +307,7 @@ def test_what_a_release_says_already_is_not_taken_for_news(tmp_path):
     own = part.marginal(["a"])
     with pytest.raises(ReleaseError, match="would count twice"):
         combine(part, noisy=[NoisyMarginal.of(DOMAIN, "a", own, 2)])
-    other = NoisyMarginal.of(DOMAIN, "a", own + 1, 2)
-    assert combine(part, noisy=[other])
+    other_marginal = NoisyMarginal.of(DOMAIN, "a", own + 1, 2)
+    assert combine(part, noisy=[other_marginal])
     with pytest.raises(ReleaseError, match=r"same measurements|twice"):
-        combine(part, noisy=[other, NoisyMarginal.of(DOMAIN, "a", own + 1, "2.0001")])
+        combine(part, noisy=[other_marginal, NoisyMarginal.of(DOMAIN, "a", own + 1, "2.0001")])

@@ -313,10 +313,10 @@ def test_stopped_it_leaves_nothing(stop_at, found, tmp_path):
 
 
 def test_what_is_done_is_told(found, tmp_path):
-    told: list[tuple[str, float]] = []
-    write_combined(found, tmp_path / "out", on_progress=lambda *each: told.append(each))
-    assert told[-1] == ("Finished", 1.0)
-    assert [share for _, share in told] == sorted(share for _, share in told)
+    reports: list[tuple[str, float]] = []
+    write_combined(found, tmp_path / "out", on_progress=lambda *each: reports.append(each))
+    assert reports[-1] == ("Finished", 1.0)
+    assert [share for _, share in reports] == sorted(share for _, share in reports)
 
 
 def test_a_full_disk_leaves_nothing(found, tmp_path, monkeypatch):

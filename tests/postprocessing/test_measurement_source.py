@@ -43,14 +43,14 @@ def test_what_was_spent_is_the_exact_sum_for_the_largest_unit(listed):
     known = [source for source in listed if source.rho is not None]
     most = max((source.max_records_per_person or 1 for source in known), default=1)
     record = sum(source.rho / (source.max_records_per_person or 1) ** 2 for source in known)
-    found = spent(listed)
-    assert found.rho == record * most**2
-    assert found.is_known == (len(known) == len(listed))
-    assert sum(rho for rho in found.rhos if rho is not None) == found.rho
+    total = spent(listed)
+    assert total.rho == record * most**2
+    assert total.is_known == (len(known) == len(listed))
+    assert sum(rho for rho in total.rhos if rho is not None) == total.rho
     persons = any(source.max_records_per_person for source in known)
     plural = "s" if most > 1 else ""
     expected = f"one person with at most {most} record{plural}" if persons else "one record"
-    assert found.unit == expected
+    assert total.unit == expected
 
 
 @pytest.mark.parametrize(("rho", "most"), [(0, None), (-1, None), (1, 0), (None, 0)])
@@ -72,41 +72,41 @@ def test_sources_are_counted_in_words():
 
 
 def test_the_guarantee_tells_the_sum_and_what_follows():
-    words = guarantee([ONE, TWO])
-    assert "computed from 2 releases; computing them spent nothing more" in words
-    assert "with ρ = 0.75 for one record, the sum of what each spent (0.5 + 0.25)" in words
+    text = guarantee([ONE, TWO])
+    assert "computed from 2 releases; computing them spent nothing more" in text
+    assert "with ρ = 0.75 for one record, the sum of what each spent (0.5 + 0.25)" in text
     epsilon = rounded(epsilon_from_rho("0.75", "1e-9"), 5, "up")
-    assert f"ε = {epsilon} at δ = 1e-9" in words
-    assert "another privacy unit" not in words
+    assert f"ε = {epsilon} at δ = 1e-9" in text
+    assert "another privacy unit" not in text
 
 
 def test_the_guarantee_tells_of_units_that_were_converted():
-    words = guarantee([ONE, PERSON])
-    assert "ρ = 13.5 for one person with at most 3 records" in words
-    assert "(4.5 + 9)" in words
-    assert "released for another privacy unit is counted here for this one" in words
+    text = guarantee([ONE, PERSON])
+    assert "ρ = 13.5 for one person with at most 3 records" in text
+    assert "(4.5 + 9)" in text
+    assert "released for another privacy unit is counted here for this one" in text
 
 
 def test_the_guarantee_of_one_release_needs_no_sum():
-    words = guarantee([ONE])
-    assert "from 1 release;" in words
-    assert "the sum of" not in words
+    text = guarantee([ONE])
+    assert "from 1 release;" in text
+    assert "the sum of" not in text
 
 
 def test_the_amounts_of_many_are_not_listed():
     many = [MeasurementSource(str(i), str(i), Fraction(1, 2), plan_sha256="p") for i in range(7)]
-    words = guarantee(many)
-    assert "with ρ = 3.5 for one record:" in words
+    text = guarantee(many)
+    assert "with ρ = 3.5 for one record:" in text
 
 
 def test_with_unknown_amounts_nothing_is_promised():
-    words = guarantee([ONE, MARGINAL])
-    assert "spent at least ρ = 0.5 for one record" in words
-    assert "Nobody stated what 1 noisy marginal spent" in words
-    assert "ε =" not in words
-    words = guarantee([MARGINAL])
-    assert words.endswith("What was spent on them is not known, because nobody stated it.")
-    assert "ρ" not in words
+    text = guarantee([ONE, MARGINAL])
+    assert "spent at least ρ = 0.5 for one record" in text
+    assert "Nobody stated what 1 noisy marginal spent" in text
+    assert "ε =" not in text
+    text = guarantee([MARGINAL])
+    assert text.endswith("What was spent on them is not known, because nobody stated it.")
+    assert "ρ" not in text
 
 
 def test_amounts_are_rounded_up():

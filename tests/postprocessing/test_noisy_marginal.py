@@ -39,54 +39,54 @@ def test_each_residual_gets_what_the_cells_say_of_it(sizes, data):
     shape = [sizes[place] for place in table]
     values = np.random.default_rng(data.draw(st.integers(0, 99))).normal(size=shape)
     variance = data.draw(st.fractions(Fraction(1, 100), 100))
-    found = NoisyMarginal(domain, table, values, variance).estimates()
-    assert found.tables == (table,)
+    estimates = NoisyMarginal(domain, table, values, variance).estimates()
+    assert estimates.tables == (table,)
     kept = [place for place in table if sizes[place] > 1]
-    assert set(found.contributions) == set(subsets(kept))
+    assert set(estimates.contributions) == set(subsets(kept))
     for subset in subsets(kept):
         axes = [table.index(place) for place in subset]
         measuring = residual_matrix(shape, axes)
         inverse = kron(np.linalg.pinv(sub(sizes[place])) for place in subset)
         expected = inverse @ measuring @ values.ravel()
-        np.testing.assert_allclose(found.contributions[subset].ravel(), expected, atol=1e-9)
+        np.testing.assert_allclose(estimates.contributions[subset].ravel(), expected, atol=1e-9)
         np.testing.assert_allclose(
             float(variance) * measuring @ measuring.T,
-            float(found.variances[subset]) * residual_covariance(shape, axes),
+            float(estimates.variances[subset]) * residual_covariance(shape, axes),
             rtol=1e-12,
             atol=1e-12,
         )
     # Alone it gives back what was put in, with the stated variance of every cell.
     names = [domain.names[place] for place in table]
-    np.testing.assert_allclose(found.marginal(names), values, atol=1e-9)
-    np.testing.assert_allclose(found.marginal_variances(names), float(variance), rtol=1e-12)
+    np.testing.assert_allclose(estimates.marginal(names), values, atol=1e-9)
+    np.testing.assert_allclose(estimates.marginal_variances(names), float(variance), rtol=1e-12)
     total = marginal_matrix(shape, ()) @ values.ravel()
-    assert found.answer().value == pytest.approx(total[0])
+    assert estimates.answer().value == pytest.approx(total[0])
 
 
 def test_axes_may_be_named_in_any_order():
     values = np.arange(6.0).reshape(3, 2)
-    found = NoisyMarginal.of(DOMAIN, ["age", "sex"], values, "0.1")
-    assert found.attribute_indices == (0, 1)
-    assert np.array_equal(found.values, values.T)
-    assert found.variance == Fraction(1, 10)
-    assert found.name == "marginal (sex, age)"
-    assert repr(found) == "<NoisyMarginal 'marginal (sex, age)' of (sex, age)>"
+    marginal = NoisyMarginal.of(DOMAIN, ["age", "sex"], values, "0.1")
+    assert marginal.attribute_indices == (0, 1)
+    assert np.array_equal(marginal.values, values.T)
+    assert marginal.variance == Fraction(1, 10)
+    assert marginal.name == "marginal (sex, age)"
+    assert repr(marginal) == "<NoisyMarginal 'marginal (sex, age)' of (sex, age)>"
 
 
 def test_the_values_are_its_own():
     values = np.zeros(2)
-    found = NoisyMarginal.of(DOMAIN, "sex", values, 1)
+    marginal = NoisyMarginal.of(DOMAIN, "sex", values, 1)
     values[0] = 7
-    assert found.values.tolist() == [0, 0]
+    assert marginal.values.tolist() == [0, 0]
     with pytest.raises(ValueError, match="read-only"):
-        found.values[0] = 1
+        marginal.values[0] = 1
 
 
 def test_what_it_spent_is_its_own():
-    found = NoisyMarginal.of(DOMAIN, "sex", [1, 2], 1, rho="1/8", max_records_per_person=2)
-    assert found.source.rho == Fraction(1, 8)
-    assert found.source.unit == "one person with at most 2 records"
-    assert not found.source.is_release
+    marginal = NoisyMarginal.of(DOMAIN, "sex", [1, 2], 1, rho="1/8", max_records_per_person=2)
+    assert marginal.source.rho == Fraction(1, 8)
+    assert marginal.source.unit == "one person with at most 2 records"
+    assert not marginal.source.is_release
     assert NoisyMarginal.of(DOMAIN, "sex", [1, 2], 1).source.rho is None
     with pytest.raises(BudgetError):
         NoisyMarginal.of(DOMAIN, "sex", [1, 2], 1, rho=0)
@@ -95,13 +95,13 @@ def test_what_it_spent_is_its_own():
 def test_different_noisy_marginals_are_told_apart():
     """By their counts: the same ones with another variance are the same measurement."""
     given_ = [("sex", [1, 2], 1), ("sex", [1, 3], 1), ("sex", [1, 2], 2), (["sex", "one"], 0, 1)]
-    found = {
+    by_name = {
         NoisyMarginal.of(
             DOMAIN, names, np.broadcast_to(values, 2).reshape([2, 1][: len(names)]), v
         ).source.sha256
         for names, values, v in [([n] if isinstance(n, str) else n, x, v) for n, x, v in given_]
     }
-    assert len(found) == 3
+    assert len(by_name) == 3
 
 
 @pytest.mark.parametrize(
@@ -139,17 +139,17 @@ EXPECTED = [[-1.0, 3.0, 6.0], [2.0, 4.25, 5.5]]
 
 
 def test_rows_may_stand_in_any_order():
-    found = NoisyMarginal.of_frame(DOMAIN, rows(), 4, name="census", rho="0.1")
-    assert found.attribute_indices == (0, 1)
-    assert found.values.tolist() == EXPECTED
-    assert found.name == "census"
-    assert found.rho == Fraction(1, 10)
+    marginal = NoisyMarginal.of_frame(DOMAIN, rows(), 4, name="census", rho="0.1")
+    assert marginal.attribute_indices == (0, 1)
+    assert marginal.values.tolist() == EXPECTED
+    assert marginal.name == "census"
+    assert marginal.rho == Fraction(1, 10)
 
 
 def test_values_may_be_labels_and_the_counts_be_called_otherwise():
     frame = rows().replace({"f": "female", "m": "male"}).rename(columns={"count": "people"})
-    found = NoisyMarginal.of_frame(DOMAIN, frame, 4, count="people")
-    assert found.values.tolist() == EXPECTED
+    marginal = NoisyMarginal.of_frame(DOMAIN, frame, 4, count="people")
+    assert marginal.values.tolist() == EXPECTED
 
 
 def test_whole_numbers_may_be_numbers():
@@ -159,9 +159,9 @@ def test_whole_numbers_may_be_numbers():
 
 
 def test_a_total_has_no_columns_but_its_count():
-    found = NoisyMarginal.of_frame(DOMAIN, pd.DataFrame({"count": [7.5]}), 1)
-    assert found.attribute_indices == ()
-    assert found.values == 7.5
+    marginal = NoisyMarginal.of_frame(DOMAIN, pd.DataFrame({"count": [7.5]}), 1)
+    assert marginal.attribute_indices == ()
+    assert marginal.values == 7.5
 
 
 def with_row(frame, **values):
@@ -207,10 +207,10 @@ def test_an_attribute_twice_is_refused():
 def test_a_csv_file_is_read(tmp_path):
     path = tmp_path / "census.csv"
     rows().to_csv(path, index=False, encoding="utf-8-sig")
-    found = NoisyMarginal.load(DOMAIN, path, "4", rho="0.1", max_records_per_person=3)
-    assert found.values.tolist() == EXPECTED
-    assert found.name == "census.csv"
-    assert found.source.unit == "one person with at most 3 records"
+    marginal = NoisyMarginal.load(DOMAIN, path, "4", rho="0.1", max_records_per_person=3)
+    assert marginal.values.tolist() == EXPECTED
+    assert marginal.name == "census.csv"
+    assert marginal.source.unit == "one person with at most 3 records"
 
 
 def test_texts_stay_as_they_are_in_a_csv_file(tmp_path):

@@ -49,15 +49,15 @@ def drawn(tables, sizes, strategies, seed, noise=3.0):
     """Contributions of small counts with noise."""
     rng = np.random.default_rng(seed)
     counts = rng.poisson(rng.gamma(0.3, 3.0, sizes)).astype(float)
-    found = {}
+    values = {}
     for places in family_of(tables):
         spread = [axis_matrices(i, sizes, strategies) for i in places]
         table = counts.sum(axis=tuple(i for i in range(len(sizes)) if i not in places))
         exact = kron([decoding @ matrix for _, decoding, matrix in spread]) @ table.ravel()
         noisy = kron([decoding for _, decoding, _ in spread])
         shape = [int(sizes[i]) for i in places]
-        found[places] = (exact + noise * noisy @ rng.normal(size=noisy.shape[1])).reshape(shape)
-    return found
+        values[places] = (exact + noise * noisy @ rng.normal(size=noisy.shape[1])).reshape(shape)
+    return values
 
 
 def dense_optimum(contributions, tables, sizes, strategies):
@@ -83,8 +83,8 @@ def dense_optimum(contributions, tables, sizes, strategies):
     )
     problem = cp.Problem(cp.Minimize(distance), constraints)
     problem.solve(solver="CLARABEL")
-    found = {places: np.asarray(each.value) for places, each in unknown.items()}
-    return float(np.asarray(problem.value, dtype=float)), found
+    optimum = {places: np.asarray(each.value) for places, each in unknown.items()}
+    return float(np.asarray(problem.value, dtype=float)), optimum
 
 
 @st.composite
@@ -113,25 +113,25 @@ def test_it_is_the_optimum_with_strategies_too(problem):
 
 def check_optimum(sizes, tables, strategies, seed):
     contributions = drawn(tables, sizes, strategies, seed)
-    found = nonnegative(contributions, sizes, strategies, gap=1e-6)
+    solution = nonnegative(contributions, sizes, strategies, gap=1e-6)
     value, dense = dense_optimum(contributions, tables, sizes, strategies)
     scale = sum(float(np.sum(values**2)) for values in contributions.values())
-    assert found.contributions[()] == max(float(contributions[()]), 0.0)
+    assert solution.contributions[()] == max(float(contributions[()]), 0.0)
     allowed = 1e-6 * scale + 1e-9  # of the interior-point method
-    assert found.distance <= value / (1 - found.gap) + allowed
-    assert found.distance >= value - allowed
+    assert solution.distance <= value / (1 - solution.gap) + allowed
+    assert solution.distance >= value - allowed
     # Strong convexity: the distance to the optimum is within the gap.
     off = sum(
         np.sum((coordinates(places, values, sizes, strategies) - dense[places]) ** 2)
-        for places, values in found.contributions.items()
+        for places, values in solution.contributions.items()
     )
-    assert off <= found.distance * found.gap + 2 * allowed
+    assert off <= solution.distance * solution.gap + 2 * allowed
     for table in tables:
-        assert marginal(table, sizes, within(table, found.contributions), strategies).min() >= -(
+        assert marginal(table, sizes, within(table, solution.contributions), strategies).min() >= -(
             1e-12 * np.sqrt(scale)
         )
     for table in TableMap(contributions, sizes, strategies).tables:
-        cells = marginal(table, sizes, within(table, found.contributions), strategies)
+        cells = marginal(table, sizes, within(table, solution.contributions), strategies)
         assert cells.min() >= 0
 
 
@@ -148,11 +148,11 @@ def pairs(seed=0, noise=3.0):
 
 
 def test_tables_agree_on_what_they_share():
-    found = nonnegative(pairs(), SIZES, {}).contributions
+    solution = nonnegative(pairs(), SIZES, {}).contributions
     for table, other in combinations(PAIRS, 2):
         for place in set(table) & set(other):
             sums = [
-                marginal(each, SIZES, within(each, found), {}).sum(axis=1 - each.index(place))
+                marginal(each, SIZES, within(each, solution), {}).sum(axis=1 - each.index(place))
                 for each in (table, other)
             ]
             np.testing.assert_allclose(*sums, rtol=0, atol=1e-10)
@@ -161,11 +161,11 @@ def test_tables_agree_on_what_they_share():
 def test_the_conditions_of_an_optimum_hold():
     """Where a table is above 0, nothing has pushed: c − z is ½ K Mᵀ λ with λ on the zeros."""
     contributions = pairs()
-    found = nonnegative(contributions, SIZES, {}, gap=1e-12).contributions
-    tables = {table: marginal(table, SIZES, within(table, found), {}) for table in PAIRS}
+    solution = nonnegative(contributions, SIZES, {}, gap=1e-12).contributions
+    tables = {table: marginal(table, SIZES, within(table, solution), {}) for table in PAIRS}
     free = [cells.ravel() < 1e-5 for cells in tables.values()]
     pushes, moved = [], []
-    for places, values in found.items():
+    for places, values in solution.items():
         if places:  # the total is kept
             columns = [
                 dense_map(table, places, SIZES, {}).T
@@ -184,10 +184,10 @@ def test_the_conditions_of_an_optimum_hold():
 
 def test_nothing_is_done_where_nothing_is_negative():
     contributions = pairs(noise=0.0)
-    found = nonnegative(contributions, SIZES, {})
-    assert (found.distance, found.gap, found.rounds) == (0.0, 0.0, 0)
+    solution = nonnegative(contributions, SIZES, {})
+    assert (solution.distance, solution.gap, solution.rounds) == (0.0, 0.0, 0)
     for places, values in contributions.items():
-        np.testing.assert_array_equal(found.contributions[places], values)
+        np.testing.assert_array_equal(solution.contributions[places], values)
 
 
 def test_what_was_made_nonnegative_stays_as_it_is():
@@ -199,30 +199,32 @@ def test_what_was_made_nonnegative_stays_as_it_is():
 
 
 def test_a_smaller_gap_is_reached_and_not_further_away():
-    found = [nonnegative(pairs(1), SIZES, {}, gap=gap) for gap in (1e-1, GAP, 1e-6, 1e-10)]
-    for each, gap in zip(found, (1e-1, GAP, 1e-6, 1e-10), strict=True):
+    solution = [nonnegative(pairs(1), SIZES, {}, gap=gap) for gap in (1e-1, GAP, 1e-6, 1e-10)]
+    for each, gap in zip(solution, (1e-1, GAP, 1e-6, 1e-10), strict=True):
         assert each.gap <= gap
-        assert each.distance * (1 - each.gap) <= found[-1].distance * (1 + 1e-12)
-        assert each.distance >= found[-1].distance * (1 - 1e-9)
+        assert each.distance * (1 - each.gap) <= solution[-1].distance * (1 + 1e-12)
+        assert each.distance >= solution[-1].distance * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e12])
 def test_the_unit_of_counts_does_not_matter(scale):
     contributions = pairs(2)
-    found = nonnegative(contributions, SIZES, {}, gap=1e-8)
+    solution = nonnegative(contributions, SIZES, {}, gap=1e-8)
     scaled = {places: scale * values for places, values in contributions.items()}
-    other = nonnegative(scaled, SIZES, {}, gap=1e-8)
-    assert other.rounds == found.rounds
-    for places, values in found.contributions.items():
-        np.testing.assert_allclose(other.contributions[places], scale * values, atol=1e-6 * scale)
+    scaled_solution = nonnegative(scaled, SIZES, {}, gap=1e-8)
+    assert scaled_solution.rounds == solution.rounds
+    for places, values in solution.contributions.items():
+        np.testing.assert_allclose(
+            scaled_solution.contributions[places], scale * values, atol=1e-6 * scale
+        )
 
 
 def test_a_negative_total_leaves_nothing():
     contributions = {**pairs(), (): np.array(-4.0)}
-    found = nonnegative(contributions, SIZES, {})
-    assert all(np.all(values == 0) for values in found.contributions.values())
+    solution = nonnegative(contributions, SIZES, {})
+    assert all(np.all(values == 0) for values in solution.contributions.values())
     moved = sum(float(np.sum(values**2)) for places, values in contributions.items() if places)
-    assert found.distance == pytest.approx(moved)
+    assert solution.distance == pytest.approx(moved)
 
 
 def test_the_total_alone():
@@ -239,22 +241,22 @@ def test_tables_of_many_cells_are_shared_out_alike():
     tables = TableMap(family, sizes, {})
     contributions = {places: tables.shaped(places, each) for places, each in noise.items()}
     contributions[()] = np.array(5000.0)
-    found = nonnegative(contributions, sizes, {}, gap=0.05)
-    assert found.rounds > 0
+    solution = nonnegative(contributions, sizes, {}, gap=0.05)
+    assert solution.rounds > 0
     for table in ((0, 1, 2), (1, 2, 3), (0, 3)):
-        assert marginal(table, sizes, within(table, found.contributions), {}).min() >= 0
+        assert marginal(table, sizes, within(table, solution.contributions), {}).min() >= 0
     again = nonnegative(contributions, sizes, {}, gap=0.05)
-    for places, values in found.contributions.items():
+    for places, values in solution.contributions.items():
         np.testing.assert_array_equal(again.contributions[places], values)
 
 
 def test_progress_and_stopping():
     reports = []
-    found = nonnegative(pairs(), SIZES, {}, on_progress=lambda *report: reports.append(report))
+    solution = nonnegative(pairs(), SIZES, {}, on_progress=lambda *report: reports.append(report))
     texts, shares = zip(*reports, strict=True)
     assert shares[0] == 0
     assert list(shares) == sorted(shares)
-    assert reports[-1] == (f"Making the tables nonnegative (gap {found.gap:.1g})", 1.0)
+    assert reports[-1] == (f"Making the tables nonnegative (gap {solution.gap:.1g})", 1.0)
     gaps = [float(text.partition("gap ")[2].rstrip(")")) for text in texts]
     assert gaps == sorted(gaps, reverse=True)
 
@@ -282,9 +284,9 @@ def test_a_gap_must_be_a_share(gap):
 
 
 def test_what_is_returned_cannot_be_changed():
-    found = nonnegative(pairs(), SIZES, {})
+    solution = nonnegative(pairs(), SIZES, {})
     with pytest.raises(ValueError, match="read-only"):
-        found.contributions[(0, 1)][0, 0] = 1.0
+        solution.contributions[(0, 1)][0, 0] = 1.0
 
 
 # ---- the map
@@ -333,10 +335,10 @@ def test_masses_spread_evenly_are_marginals_of_one_full_table(problem):
     for table, mass in masses.items():
         missing = [i for i in range(len(sizes)) if i not in table]
         full += np.expand_dims(mass, missing) / np.prod(sizes[missing])
-    found = tested.spread_evenly(masses)
+    spread = tested.spread_evenly(masses)
     for table in tested.tables:
         expected = full.sum(axis=tuple(i for i in range(len(sizes)) if i not in table))
-        np.testing.assert_allclose(tested.table(table, found), expected, atol=1e-7)
-    for places, values in found.items():
+        np.testing.assert_allclose(tested.table(table, spread), expected, atol=1e-7)
+    for places, values in spread.items():
         for axis in range(len(places)):
             assert np.max(np.abs(values.sum(axis=axis))) < 1e-9

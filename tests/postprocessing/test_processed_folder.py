@@ -82,9 +82,9 @@ def test_the_unbiased_answers_stand_beside(pure, tmp_path, nonnegative, rounded)
     manifest = postprocess(
         pure, tmp_path / "out", nonnegative=nonnegative, rounded=rounded
     ).manifest
-    found = tables_of(tmp_path / "out", manifest)
-    assert set(found) == set(PURE.tables)
-    for table, rows in found.items():
+    frames = tables_of(tmp_path / "out", manifest)
+    assert set(frames) == set(PURE.tables)
+    for table, rows in frames.items():
         unbiased = pure.table(table)
         n_labels = len(unbiased.columns) - 4
         labels = rows.columns[:n_labels].tolist()
@@ -106,10 +106,10 @@ def test_values_are_what_the_label_says(pure, tmp_path, nonnegative, rounded):
     manifest = postprocess(
         pure, tmp_path / "out", nonnegative=nonnegative, rounded=rounded
     ).manifest
-    found = tables_of(tmp_path / "out", manifest)
-    assert min(rows["unbiased_value"].min() for rows in found.values()) < 0
+    frames = tables_of(tmp_path / "out", manifest)
+    assert min(rows["unbiased_value"].min() for rows in frames.values()) < 0
     total = pure.table([])["value"][0]
-    for table, rows in found.items():
+    for table, rows in frames.items():
         values = counts(rows, table)
         if nonnegative:
             assert values.min() >= 0
@@ -120,9 +120,9 @@ def test_values_are_what_the_label_says(pure, tmp_path, nonnegative, rounded):
         for axis in range(len(table)):
             left = table[:axis] + table[axis + 1 :]
             if not rounded or axis == len(table) - 1:
-                expected = counts(found[left], left)
+                expected = counts(frames[left], left)
                 np.testing.assert_allclose(values.sum(axis=axis), expected, rtol=0, atol=1e-9)
-    assert not found["age",]["value"].equals(found["age",]["unbiased_value"])
+    assert not frames["age",]["value"].equals(frames["age",]["unbiased_value"])
 
 
 @pytest.mark.parametrize(("nonnegative", "rounded"), WAYS)
@@ -130,20 +130,20 @@ def test_answers_are_those_of_the_processed_counts(asked, tmp_path, nonnegative,
     manifest = postprocess(
         asked, tmp_path / "out", nonnegative=nonnegative, rounded=rounded
     ).manifest
-    found = tables_of(tmp_path / "out", manifest)
-    assert set(found) == set(ASKED.tables)
-    ages = np.diff(found["age", "one"]["value"].to_numpy(), prepend=0)  # cumulative
+    frames = tables_of(tmp_path / "out", manifest)
+    assert set(frames) == set(ASKED.tables)
+    ages = np.diff(frames["age", "one"]["value"].to_numpy(), prepend=0)  # cumulative
     matrix = question_matrix(Ranges(), DOMAIN["age"])
-    np.testing.assert_allclose(found["age",]["value"], matrix @ ages, atol=1e-9)
+    np.testing.assert_allclose(frames["age",]["value"], matrix @ ages, atol=1e-9)
     if nonnegative:
         assert ages.min() >= -1e-9
-        assert all(rows["value"].min() >= 0 for rows in found.values())
+        assert all(rows["value"].min() >= 0 for rows in frames.values())
     if rounded:
         np.testing.assert_array_equal(ages, np.rint(ages))
-    by_sex = found["age", "sex"]["value"].to_numpy().reshape(6, 2)
+    by_sex = frames["age", "sex"]["value"].to_numpy().reshape(6, 2)
     if not rounded:
         np.testing.assert_allclose(np.diff(by_sex.sum(axis=1), prepend=0), ages, atol=1e-9)
-    np.testing.assert_allclose(found["age",]["unbiased_value"], asked.table("age")["value"])
+    np.testing.assert_allclose(frames["age",]["unbiased_value"], asked.table("age")["value"])
 
 
 @pytest.mark.parametrize(("nonnegative", "rounded"), WAYS)
@@ -176,14 +176,14 @@ def test_the_label_is_everywhere(pure, tmp_path, nonnegative, rounded):
 
 
 def test_the_manifest(pure, tmp_path):
-    told = []
+    reports = []
     manifest = postprocess(
         pure,
         tmp_path / "out",
         nonnegative=True,
         rounded=False,
         gap=1e-5,
-        on_progress=lambda *each: told.append(each),
+        on_progress=lambda *each: reports.append(each),
     ).manifest
     assert json.loads((tmp_path / "out" / "manifest.json").read_text()) == manifest
     assert (manifest["format"], manifest["format_version"]) == ("rpexplore-processed", 1)
@@ -196,9 +196,9 @@ def test_the_manifest(pure, tmp_path):
     for entry in manifest["files"]:
         content = (tmp_path / "out" / entry["path"]).read_bytes()
         assert entry["sha256"] == hashlib.sha256(content).hexdigest()
-    shares = [share for _, share in told]
+    shares = [share for _, share in reports]
     assert shares == sorted(shares)
-    assert told[-1] == ("Finished", 1.0)
+    assert reports[-1] == ("Finished", 1.0)
 
 
 def test_the_same_tables_every_time(pure, tmp_path):
@@ -211,15 +211,15 @@ def test_the_same_tables_every_time(pure, tmp_path):
 
 
 def test_of_combined_tables(pure, tmp_path):
-    other = made(tmp_path, PURE, "1/5")
-    estimates = combine(pure, other)
+    other_plan = made(tmp_path, PURE, "1/5")
+    estimates = combine(pure, other_plan)
     manifest = postprocess(estimates, tmp_path / "out", nonnegative=True, rounded=False).manifest
     assert [each["plan_sha256"] for each in manifest["sources"]] == [
         pure.plan.sha256,
-        other.plan.sha256,
+        other_plan.plan.sha256,
     ]
-    found = tables_of(tmp_path / "out", manifest)
-    for table, rows in found.items():
+    frames = tables_of(tmp_path / "out", manifest)
+    for table, rows in frames.items():
         assert rows["value"].min() >= 0
         assert rows["unbiased_value"].equals(estimates.table(table)["value"])
 
@@ -244,11 +244,11 @@ def test_what_is_refused(pure, tmp_path):
 
 @pytest.mark.parametrize("stopped_at", [2, 4, 6])
 def test_a_stop_leaves_nothing(pure, tmp_path, stopped_at):
-    told = []
+    reports = []
 
     def stop(doing, share):
-        told.append(doing)
-        if len(told) == stopped_at:
+        reports.append(doing)
+        if len(reports) == stopped_at:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -23,9 +23,9 @@ def test_they_come_back_bit_for_bit(tmp_path_factory, listed, rows):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stored_arrays, "_ROWS_PER_GROUP", rows)
         write_arrays(path, "number", listed)
-    found = read_arrays(path, "number", [array.shape for array in listed], np.float64)
-    assert [array.shape for array in found] == [array.shape for array in listed]
-    for back, array in zip(found, listed, strict=True):
+    arrays_read = read_arrays(path, "number", [array.shape for array in listed], np.float64)
+    assert [array.shape for array in arrays_read] == [array.shape for array in listed]
+    for back, array in zip(arrays_read, listed, strict=True):
         assert back.tobytes() == array.tobytes()
 
 

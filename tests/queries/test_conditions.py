@@ -102,7 +102,7 @@ def conditions(draw, depth=2):
     """Sums of products, maybe negated and in brackets: what binds more closely is put to test."""
     rows, texts = [], []
     for _ in range(draw(st.integers(1, 3))):
-        factors, words = [], []
+        factors, parts = [], []
         for _ in range(draw(st.integers(1, 3))):
             if depth and draw(st.booleans()):
                 text, holds = draw(conditions(depth=depth - 1))
@@ -112,9 +112,9 @@ def conditions(draw, depth=2):
                 text, holds = draw(comparisons())
             negations = draw(st.sampled_from(["", "!", "~ ", "not ", "not not ", "! !"]))
             factors.append((holds, sum(negations.count(each) for each in ("!", "~", "not")) % 2))
-            words.append(negations + text)
+            parts.append(negations + text)
         rows.append(factors)
-        texts.append(draw(st.sampled_from([" & ", "&", " and ", " AND ", " && "])).join(words))
+        texts.append(draw(st.sampled_from([" & ", "&", " and ", " AND ", " && "])).join(parts))
     text = draw(st.sampled_from([" | ", "|", " or ", "\tOR\n", " || "])).join(texts)
 
     def whole(cell):

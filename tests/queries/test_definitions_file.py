@@ -88,10 +88,10 @@ def test_a_query_by_coefficients_is_kept_by_its_runs_of_cells():
     ],
 )
 def test_lists_differ_in_each_of_their_words(old, new):
-    one, other = (stated_from_text(DOMAIN, text) for text in (TEXT, TEXT.replace(old, new)))
+    one, changed = (stated_from_text(DOMAIN, text) for text in (TEXT, TEXT.replace(old, new)))
     assert one == stated_from_text(DOMAIN, TEXT)
     assert hash(one) == hash(stated_from_text(DOMAIN, TEXT))
-    assert one != other
+    assert one != changed
 
 
 def test_lists_differ_in_their_coefficients_and_domain():

@@ -283,10 +283,10 @@ def test_unused_slots_are_refused_without_further_digits():
 def test_a_tail_has_its_integers_in_parts_of_the_right_probability(
     gamma_squared, is_right, part, monkeypatch
 ):
-    asked = []
+    requested = []
 
     def is_below(uniform, y, scale):
-        asked.append((y, scale))
+        requested.append((y, scale))
         return True
 
     monkeypatch.setattr(sampling._Uniform, "is_below_exp_minus", is_below)
@@ -294,18 +294,18 @@ def test_a_tail_has_its_integers_in_parts_of_the_right_probability(
     tables, (width, _) = proposal.envelope, layout(gamma_squared)
     part_width = width * tables.tail_width
     content = b"\x00" * 8 * (part // 64) + (3 << part % 64 & 2**64 - 1).to_bytes(8, "little")
-    found = []
+    samples = []
     for offset in (0, part_width - 1, 2**64 - part_width):
         stream = Stream(content + offset.to_bytes(8, "little"))
         x, is_accepted = sampling._tail_candidate(is_right, proposal, stream)
         assert is_accepted
         assert stream.position == len(stream.content)
-        found.append(x if is_right else ~x)
+        samples.append(x if is_right else ~x)
     first = tables.n_blocks * width + part * part_width  # next to the columns or the part before
-    assert found == [first, first + part_width - 1, first]
+    assert samples == [first, first + part_width - 1, first]
     assert abs(x) < 2**55
 
-    y, scale = asked[-1]
+    y, scale = requested[-1]
     assert y == Fraction(x * x) / (2 * gamma_squared)
     proposed = Fraction(1, 2**16 * 2**8 * 2 ** (part + 1) * part_width)
     assert proposed * scale == Fraction(tables.slots_at_zero, 2**16 * width)
@@ -404,17 +404,17 @@ def test_batches_are_bounded_and_nearly_always_sufficient(gamma_squared):
     assert 0.96 < acceptance < 1
     assert sampling._rows_to_propose(10**9, acceptance) == 2**15
     assert sampling._rows_to_propose(1, acceptance) == 16
-    asked = []
+    requested = []
 
     def source(count):
-        asked.append(count)
+        requested.append(count)
         return os.urandom(count)
 
     for _ in range(100):
         discrete_gaussian(300, gamma_squared, random_bytes=source)
-    assert len(asked) < 2 * 110  # for slots with offsets, and for digits
+    assert len(requested) < 2 * 110  # for slots with offsets, and for digits
     most_bytes = 2 + layout(gamma_squared)[1]
-    assert max(asked) < 340 * most_bytes
+    assert max(requested) < 340 * most_bytes
 
 
 def test_the_same_bytes_give_the_same_samples_and_others_do_not():

@@ -161,11 +161,11 @@ def asked_in_ranges(*sizes, order):
 
 
 def test_answers_take_disk_and_counts_take_memory():
-    plain, asked = asked_in_ranges(10, 10, 10, order=3)
-    assert asked.cells[-1] == 55**3
-    assert asked.counted_cells[-1] == 10**3
-    before, after = ReleaseSize.of(plain), ReleaseSize.of(asked)
-    assert after.disk == BYTES_PER_CELL * float(asked.cells.sum())
+    plain, in_ranges = asked_in_ranges(10, 10, 10, order=3)
+    assert in_ranges.cells[-1] == 55**3
+    assert in_ranges.counted_cells[-1] == 10**3
+    before, after = ReleaseSize.of(plain), ReleaseSize.of(in_ranges)
+    assert after.disk == BYTES_PER_CELL * float(in_ranges.cells.sum())
     assert after.disk > 100 * before.disk
     assert after.seconds > before.seconds
     # What is kept is as much as before; only the largest table is larger while it is written.
@@ -180,13 +180,13 @@ def test_no_way_of_asking_has_fewer_answers_than_values(workload):
 
 
 def test_a_table_of_too_many_answers_is_told_and_refused():
-    _, asked = asked_in_ranges(500, 500, order=2)
-    fit = Fit.of(asked, **ROOM)
+    _, in_ranges = asked_in_ranges(500, 500, order=2)
+    fit = Fit.of(in_ranges, **ROOM)
     assert "a00 × a01, has about 16 billion cells" in fit.obstacles[0]
     assert (fit.remedy.most_cells, fit.remedy.dropped) == (1_000, 1)
     assert fit.remedy.limit == "1,000 cells of single values"
     with pytest.raises(ReleaseError, match="15,687,562,500 cells"):
-        check_measurable(any_plan(asked, 1))
+        check_measurable(any_plan(in_ranges, 1))
 
 
 @given(
@@ -197,8 +197,8 @@ def test_a_table_of_too_many_answers_is_told_and_refused():
 )
 def test_the_remedy_helps_whatever_is_asked(sizes, in_ranges, free_disk, memory):
     domain = domain_of(*sizes)
-    asked = [name for index, name in enumerate(domain.names) if in_ranges >> index & 1]
-    basis_choice = tuple(BasisChoice(name, rp.Ranges()) for name in asked)
+    names = [name for index, name in enumerate(domain.names) if in_ranges >> index & 1]
+    basis_choice = tuple(BasisChoice(name, rp.Ranges()) for name in names)
     request = WorkloadRequest("up_to", order=4, basis_choices=basis_choice)
     workload = request.workload(domain)
     fit = Fit.of(workload, free_disk=free_disk, memory=memory)

@@ -46,9 +46,9 @@ def test_a_frame_is_released_and_charged_under_its_name(kind, where, tmp_path, m
     assert account.dataset == "survey 2026"
     assert account.spent_record_rho == done.plan.rho
     # The same records, however they are read: one account, and its limit.
-    other = FRAMES["arrow" if kind == "pandas" else "pandas"](ROWS)
+    other_frame = FRAMES["arrow" if kind == "pandas" else "pandas"](ROWS)
     with pytest.raises(LedgerError, match="budget limit"):
-        release(plan(), other, tmp_path / "again", limit_rho="3/2", **where)
+        release(plan(), other_frame, tmp_path / "again", limit_rho="3/2", **where)
 
 
 def test_a_frame_needs_a_name_and_a_ledger(where, tmp_path):

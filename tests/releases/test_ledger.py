@@ -127,12 +127,12 @@ def test_a_limit_can_be_changed_and_lifted(ledger, data):
 
 
 def test_caps_and_totals_are_a_dataset_s_own(ledger, data):
-    other = data.with_name("other.csv")
-    other.touch()
+    other_data = data.with_name("other.csv")
+    other_data.touch()
     ledger.set_limit(data, Fraction(1))
-    ledger.book(other, PLAN, Fraction(7), "out")
+    ledger.book(other_data, PLAN, Fraction(7), "out")
     assert spent(ledger, data) == 0
-    assert ledger.account(other).limit_record_rho is None
+    assert ledger.account(other_data).limit_record_rho is None
 
 
 # --- which dataset
@@ -354,15 +354,15 @@ def test_a_ledger_in_a_folder_that_is_missing_is_refused(data, tmp_path):
 def test_a_locked_ledger_is_refused(ledger, data, monkeypatch):
     ledger.book(data, PLAN, Fraction(1), "out")
     connect = sqlite3.connect
-    other = connect(ledger.path, isolation_level=None)
-    other.execute("BEGIN EXCLUSIVE")
+    connection = connect(ledger.path, isolation_level=None)
+    connection.execute("BEGIN EXCLUSIVE")
     monkeypatch.setattr(
         "rpexplore.releases.ledger.sqlite3.connect",
         lambda path, timeout, **options: connect(path, timeout=0.1, **options),
     )
     with pytest.raises(LedgerError, match="locked"):
         ledger.book(data, PLAN, Fraction(1), "out")
-    other.close()
+    connection.close()
     assert spent(ledger, data) == 1
 
 
@@ -371,15 +371,15 @@ def test_a_locked_ledger_is_refused(ledger, data, monkeypatch):
 
 def test_all_datasets_are_listed_by_name(ledger, data):
     assert ledger.accounts() == ()
-    other = data.with_name("another.csv")
-    other.write_text(data.read_text())
+    other_data = data.with_name("another.csv")
+    other_data.write_text(data.read_text())
     ledger.book(data, PLAN, Fraction(1, 7), "out")
     ledger.book(data, PLAN, Fraction(1, 7), "out2")
-    ledger.set_limit(other, Fraction(3))
-    found = ledger.accounts()
-    assert [account.dataset for account in found] == ["another.csv", "records.csv"]
-    assert found == (ledger.account(other), ledger.account(data))
-    assert [len(account.runs) for account in found] == [0, 2]
+    ledger.set_limit(other_data, Fraction(3))
+    booked = ledger.accounts()
+    assert [account.dataset for account in booked] == ["another.csv", "records.csv"]
+    assert booked == (ledger.account(other_data), ledger.account(data))
+    assert [len(account.runs) for account in booked] == [0, 2]
 
 
 def test_a_run_is_found_by_its_number(ledger, data):

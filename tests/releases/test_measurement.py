@@ -65,17 +65,17 @@ class Crowd:
 @settings(max_examples=40, deadline=None)
 @given(workloads(domains(max_attributes=3)), st.integers(0, 2**32), st.integers(0, 50))
 def test_without_noise_the_exact_residual_is_measured(workload, seed, n_records):
-    found = plan(workload, loss=SumOfVariances(), budget=Budget(rho=1))
+    planned = plan(workload, loss=SumOfVariances(), budget=Budget(rho=1))
     records = records_of(workload.domain, n_records, seed)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rpexplore.releases.measurement.discrete_gaussian", without_noise)
-        for residual in range(len(found.closure)):
-            indices = found.closure.attributes(residual)
+        for residual in range(len(planned.closure)):
+            indices = planned.closure.attributes(residual)
             sizes = [int(workload.domain.sizes[index]) for index in indices]
             xi = reduce(
                 np.kron, [n * np.eye(n, dtype=int) - 1 for n in sizes], np.ones((1, 1), dtype=int)
             )
-            drawn = measure_residual(found, residual, records)
+            drawn = measure_residual(planned, residual, records)
             assert drawn.dtype == np.int64
             assert drawn.shape == tuple(sizes)
             assert np.array_equal(drawn.ravel(), xi @ records.counts(indices).ravel())
@@ -83,39 +83,39 @@ def test_without_noise_the_exact_residual_is_measured(workload, seed, n_records)
 
 def test_sensitivity_is_what_the_cost_is_computed_from(exact):
     """One record more changes Ξ x by ∏ n_i (n_i − 1) in squared length, wherever it is."""
-    found = plan_of([3, 2, 4])
+    planned = plan_of([3, 2, 4])
     rows = np.array(np.meshgrid(range(3), range(2), range(4))).reshape(3, -1)
-    for residual in range(len(found.closure)):
-        indices = found.closure.attributes(residual)
-        sizes = [int(found.closure.sizes[index]) for index in indices]
-        gamma_squared = found.sigma_squared.fraction(residual) * np.prod(sizes, dtype=object) ** 2
+    for residual in range(len(planned.closure)):
+        indices = planned.closure.attributes(residual)
+        sizes = [int(planned.closure.sizes[index]) for index in indices]
+        gamma_squared = planned.sigma_squared.fraction(residual) * np.prod(sizes, dtype=object) ** 2
         cost = Fraction(int(np.prod([n * (n - 1) for n in sizes], dtype=object)), 1) / gamma_squared
         p = np.prod([Fraction(n - 1, n) for n in sizes], dtype=object)
-        assert cost == p / found.sigma_squared.fraction(residual)
+        assert cost == p / planned.sigma_squared.fraction(residual)
         for row in rows.T:
-            one = counts_of({i: row[i : i + 1] for i in range(3)}, 1, found.workload.domain.sizes)
-            length = np.sum(measure_residual(found, residual, one) ** 2)
+            one = counts_of({i: row[i : i + 1] for i in range(3)}, 1, planned.workload.domain.sizes)
+            length = np.sum(measure_residual(planned, residual, one) ** 2)
             assert length == np.prod([n * (n - 1) for n in sizes])
 
 
 def test_the_sampler_is_asked_for_exactly_the_plans_noise(monkeypatch):
-    found = plan_of([3, 2, 1, 4], rho="1/3")
-    asked = []
+    planned = plan_of([3, 2, 1, 4], rho="1/3")
+    requested = []
 
     def spy(size, gamma_squared):
-        asked.append((size, gamma_squared))
+        requested.append((size, gamma_squared))
         return np.zeros(size, dtype=np.int64)
 
     monkeypatch.setattr("rpexplore.releases.measurement.discrete_gaussian", spy)
-    for residual in range(len(found.closure)):
-        measure_residual(found, residual, records_of(found.workload.domain, 3))
-    texts = found.sigma_squared.texts()
+    for residual in range(len(planned.closure)):
+        measure_residual(planned, residual, records_of(planned.workload.domain, 3))
+    texts = planned.sigma_squared.texts()
     subsets = [s for k in range(4) for s in combinations([3, 2, 4], k)]
-    assert asked == [
+    assert requested == [
         (int(np.prod(sizes)), Fraction(text) * int(np.prod(sizes)) ** 2)
         for sizes, text in zip(subsets, texts, strict=True)
     ]
-    assert all(type(gamma_squared) is Fraction for _, gamma_squared in asked)
+    assert all(type(gamma_squared) is Fraction for _, gamma_squared in requested)
 
 
 def integer_matrices(found: Plan, indices) -> list[np.ndarray]:
@@ -131,32 +131,32 @@ def integer_matrices(found: Plan, indices) -> list[np.ndarray]:
 @settings(max_examples=40, deadline=None)
 @given(asked_workloads(max_attributes=3), st.integers(0, 2**32), st.integers(0, 50))
 def test_without_noise_the_integer_matrices_are_measured(workload, seed, n_records):
-    found, asked = any_plan(workload, seed, rho="1/3"), []
+    planned, requested = any_plan(workload, seed, rho="1/3"), []
     records = records_of(workload.domain, n_records, seed)
 
     def spy(size, gamma_squared):
-        asked.append((size, gamma_squared))
+        requested.append((size, gamma_squared))
         return np.zeros(size, dtype=np.int64)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rpexplore.releases.measurement.discrete_gaussian", spy)
-        for residual in range(len(found.closure)):
-            indices = found.closure.attributes(residual)
-            factors = integer_matrices(found, indices)
-            drawn = measure_residual(found, residual, records)
+        for residual in range(len(planned.closure)):
+            indices = planned.closure.attributes(residual)
+            factors = integer_matrices(planned, indices)
+            drawn = measure_residual(planned, residual, records)
             assert drawn.dtype == np.int64
             assert drawn.shape == tuple(len(factor) for factor in factors)
             expected = kron(factors) @ records.counts(indices).ravel()
             assert drawn.ravel().tolist() == expected.tolist()
             # The cost of exactly this noise on exactly these integers is the plan's.
-            size, gamma_squared = asked[-1]
+            size, gamma_squared = requested[-1]
             assert size == drawn.size
             longest = max(
                 (sum(x * x for x in column) for column in kron(factors).T.tolist()), default=1
             )
             cost = float(longest / gamma_squared)
-            stated = found.closure.privacy_cost_factor[residual]
-            assert cost == pytest.approx(stated / found.sigma_squared.floats[residual], rel=1e-13)
+            stated = planned.closure.privacy_cost_factor[residual]
+            assert cost == pytest.approx(stated / planned.sigma_squared.floats[residual], rel=1e-13)
             assert type(gamma_squared) is Fraction
 
 
@@ -164,7 +164,7 @@ def test_without_noise_the_integer_matrices_are_measured(workload, seed, n_recor
 @given(asked_workloads(max_attributes=3), st.integers(0, 2**32))
 def test_what_all_residuals_cost_together_is_within_the_budget(workload, seed):
     """In exact rationals, for the record for whom it is largest."""
-    found, scales = any_plan(workload, seed, rho="1/3"), []
+    planned, scales = any_plan(workload, seed, rho="1/3"), []
     records = records_of(workload.domain, 0)
 
     def spy(size, gamma_squared):
@@ -173,26 +173,30 @@ def test_what_all_residuals_cost_together_is_within_the_budget(workload, seed):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rpexplore.releases.measurement.discrete_gaussian", spy)
-        for residual in range(len(found.closure)):
-            measure_residual(found, residual, records)
+        for residual in range(len(planned.closure)):
+            measure_residual(planned, residual, records)
     sizes, costs = workload.domain.sizes.tolist(), []
     for cell in np.ndindex(*sizes):
         cost = Fraction(0)
         for residual, gamma_squared in enumerate(scales):
-            indices = found.closure.attributes(residual)
-            for index, factor in zip(indices, integer_matrices(found, indices), strict=True):
+            indices = planned.closure.attributes(residual)
+            for index, factor in zip(indices, integer_matrices(planned, indices), strict=True):
                 gamma_squared /= int(np.sum(factor[:, cell[index]] ** 2))
             cost += 1 / gamma_squared
         costs.append(cost)
-    assert max(costs) <= found.exact_privacy_cost <= Fraction(2, 3)
-    assert max(costs) >= found.exact_privacy_cost * (1 - Fraction(1, 10**9))
+    assert max(costs) <= planned.exact_privacy_cost <= Fraction(2, 3)
+    assert max(costs) >= planned.exact_privacy_cost * (1 - Fraction(1, 10**9))
 
 
 def test_every_residual_has_noise_of_its_own():
-    found = plan_of([2] * 6, rho="1e-6")
-    records = records_of(found.workload.domain, 10)
-    drawn = [measure_residual(found, residual, records) for residual in range(len(found.closure))]
-    again = [measure_residual(found, residual, records) for residual in range(len(found.closure))]
+    planned = plan_of([2] * 6, rho="1e-6")
+    records = records_of(planned.workload.domain, 10)
+    drawn = [
+        measure_residual(planned, residual, records) for residual in range(len(planned.closure))
+    ]
+    again = [
+        measure_residual(planned, residual, records) for residual in range(len(planned.closure))
+    ]
     # Scales here are 2^10 and more; all 64 residuals equal twice would be chance of 2^-600.
     assert any(not np.array_equal(a, b) for a, b in zip(drawn, again, strict=True))
     cells = np.concatenate([array.ravel() for array in drawn])
@@ -206,16 +210,16 @@ def test_the_variance_of_the_noise_is_gamma_squared(table):
     A right scale fails with probability 1e-11; a scale (not its square) wrong by 1 % lies 14
     deviations off and passes with probability below 1e-11.
     """
-    found = plan_of([1000, 1000], tables=[(), ("a0",), ("a1",), ("a0", "a1")], rho="0.001")
-    indices = found.workload.domain.positions(table)
-    residual = found.closure.find(indices)
+    planned = plan_of([1000, 1000], tables=[(), ("a0",), ("a1",), ("a0", "a1")], rho="0.001")
+    indices = planned.workload.domain.positions(table)
+    residual = planned.closure.find(indices)
     cells = 1000 ** len(indices)
     repeats = 10**6 // cells if cells > 1 else 3_000
     nobody = counts_of({}, 0, (1000, 1000))
-    noise = np.array([measure_residual(found, residual, nobody) for _ in range(repeats)]).astype(
+    noise = np.array([measure_residual(planned, residual, nobody) for _ in range(repeats)]).astype(
         float
     )
-    scale = float(found.sigma_squared.fraction(residual)) ** 0.5 * cells
+    scale = float(planned.sigma_squared.fraction(residual)) ** 0.5 * cells
     assert scale > 10  # so that the discrete variance is γ² to far below 1e-9
 
     def deviations(gamma):
@@ -233,20 +237,20 @@ def test_the_variance_of_the_noise_is_gamma_squared(table):
 
 @pytest.mark.parametrize("sizes", [[2], [7, 5], [50, 40, 30], [1000, 999]])
 def test_as_many_records_as_are_allowed_do_not_overflow(sizes, monkeypatch):
-    found = plan_of(sizes)
+    planned = plan_of(sizes)
     cells = int(np.prod(sizes))
     most = (2**61 - 1) // cells
-    check_countable(found, Crowd(most - most // 10**9))
+    check_countable(planned, Crowd(most - most // 10**9))
     with pytest.raises(ReleaseError, match="too many records"):
-        check_countable(found, Crowd(most + most // 10**9))
+        check_countable(planned, Crowd(most + most // 10**9))
     for noise in (2**55, -(2**55)):  # beyond what the sampler can return
         monkeypatch.setattr(
             "rpexplore.releases.measurement.discrete_gaussian",
             lambda size, gamma_squared, noise=noise: np.full(size, noise, dtype=np.int64),
         )
-        for residual in range(len(found.closure)):
-            indices = found.closure.attributes(residual)
-            drawn = measure_residual(found, residual, Crowd(most, tuple(sizes)))
+        for residual in range(len(planned.closure)):
+            indices = planned.closure.attributes(residual)
+            drawn = measure_residual(planned, residual, Crowd(most, tuple(sizes)))
             expected = np.array(most, dtype=object)  # Python integers do not overflow
             for index in indices:
                 unit = np.full(sizes[index], -1, dtype=object)
@@ -293,16 +297,16 @@ def test_as_many_records_as_are_allowed_do_not_overflow_strategies(sizes, asked,
     strategies = {index: largest_integers(sizes[index]) for index in range(asked)}
     if sizes[0] > 100:
         strategies = {0: any_strategy(sizes[0], 1)}
-    found = any_plan(workload, 1)
-    closure = found.closure.with_strategies(workload, strategies)
-    found = replace(found, closure=closure)
+    planned = any_plan(workload, 1)
+    closure = planned.closure.with_strategies(workload, strategies)
+    planned = replace(planned, closure=closure)
     largest = 1
     for index, n in enumerate(sizes):
         largest *= int(np.abs(strategies[index].integers).max()) if index in strategies else n
     most = (2**61 - 1) // largest
-    check_countable(found, Crowd(most - most // 10**9))
+    check_countable(planned, Crowd(most - most // 10**9))
     with pytest.raises(ReleaseError, match="too many records"):
-        check_countable(found, Crowd(most + most // 10**9 + 1))
+        check_countable(planned, Crowd(most + most // 10**9 + 1))
     records = Together(most, strategies, tuple(sizes))
     for noise in (2**55, -(2**55)):  # beyond what the sampler can return
         monkeypatch.setattr(
@@ -311,9 +315,9 @@ def test_as_many_records_as_are_allowed_do_not_overflow_strategies(sizes, asked,
         )
         for residual in range(len(closure)):
             indices = closure.attributes(residual)
-            drawn = measure_residual(found, residual, records)
+            drawn = measure_residual(planned, residual, records)
             expected = records.counts(indices).astype(object)
-            for axis, factor in enumerate(integer_matrices(found, indices)):
+            for axis, factor in enumerate(integer_matrices(planned, indices)):
                 expected = np.moveaxis(np.tensordot(factor, expected, (1, axis)), 0, axis)
             assert np.array_equal(expected + noise, drawn.astype(object))
             if len(indices) == len(sizes) == asked:
@@ -324,11 +328,11 @@ def test_partial_sums_at_the_border_do_not_overflow(exact):
     """Records that add up to nothing in the end, but to half of the limit on the way."""
     n = 6
     workload = Workload.of(Domain.from_sizes({"a0": n}), ["a0"]).with_bases({"a0": Prefix()})
-    found = any_plan(workload, 1)
+    planned = any_plan(workload, 1)
     strategy = largest_integers(n)
-    found = replace(found, closure=found.closure.with_strategies(workload, {0: strategy}))
+    planned = replace(planned, closure=planned.closure.with_strategies(workload, {0: strategy}))
     most = (2**61 - 1) // 2**20
-    check_countable(found, Crowd(most - most // 10**9))
+    check_countable(planned, Crowd(most - most // 10**9))
     counts = np.full(n, most // n)
     sums = np.cumsum(strategy.integers[0].astype(object) * counts.astype(object))
     assert sums.max() > 2**59
@@ -340,7 +344,7 @@ def test_partial_sums_at_the_border_do_not_overflow(exact):
         def counts(self, indices):
             return counts if indices else np.array(counts.sum())
 
-    drawn = measure_residual(found, 1, Many())
+    drawn = measure_residual(planned, 1, Many())
     expected = strategy.integers.astype(object) @ counts.astype(object)
     assert drawn.tolist() == expected.tolist()
 
@@ -353,9 +357,9 @@ def test_the_refusal_of_too_many_records_does_not_say_how_many():
 
 
 def test_a_table_that_is_too_large_is_refused():
-    found = plan_of([10_000, 5_001], tables=[("a0", "a1"), ("a0",)])
+    planned = plan_of([10_000, 5_001], tables=[("a0", "a1"), ("a0",)])
     with pytest.raises(ReleaseError, match=r"\(a0, a1\).* 50,010,000 cells.* 50,000,000"):
-        check_measurable(found)
+        check_measurable(planned)
     check_measurable(plan_of([10_000, 5_000], tables=[("a0", "a1"), ("a0",)]))
 
 
@@ -372,12 +376,12 @@ def test_tables_of_many_answers_are_refused_by_their_answers():
 def test_the_noise_on_integers_is_limited_by_their_power_of_two():
     domain = Domain.from_sizes({"a": 4, "b": 4})
     workload = Workload.all_up_to(domain, 2).with_bases({"a": Prefix(), "b": Prefix()})
-    found = any_plan(workload, 1)  # 2^10 · R of each attribute
-    residual = found.closure.find((0, 1))
+    planned = any_plan(workload, 1)  # 2^10 · R of each attribute
+    residual = planned.closure.find((0, 1))
     limit = LARGEST_GAMMA // 2**20
-    check_measurable(with_sigma_squared(found, residual, str(int(limit**2 * 0.9999))))
+    check_measurable(with_sigma_squared(planned, residual, str(int(limit**2 * 0.9999))))
     with pytest.raises(ReleaseError, match=r"noise .* \(a, b\) is too large"):
-        check_measurable(with_sigma_squared(found, residual, str(int(limit**2 * 1.0001))))
+        check_measurable(with_sigma_squared(planned, residual, str(int(limit**2 * 1.0001))))
 
 
 def with_sigma_squared(found: Plan, residual: int, text: str) -> Plan:
@@ -392,9 +396,9 @@ def with_sigma_squared(found: Plan, residual: int, text: str) -> Plan:
 )
 def test_what_passes_the_check_passes_the_sampler(parts, table):
     """σ within a millionth of the limit 2^46 / ∏ n_i, on either side."""
-    found = plan_of([7, 1000], tables=[(), ("a0",), ("a1",), ("a0", "a1")])
-    indices = found.workload.domain.positions(table)
-    cells = int(np.prod([found.closure.sizes[index] for index in indices]))
+    planned = plan_of([7, 1000], tables=[(), ("a0",), ("a1",), ("a0", "a1")])
+    indices = planned.workload.domain.positions(table)
+    cells = int(np.prod([planned.closure.sizes[index] for index in indices]))
     limit = Fraction(LARGEST_GAMMA**2, cells**2)
     sigma_squared = int(limit * (10**12 + parts) / 10**12 * 10**3)
     text = f"{sigma_squared // 1000}.{sigma_squared % 1000:03d}"
@@ -403,14 +407,14 @@ def test_what_passes_the_check_passes_the_sampler(parts, table):
         if len(text) < 19
         else str(sigma_squared // 1000)[:17].ljust(len(str(sigma_squared // 1000)), "0")
     )
-    found = with_sigma_squared(found, found.closure.find(indices), text)
+    planned = with_sigma_squared(planned, planned.closure.find(indices), text)
     if Fraction(text) < limit * (1 - Fraction(3, 10**9)):
-        check_measurable(found)
+        check_measurable(planned)
     try:
-        check_measurable(found)
+        check_measurable(planned)
     except ReleaseError:
         return
-    measure_residual(found, found.closure.find(indices), Crowd(5, (7, 1000)))
+    measure_residual(planned, planned.closure.find(indices), Crowd(5, (7, 1000)))
 
 
 def test_a_hopeless_budget_is_refused():

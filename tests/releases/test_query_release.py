@@ -106,15 +106,15 @@ def test_without_noise_every_answer_is_exact(tmp_path_factory, queries, seed, n_
     for record in zip(*[each.tolist() for each in codes], strict=True):
         counts[cells.index(record)] += 1
     expected = queries.coefficients @ counts
-    found = query_plan(queries, budget=Budget(rho=1))
+    planned = query_plan(queries, budget=Budget(rho=1))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(NOISE, no_noise)
-        done = release(found, folder / "records.csv", folder / "out")
+        done = release(planned, folder / "records.csv", folder / "out")
     answers = QueryRelease.load(done.folder).answers
     scale = np.max(np.abs(queries.coefficients), axis=1) * max(n_records, 1)
     assert np.max(np.abs(answers["answer"] - expected) / scale) < 1e-7
     assert done.measurements.dtype == np.int64
-    exact = found.strategy.integers.astype(object) @ counts.astype(int).astype(object)
+    exact = planned.strategy.integers.astype(object) @ counts.astype(int).astype(object)
     assert done.measurements.tolist() == exact.tolist()
 
 
@@ -154,15 +154,15 @@ def test_one_record_more_changes_what_is_measured_by_its_column(tmp_path, withou
     largest = 0
     values = list(product("fm", (0, 4, 8)))
     for cell, (sex, age) in enumerate(values):
-        found = []
+        samples = []
         for more in ("", f"x,{age},{sex}\n"):
             data = tmp_path / f"{cell}{bool(more)}.csv"
             data.write_text(CSV + more)
             done = release(PLAN, data, tmp_path / f"out{cell}{bool(more)}")
-            found.append(done.measurements.tolist())
+            samples.append(done.measurements.tolist())
             (run,) = runs(data)
             assert run.record_rho == PLAN.record_rho
-        change = [after - before for before, after in zip(*found, strict=True)]
+        change = [after - before for before, after in zip(*samples, strict=True)]
         assert change == PLAN.strategy.integers[:, cell].tolist()
         largest = max(largest, sum(each**2 for each in change))
     assert Fraction(largest) / PLAN.gamma_squared / 2 == PLAN.record_rho <= Fraction(1, 2)
@@ -437,14 +437,14 @@ def test_a_progress_that_stops_the_run_before_the_booking_costs_nothing(share, d
 
 
 def test_progress_is_told_in_order_and_ends_with_one(data, output):
-    told = []
-    release(PLAN, data, output, on_progress=lambda *each: told.append(each))
-    shares = [share for _, share in told]
+    reports = []
+    release(PLAN, data, output, on_progress=lambda *each: reports.append(each))
+    shares = [share for _, share in reports]
     assert shares == sorted(shares)
-    assert told[0] == ("Checking the plan", 0.0)
-    assert told[-1] == ("Finished", 1.0)
-    words = [doing for doing, _ in told]
-    assert words.index("Booking the run in the ledger") < words.index("Measuring with noise")
+    assert reports[0] == ("Checking the plan", 0.0)
+    assert reports[-1] == ("Finished", 1.0)
+    phases = [doing for doing, _ in reports]
+    assert phases.index("Booking the run in the ledger") < phases.index("Measuring with noise")
 
 
 # --- the folder
@@ -494,9 +494,9 @@ def test_nothing_private_is_logged_printed_or_stored(tmp_path, output, caplog, c
     data = tmp_path / "folder-of-secrets" / "records-of-secrets.csv"
     data.parent.mkdir()
     data.write_text(f"sex,age,{SECRET}\n" + "f,0,zz\n" * 41_353 + "m,8,zz\n" * 4)
-    found = query_plan(QUERIES, budget=Budget(rho="1e-9"))
+    planned = query_plan(QUERIES, budget=Budget(rho="1e-9"))
     shown = []
-    release(found, data, output, on_progress=lambda doing, share: shown.append(doing))
+    release(planned, data, output, on_progress=lambda doing, share: shown.append(doing))
     captured = capfd.readouterr()
     texts = [captured.out, captured.err, *shown, *(r.getMessage() for r in caplog.records)]
     texts += [(output / name).read_text() for name in ("README.md", "plan.json", "answers.csv")]
@@ -529,5 +529,5 @@ def test_all_counts_of_tables_agree_with_queries_for_them(tmp_path_factory, work
         patch.setattr(NOISE, no_noise)
         patch.setattr("rpexplore.releases.measurement.discrete_gaussian", no_noise)
         table = release(every, folder / "records.csv", folder / "tables").table(domain.names)
-        found = release(single, folder / "records.csv", folder / "queries").answers
-    assert np.allclose(table["value"], found["answer"], atol=1e-6)
+        answers = release(single, folder / "records.csv", folder / "queries").answers
+    assert np.allclose(table["value"], answers["answer"], atol=1e-6)

@@ -167,7 +167,7 @@ def test_a_changed_remainder_is_refused_and_kept(how, data, output, tmp_path):
     killed(WRITE, 1, *run_of(data, output))
     left, ledger = unfinished(output), None
     measured, note = left / "run" / "measured.int64", left / "run" / "drawn.json"
-    other = query_plan(QUERIES, budget=Budget(rho="1/3"))
+    other_plan = query_plan(QUERIES, budget=Budget(rho="1/3"))
     if how == "measured":
         measured.write_bytes(bytes([measured.read_bytes()[0] ^ 1]) + measured.read_bytes()[1:])
     elif how == "shorter":
@@ -177,10 +177,10 @@ def test_a_changed_remainder_is_refused_and_kept(how, data, output, tmp_path):
     elif how == "ledger":
         ledger = tmp_path / "elsewhere.sqlite"
     else:
-        (left / "plan.json").write_text(other.text)
+        (left / "plan.json").write_text(other_plan.text)
         if how == "other plan":
             note.write_text(
-                json.dumps({**json.loads(note.read_text()), "plan_sha256": other.sha256})
+                json.dumps({**json.loads(note.read_text()), "plan_sha256": other_plan.sha256})
             )
     with pytest.raises(ReleaseError, match="cannot be finished"):
         resume(output, ledger=ledger)

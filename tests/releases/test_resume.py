@@ -200,9 +200,9 @@ def test_a_disk_without_room_for_the_noise_is_noticed_before_the_charge(data, ou
     plan(workload, loss=SumOfVariances(), budget=Budget(rho="1/2")).save(
         data.parent.parent / "plan.json"
     )
-    told = limited(size, *run_of(data, output))
-    assert "File too large" in told
-    assert "was not booked" in told
+    message = limited(size, *run_of(data, output))
+    assert "File too large" in message
+    assert "was not booked" in message
     assert states(data) == []
     assert entries(output.parent) == []
 
@@ -210,8 +210,8 @@ def test_a_disk_without_room_for_the_noise_is_noticed_before_the_charge(data, ou
 def test_a_resume_without_room_leaves_all_that_another_needs(data, output):
     killed(TABLE, 2, *run_of(data, output))
     drawn = drawn_numbers(unfinished(output))
-    told = limited(400, "resume", output)
-    assert "File too large" in told
+    message = limited(400, "resume", output)
+    assert "File too large" in message
     resume(output)
     assert measured_in(output) == drawn
 
@@ -244,15 +244,15 @@ def test_a_changed_remainder_is_refused_and_kept(how, data, output, tmp_path):
     elif how == "shorter":
         measured.write_bytes(measured.read_bytes()[:-8])
     elif how == "plan":
-        other = plan(PLAN.workload, loss=SumOfVariances(), budget=Budget(rho="1/3"))
-        (left / "plan.json").write_text(other.text)
+        other_plan = plan(PLAN.workload, loss=SumOfVariances(), budget=Budget(rho="1/3"))
+        (left / "plan.json").write_text(other_plan.text)
     elif how == "note":
         (left / "run" / "drawn.json").write_text("{}")
     elif how == "other plan":
-        other = plan(PLAN.workload, loss=SumOfVariances(), budget=Budget(rho="1/3"))
-        (left / "plan.json").write_text(other.text)
+        other_plan = plan(PLAN.workload, loss=SumOfVariances(), budget=Budget(rho="1/3"))
+        (left / "plan.json").write_text(other_plan.text)
         note = json.loads((left / "run" / "drawn.json").read_text())
-        note["plan_sha256"] = other.sha256
+        note["plan_sha256"] = other_plan.sha256
         (left / "run" / "drawn.json").write_text(json.dumps(note))
     else:
         ledger = tmp_path / "elsewhere.sqlite"

@@ -63,8 +63,8 @@ def released(domain: Domain, folder: Path, tables=None, **columns) -> Release:
     folder.mkdir(parents=True, exist_ok=True)
     frame.to_csv(folder / "records.csv", index=False)
     workload = Workload.all_up_to(domain, 2) if tables is None else Workload.of(domain, tables)
-    found = plan(workload, loss=SumOfVariances(), budget=Budget(rho="1/2"))
-    return release(found, folder / "records.csv", folder / "out" / "release")
+    planned = plan(workload, loss=SumOfVariances(), budget=Budget(rho="1/2"))
+    return release(planned, folder / "records.csv", folder / "out" / "release")
 
 
 def path_of(plan, position: int) -> str:
@@ -100,8 +100,8 @@ def copy(done, tmp_path) -> Path:
 def test_the_folder_holds_what_it_should(done):
     tables = {path_of(done.plan, i) + e for i in range(7) for e in (".csv", ".parquet")}
     others = {"README.md", "manifest.json", "plan.json", "residuals.parquet"}
-    found = {str(p.relative_to(done.folder)) for p in done.folder.rglob("*") if p.is_file()}
-    assert found == tables | others
+    files = {str(p.relative_to(done.folder)) for p in done.folder.rglob("*") if p.is_file()}
+    assert files == tables | others
     assert "tables/0000_total.csv" in tables
     assert "tables/0004_letter_digit.csv" in tables
 
@@ -124,14 +124,14 @@ def test_the_manifest_lists_every_other_file_with_its_hash(done):
 
 
 def test_the_manifest_says_what_was_promised(done):
-    manifest, words = done.manifest, done.manifest["guarantee"]
+    manifest, text = done.manifest, done.manifest["guarantee"]
     assert manifest["plan_sha256"] == done.plan.sha256
     assert manifest["plan_sha256"] == next(
         entry["sha256"] for entry in manifest["files"] if entry["path"] == "plan.json"
     )
     assert manifest["privacy_unit"] == "one record"
-    assert "ρ = 0.5 for one record" in words
-    assert words in (done.folder / "README.md").read_text()
+    assert "ρ = 0.5 for one record" in text
+    assert text in (done.folder / "README.md").read_text()
     assert {"python", "rpexplore", "numpy", "pyarrow"} == set(manifest["versions"])
     allowed = {
         "format",
@@ -241,8 +241,8 @@ def asked(tmp_path_factory) -> Release:
         }
     )
     frame.to_csv(folder / "records.csv", index=False)
-    found = plan(workload, loss=SumOfVariances(), budget=Budget(rho="1/2"))
-    return release(found, folder / "records.csv", folder / "release")
+    planned = plan(workload, loss=SumOfVariances(), budget=Budget(rho="1/2"))
+    return release(planned, folder / "records.csv", folder / "release")
 
 
 def test_a_row_is_an_answer(asked):
@@ -310,9 +310,9 @@ def test_one_attribute_of_rolling_sums_is_explained(tmp_path):
     domain = domain_of(Attribute("day", Integers(0, 5)))
     workload = Workload.all_up_to(domain, 1).with_bases({"day": Windows(3)})
     pd.DataFrame({"day": [0, 5]}).to_csv(tmp_path / "records.csv", index=False)
-    found = plan(workload, loss=SumOfVariances(), budget=Budget(rho=1))
+    planned = plan(workload, loss=SumOfVariances(), budget=Budget(rho=1))
     text = (
-        release(found, tmp_path / "records.csv", tmp_path / "out").folder / "README.md"
+        release(planned, tmp_path / "records.csv", tmp_path / "out").folder / "README.md"
     ).read_text()
     assert '- `day`, moving sums of 3 values; 6 rows, such as "1 to 3"' in text
     assert "weighted" not in text

@@ -128,16 +128,16 @@ def test_without_noise_every_table_is_exact(tmp_path_factory, workload, seed, n_
     truth = counts_of(codes, n_records, sizes)
     frame = pd.DataFrame({name: codes[i] for i, name in enumerate(workload.domain.names)})
     frame.to_csv(folder / "records.csv", index=False)
-    found = plan(workload, loss=SumOfVariances(), budget=Budget(rho=1))
+    planned = plan(workload, loss=SumOfVariances(), budget=Budget(rho=1))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rpexplore.releases.measurement.discrete_gaussian", no_noise)
-        done = release(found, folder / "records.csv", folder / "out")
+        done = release(planned, folder / "records.csv", folder / "out")
     for position, table in enumerate(workload.tables):
         counts = truth.counts(workload.domain.positions(table))
         for cells in (done.table(table), done.counts(table)):
             assert len(cells) == counts.size
             assert np.max(np.abs(cells["value"] - counts.ravel())) < 1e-9
-            assert np.allclose(cells["standard_error"], found.standard_errors[position])
+            assert np.allclose(cells["standard_error"], planned.standard_errors[position])
             # Row-major: the last attribute runs fastest, labels are those of the codebook.
             for axis, index in enumerate(workload.domain.positions(table)):
                 codes = np.indices(counts.shape)[axis].ravel()
@@ -183,18 +183,18 @@ def test_tables_agree_with_each_other_and_with_the_residuals(data, output):
 
 def test_marginals_inside_a_table_can_be_rebuilt(data, output, without_noise):
     workload = Workload.of(DOMAIN, [("sex", "age")])
-    found = plan(workload, loss=SumOfVariances(), budget=Budget(rho=1))
-    done = release(found, data, output)
+    planned = plan(workload, loss=SumOfVariances(), budget=Budget(rho=1))
+    done = release(planned, data, output)
     assert np.allclose(done.counts(["age"])["value"], [2, 2, 1])
     assert np.allclose(done.counts([])["value"], [5])
     assert np.allclose(done.counts("sex")["value"], [3, 2])
     assert np.allclose(done.counts(["one", "sex"])["value"], [3, 2])
     assert done.counts(["age"])["standard_error"][0] == pytest.approx(
-        found.variance(["age"]) ** 0.5
+        planned.variance(["age"]) ** 0.5
     )
     workload = Workload.of(DOMAIN, [("sex",), ("age",)])
-    found = plan(workload, loss=SumOfVariances(), budget=Budget(rho=1))
-    apart = release(found, data, output.with_name("apart"))
+    planned = plan(workload, loss=SumOfVariances(), budget=Budget(rho=1))
+    apart = release(planned, data, output.with_name("apart"))
     with pytest.raises(WorkloadError, match="no table with these attributes together"):
         apart.counts(["sex", "age"])
     with pytest.raises(DomainError):
@@ -215,10 +215,10 @@ def test_without_noise_every_answer_is_exact(tmp_path_factory, workload, seed, n
     truth = counts_of(codes, n_records, domain.sizes)
     frame = pd.DataFrame({name: codes[i] for i, name in enumerate(domain.names)})
     frame.to_csv(folder / "records.csv", index=False)
-    found = any_plan(workload, seed)
+    planned = any_plan(workload, seed)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rpexplore.releases.measurement.discrete_gaussian", no_noise)
-        done = release(found, folder / "records.csv", folder / "out")
+        done = release(planned, folder / "records.csv", folder / "out")
     for position, table in enumerate(workload.tables):
         indices = workload.attribute_indices(position)
         counts = truth.counts(indices)
@@ -231,7 +231,7 @@ def test_without_noise_every_answer_is_exact(tmp_path_factory, workload, seed, n
         cells = done.table(table)
         error = np.abs(cells["value"] - expected)
         assert np.max(error) <= 1e-9 * max(np.max(np.abs(expected)), 1)
-        assert np.allclose(cells["standard_error"], found.cell_standard_errors(table).ravel())
+        assert np.allclose(cells["standard_error"], planned.cell_standard_errors(table).ravel())
         for axis, (index, basis) in enumerate(zip(indices, bases, strict=True)):
             rows = np.indices([len(matrix) for matrix in matrices])[axis].ravel()
             labels = rpexplore.workload.query_matrix.query_matrix(
@@ -240,7 +240,7 @@ def test_without_noise_every_answer_is_exact(tmp_path_factory, workload, seed, n
             assert cells.iloc[:, axis].tolist() == [labels[row] for row in rows]
         rebuilt = done.counts(table)
         assert np.max(np.abs(rebuilt["value"] - counts.ravel())) < 1e-9 * max(counts.sum(), 1)
-        variances = found.marginal_variances(indices).ravel()
+        variances = planned.marginal_variances(indices).ravel()
         assert np.allclose(rebuilt["standard_error"] ** 2, variances)
 
 
@@ -252,8 +252,8 @@ def test_released_tables_agree_and_any_query_can_be_answered(tmp_path_factory, w
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame({a.name: rng.integers(0, a.size, 30) for a in domain})
     frame.to_csv(folder / "records.csv", index=False)
-    found = any_plan(workload, seed)
-    done = Release.load(release(found, folder / "records.csv", folder / "out").folder)
+    planned = any_plan(workload, seed)
+    done = Release.load(release(planned, folder / "records.csv", folder / "out").folder)
     for position, table in enumerate(workload.tables):
         indices = workload.attribute_indices(position)
         matrices = [
@@ -277,23 +277,23 @@ def test_released_tables_agree_and_any_query_can_be_answered(tmp_path_factory, w
         summed = kron([w[None] for w in weights])[0]
         tolerance = 1e-9 * np.sum(np.abs(summed)) * scale
         assert value == pytest.approx(summed @ released["value"], abs=tolerance)
-        assert error == pytest.approx(found.query_variance(table, where=query) ** 0.5, rel=1e-12)
+        assert error == pytest.approx(planned.query_variance(table, where=query) ** 0.5, rel=1e-12)
         # Tables within it answer the same.
         for index in range(len(table)):
             smaller = tuple(name for name in table if name != table[index])
             everyone = {**query, table[index]: np.ones(domain[table[index]].size)}
             one = done.answer(table, where=everyone)
-            other = done.answer(smaller, where={name: query[name] for name in smaller})
-            assert one.value == pytest.approx(other.value, abs=tolerance)
-            assert one.standard_error == pytest.approx(other.standard_error, rel=1e-6)
+            subtotal = done.answer(smaller, where={name: query[name] for name in smaller})
+            assert one.value == pytest.approx(subtotal.value, abs=tolerance)
+            assert one.standard_error == pytest.approx(subtotal.standard_error, rel=1e-6)
 
 
 ASKED = WORKLOAD.with_bases({"age": Ranges()}).with_bases({"age": Prefix()}, tables=["age"])
 
 
 def test_questions_to_a_release_that_are_refused(data, output):
-    found = plan(ASKED, loss=SumOfVariances(), budget=Budget(rho=1))
-    done = release(found, data, output)
+    planned = plan(ASKED, loss=SumOfVariances(), budget=Budget(rho=1))
+    done = release(planned, data, output)
     table = ["sex", "age"]
     right = {"sex": [1, 0], "age": [0, 1, 1]}
     answer = done.answer(table, where=right)
@@ -334,8 +334,8 @@ def test_questions_to_a_release_that_are_refused(data, output):
 
 
 def test_ranges_and_totals_are_where_their_labels_say(data, output, without_noise):
-    found = plan(ASKED, loss=SumOfVariances(), budget=Budget(rho=1))
-    done = release(found, data, output)
+    planned = plan(ASKED, loss=SumOfVariances(), budget=Budget(rho=1))
+    done = release(planned, data, output)
     cells = done.table(["sex", "age"])
     assert cells.columns.tolist()[:3] == ["sex", "sex label", "age"]
     named = {(row.iloc[0], row.iloc[2]): round(row["value"], 9) for _, row in cells.iterrows()}
@@ -350,14 +350,14 @@ def test_ranges_and_totals_are_where_their_labels_say(data, output, without_nois
 
 
 def test_a_plan_of_asked_tables_is_released_from_its_file(data, output, tmp_path):
-    found = plan(
+    planned = plan(
         WORKLOAD.with_bases({"age": Hierarchy((2,))}), loss=SumOfVariances(), budget=Budget(rho=1)
     )
-    found.save(tmp_path / "plan.json")
+    planned.save(tmp_path / "plan.json")
     done = release(Plan.load(tmp_path / "plan.json"), data, output)
     (run,) = runs(data)
-    assert run.record_rho == found.record_rho
-    errors = found.cell_standard_errors(["sex", "age"]).ravel()
+    assert run.record_rho == planned.record_rho
+    errors = planned.cell_standard_errors(["sex", "age"]).ravel()
     assert np.allclose(done.table(["sex", "age"])["standard_error"], errors)
 
 
@@ -395,11 +395,11 @@ def test_errors_have_the_stated_size(tmp_path):
     """
     sizes = {"a": 1000, "b": 800}
     workload = Workload.all_up_to(Domain.from_sizes(sizes), 2)
-    found = plan(workload, loss=SumOfVariances(), budget=Budget(rho="0.01"))
+    planned = plan(workload, loss=SumOfVariances(), budget=Budget(rho="0.01"))
     rng = np.random.default_rng(3)
     frame = pd.DataFrame({name: rng.integers(0, n, 50_000) for name, n in sizes.items()})
     frame.to_parquet(tmp_path / "records.parquet")
-    done = release(found, tmp_path / "records.parquet", tmp_path / "out")
+    done = release(planned, tmp_path / "records.parquet", tmp_path / "out")
     for table in workload.tables[1:]:
         cells = done.table(table)
         shape = [sizes[name] for name in table]
@@ -409,9 +409,9 @@ def test_errors_have_the_stated_size(tmp_path):
         zero = dict.fromkeys(table, 0)
         row = []  # (how many cells, correlation with cell 0…0)
         for differs in np.ndindex(*[2] * len(table)):
-            other = dict(zip(table, differs, strict=True))
+            opposite = dict(zip(table, differs, strict=True))
             many = np.prod([n - 1 if step else 1 for n, step in zip(shape, differs, strict=True)])
-            row.append((many, found.covariance(table, zero, other) / found.variance(table)))
+            row.append((many, planned.covariance(table, zero, opposite) / planned.variance(table)))
         sum_deviation = np.sqrt(z.size * sum(many * rho for many, rho in row))
         square_deviation = np.sqrt(2 * z.size * sum(many * rho**2 for many, rho in row))
         assert abs(z.sum()) < DEVIATIONS * sum_deviation
@@ -430,8 +430,8 @@ def test_errors_have_the_stated_size(tmp_path):
 
 def test_two_releases_differ(data, output):
     budget = Budget(rho="1e-6")
-    found = plan(WORKLOAD, loss=SumOfVariances(), budget=budget)
-    done = [release(found, data, output.with_name(name)) for name in ("one", "two")]
+    planned = plan(WORKLOAD, loss=SumOfVariances(), budget=budget)
+    done = [release(planned, data, output.with_name(name)) for name in ("one", "two")]
     assert not done[0].table(["sex", "age"]).equals(done[1].table(["sex", "age"]))
 
 
@@ -880,10 +880,10 @@ def test_of_two_first_caps_one_is_noted_and_the_other_refused(data, output, monk
     account, everybody = Ledger.account, threading.Barrier(2)
 
     def slow_account(self, path):
-        found = account(self, path)
+        booked = account(self, path)
         with contextlib.suppress(threading.BrokenBarrierError):
             everybody.wait(0.5)
-        return found
+        return booked
 
     monkeypatch.setattr(Ledger, "account", slow_account)
     outcomes = race(
@@ -925,9 +925,11 @@ def test_nothing_private_is_logged_printed_or_stored(tmp_path, output, caplog, c
     data = tmp_path / "folder-of-secrets" / "records-of-secrets.csv"
     data.parent.mkdir()
     data.write_text(f"sex,age,one,{SECRET}\n" + "f,0,k,zz\n" * 41_353 + "m,8,k,zz\n" * 4)
-    found = plan(WORKLOAD, loss=SumOfVariances(), budget=Budget(rho="1e-9"))  # σ of 10^5
+    planned = plan(WORKLOAD, loss=SumOfVariances(), budget=Budget(rho="1e-9"))  # σ of 10^5
     shown = []
-    release(found, data, output, on_progress=lambda doing, share: shown.append(f"{doing} {share}"))
+    release(
+        planned, data, output, on_progress=lambda doing, share: shown.append(f"{doing} {share}")
+    )
     captured = capfd.readouterr()
     texts = [captured.out, captured.err, *shown, *(r.getMessage() for r in caplog.records)]
     private = [SECRET, "41353", "41357", "secrets", str(data.stat().st_size)]
@@ -973,14 +975,14 @@ def test_values_follow_from_the_measured_integers_alone(data, output):
 
 
 def test_progress_is_told_in_order_and_ends_with_one(data, output):
-    told = []
-    release(PLAN, data, output, on_progress=lambda doing, share: told.append((doing, share)))
-    shares = [share for _, share in told]
+    reports = []
+    release(PLAN, data, output, on_progress=lambda doing, share: reports.append((doing, share)))
+    shares = [share for _, share in reports]
     assert shares == sorted(shares)
-    assert told[0] == ("Checking the plan", 0.0)
-    assert told[-1] == ("Finished", 1.0)
-    words = [doing for doing, _ in told]
-    assert words.index("Booking the run in the ledger") < words.index("Measuring with noise")
+    assert reports[0] == ("Checking the plan", 0.0)
+    assert reports[-1] == ("Finished", 1.0)
+    phases = [doing for doing, _ in reports]
+    assert phases.index("Booking the run in the ledger") < phases.index("Measuring with noise")
 
 
 def test_only_the_sampler_names_a_source_of_randomness():
