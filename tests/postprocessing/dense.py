@@ -80,10 +80,10 @@ def matrices(
     its noise at σ² = 1, a root of that, and what makes a contribution of a measurement."""
     strategies = dict(residual)
     factors, noise, inverse = [], [], []
-    for place, n in enumerate(sizes):
-        if place not in strategies:
+    for attribute_index, n in enumerate(sizes):
+        if attribute_index not in strategies:
             factors.append(np.ones((1, n)))
-        elif (strategy := strategies[place]) is None:
+        elif (strategy := strategies[attribute_index]) is None:
             factors.append(sub(n))
             noise.append(sub(n) @ sub(n).T)
             inverse.append(np.linalg.pinv(sub(n)))
@@ -107,19 +107,26 @@ def release(
 ) -> Part:
     """What one release measures of all residuals within its tables, with any noise scales."""
     sizes = domain.sizes.tolist()
-    kept = [[place for place in table if sizes[place] > 1] for table in tables]
+    kept = [
+        [attribute_index for attribute_index in table if sizes[attribute_index] > 1]
+        for table in tables
+    ]
     residuals = sorted({subset for table in kept for subset in subsets(table)})
     contributions, sigma_squared, measured = {}, {}, []
     for subset in residuals:
         scale = Fraction(int(rng.integers(1, 500)), 50)
         sigma_squared[subset] = scale if variances is None else variances[subset]
-        own = tuple((place, strategies.get(place)) for place in subset)
+        own = tuple(
+            (attribute_index, strategies.get(attribute_index)) for attribute_index in subset
+        )
         matrix, covariance, root, inverse = matrices(tuple(sizes), own)
         noise = root @ rng.normal(size=len(matrix)) * float(sigma_squared[subset]) ** 0.5
         y = matrix @ counts.ravel() + noise
         measured.append(Measured(matrix, covariance * float(sigma_squared[subset]), y))
-        contributions[subset] = (inverse @ y).reshape([sizes[place] for place in subset])
-    used = {place for subset in residuals for place in subset}
+        contributions[subset] = (inverse @ y).reshape(
+            [sizes[attribute_index] for attribute_index in subset]
+        )
+    used = {attribute_index for subset in residuals for attribute_index in subset}
     source = MeasurementSource(
         name, f"sha of {name}", Fraction(1, 2), plan_sha256=f"plan of {name}"
     )
@@ -128,7 +135,11 @@ def release(
         tuple(tables),
         contributions,
         sigma_squared,
-        {place: strategy for place, strategy in strategies.items() if place in used},
+        {
+            attribute_index: strategy
+            for attribute_index, strategy in strategies.items()
+            if attribute_index in used
+        },
         (source,),
     )
     return Part(estimates, measured)
@@ -143,7 +154,7 @@ def noisy_marginal(
 ) -> Part:
     matrix = marginal_matrix(domain.sizes.tolist(), table)
     y = matrix @ counts.ravel() + rng.normal(size=len(matrix)) * float(variance) ** 0.5
-    shape = [domain.attributes[place].size for place in table]
+    shape = [domain.attributes[attribute_index].size for attribute_index in table]
     given = NoisyMarginal(domain, table, y.reshape(shape), variance, rho=Fraction(1, 8))
     return Part(given, [Measured(matrix, np.eye(len(matrix)) * float(variance), y)])
 
@@ -155,11 +166,13 @@ def worlds(draw, *, most: int = 3):
     domain = rp.Domain.from_sizes({f"a{i}": n for i, n in enumerate(sizes)})
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     counts = rng.integers(0, 100, sizes)
-    places = range(len(sizes))
-    table = st.sets(st.sampled_from(places)).map(lambda chosen: tuple(sorted(chosen)))
-    several = [place for place in places if sizes[place] > 1]
+    indices = range(len(sizes))
+    table = st.sets(st.sampled_from(indices)).map(lambda chosen: tuple(sorted(chosen)))
+    several = [attribute_index for attribute_index in indices if sizes[attribute_index] > 1]
     special = draw(st.sets(st.sampled_from(several))) if several else set()
-    strategies = {place: any_strategy(sizes[place], 7) for place in special}
+    strategies = {
+        attribute_index: any_strategy(sizes[attribute_index], 7) for attribute_index in special
+    }
     parts = [
         release(
             domain,
@@ -172,7 +185,9 @@ def worlds(draw, *, most: int = 3):
         for number in range(draw(st.integers(1, most)))
     ]
     for _ in range(draw(st.integers(0, 2))):
-        chosen = tuple(place for place in draw(table) if place not in special)
+        chosen = tuple(
+            attribute_index for attribute_index in draw(table) if attribute_index not in special
+        )
         variance = Fraction(int(rng.integers(1, 900)), 30)
         parts.append(noisy_marginal(domain, counts, chosen, rng, variance))
     return World(domain, counts, parts)

@@ -28,11 +28,11 @@ COUNTS = np.random.default_rng(1).integers(0, 50, (3, 2, 1, 2))
 
 def unit_queries(domain, table):
     """A query for every cell of a table, row-major."""
-    shape = [domain.attributes[place].size for place in table]
+    shape = [domain.attributes[attribute_index].size for attribute_index in table]
     for cell in np.ndindex(*shape):
         yield {
-            domain.names[place]: np.eye(size)[index].tolist()
-            for place, size, index in zip(table, shape, cell, strict=True)
+            domain.names[attribute_index]: np.eye(size)[index].tolist()
+            for attribute_index, size, index in zip(table, shape, cell, strict=True)
         }
 
 
@@ -41,7 +41,7 @@ def check(found: Estimates, world: dense.World) -> None:
     domain = world.domain
     assert set(found.tables) == world.tables
     for table in {part for each in world.tables for part in subsets(each)}:
-        names = [domain.names[place] for place in table]
+        names = [domain.names[attribute_index] for attribute_index in table]
         values, covariance = world.best(table)
         scale = max(np.abs(values).max(), 1)
         np.testing.assert_allclose(
@@ -185,7 +185,9 @@ def estimates(
     )
     contributions = {}
     for subset in sorted(kept):
-        values = rng.normal(size=[domain.attributes[place].size for place in subset])
+        values = rng.normal(
+            size=[domain.attributes[attribute_index].size for attribute_index in subset]
+        )
         for axis in range(values.ndim):
             values = values - values.mean(axis=axis, keepdims=True)
         contributions[subset] = values

@@ -90,9 +90,9 @@ def assert_same(one: Estimates, two: Estimates) -> None:
     for subset, values in one.contributions.items():
         assert np.array_equal(two.contributions[subset], values)
     assert one.strategies.keys() == two.strategies.keys()
-    for place, strategy in one.strategies.items():
-        assert np.array_equal(two.strategies[place].integers, strategy.integers)
-        assert two.strategies[place].bits == strategy.bits
+    for attribute_index, strategy in one.strategies.items():
+        assert np.array_equal(two.strategies[attribute_index].integers, strategy.integers)
+        assert two.strategies[attribute_index].bits == strategy.bits
 
 
 # ---- what is in it
@@ -107,7 +107,7 @@ def test_the_tables_are_the_union_s_and_as_the_estimates_say(found, written):
     assert names[0] == "0000_age"
     assert names[-1] == "0005_age_one_size"
     for position, table in enumerate(found.tables):
-        attributes = [DOMAIN.names[place] for place in table]
+        attributes = [DOMAIN.names[attribute_index] for attribute_index in table]
         assert frozenset(attributes) in wanted
         (path,) = (written / "tables").glob(f"{position:04d}_*.parquet")
         expected = found.table(attributes)

@@ -52,7 +52,7 @@ def found(done) -> Estimates:
 
 def test_every_table_is_as_the_release_rebuilds_it(done, found):
     for table in {part for each in found.tables for part in subsets(each)}:
-        names = [DOMAIN.names[place] for place in table]
+        names = [DOMAIN.names[attribute_index] for attribute_index in table]
         pd.testing.assert_frame_equal(found.table(names), done.counts(names), rtol=1e-12)
         assert found.marginal(names).shape == tuple(DOMAIN.sizes[list(table)])
 

@@ -36,17 +36,17 @@ def test_each_residual_gets_what_the_cells_say_of_it(sizes, data):
     """Against R_A' on the table's own cells: contribution Sub⁺ R_A' y, covariance v R_A' R_A'ᵀ."""
     domain = rp.Domain.from_sizes({f"a{i}": n for i, n in enumerate(sizes)})
     table = tuple(sorted(data.draw(st.sets(st.sampled_from(range(len(sizes)))))))
-    shape = [sizes[place] for place in table]
+    shape = [sizes[attribute_index] for attribute_index in table]
     values = np.random.default_rng(data.draw(st.integers(0, 99))).normal(size=shape)
     variance = data.draw(st.fractions(Fraction(1, 100), 100))
     estimates = NoisyMarginal(domain, table, values, variance).estimates()
     assert estimates.tables == (table,)
-    kept = [place for place in table if sizes[place] > 1]
+    kept = [attribute_index for attribute_index in table if sizes[attribute_index] > 1]
     assert set(estimates.contributions) == set(subsets(kept))
     for subset in subsets(kept):
-        axes = [table.index(place) for place in subset]
+        axes = [table.index(attribute_index) for attribute_index in subset]
         measuring = residual_matrix(shape, axes)
-        inverse = kron(np.linalg.pinv(sub(sizes[place])) for place in subset)
+        inverse = kron(np.linalg.pinv(sub(sizes[attribute_index])) for attribute_index in subset)
         expected = inverse @ measuring @ values.ravel()
         np.testing.assert_allclose(estimates.contributions[subset].ravel(), expected, atol=1e-9)
         np.testing.assert_allclose(
@@ -56,7 +56,7 @@ def test_each_residual_gets_what_the_cells_say_of_it(sizes, data):
             atol=1e-12,
         )
     # Alone it gives back what was put in, with the stated variance of every cell.
-    names = [domain.names[place] for place in table]
+    names = [domain.names[attribute_index] for attribute_index in table]
     np.testing.assert_allclose(estimates.marginal(names), values, atol=1e-9)
     np.testing.assert_allclose(estimates.marginal_variances(names), float(variance), rtol=1e-12)
     total = marginal_matrix(shape, ()) @ values.ravel()

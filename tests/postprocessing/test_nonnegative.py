@@ -35,9 +35,9 @@ def axis_matrices(place, sizes, strategies):
 def dense_map(table, places, sizes, strategies):
     """M_T on the coordinates of one residual, [cells(T), coordinates]."""
     factors = []
-    for place in table:
-        spread, decoding, _ = axis_matrices(place, sizes, strategies)
-        factors.append(decoding if place in places else spread)
+    for attribute_index in table:
+        spread, decoding, _ = axis_matrices(attribute_index, sizes, strategies)
+        factors.append(decoding if attribute_index in places else spread)
     return kron(factors)
 
 
@@ -50,52 +50,55 @@ def drawn(tables, sizes, strategies, seed, noise=3.0):
     rng = np.random.default_rng(seed)
     counts = rng.poisson(rng.gamma(0.3, 3.0, sizes)).astype(float)
     values = {}
-    for places in family_of(tables):
-        spread = [axis_matrices(i, sizes, strategies) for i in places]
-        table = counts.sum(axis=tuple(i for i in range(len(sizes)) if i not in places))
+    for subset in family_of(tables):
+        spread = [axis_matrices(i, sizes, strategies) for i in subset]
+        table = counts.sum(axis=tuple(i for i in range(len(sizes)) if i not in subset))
         exact = kron([decoding @ matrix for _, decoding, matrix in spread]) @ table.ravel()
         noisy = kron([decoding for _, decoding, _ in spread])
-        shape = [int(sizes[i]) for i in places]
-        values[places] = (exact + noise * noisy @ rng.normal(size=noisy.shape[1])).reshape(shape)
+        shape = [int(sizes[i]) for i in subset]
+        values[subset] = (exact + noise * noisy @ rng.normal(size=noisy.shape[1])).reshape(shape)
     return values
 
 
 def dense_optimum(contributions, tables, sizes, strategies):
     """The smallest distance, by an interior-point method on explicit matrices."""
     unknown = {
-        places: cp.Variable(int(np.prod([sizes[i] - 1 for i in places], dtype=int)))
-        for places in contributions
+        subset: cp.Variable(int(np.prod([sizes[i] - 1 for i in subset], dtype=int)))
+        for subset in contributions
     }
     wanted = {
-        places: coordinates(places, values, sizes, strategies)
-        for places, values in contributions.items()
+        subset: coordinates(subset, values, sizes, strategies)
+        for subset, values in contributions.items()
     }
     constraints = []
     for table in tables:
         values = sum(
-            dense_map(table, places, sizes, strategies) @ unknown[places]
-            for places in subsets(table)
+            dense_map(table, subset, sizes, strategies) @ unknown[subset]
+            for subset in subsets(table)
         )
         constraints.append(values >= 0)
     constraints.append(unknown[()] == max(float(contributions[()]), 0.0))
     distance = sum(
-        cp.sum_squares(unknown[places] - wanted[places]) for places in contributions if places
+        cp.sum_squares(unknown[subset] - wanted[subset]) for subset in contributions if subset
     )
     problem = cp.Problem(cp.Minimize(distance), constraints)
     problem.solve(solver="CLARABEL")
-    optimum = {places: np.asarray(each.value) for places, each in unknown.items()}
+    optimum = {subset: np.asarray(each.value) for subset, each in unknown.items()}
     return float(np.asarray(problem.value, dtype=float)), optimum
 
 
 @st.composite
 def problems(draw, *, with_strategies: bool):
     sizes = np.array(draw(st.lists(st.integers(2, 4), min_size=1, max_size=4)))
-    places = range(len(sizes))
-    sets = [s for k in range(len(sizes) + 1) for s in combinations(places, k) if len(s) <= 3]
+    subset = range(len(sizes))
+    sets = [s for k in range(len(sizes) + 1) for s in combinations(subset, k) if len(s) <= 3]
     tables = draw(st.lists(st.sampled_from(sets), min_size=1, max_size=4, unique=True))
     seed = draw(st.integers(0, 2**32))
-    chosen = draw(st.sets(st.sampled_from(list(places)))) if with_strategies else set()
-    strategies = {place: any_strategy(int(sizes[place]), seed) for place in chosen}
+    chosen = draw(st.sets(st.sampled_from(list(subset)))) if with_strategies else set()
+    strategies = {
+        attribute_index: any_strategy(int(sizes[attribute_index]), seed)
+        for attribute_index in chosen
+    }
     return sizes, tables, strategies, seed
 
 
@@ -122,8 +125,8 @@ def check_optimum(sizes, tables, strategies, seed):
     assert solution.distance >= value - allowed
     # Strong convexity: the distance to the optimum is within the gap.
     off = sum(
-        np.sum((coordinates(places, values, sizes, strategies) - dense[places]) ** 2)
-        for places, values in solution.contributions.items()
+        np.sum((coordinates(subset, values, sizes, strategies) - dense[subset]) ** 2)
+        for subset, values in solution.contributions.items()
     )
     assert off <= solution.distance * solution.gap + 2 * allowed
     for table in tables:
@@ -150,9 +153,11 @@ def pairs(seed=0, noise=3.0):
 def test_tables_agree_on_what_they_share():
     solution = nonnegative(pairs(), SIZES, {}).contributions
     for table, other in combinations(PAIRS, 2):
-        for place in set(table) & set(other):
+        for attribute_index in set(table) & set(other):
             sums = [
-                marginal(each, SIZES, within(each, solution), {}).sum(axis=1 - each.index(place))
+                marginal(each, SIZES, within(each, solution), {}).sum(
+                    axis=1 - each.index(attribute_index)
+                )
                 for each in (table, other)
             ]
             np.testing.assert_allclose(*sums, rtol=0, atol=1e-10)
@@ -165,16 +170,16 @@ def test_the_conditions_of_an_optimum_hold():
     tables = {table: marginal(table, SIZES, within(table, solution), {}) for table in PAIRS}
     free = [cells.ravel() < 1e-5 for cells in tables.values()]
     pushes, moved = [], []
-    for places, values in solution.items():
-        if places:  # the total is kept
+    for subset, values in solution.items():
+        if subset:  # the total is kept
             columns = [
-                dense_map(table, places, SIZES, {}).T
-                if set(places) <= set(table)
-                else np.zeros((np.prod(SIZES[list(places)] - 1), tables[table].size))
+                dense_map(table, subset, SIZES, {}).T
+                if set(subset) <= set(table)
+                else np.zeros((np.prod(SIZES[list(subset)] - 1), tables[table].size))
                 for table in PAIRS
             ]
             pushes.append(np.hstack(columns)[:, np.concatenate(free)])
-            moved.append(coordinates(places, values - contributions[places], SIZES, {}))
+            moved.append(coordinates(subset, values - contributions[subset], SIZES, {}))
     from scipy.optimize import nnls
 
     assert 3 < sum(map(np.sum, free)) < sum(cells.size for cells in tables.values()) / 2
@@ -186,16 +191,16 @@ def test_nothing_is_done_where_nothing_is_negative():
     contributions = pairs(noise=0.0)
     solution = nonnegative(contributions, SIZES, {})
     assert (solution.distance, solution.gap, solution.rounds) == (0.0, 0.0, 0)
-    for places, values in contributions.items():
-        np.testing.assert_array_equal(solution.contributions[places], values)
+    for subset, values in contributions.items():
+        np.testing.assert_array_equal(solution.contributions[subset], values)
 
 
 def test_what_was_made_nonnegative_stays_as_it_is():
     first = nonnegative(pairs(), SIZES, {}).contributions
     again = nonnegative(first, SIZES, {})
     assert again.rounds == 0
-    for places, values in first.items():
-        np.testing.assert_array_equal(again.contributions[places], values)
+    for subset, values in first.items():
+        np.testing.assert_array_equal(again.contributions[subset], values)
 
 
 def test_a_smaller_gap_is_reached_and_not_further_away():
@@ -210,12 +215,12 @@ def test_a_smaller_gap_is_reached_and_not_further_away():
 def test_the_unit_of_counts_does_not_matter(scale):
     contributions = pairs(2)
     solution = nonnegative(contributions, SIZES, {}, gap=1e-8)
-    scaled = {places: scale * values for places, values in contributions.items()}
+    scaled = {subset: scale * values for subset, values in contributions.items()}
     scaled_solution = nonnegative(scaled, SIZES, {}, gap=1e-8)
     assert scaled_solution.rounds == solution.rounds
-    for places, values in solution.contributions.items():
+    for subset, values in solution.contributions.items():
         np.testing.assert_allclose(
-            scaled_solution.contributions[places], scale * values, atol=1e-6 * scale
+            scaled_solution.contributions[subset], scale * values, atol=1e-6 * scale
         )
 
 
@@ -223,7 +228,7 @@ def test_a_negative_total_leaves_nothing():
     contributions = {**pairs(), (): np.array(-4.0)}
     solution = nonnegative(contributions, SIZES, {})
     assert all(np.all(values == 0) for values in solution.contributions.values())
-    moved = sum(float(np.sum(values**2)) for places, values in contributions.items() if places)
+    moved = sum(float(np.sum(values**2)) for subset, values in contributions.items() if subset)
     assert solution.distance == pytest.approx(moved)
 
 
@@ -237,17 +242,17 @@ def test_tables_of_many_cells_are_shared_out_alike():
     sizes = np.array([60, 50, 40, 30])
     family = family_of([*PAIRS, (0, 1, 2), (1, 2, 3)])
     rng = np.random.default_rng(0)
-    noise = {places: rng.normal(0.1, 1.0, sizes[list(places)]) for places in family}
+    noise = {subset: rng.normal(0.1, 1.0, sizes[list(subset)]) for subset in family}
     tables = TableMap(family, sizes, {})
-    contributions = {places: tables.shaped(places, each) for places, each in noise.items()}
+    contributions = {subset: tables.shaped(subset, each) for subset, each in noise.items()}
     contributions[()] = np.array(5000.0)
     solution = nonnegative(contributions, sizes, {}, gap=0.05)
     assert solution.rounds > 0
     for table in ((0, 1, 2), (1, 2, 3), (0, 3)):
         assert marginal(table, sizes, within(table, solution.contributions), {}).min() >= 0
     again = nonnegative(contributions, sizes, {}, gap=0.05)
-    for places, values in solution.contributions.items():
-        np.testing.assert_array_equal(again.contributions[places], values)
+    for subset, values in solution.contributions.items():
+        np.testing.assert_array_equal(again.contributions[subset], values)
 
 
 def test_progress_and_stopping():
@@ -273,8 +278,8 @@ def test_progress_and_stopping():
     with pytest.raises(Stop):
         nonnegative(given_before, SIZES, {}, gap=1e-12, on_progress=stop)
     assert len(reports) == 5
-    for places, values in pairs().items():
-        np.testing.assert_array_equal(given_before[places], values)
+    for subset, values in pairs().items():
+        np.testing.assert_array_equal(given_before[subset], values)
 
 
 @pytest.mark.parametrize("gap", [0.0, -1.0, 1.0, float("nan"), float("inf")])
@@ -303,22 +308,22 @@ def test_the_map_its_adjoint_and_its_bound(problem):
         values = tested.table(table, right)
         back = tested.pulled_back(table, values)
         shaped = {
-            places: tested.shaped(places, back[places])
-            if places in back
-            else np.zeros_like(left[places])
-            for places in tested.family
+            subset: tested.shaped(subset, back[subset])
+            if subset in back
+            else np.zeros_like(left[subset])
+            for subset in tested.family
         }
         # ⟨M l, M r⟩ = ⟨l, K Mᵀ M r⟩ in the noise's own product.
         expected = float(np.vdot(tested.table(table, left), values))
         assert tested.product(left, shaped) == pytest.approx(expected, abs=1e-8 * scale)
-        expected = sum(float(np.vdot(back[places], left[places])) for places in back)
+        expected = sum(float(np.vdot(back[subset], left[subset])) for subset in back)
         assert float(np.vdot(tested.table(table, left), values)) == pytest.approx(
             expected, abs=1e-8 * scale
         )
         bound = 0.0
-        for places in subsets(table):
-            alone = {each: part if each == places else 0 * part for each, part in right.items()}
-            bound += tested.bound(table, places) * tested.product(alone, alone)
+        for subset in subsets(table):
+            alone = {each: part if each == subset else 0 * part for each, part in right.items()}
+            bound += tested.bound(table, subset) * tested.product(alone, alone)
         assert float(np.sum(values**2)) <= bound * (1 + 1e-9)
         if not strategies:
             assert float(np.sum(values**2)) == pytest.approx(bound)
@@ -339,6 +344,6 @@ def test_masses_spread_evenly_are_marginals_of_one_full_table(problem):
     for table in tested.tables:
         expected = full.sum(axis=tuple(i for i in range(len(sizes)) if i not in table))
         np.testing.assert_allclose(tested.table(table, spread), expected, atol=1e-7)
-    for places, values in spread.items():
-        for axis in range(len(places)):
+    for subset, values in spread.items():
+        for axis in range(len(subset)):
             assert np.max(np.abs(values.sum(axis=axis))) < 1e-9

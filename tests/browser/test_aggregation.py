@@ -24,9 +24,9 @@ def pick(page: Page, label: str, option: str) -> None:
     page.get_by_role("option", name=option, exact=True).click()
 
 
-def ask(page: Page, attribute: str, way: str) -> None:
+def aggregate(page: Page, attribute: str, basis: str) -> None:
     pick(page, "Change the aggregation of", attribute)
-    pick(page, f"Aggregation of {attribute}", way)
+    pick(page, f"Aggregation of {attribute}", basis)
 
 
 @pytest.fixture
@@ -34,11 +34,11 @@ def records(tmp_path) -> Path:
     return Path(shutil.copy(sample_data_folder() / "household.csv", tmp_path / "survey.csv"))
 
 
-def test_from_running_totals_and_groups_to_a_release(page, records, tmp_path):
+def test_from_cumulative_and_hierarchy_to_a_release(page, records, tmp_path):
     go_to(page, "Tables")
-    ask(page, "age", "cumulative")
+    aggregate(page, "age", "cumulative")
     expect(page.get_by_text("100 queries, such as")).to_be_visible()
-    ask(page, "region", "hierarchy")
+    aggregate(page, "region", "hierarchy")
     expect(page.get_by_text("17 queries, such as “all”, “North”")).to_be_visible()
     expect(metric(page, "Cells of the largest table")).to_contain_text("1,700")
 
@@ -95,8 +95,8 @@ def test_no_serious_finding_where_attributes_are_asked_differently(page):
     expect(page.get_by_text("Groups within groups are written")).to_be_visible()
     assert not findings(page)
     go_to(page, "Tables")
-    ask(page, "age", "cumulative")
-    ask(page, "education", "own matrix")
+    aggregate(page, "age", "cumulative")
+    aggregate(page, "education", "own matrix")
     page.get_by_text("Another aggregation in some tables").first.click()
     expect(
         page.get_by_role("combobox", name=re.compile("Aggregation of age there"))
@@ -110,7 +110,7 @@ def test_no_serious_finding_where_attributes_are_asked_differently(page):
 
 def test_it_fits_a_narrow_screen(page):
     go_to(page, "Tables")
-    ask(page, "age", "moving sums")
+    aggregate(page, "age", "moving sums")
     page.set_viewport_size({"width": 400, "height": 800})
     expect(page.get_by_label("How many values are summed", exact=True)).to_be_visible()
     main = page.get_by_test_id("stMain")
