@@ -78,8 +78,8 @@ def test_from_cumulative_and_hierarchy_to_a_release(page, records, tmp_path):
     expect(page.get_by_text("(the most accurate cell) to ±")).to_be_visible()
     pick(page, "age from", "18")
     pick(page, "age to", "24")
-    told = page.get_by_text(re.compile(r"people with age 18 to 24: [\d,]+ ±"))
-    expect(told).to_be_visible()
+    subtotal = page.get_by_text(re.compile(r"people with age 18 to 24: [\d,]+ ±"))
+    expect(subtotal).to_be_visible()
 
     release = Release.load(tmp_path / "release")
     workload = release.plan.workload
@@ -87,10 +87,10 @@ def test_from_cumulative_and_hierarchy_to_a_release(page, records, tmp_path):
     assert workload.bases[workload.domain.position("region")] == (Hierarchy(),)
     vectors = {"age": [float(18 <= age <= 24) for age in range(100)], "region": [1.0] * 12}
     value = release.answer(where=vectors).value
-    assert f"{value:,.0f} ±" in told.inner_text()
+    assert f"{value:,.0f} ±" in subtotal.inner_text()
 
 
-def test_no_serious_finding_where_attributes_are_asked_differently(page):
+def test_no_serious_finding_where_attributes_have_other_bases(page):
     page.get_by_text("Values and labels of one attribute").click()
     expect(page.get_by_text("Groups within groups are written")).to_be_visible()
     assert not findings(page)
