@@ -144,11 +144,8 @@ def show(
     with progress("Listing the tables"):
         rows = rows_of(loaded)
         if csv is not None:
-            if isinstance(loaded, Plan):
-                text = csv_of_tables(loaded)
-            else:
-                text = rows.to_csv(index=False, lineterminator="\n")
-            write_new(csv, text, force)
+            text = rows.to_csv(index=False, lineterminator="\n")
+            write_new(csv, csv_of_tables(loaded) if isinstance(loaded, Plan) else text, force)
     items = "tables" if isinstance(loaded, Plan) else "queries"
     if as_json:
         first_rows = row_facts(rows if tables is None else rows.head(tables))

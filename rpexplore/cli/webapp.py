@@ -48,7 +48,7 @@ def serve(port: int, *, open_browser: bool, on_ready: Callable[[str], Any]) -> N
         name: value for name, value in os.environ.items() if not name.startswith("STREAMLIT_")
     }
     # Whoever ends this program must not leave the app behind.
-    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     child = subprocess.Popen(command, env=environment, stdout=sys.stderr)
     try:
         address = f"http://{HOST}:{port}"
@@ -104,7 +104,3 @@ def _stop(child: subprocess.Popen[bytes]) -> None:
     except (subprocess.TimeoutExpired, KeyboardInterrupt):
         child.kill()
         child.wait()
-
-
-def _interrupt(*_: Any) -> None:
-    raise KeyboardInterrupt
