@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from rpexplore.common.numerics import read_only
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.planning.mechanism.query_covariance import Where, query_attributes
@@ -80,8 +81,7 @@ class Estimates:
                     f"The contribution of {self.domain.describe(subset)} must have a positive "
                     f"variance, got {variances.get(subset)}."
                 )
-            array.setflags(write=False)
-            contributions[subset] = array
+            contributions[subset] = read_only(array)
         needed = [_several(self.domain, table) for table in tables]
         needed += [subset[:i] + subset[i + 1 :] for subset in variances for i in range(len(subset))]
         for subset in (*needed, *variances):

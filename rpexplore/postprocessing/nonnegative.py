@@ -25,6 +25,7 @@ from typing import TypeVar
 import numpy as np
 
 from rpexplore.common.concurrency import Progress, in_order, no_progress, one_thread
+from rpexplore.common.numerics import read_only
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.strategy import Strategy
@@ -290,7 +291,6 @@ def _batches(tables: TableMap) -> list[list[AttributeIndices]]:
 
 
 def _read_only(contributions: ContributionArrays) -> ContributionArrays:
-    views = {subset: values.view() for subset, values in contributions.items()}
-    for view in views.values():
-        view.setflags(write=False)
-    return MappingProxyType(views)
+    return MappingProxyType(
+        {subset: read_only(values.view()) for subset, values in contributions.items()}
+    )

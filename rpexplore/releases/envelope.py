@@ -24,6 +24,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from rpexplore.common.numerics import read_only
+
 SLOT_BITS = 16
 TAIL_SLOTS = 2  # the last ones: beyond the columns on the right, and on the left
 _SMALLEST_EXPONENT = -8  # of the grid
@@ -107,13 +109,10 @@ def _cached_envelope(steps: int, exponent: int) -> Envelope:
     heights = np.concatenate([heights, np.full(unused + TAIL_SLOTS, c + 1)]).astype(np.float64)
     no_block = np.zeros(unused + TAIL_SLOTS)
     table = np.concatenate([np.repeat(blocks, n_sure), np.repeat(blocks, n_open), no_block])
-    table = table.astype(np.int16)
-    for array in (table, heights):
-        array.setflags(write=False)
     return Envelope(
-        blocks=table,
+        blocks=read_only(table.astype(np.int16)),
         n_sure=int(n_sure.sum()),
-        heights=heights,
+        heights=read_only(heights),
         slots_at_zero=c,
         n_blocks=n_blocks,
         tail_width=1 << max(0, math.ceil(upper / 2) - 1).bit_length(),

@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from rpexplore.common.concurrency import one_thread
+from rpexplore.common.numerics import read_only
 from rpexplore.errors import PlanError
 from rpexplore.workload.bases import Basis
 from rpexplore.workload.query_matrix import QueryMatrix, query_matrix
@@ -55,9 +56,7 @@ class Strategy:
                 f"A strategy's numbers must be integers within ±2^{MOST_BITS}, over a power of "
                 "two of at most that."
             )
-        integers = np.ascontiguousarray(given, dtype=np.int64)
-        integers.setflags(write=False)
-        object.__setattr__(self, "integers", integers)
+        object.__setattr__(self, "integers", read_only(np.ascontiguousarray(given, dtype=np.int64)))
         _ = self._inverse
 
     @property
@@ -99,8 +98,7 @@ class Strategy:
                 "A strategy must tell all values of its attribute apart: with a row of ones its "
                 "matrix must be invertible, and well enough to compute with."
             )
-        inverse.setflags(write=False)
-        return inverse
+        return read_only(inverse)
 
     @property
     def reference(self) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from rpexplore.common.formatting import joined
+from rpexplore.common.numerics import read_only
 from rpexplore.domain.attribute import Attribute, is_text
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.bases.base import Basis
@@ -91,9 +92,7 @@ class CustomBasis(Basis):
     @cached_property
     def matrix(self) -> np.ndarray:
         """The rows, float64[n_rows, n_values], read-only."""
-        matrix = np.array(self.rows)
-        matrix.setflags(write=False)
-        return matrix
+        return read_only(np.array(self.rows))
 
     def check(self, attribute: Attribute) -> None:
         """Raise `WorkloadError` unless the answers determine the count of every value."""

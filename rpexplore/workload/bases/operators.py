@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rpexplore.common.numerics import read_only
+
 if TYPE_CHECKING:
     from scipy import sparse
 
@@ -24,9 +26,7 @@ class Operator(ABC):
     @cached_property
     def gram(self) -> np.ndarray:
         """WᵀW, float64[n_values, n_values], read-only; not for identities of very many values."""
-        gram = self.weighted_gram(np.ones(self.n_rows))
-        gram.setflags(write=False)
-        return gram
+        return read_only(self.weighted_gram(np.ones(self.n_rows)))
 
     @abstractmethod
     def weighted_gram(self, weights: np.ndarray) -> np.ndarray:
