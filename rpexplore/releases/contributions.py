@@ -49,15 +49,12 @@ class Contributions:
         closure = self._plan.closure
         measured = self._measurements.measured(residual)
         part = contribution(measured, closure.attributes(residual), closure.strategies)
-        if self._uses[residual] > 1:
-            self._keep(residual, part)
-        return part
-
-    def _keep(self, residual: int, part: np.ndarray) -> None:
         with self._lock:
-            if residual not in self._kept:  # another thread may have been as quick
+            # Another thread may have been as quick.
+            if self._uses[residual] > 1 and residual not in self._kept:
                 self._kept[residual] = part
                 self._bytes_kept += part.nbytes
             while self._bytes_kept > _MOST_KEPT:
                 _, oldest = self._kept.popitem(last=False)
                 self._bytes_kept -= oldest.nbytes
+        return part

@@ -1,8 +1,4 @@
-"""What a release of a workload will need, and which tables are in its way. Never sees a record.
-
-Said while the tables are being chosen, long before a run would fail: which table, how large it
-is, and which limit helps.
-"""
+"""What a release of a workload will need, and which tables are in its way. Never sees a record."""
 
 import os
 from dataclasses import dataclass

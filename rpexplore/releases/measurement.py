@@ -1,7 +1,6 @@
 """Measurement: a residual's exact counts with discrete Gaussian noise (docs/mathematics.md §7)."""
 
-from collections.abc import Generator, Iterator, Sequence
-from fractions import Fraction
+from collections.abc import Generator, Sequence
 from itertools import pairwise
 from math import prod
 
@@ -31,7 +30,10 @@ def measure_all(plan: Plan, counts: Counts) -> Generator[np.ndarray, None, None]
             [measure_residual(plan, residual, counts).ravel() for residual in residuals]
         )
 
-    return in_order(together, _batches(measured_cells(plan.closure)))
+    # Residuals one after another, as many as have about `_BATCH` cells together.
+    cells = measured_cells(plan.closure)
+    starts = np.flatnonzero(np.diff(np.cumsum(cells) // _BATCH, prepend=-1)).tolist()
+    return in_order(together, (range(*ends) for ends in pairwise([*starts, len(cells)])))
 
 
 def measure_residual(plan: Plan, residual: int, counts: Counts) -> np.ndarray:
@@ -52,7 +54,9 @@ def measure_residual(plan: Plan, residual: int, counts: Counts) -> np.ndarray:
         else:
             # In int64, partial sums as well: `check_countable` has made sure that all of them fit.
             answers = np.moveaxis(np.tensordot(strategy.integers, answers, (1, axis)), 0, axis)
-    noise = discrete_gaussian(answers.size, _gamma_squared(plan, residual))
+    scales = _noise_scales(plan)
+    scale = prod(scales[attribute] for attribute in attribute_indices)
+    noise = discrete_gaussian(answers.size, plan.sigma_squared.fraction(residual) * scale**2)
     return answers + noise.reshape(answers.shape)
 
 
@@ -118,18 +122,6 @@ def check_countable(plan: Plan, counts: Counts) -> None:
             f"There are too many records to count {_name(plan, largest)} in 64-bit integers; "
             "group its attributes into fewer values."
         )
-
-
-def _gamma_squared(plan: Plan, residual: int) -> Fraction:
-    scales = _noise_scales(plan)
-    scale = prod(scales[attribute] for attribute in plan.closure.attributes(residual))
-    return plan.sigma_squared.fraction(residual) * scale**2
-
-
-def _batches(cells: np.ndarray) -> Iterator[range]:
-    """Residuals one after another, as many as have about `_BATCH` cells together."""
-    starts = np.flatnonzero(np.diff(np.cumsum(cells) // _BATCH, prepend=-1))
-    return (range(*ends) for ends in pairwise([*starts.tolist(), len(cells)]))
 
 
 def _noise_scales(plan: Plan) -> list[int]:
