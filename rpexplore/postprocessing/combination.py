@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rpexplore.common.exact_numbers import shown_few
 from rpexplore.common.formatting import text_of_path
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.domain.domain import AttributeIndices
@@ -62,7 +63,11 @@ def combine(
     for part in estimates[1:]:
         _refuse_different_domains(estimates[0], part)
     strategies = _common_strategies(estimates)
-    precisions = _precisions(estimates)
+    # Σ 1/σ² of each residual, exact.
+    precisions: defaultdict[AttributeIndices, Fraction] = defaultdict(Fraction)
+    for part in estimates:
+        for subset, variance in part.variances.items():
+            precisions[subset] += 1 / variance
     return Estimates(
         estimates[0].domain,
         tuple(table for part in estimates for table in part.tables),
@@ -90,15 +95,6 @@ def _refuse_own_table(parts: Sequence[Estimates], marginal: NoisyMarginal) -> No
                     f"The noisy marginal {marginal.name!r} is a table of one of the releases and "
                     "would count twice; leave it out."
                 )
-
-
-def _precisions(parts: Sequence[Estimates]) -> dict[AttributeIndices, Fraction]:
-    """Σ 1/σ² of each residual, exact."""
-    precisions: defaultdict[AttributeIndices, Fraction] = defaultdict(Fraction)
-    for part in parts:
-        for subset, variance in part.variances.items():
-            precisions[subset] += 1 / variance
-    return precisions
 
 
 def _mean(subset: AttributeIndices, precision: Fraction, parts: Sequence[Estimates]) -> np.ndarray:
@@ -140,8 +136,9 @@ def _refuse_different_domains(left: Estimates, right: Estimates) -> None:
     names = f"{left.sources[0].name!r} and {right.sources[0].name!r}"
     if left.domain.names != right.domain.names:
         raise ReleaseError(
-            f"{names} have different attributes, {_first_names(left)} and {_first_names(right)}; "
-            "combine only what was planned with the same codebook."
+            f"{names} have different attributes ({shown_few(left.domain.names)}; "
+            f"{shown_few(right.domain.names)}); combine only what was planned with the same "
+            "codebook."
         )
     for left_attribute, right_attribute in zip(left.domain, right.domain, strict=True):
         if _values(left_attribute) != _values(right_attribute):
@@ -155,11 +152,6 @@ def _values(attribute: Attribute) -> object:
     """The values of an attribute, without their labels."""
     values = attribute.values
     return values.values if isinstance(values, Categories) else values
-
-
-def _first_names(part: Estimates) -> str:
-    names = part.domain.names
-    return f"({', '.join(names[:8])}{', …' if len(names) > 8 else ''})"
 
 
 def _runs(part: Release | Estimates) -> list[RunId]:

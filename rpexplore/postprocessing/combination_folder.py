@@ -14,7 +14,6 @@ import json
 from fractions import Fraction
 from math import prod
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -68,7 +67,17 @@ def write_combined(
             lambda share: on_progress("Writing the tables", share),
         )
         files.append(write_readme(folder, "combined.md.j2", estimates, estimates.label))
-        _write_manifest(estimates, folder, files)
+        spent = estimates.spent
+        facts = {
+            "finished": now(),
+            "label": estimates.label,
+            "rho": exact_text(spent.rho),
+            "rho_is_known": spent.is_known,
+            "privacy_unit": spent.unit,
+            "guarantee": estimates.guarantee,
+            "sources": [source.to_json() for source in estimates.sources],
+        }
+        save_manifest(folder, KIND, facts, files)
     on_progress("Finished", 1.0)
 
 
@@ -145,17 +154,3 @@ def _read_estimates(folder: Path, sources: tuple[MeasurementSource, ...]) -> Est
         },
         sources,
     )
-
-
-def _write_manifest(estimates: Estimates, folder: Path, files: list[dict[str, Any]]) -> None:
-    spent = estimates.spent
-    facts = {
-        "finished": now(),
-        "label": estimates.label,
-        "rho": exact_text(spent.rho),
-        "rho_is_known": spent.is_known,
-        "privacy_unit": spent.unit,
-        "guarantee": estimates.guarantee,
-        "sources": [source.to_json() for source in estimates.sources],
-    }
-    save_manifest(folder, KIND, facts, files)

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rpexplore.common.exact_numbers import Exact, exact_fraction, shown
+from rpexplore.common.numerics import read_only
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.errors import BudgetError, ReleaseError
@@ -77,8 +78,7 @@ class NoisyMarginal:
                 f"The variance of the noisy marginal {table} must be positive, got "
                 f"{shown(self.variance)}; it is the square of the standard error of its cells."
             )
-        values.setflags(write=False)
-        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "values", read_only(values))
         object.__setattr__(self, "name", self.name or f"marginal {table}")
         _ = self.source  # refuses what cannot be spent
 
@@ -246,7 +246,16 @@ def _counts_of_frame(
             f"{times[cell] or 'none'} for {_describe_cell(attributes, shape, cell)}."
         )
     values = np.empty(n_cells)
-    values[cells] = _numbers(frame[count].tolist(), count, noun)
+    for row, (cell, number) in enumerate(
+        zip(cells.tolist(), frame[count].tolist(), strict=True), start=1
+    ):
+        try:
+            values[cell] = float(number)  # `NoisyMarginal` refuses what is not finite
+        except (TypeError, ValueError):
+            raise ReleaseError(
+                f"{noun} must have numbers in the column {count!r}, got {shown(number)!r} in row "
+                f"{row}."
+            ) from None
     return [attribute.name for attribute in attributes], values.reshape(shape)
 
 
@@ -270,20 +279,6 @@ def _codes(attribute: Attribute, column: Sequence[object], noun: str) -> np.ndar
         f"{noun} has the value {shown(unknown)!r} for {attribute.name!r}, which is not in the "
         f"domain; it knows {', '.join(in_codebook[:8])}{', …' if len(in_codebook) > 8 else ''}."
     )
-
-
-def _numbers(column: Sequence[Any], count: str, noun: str) -> list[float]:
-    """The counts; `NoisyMarginal` refuses those that are not finite."""
-    numbers = []
-    for row, value in enumerate(column, start=1):
-        try:
-            numbers.append(float(value))
-        except (TypeError, ValueError):
-            raise ReleaseError(
-                f"{noun} must have numbers in the column {count!r}, got {shown(value)!r} in row "
-                f"{row}."
-            ) from None
-    return numbers
 
 
 def _describe_cell(attributes: Sequence[Attribute], shape: Sequence[int], cell: int) -> str:

@@ -78,8 +78,10 @@ def postprocess(
             gap=gap,
             on_progress=lambda doing, share: on_progress(doing, _SEARCHED * share),
         )
-    label, query_matrices = _label(nonnegative, rounded), _query_matrices(source)
-    tables = source.table_names
+    steps = ["nonnegative and consistent"] if nonnegative else []
+    steps += ["rounded to whole numbers"] if rounded else []
+    label = f"{', then '.join(steps)}; biased; intervals are those of the unbiased answers"
+    tables, query_matrices = source.table_names, _query_matrices(source)
 
     def cells(position: int) -> pa.Table:
         attributes = estimates.domain.positions(tables[position])
@@ -185,10 +187,3 @@ def _with_unbiased(values: np.ndarray, unbiased: pa.Table, label: str) -> pa.Tab
         names=[*names, "value", "unbiased_value", *ESTIMATES[1:], "value_is"],
     )
     return cells.replace_schema_metadata({"rpexplore": label})
-
-
-def _label(nonnegative: bool, rounded: bool) -> str:
-    """What was done to the tables, for every file."""
-    done = ["nonnegative and consistent"] if nonnegative else []
-    done += ["rounded to whole numbers"] if rounded else []
-    return f"{', then '.join(done)}; biased; intervals are those of the unbiased answers"

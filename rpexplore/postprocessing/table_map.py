@@ -9,7 +9,7 @@ is I − 11ᵀ/n_i, or D Dᵀ of a strategy (docs/mathematics.md §11). Without 
 squares.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import combinations
 from math import prod
 
@@ -37,7 +37,11 @@ class TableMap:
     ) -> None:
         self.family = sorted(family, key=lambda subset: (len(subset), subset))
         self.sizes, self.strategies = sizes, strategies
-        self.tables = _maximal(self.family)
+        # Those that no other contains: each of the family holds its subsets of one attribute less.
+        within = {
+            subset[:i] + subset[i + 1 :] for subset in self.family for i in range(len(subset))
+        }
+        self.tables = [subset for subset in self.family if subset not in within]
         used = {index for table in self.tables for index in table}
         self._bounds = {index: _bounds(int(sizes[index]), strategies.get(index)) for index in used}
 
@@ -141,12 +145,6 @@ class TableMap:
 def subsets(table: AttributeIndices) -> Iterable[AttributeIndices]:
     """All subsets of the attributes of a table, the smaller first."""
     return (subset for order in range(len(table) + 1) for subset in combinations(table, order))
-
-
-def _maximal(family: Sequence[AttributeIndices]) -> list[AttributeIndices]:
-    """Those that no other contains; the family holds every subset with one attribute less."""
-    within = {subset[:i] + subset[i + 1 :] for subset in family for i in range(len(subset))}
-    return [subset for subset in family if subset not in within]
 
 
 def _bounds(size: int, strategy: Strategy | None) -> tuple[float, float]:
