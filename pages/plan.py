@@ -38,15 +38,6 @@ def missing_targets_input(table: str) -> None:
     st.page_link("pages/workload.py", label="To the tables")
 
 
-def say_required_targets_missing() -> None:
-    """What an objective that meets required targets first waits for."""
-    st.error(
-        "No target is required yet. Give the tables that need it a target on the Tables page, and "
-        "tick “Required” beside it."
-    )
-    st.page_link("pages/workload.py", label="To the tables")
-
-
 st.title("Plan")
 left, right = st.columns([1, 2], gap="large")
 with left:
@@ -61,7 +52,11 @@ with right:
     if missing := current().misses_target:
         missing_targets_input(missing)
     elif current().misses_required:
-        say_required_targets_missing()
+        st.error(
+            "No target is required yet. Give the tables that need it a target on the Tables page, "
+            "and tick “Required” beside it."
+        )
+        st.page_link("pages/workload.py", label="To the tables")
     elif required_targets_can_be_met():
         planned = plan()
     if planned is not None:

@@ -17,7 +17,8 @@ HERE = "objective"
 
 def loss_input() -> None:
     """The objective, and below it its options."""
-    loss, offered = current().loss, loss_choices()
+    loss: Any = current().loss  # some losses have a weighting
+    offered = loss_choices()
 
     def take(chosen: Loss) -> None:
         change(HERE, lambda: current().replaced(loss=chosen))
@@ -32,7 +33,14 @@ def loss_input() -> None:
         label_visibility="collapsed",  # it is the heading above
     )
     if _has_weighting(loss):
-        _weighting_input(loss, take)
+        st.selectbox(
+            "How tables count in the sum",
+            list(WEIGHTINGS),
+            format_func=describe_weighting,
+            key=bind("weighting", loss.weighting),
+            on_change=lambda: take(replace(loss, weighting=st.session_state["weighting"])),
+            help="On top of each table's weight, which is set on the Tables page.",
+        )
     if loss.number is not None:
         _number_input(loss, loss.number, take)
     show_messages(HERE)
@@ -70,17 +78,6 @@ def _with_weighting_of(present: Any, chosen: Any) -> Loss:
     if _has_weighting(present) and _has_weighting(chosen):
         return replace(chosen, weighting=present.weighting)
     return chosen
-
-
-def _weighting_input(loss: Any, take: Take) -> None:
-    st.selectbox(
-        "How tables count in the sum",
-        list(WEIGHTINGS),
-        format_func=describe_weighting,
-        key=bind("weighting", loss.weighting),
-        on_change=lambda: take(replace(loss, weighting=st.session_state["weighting"])),
-        help="On top of each table's weight, which is set on the Tables page.",
-    )
 
 
 def _number_input(loss: Any, number: NumberOption, take: Take) -> None:

@@ -7,8 +7,10 @@ import pandas as pd
 import streamlit as st
 
 from pages.components.shared.session import escaped
+from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.common.formatting import capitalised, column_format
 from rpexplore.figures.chart import Chart, Column
+from rpexplore.planning.plan import Plan
 
 MOST_ROWS = 2000  # of a table that travels whole
 
@@ -64,4 +66,11 @@ def download(frame: pd.DataFrame, file: str) -> None:
     """A button for the frame as CSV, made when asked for."""
     st.download_button(
         f"Download {file}", lambda: frame.to_csv(index=False), file, on_click="ignore"
+    )
+
+
+def download_tables(planned: Plan) -> None:
+    """A button for all tables of a plan as CSV."""
+    st.download_button(
+        "Download tables.csv", lambda: csv_of_tables(planned), "tables.csv", on_click="ignore"
     )

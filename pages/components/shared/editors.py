@@ -1,4 +1,4 @@
-"""Editors: grids whose cells are applied to the scenario in every run."""
+"""Editors: grids whose cells are applied to the scenario in every run, and removable lines."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -29,6 +29,13 @@ def apply_cells(
         for reason in st.session_state.get(f"{name} refused", ()):
             say(slot, "warning", f"A change you had typed was given up: {reason}")
     st.session_state[f"{name} refused"] = refused
+
+
+def removable(text: str, key: str, remove: Callable[[], None]) -> None:
+    """A line of Markdown with a button that removes what it tells."""
+    line = st.container(horizontal=True, vertical_alignment="center", gap="small")
+    line.markdown(text, width="content")
+    line.button("Remove", key=key, on_click=remove, type="tertiary")
 
 
 def revision(name: str, step: bool = False) -> str:

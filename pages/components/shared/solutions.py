@@ -1,7 +1,7 @@
 """What is planned for the open scenario: solved once for each loss, outside the script thread."""
 
 import threading
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -36,17 +36,42 @@ class Solutions:
 
     def optimum(self, loss: Loss, uniform_reference: bool, budget: Budget) -> Task[Optimum]:
         """The task that solves for this loss, begun when it is first needed."""
-        key = loss, self._uniform(uniform_reference), None if loss.is_homogeneous else budget
+        for_budget = None if loss.is_homogeneous else budget
+        uniform = self._uniform(uniform_reference)
+
+        def solve(on_progress: Progress) -> Optimum:
+            return solved(
+                self.workload,
+                loss=loss,
+                budget=for_budget,
+                uniform_reference=uniform,
+                closure=self._shared_closure(on_progress),
+                on_progress=on_progress,
+            )
+
+        key = loss, uniform, for_budget
         if key not in self._tasks:
             self._make_room(key)
-            self._tasks[key] = Task(partial(self._solve, *key)).start()
-        return self._tasks[key]
+        return self._begun(key, solve)
 
     def minimum_budget(self, required_only: bool, uniform_reference: bool) -> Task[MinimumBudget]:
         """The task that finds the smallest budget for targets, begun when it is first needed."""
-        key = required_only, self._uniform(uniform_reference)
+        uniform = self._uniform(uniform_reference)
+
+        def solve(on_progress: Progress) -> MinimumBudget:
+            return minimum_budget(
+                self.workload,
+                required_only=required_only,
+                closure=self._shared_closure(on_progress) if self.workload.is_marginals else None,
+                uniform_reference=uniform,
+                on_progress=on_progress,
+            )
+
+        return self._begun((required_only, uniform), solve)
+
+    def _begun(self, key: tuple, work: Callable[[Progress], Any]) -> Task[Any]:
         if key not in self._tasks:
-            self._tasks[key] = Task(partial(self._minimum_budget, *key)).start()
+            self._tasks[key] = Task(work).start()
         return self._tasks[key]
 
     def forget(self, task: Task) -> None:
@@ -72,29 +97,6 @@ class Solutions:
         others = [other for other in self._tasks if other[:2] == key[:2] and other[2] is not None]
         for other in others[: max(len(others) - MOST_BUDGETS + 1, 0)]:
             self._tasks.pop(other).cancel()
-
-    def _solve(
-        self, loss: Loss, uniform_reference: bool, budget: Budget | None, on_progress: Progress
-    ) -> Optimum:
-        return solved(
-            self.workload,
-            loss=loss,
-            budget=budget,
-            uniform_reference=uniform_reference,
-            closure=self._shared_closure(on_progress),
-            on_progress=on_progress,
-        )
-
-    def _minimum_budget(
-        self, required_only: bool, uniform_reference: bool, on_progress: Progress
-    ) -> MinimumBudget:
-        return minimum_budget(
-            self.workload,
-            required_only=required_only,
-            closure=self._shared_closure(on_progress) if self.workload.is_marginals else None,
-            uniform_reference=uniform_reference,
-            on_progress=on_progress,
-        )
 
     def _shared_closure(self, on_progress: Progress) -> Closure:
         tables = plural(len(self.workload), "table")

@@ -3,8 +3,11 @@
 Only attributes with another aggregation than single values are listed, not a hundred others.
 """
 
+from functools import partial
+
 import streamlit as st
 
+from pages.components.shared.editors import removable
 from pages.components.shared.session import bind, change, current, escaped, say, show_messages
 from pages.components.workload.basis_input import basis_input, forget_file
 from rpexplore.common.formatting import plural
@@ -56,14 +59,9 @@ def _list(name: str | None) -> None:
 def _attribute(attribute: Attribute) -> None:
     """One attribute: its aggregation, what that counts, and other ones in some tables."""
     name = attribute.name
-    present = next(
-        (
-            choice.basis
-            for choice in current().request.basis_choices
-            if choice.attribute == name and not choice.tables
-        ),
-        Identity(),
-    )
+    choices = current().request.basis_choices
+    in_all_tables = {choice.attribute: choice.basis for choice in choices if not choice.tables}
+    present = in_all_tables.get(name, Identity())
     slot, key = f"bases {name}", f"of all {name}"
 
     def choose(basis: Basis) -> None:
@@ -113,20 +111,12 @@ def some_tables(attribute: Attribute, general: Basis) -> None:
     name = attribute.name
     for position, choice in enumerate(current().request.basis_choices):
         if choice.attribute == name and choice.tables:
-            line = st.container(horizontal=True, vertical_alignment="center", gap="small")
-            line.markdown(
+            text = (
                 f"In {escaped(list_titles(choice.tables))}: "
                 f"**{escaped(choice.basis.describe(attribute))}**. "
-                f"{escaped(basis_options.describe_queries(choice.basis, attribute))}",
-                width="content",
+                f"{escaped(basis_options.describe_queries(choice.basis, attribute))}"
             )
-            line.button(
-                "Remove",
-                key=f"remove basis {position} of {name}",
-                on_click=_drop_choice,
-                args=(position,),
-                type="tertiary",
-            )
+            removable(text, f"remove basis {position} of {name}", partial(_drop_choice, position))
     shown = st.expander(
         "Another aggregation in some tables", key=f"some {name}", type="compact", on_change="rerun"
     )

@@ -1,6 +1,5 @@
 """Which tables there are: the quick builders and what narrows them, or a list."""
 
-from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -8,7 +7,7 @@ import streamlit as st
 from pages.components.shared.session import bind, change, current
 from rpexplore.analysis import workload_grid
 from rpexplore.common.formatting import plural
-from rpexplore.workload.table_text import tables_from_text, text_of_total, texts_of_tables
+from rpexplore.workload.table_text import Table, tables_from_text, text_of_total, texts_of_tables
 
 NAMES = {
     "up_to": "Up to k-way",
@@ -109,11 +108,8 @@ def take_list() -> None:
         st.session_state["typed list"] = None if done else text
 
 
-def change_list(change_of: Callable[[tuple, tuple], tuple]) -> None:
-    domain, listed = current().domain, current().request.listed
-    indices = domain.positions(st.session_state["picked"])
-    table = tuple(domain.names[index] for index in indices)
-    change(HERE, lambda: current().with_request(listed=change_of(listed, table)))
+def replace_list(listed: tuple[Table, ...]) -> None:
+    change(HERE, lambda: current().with_request(listed=listed))
 
 
 def own_list() -> None:
@@ -141,17 +137,18 @@ def own_list() -> None:
         key="picked",
         placeholder="none: the total",
     )
-    is_listed = set(picked) in [set(table) for table in listed]
+    table = domain.in_order(picked)
+    is_listed = set(table) in map(set, listed)
     line = buttons.container(horizontal=True)
     line.button(
         "Add this table",
-        on_click=change_list,
-        args=(lambda tables, table: (*tables, table),),
+        on_click=replace_list,
+        args=((*listed, table),),
         disabled=is_listed or refused is not None,
     )
     line.button(
         "Take it out",
-        on_click=change_list,
-        args=(lambda tables, table: tuple(other for other in tables if other != table),),
+        on_click=replace_list,
+        args=(tuple(one for one in listed if set(one) != set(table)),),
         disabled=not is_listed or len(listed) == 1 or refused is not None,
     )

@@ -1,14 +1,15 @@
 """Weight and targets on the Tables page, of each table or of many at once."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from pages.components.shared.editors import apply_cells, revision
+from pages.components.shared.charts import download_tables
+from pages.components.shared.editors import apply_cells, removable, revision
 from pages.components.shared.session import change, current, escaped, say, show_messages
 from rpexplore.analysis import workload_grid
-from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.common.formatting import column_format
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.table_settings import GroupSetting
@@ -99,13 +100,7 @@ def settings(planned: Plan | None) -> None:
     )
     show_messages(HERE)
     if planned is not None:
-        st.download_button(
-            "Download tables.csv",
-            lambda: csv_of_tables(planned),
-            "tables.csv",
-            "text/csv",
-            on_click="ignore",
-        )
+        download_tables(planned)
 
 
 def set_group(containing: list[str]) -> None:
@@ -182,13 +177,5 @@ def groups_in_effect() -> None:
     if not request.groups and not request.settings:
         return
     for position, group in enumerate(request.groups):
-        line = st.container(horizontal=True, vertical_alignment="center", gap="small")
-        line.markdown(escaped(group.text), width="content")
-        line.button(
-            "Remove",
-            key=f"drop group {position}",
-            on_click=drop_group,
-            args=(position,),
-            type="tertiary",
-        )
+        removable(escaped(group.text), f"drop group {position}", partial(drop_group, position))
     st.button("Forget all weights and targets", on_click=forget)
