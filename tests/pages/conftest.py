@@ -70,7 +70,7 @@ class App:
 
     def type_in_grid(self, name: str, row: int, column: str, value: Any) -> "App":
         """Type into a cell of an editor, as the browser would report it."""
-        key = next(each.key for each in self.test.data_editor if each.key.startswith(name))
+        key = next(editor.key for editor in self.test.data_editor if editor.key.startswith(name))
         cells = dict(self.test.session_state[key]["edited_rows"])
         cells[row] = {**cells.get(row, {}), column: value}
         self.test.session_state[key] = {

@@ -45,6 +45,9 @@ def test_the_budget_for_all_targets(app, small):
     tables = small.workload.tables
     session = app("plan", small)
     assert "use advised budget" not in [button.key for button in session.button]
+    changed = small.with_settings([TableSetting(tables[-1], target=3.0)])
+    session = app("plan", changed)
+    assert "Some tables have a target and others have none" in plain(session.texts("markdown"))
     wanted = [TableSetting(table, target=20.0) for table in tables]
     session = app("plan", small.with_settings(wanted))
     shown = plain(session.texts("markdown"))
@@ -61,12 +64,6 @@ def test_where_the_objective_ignores_targets_the_panel_is_about_one_that_does_no
     session.button(key="use advised budget").click().run()
     assert session.scenario.loss == rp.SumWithinTargets()
     assert "required: 1 of 1" in plain(session.texts("markdown"))
-
-
-def test_targets_of_some_tables_that_are_not_required(app, small):
-    changed = small.with_settings([TableSetting(small.workload.tables[-1], target=3.0)])
-    session = app("plan", changed)
-    assert "Some tables have a target and others have none" in plain(session.texts("markdown"))
 
 
 def targets_sentence(session):

@@ -75,19 +75,19 @@ def test_a_free_cancel_comes_too_late_once_the_work_has_gone_on():
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "message"),
     [
         (DataError("Bad value.", private="It was 17."), "Bad value. It was 17."),
         (MemoryError(), "not enough memory"),
         (RuntimeError("holds a record: 17"), "unexpectedly (RuntimeError)"),
     ],
 )
-def test_errors_are_for_the_screen(error, told, capsys):
+def test_errors_are_for_the_screen(error, message, capsys):
     def work(on_progress):
         raise error
 
     task = ended(Task(work).start())
-    assert told in task.error
+    assert message in task.error
     assert task.result is None
     captured = capsys.readouterr()
     assert "17" not in captured.out + captured.err

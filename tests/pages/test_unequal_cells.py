@@ -80,7 +80,7 @@ def test_other_rules_are_planned_on_their_own_and_once(app, monkeypatch):
     session = app("fairness", weighed)
     assert not session.exception
     panels = json.loads(session.get("plotly_chart")[0].proto.spec)["layout"]["annotations"]
-    assert [each["text"] for each in panels][1:] == list(SCHEMES)
+    assert [panel["text"] for panel in panels][1:] == list(SCHEMES)
     assert "taken over from your plan" not in plain(session.texts("caption"))
     worst = {}
     for name, loss in SCHEMES.items():
@@ -112,12 +112,14 @@ def test_the_cells_of_a_table(app, solved):
     captions = plain(session.texts("caption"))
     assert chart.proto.alt.partition(". ")[2] in captions
     assert "The table: People with age ≤ a, by region" in captions
-    assert "cells_of_a_table.csv" in plain(each.label for each in session.get("download_button"))
+    assert "cells_of_a_table.csv" in plain(
+        widget.label for widget in session.get("download_button")
+    )
     session.multiselect[0].set_value([0]).run()
     assert not session.exception
     line = json.loads(session.get("plotly_chart")[0].proto.spec)["data"][0]
     np.testing.assert_allclose(line["y"], errors.max(axis=1), rtol=1e-3)
-    fixed = next(each for each in session.selectbox if each.label == "region")
+    fixed = next(widget for widget in session.selectbox if widget.label == "region")
     fixed.set_value(3).run()
     line = json.loads(session.get("plotly_chart")[0].proto.spec)["data"][0]
     np.testing.assert_allclose(line["y"], errors[:, 2], rtol=1e-3)
@@ -146,35 +148,35 @@ def test_the_plan_page_tells_median_and_least_accurate_cells(app, solved):
     assert "Accuracy proven best." not in proven
     assert f"σ = {worst:.3g}" in plain(session.texts("caption"))
     assert "The least accurate cell is one of" in plain(session.texts("caption"))
-    listed = next(each.value for each in session.dataframe if "outcome" in each.value)
+    listed = next(widget.value for widget in session.dataframe if "outcome" in widget.value)
     assert listed["worst_standard_error"].max() == pytest.approx(worst)
-    assert "Which cells of a table" in plain(each.proto.label for each in session.get("page_link"))
+    assert "Which cells of a table" in plain(
+        widget.proto.label for widget in session.get("page_link")
+    )
 
 
 @pytest.mark.parametrize("name", ["Average vs worst case", "What if"])
 def test_trade_offs_of_unequal_cells(app, name):
-    asked = SCENARIO.with_settings([TableSetting(("age", "sex"), target=4.0)])
-    session = view(app("tradeoffs", asked), "tradeoffs", name)
+    scenario = SCENARIO.with_settings([TableSetting(("age", "sex"), target=4.0)])
+    session = view(app("tradeoffs", scenario), "tradeoffs", name)
     if name == "What if":
         session.multiselect(key="what if attributes").set_value(["region"]).run()
         assert "How attributes are measured stays as in your plan" in plain(
             session.texts("caption")
         )
     if name == "Average vs worst case":
-        said = plain(session.texts("caption"))
-        assert "The best average of the plans that measure attributes as yours does, " in said
-        assert "among plans that measure attributes as yours does, none is better at both" in said
+        text = plain(session.texts("caption"))
+        assert "The best average of the plans that measure attributes as yours does, " in text
+        assert "among plans that measure attributes as yours does, none is better at both" in text
         session.press("Save as scenario")
         assert session.scenario.note.startswith("On the curve: average ")
         assert session.scenario.note.endswith("planned on its own this scenario can differ.")
-    if name == "Smaller errors":
-        session.multiselect(key="tables with curves").set_value(["age"]).run()
     assert not session.exception
     assert not session.error
     assert session.get("plotly_chart")
 
 
-def test_scenarios_that_ask_otherwise_stand_side_by_side(app):
+def test_scenarios_with_other_bases_stand_side_by_side(app):
     session = app("scenarios", SCENARIO)
     more = SCENARIO.replaced(name="more", loss=SCHEMES["Equal weight per cell"])
     session.test.session_state["project"] = Project((SCENARIO, more))

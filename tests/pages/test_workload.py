@@ -14,6 +14,11 @@ def choose(session, kind):
 
 def test_quick_builders(app, small):
     session = app("workload", small)
+    metrics = session.metrics()
+    # (total), 10 + 2 + 5 and 20 + 50 + 10 cells.
+    assert metrics["Cells in all tables"] == "98"
+    assert metrics["Cells of the largest table"] == "50"
+    assert metrics["Tables to measure"] == "7"
     for kind, key, value, tables in (
         ("up_to", "order", 1, "4"),
         ("of_order", "order", 2, "3"),
@@ -24,15 +29,7 @@ def test_quick_builders(app, small):
         assert not session.error
 
 
-def test_totals(app, small):
-    metrics = app("workload", small).metrics()
-    # (total), 10 + 2 + 5 and 20 + 50 + 10 cells.
-    assert metrics["Cells in all tables"] == "98"
-    assert metrics["Cells of the largest table"] == "50"
-    assert metrics["Tables to measure"] == "7"
-
-
-def test_a_list_starts_with_what_was_asked_for_and_is_edited(app, small):
+def test_a_list_starts_with_the_present_tables_and_is_edited(app, small):
     session = choose(app("workload", small), "listed")
     assert session.text_area(key="listed").value.splitlines()[:3] == ["total", "age", "sex"]
     session.text_area(key="listed").set_value("sex × age\nregion").run()
@@ -110,16 +107,13 @@ def test_a_quick_builder_is_narrowed(app, small):
     assert session.scenario.request.only == ("sex", "region")  # in the codebook's order
     session.number_input(key="most_cells").set_value(5).run()
     assert session.scenario.workload.tables == [("sex",)]
-    asked = "All tables up to 2-way that have sex, made of sex, region only, with at"
-    assert asked in " ".join(session.texts("markdown")).replace("\\", "")
+    request = "All tables up to 2-way that have sex, made of sex, region only, with at"
+    assert request in " ".join(session.texts("markdown")).replace("\\", "")
     session.number_input(key="most_cells").set_value(None).run()
     session.multiselect(key="only").set_value([]).run()
     session.multiselect(key="containing").set_value([]).run()
     assert session.scenario == small
-
-
-def test_a_narrowing_that_leaves_nothing_is_refused_and_says_why(app, small):
-    session = app("workload", small)
+    # One that leaves no table is refused.
     session.multiselect(key="only").set_value(["age"]).run()
     session.multiselect(key="containing").set_value(["sex"]).run()
     assert "not one of the attributes that tables may have" in session.error[0].value
@@ -234,7 +228,7 @@ def test_typed_cells_do_not_reach_other_tables_in_as_many_rows(app, small):
     for chosen in (["sex"], ["region"], ["age"]):
         session.multiselect(key="tables with").set_value(chosen).run()
         session.type_in_grid("workload grid", 0, "weight", 5.0)
-    assert [each.weight for each in session.run().scenario.request.settings] == [5.0] * 3
+    assert [setting.weight for setting in session.run().scenario.request.settings] == [5.0] * 3
     assert session.scenario.workload.weights.tolist() == [1, 5, 5, 5, 1, 1, 1]
 
 
@@ -280,14 +274,9 @@ def test_many_tables_are_set_at_once_and_forgotten(app, small):
     assert session.scenario.workload.weights.tolist() == [1, 1, 3, 1, 3, 1, 3]
     session.press("Forget all")
     assert session.scenario == small
-
-
-def plain(texts):
-    return " ".join(texts).replace("\\", "")
-
-
-def test_the_weight_of_a_group_is_set_and_the_group_removed(app, small):
-    session = app("workload", small.with_settings([TableSetting(("age",), 7.0)]))
+    # A weight can be set as well, with a target, until the group is removed.
+    session.scenario = small.with_settings([TableSetting(("age",), 7.0)])
+    session.multiselect(key="tables with").set_value([]).run()
     session.segmented_control(key="how to weight").set_value("set to").run()
     session.number_input(key="weight of many").set_value(4.0).run()
     session.number_input(key="target of many").set_value(9.0).run()
@@ -298,13 +287,8 @@ def test_the_weight_of_a_group_is_set_and_the_group_removed(app, small):
     assert session.scenario == small
 
 
-def test_a_group_of_very_many_tables_is_one_setting(app, wide):
-    session = app("workload", wide)
-    session.number_input(key="weight of many").set_value(2.0).run()
-    session.press("Set for all 166,751 tables")
-    assert session.scenario.request.settings == ()
-    assert set(session.scenario.workload.weights.tolist()) == {2.0}
-    assert len(session.scenario.text()) < 20_000
+def plain(texts):
+    return " ".join(texts).replace("\\", "")
 
 
 def test_a_long_list_is_cut_visibly(app, wide):
@@ -329,8 +313,8 @@ def test_a_table_of_a_billion_cells_is_shown_and_narrowed_away(app):
     assert session.metrics()["Cells of the largest table"] == "about 1 billion"
     assert session.data_editor[0].value["cells"].max() == 1e9
     assert session.data_editor[0].value["standard_error"].notna().all()
-    told = plain(session.texts("warning"))
-    assert "a00 × a01 × a02, has about 1 billion cells" in told
+    text = plain(session.texts("warning"))
+    assert "a00 × a01 × a02, has about 1 billion cells" in text
     assert not session.error
     session.press("Keep tables of at most 1,000,000 cells (drops 1 of 8 tables)")
     assert session.scenario.request.most_cells == 10**6
@@ -374,10 +358,13 @@ def test_attributes_without_values_are_named(app, small):
     assert not session.exception
 
 
-def test_the_page_is_drawn_quickly_for_very_many_tables(app, wide):
+def test_a_group_of_very_many_tables_is_one_setting_and_drawn_quickly(app, wide):
     """≤ 1.5 s of processor time for a change, with a factor of two for a slower machine."""
     session = app("workload", wide)
     session.number_input(key="weight of many").set_value(2.0).run()
     started = time.process_time()
-    session.press("Set for")
+    session.press("Set for all 166,751 tables")
     assert time.process_time() - started < 3
+    assert session.scenario.request.settings == ()
+    assert set(session.scenario.workload.weights.tolist()) == {2.0}
+    assert len(session.scenario.text()) < 20_000
