@@ -23,7 +23,7 @@ from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
 from rpexplore.scenarios import codebook_import
 
-NAMES, FOUND = "Names only", "Names, and the values found in the records"
+NAMES, WITH_VALUES = "Names only", "Names, and the values found in the records"
 WARNING = (
     "**What is found in records is not protected.** The values become part of the codebook, which "
     "is published with every table. A rare value (an occupation, a country of birth) tells "
@@ -57,7 +57,7 @@ def choose_columns() -> None:
     chosen = columns_to_take(header)
     what = st.radio(
         "What to take from the file",
-        [NAMES, FOUND],
+        [NAMES, WITH_VALUES],
         captions=[
             "No record is read. You give the values afterwards, from public knowledge.",
             "Reads all records of these columns, on this computer.",
@@ -65,8 +65,9 @@ def choose_columns() -> None:
         key="what to take",
         persist_state="session",
     )
-    understood = what == NAMES
-    if what == FOUND:
+    with_values = what == WITH_VALUES
+    understood = not with_values
+    if with_values:
         st.warning(WARNING)
         understood = st.checkbox(
             "I have read this, and the lists of values of these columns may be public",
@@ -84,7 +85,7 @@ def choose_columns() -> None:
         line.button(
             label,
             on_click=take,
-            args=(Columns(path, chosen, add), header, what == FOUND),
+            args=(Columns(path, chosen, add), header, with_values),
             disabled=not chosen or not understood or (add and len(current().domain) == 0),
         )
 

@@ -101,20 +101,20 @@ def values_and_labels() -> None:
 
 def _editor(attribute: Attribute, frame: pd.DataFrame) -> None:
     """Values, one a row: labels of categories can be typed, and the groups of any values."""
+    has_labels = isinstance(attribute.values, Categories)
     st.data_editor(
         frame,
         key=revision(grid_of(attribute)),
         hide_index=True,
         width=640,
-        height="auto" if isinstance(attribute.values, Categories) else 300,
+        height="auto" if has_labels else 300,
         alt=f"Values of {attribute.name}, editable",
         placeholder="",
         column_config={
             "value": st.column_config.TextColumn("Value in the data", disabled=True),
             "bin": st.column_config.NumberColumn("Bin", disabled=True, width=50),
             "label": st.column_config.TextColumn(
-                "Label" if isinstance(attribute.values, Categories) else "Values",
-                disabled=not isinstance(attribute.values, Categories),
+                "Label" if has_labels else "Values", disabled=not has_labels
             ),
             "group": st.column_config.TextColumn("Group", help=GROUP_HELP),
         },

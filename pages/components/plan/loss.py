@@ -1,27 +1,29 @@
 """What a plan minimises: the objective on the Plan page, and the options that go with it."""
 
-from collections.abc import Callable
-from dataclasses import fields, replace
-from typing import Any
+from dataclasses import replace
 
 import streamlit as st
 
 from pages.components.shared.session import bind, change, current, show_messages
 from rpexplore.common.formatting import capitalised
 from rpexplore.planning.loss_serialization import loss_choices
-from rpexplore.planning.losses.base import WEIGHTINGS, Loss, NumberOption, describe_weighting
+from rpexplore.planning.losses.base import WEIGHTINGS, Loss, WeightedSum, describe_weighting
 
-Take = Callable[[Any], None]
 HERE = "objective"
 
 
 def loss_input() -> None:
     """The objective, and below it its options."""
-    loss: Any = current().loss  # some losses have a weighting
-    offered = loss_choices()
+    loss, offered = current().loss, loss_choices()
 
     def take(chosen: Loss) -> None:
         change(HERE, lambda: current().replaced(loss=chosen))
+
+    def choose() -> None:
+        chosen = offered[st.session_state["objective"]]
+        if isinstance(chosen, WeightedSum) and isinstance(loss, WeightedSum):
+            chosen = replace(chosen, weighting=loss.weighting)
+        take(chosen)
 
     st.radio(
         "Objective",
@@ -29,10 +31,10 @@ def loss_input() -> None:
         format_func=lambda choice: capitalised(offered[choice].objective),
         captions=[f"{capitalised(choice.description)}." for choice in offered.values()],
         key=bind("objective", loss.choice),
-        on_change=lambda: take(_with_weighting_of(loss, offered[st.session_state["objective"]])),
+        on_change=choose,
         label_visibility="collapsed",  # it is the heading above
     )
-    if _has_weighting(loss):
+    if isinstance(loss, WeightedSum):
         st.selectbox(
             "How tables count in the sum",
             list(WEIGHTINGS),
@@ -41,8 +43,20 @@ def loss_input() -> None:
             on_change=lambda: take(replace(loss, weighting=st.session_state["weighting"])),
             help="On top of each table's weight, which is set on the Tables page.",
         )
-    if loss.number is not None:
-        _number_input(loss, loss.number, take)
+    if (number := loss.number) is not None:
+        key = f"{loss.kind} {number.field}"
+        st.number_input(
+            number.label,
+            min_value=number.least,
+            max_value=number.most,
+            step=number.step,
+            format="%.4g",
+            key=bind(key, float(getattr(loss, number.field)) * number.scale),
+            on_change=lambda: take(
+                replace(loss, **{number.field: st.session_state[key] / number.scale})
+            ),
+            help=number.help or None,
+        )
     show_messages(HERE)
 
 
@@ -66,31 +80,4 @@ def reference_distribution_input() -> None:
         "it. On: the distribution that makes the tables most accurate. Off: a uniform one "
         "(classical ResidualPlanner+). It depends on the tables alone, never on records, and "
         "answers stay unbiased either way."
-    )
-
-
-def _has_weighting(loss: Any) -> bool:
-    return "weighting" in (field.name for field in fields(loss))
-
-
-def _with_weighting_of(present: Any, chosen: Any) -> Loss:
-    """The chosen loss with the weighting of the present one, where both have one."""
-    if _has_weighting(present) and _has_weighting(chosen):
-        return replace(chosen, weighting=present.weighting)
-    return chosen
-
-
-def _number_input(loss: Any, number: NumberOption, take: Take) -> None:
-    key = f"{loss.kind} {number.field}"
-    st.number_input(
-        number.label,
-        min_value=number.least,
-        max_value=number.most,
-        step=number.step,
-        format="%.4g",
-        key=bind(key, float(getattr(loss, number.field)) * number.scale),
-        on_change=lambda: take(
-            replace(loss, **{number.field: st.session_state[key] / number.scale})
-        ),
-        help=number.help or None,
     )
