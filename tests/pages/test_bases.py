@@ -194,7 +194,7 @@ def test_the_reference_is_optimised_unless_switched_off(app, small, with_bases):
     assert session.planned.loss_value == pytest.approx(optimised.loss_value)
 
 
-def test_solutions_are_kept_by_basis_and_reference(app, small, with_bases, searches):
+def test_solutions_are_kept_by_basis_and_reference(app, with_bases, searches):
     session = app("plan", with_bases)
     first = session.planned
     assert [search["uniform_reference"] for search in searches] == [False]
@@ -213,11 +213,11 @@ def test_solutions_are_kept_by_basis_and_reference(app, small, with_bases, searc
     assert len(searches) == 4
     assert searches[3]["closure"] is searches[2]["closure"] is not None
     assert session.planned.standard_errors[1] < session.planned.standard_errors[0] * 10
-    # Plans of single values do not depend on the switch.
-    session.open("plan")
-    searches.clear()
-    session.scenario = small
-    session.run().scenario = small.replaced(uniform_reference=True)
+
+
+def test_plans_of_single_values_do_not_depend_on_the_switch(app, small, searches):
+    session = app("plan", small)
+    session.scenario = small.replaced(uniform_reference=True)
     session.run()
     assert [search["uniform_reference"] for search in searches] == [False]
 

@@ -1,6 +1,7 @@
 """What a plan minimises: the objective on the Plan page, and the options that go with it."""
 
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
@@ -15,6 +16,7 @@ HERE = "objective"
 def loss_input() -> None:
     """The objective, and below it its options."""
     loss, offered = current().loss, loss_choices()
+    options: Any = loss  # a dataclass, as every loss is
 
     def take(chosen: Loss) -> None:
         change(HERE, lambda: current().replaced(loss=chosen))
@@ -53,7 +55,7 @@ def loss_input() -> None:
             format="%.4g",
             key=bind(key, float(getattr(loss, number.field)) * number.scale),
             on_change=lambda: take(
-                replace(loss, **{number.field: st.session_state[key] / number.scale})
+                replace(options, **{number.field: st.session_state[key] / number.scale})
             ),
             help=number.help or None,
         )
