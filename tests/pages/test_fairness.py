@@ -46,7 +46,7 @@ def errors_of(scenario, loss):
 # ---- what is compared
 
 
-def test_the_first_screen_shows_the_least_accurate_table_and_unevenness(app, small):
+def test_the_first_screen_shows_unevenness_and_another_plan_can_be_looked_at(app, small):
     session = app("fairness", small)
     errors = errors_of(small, small.loss)
     metrics = session.metrics()
@@ -55,10 +55,6 @@ def test_the_first_screen_shows_the_least_accurate_table_and_unevenness(app, sma
     assert metrics["Least vs most accurate"] == f"{errors.max() / errors.min():.2f} times"
     assert session.texts("caption")[:2] == ["people, in \\(total\\)", "people, in sex × region"]
     assert panels(session) == [f"{EQUAL} (yours)", SQRT, CELLS, LARGEST]
-
-
-def test_another_plan_can_be_looked_at(app, small):
-    session = app("fairness", small)
     session.segmented_control(key="plan_shown").set_value(CELLS).run()
     worst = errors_of(small, rp.SumOfVariances("cells")).max()
     assert session.metrics()["Least accurate table"] == f"σ = {worst:.3g}"
@@ -163,8 +159,12 @@ def test_a_total_is_typed(app, small):
     assert session.scenario.expected is None
 
 
-def test_a_public_margin_is_loaded_and_removed(app, small):
+def test_a_public_margin_is_loaded_and_removed_and_a_bad_one_refused(app, small):
     session = view(app("fairness", small), "Relative errors")
+    session.file_uploader(key="expected margin").upload("margin.csv", MARGIN[:-8]).run()
+    assert len(session.error) == 1
+    assert "margin.csv: 1 row of 10 missing" in plain(session.texts("error"))
+    assert session.scenario == small
     session.file_uploader(key="expected margin").upload("margin.csv", MARGIN).run()
     expected = session.scenario.expected
     assert expected.attributes == ("sex", "region")
@@ -173,14 +173,6 @@ def test_a_public_margin_is_loaded_and_removed(app, small):
     assert session.number_input(key="expected total").value is None
     session.press("Remove")
     assert session.scenario.expected is None
-
-
-def test_a_bad_margin_is_refused_once_and_changes_nothing(app, small):
-    session = view(app("fairness", small), "Relative errors")
-    session.file_uploader(key="expected margin").upload("margin.csv", MARGIN[:-8]).run()
-    assert len(session.error) == 1
-    assert "margin.csv: 1 row of 10 missing" in plain(session.texts("error"))
-    assert session.scenario == small
 
 
 def test_publishable_cells_of_one_table(app, small):
@@ -239,7 +231,7 @@ def test_hostile_names_are_never_formatting(app, hostile):
             assert "<i>" not in drawn.proto.spec
 
 
-def test_many_tables_do_not_travel_with_the_charts(app, wide):
+def test_many_tables_do_not_travel_with_the_charts_and_are_points_on_demand(app, wide):
     session = app("fairness", wide.replaced(expected=ExpectedCounts.of_total(1e9)))
     for name in VIEWS:
         assert not view(session, name).error
@@ -248,11 +240,7 @@ def test_many_tables_do_not_travel_with_the_charts(app, wide):
         # Long frames are served as they are scrolled, whatever the test runner holds of them.
         whole = [each for each in session.dataframe if len(each.value) <= 2000]
         assert sum(len(each.proto.SerializeToString()) for each in whole) < MEGABYTE, name
-
-
-def test_points_on_demand(app, wide):
-    session = app("fairness", wide)
-    assert len(session.get("plotly_chart")) == 1
+    view(session, "By size")
     session.toggle(key="single tables").set_value(True).run()
     assert "166,751 tables; at most 20,000" in plain(session.texts("info"))
     session.multiselect(key="single tables with").set_value(["a07"]).run()

@@ -97,16 +97,14 @@ def test_what_is_missing_of_a_database_is_named(app, database):
 # --- a dry run
 
 
-def test_a_dry_run_lists_its_findings_and_spends_nothing(app, records, tmp_path):
+def test_a_dry_run_spends_nothing_and_records_that_change_after_it_are_refused(
+    app, records, tmp_path
+):
     session = dry_run(of_path(app("release"), records, tmp_path / "out"))
     assert "nothing was spent" in session.success[0].value
     assert "500" not in session.success[0].value
     assert Ledger.beside(records).account(records).runs == ()
     assert not (tmp_path / "out").exists()
-
-
-def test_records_that_change_after_the_check_are_refused(app, records, tmp_path):
-    session = dry_run(of_path(app("release"), records, tmp_path / "out"))
     lines = records.read_text().splitlines(keepends=True)
     records.write_text("".join(lines[:-1]))
     next(each for each in session.button if each.label.startswith("Run the release")).click().run()
@@ -166,7 +164,7 @@ def test_the_ledger_is_shown_with_other_records_in_it(app, records, tmp_path):
     assert others["dataset"].tolist() == ["other.csv"]
 
 
-def test_other_records_have_their_own_ledger_and_cap(app, records, tmp_path):
+def test_other_records_have_their_own_ledger_and_budget_limit(app, records, tmp_path):
     session = of_path(app("release"), records, tmp_path / "out")
     session.text_input(key="ledger").set_value(str(tmp_path / "own.sqlite"))
     session.text_input(key="limit").set_value("1").run()

@@ -79,14 +79,11 @@ def made(session):
     return session
 
 
-def test_nothing_to_open_yet(app):
+def test_what_cannot_be_opened_is_said(app, released, tmp_path):
     session = app("results")
     assert "name the folder" in session.info[0].value
     assert not session.multiselect
     assert not session.error
-
-
-def test_what_cannot_be_opened_is_said(app, released, tmp_path):
     session = opened(app, tmp_path / "nowhere")
     assert "There is no folder" in session.error[0].value
     session.text_input(key="results folder").set_value(str(tmp_path)).run()
@@ -148,7 +145,7 @@ def test_names_are_never_formatting(app, hostile, tmp_path):
                 assert mark not in text
 
 
-def test_a_grid_shows_the_table_as_released(app, released):
+def test_a_grid_shows_the_table_as_released_and_subtotals_with_exact_errors(app, released):
     session = look(opened(app, released["all"]), ["age", "sex"])
     expected = Release.load(released["all"]).table(["age", "sex"])
     pd.testing.assert_frame_equal(
@@ -158,10 +155,12 @@ def test_a_grid_shows_the_table_as_released(app, released):
     assert f"A count is within ±{margin} people" in plain(session.texts("markdown"))
     labels = [button.label for button in session.get("download_button")]
     assert labels == ["Download age_sex.csv"]
-
-
-def test_attributes_that_are_in_no_table_together(app, released):
-    session = look(opened(app, released["all"]), ["age", "sex"])
+    session.selectbox(key="from age").set_value(2).run()
+    session.selectbox(key="to age from 2").set_value(5).run()
+    ages = [float(2 <= age <= 5) for age in range(10)]
+    value, error = astuple(Release.load(released["all"]).answer(where={"age": ages}))
+    subtotal = plain(session.texts("info"))
+    assert f"{value:,.0f} ±{rounded(1.959964 * error, 3)}, 95 % of the time" in subtotal
     session.multiselect(key="looked at").set_value(["age", "sex", "region"]).run()
     assert "There is no released table" in session.info[0].value
     assert not session.dataframe
@@ -213,16 +212,6 @@ def test_every_chart_has_a_caption_an_alternative_text_and_its_numbers(app, rele
     assert len(session.dataframe[0].value) == (10 if view == "Bars" else 80)
 
 
-def test_subtotals_have_their_exact_errors(app, released):
-    session = look(opened(app, released["all"]), ["age", "sex"])
-    session.selectbox(key="from age").set_value(2).run()
-    session.selectbox(key="to age from 2").set_value(5).run()
-    ages = [float(2 <= age <= 5) for age in range(10)]
-    value, error = astuple(Release.load(released["all"]).answer(where={"age": ages}))
-    told = plain(session.texts("info"))
-    assert f"{value:,.0f} ±{rounded(1.959964 * error, 3)}, 95 % of the time" in told
-
-
 def test_processed_tables_carry_their_label_on_top(app, released):
     session = opened(app, released["whole"])
     label = ProcessedTables.load(released["whole"]).label
@@ -257,6 +246,13 @@ def test_making_processed_tables_opens_them_with_their_label(app, released, tmp_
     button = next(each for each in session.button if each.label.startswith("Make the"))
     assert button.disabled
     session.checkbox(key="make nonnegative").check().run()
+    field = next(field for field in session.text_input if "processed into" in (field.key or ""))
+    output = field.value
+    field.set_value(str(released["one"])).run()
+    assert "nothing is ever overwritten" in plain(session.texts("error"))
+    button = next(button for button in session.button if button.label.startswith("Make the"))
+    assert button.disabled
+    session.text_input(key=field.key).set_value(output).run()
     session.press("Make the processed tables")
     made(session)
     assert session.success, plain(session.texts("error"))
@@ -273,19 +269,13 @@ def test_making_processed_tables_opens_them_with_their_label(app, released, tmp_
     assert field.value == f"{output}-2"
 
 
-def test_what_cannot_be_made_is_said_and_leaves_nothing(app, released, tmp_path):
+def test_combining_opens_the_combined_tables_or_says_why_not(app, released, tmp_path):
     source = shutil.copytree(released["all"], tmp_path / "source")
     session = opened(app, source)
     session.text_area(key="combined with").set_value(str(source)).run()
-    session.press("Combine them")
-    made(session)
+    made(session.press("Combine them"))
     assert "holds the same measurements" in plain(session.texts("error"))
     assert not (tmp_path / "source-combined").exists()
-
-
-def test_combining_opens_the_combined_tables(app, released, tmp_path):
-    source = shutil.copytree(released["all"], tmp_path / "source")
-    session = opened(app, source)
     session.text_area(key="combined with").set_value(f"\n{released['again']}\n").run()
     session.press("Combine them")
     made(session)
@@ -298,13 +288,3 @@ def test_combining_opens_the_combined_tables(app, released, tmp_path):
     assert shown["standard_error"][0] == pytest.approx(
         Release.load(source).table(["age", "sex"])["standard_error"][0] / 2**0.5
     )
-
-
-def test_a_folder_that_is_there_is_not_written_to(app, released):
-    session = opened(app, released["all"])
-    session.checkbox(key="make whole").check().run()
-    field = next(each for each in session.text_input if "processed into" in (each.key or ""))
-    field.set_value(str(released["one"])).run()
-    assert "nothing is ever overwritten" in plain(session.texts("error"))
-    button = next(each for each in session.button if each.label.startswith("Make the"))
-    assert button.disabled

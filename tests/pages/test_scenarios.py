@@ -13,10 +13,10 @@ from rpexplore.scenarios.project import Project
 @pytest.fixture
 def three(app, small):
     """A session with three scenarios, the second one open."""
-    session = app("scenarios", small.replaced(name="as asked"))
+    session = app("scenarios", small.replaced(name="as agreed"))
     session.test.session_state["project"] = Project(
         (
-            small.replaced(name="as asked"),
+            small.replaced(name="as agreed"),
             small.replaced(name="fair", loss=rp.MaxVariance(), note="for the **board**"),
             small.replaced(name="generous", budget=rp.Budget(rho=2)),
         ),
@@ -43,25 +43,37 @@ def test_a_single_scenario_is_offered_to_be_duplicated(app, small):
 
 def test_scenarios_are_arranged(three):
     press(three, "up", 2)
-    assert three.project.names == ("as asked", "generous", "fair")
+    assert three.project.names == ("as agreed", "generous", "fair")
     assert three.scenario.name == "fair"
     press(three, "open", 0)
-    assert three.scenario.name == "as asked"
+    assert three.scenario.name == "as agreed"
     press(three, "delete", 1)
-    assert three.project.names == ("as asked", "fair")
+    assert three.project.names == ("as agreed", "fair")
     three.press("Undo")
-    assert three.project.names == ("as asked", "generous", "fair")
+    assert three.project.names == ("as agreed", "generous", "fair")
 
 
 def test_the_open_scenario_is_renamed_and_annotated(three):
     three.text_input(key="scenario name").set_value("even").run()
     three.text_area(key="scenario note").set_value("agreed on Monday").run()
     assert (three.scenario.name, three.scenario.note) == ("even", "agreed on Monday")
-    three.text_input(key="scenario name").set_value("as asked").run()
+    three.text_input(key="scenario name").set_value("as agreed").run()
     assert any("already" in text for text in three.texts("error"))
     assert three.scenario.name == "even"
     three.text_input(key="scenario name").set_value("   ").run()
     assert three.scenario.name == "even"
+
+
+def test_scenarios_are_compared_table_by_table_or_left_out(three):
+    three.selectbox(key="compared from").set_value("as agreed").run()
+    three.selectbox(key="compared to").set_value("generous").run()
+    frame = three.dataframe[-1].value
+    assert len(frame) == 7
+    assert frame["change"].to_numpy() == pytest.approx([0.05**0.5 - 1] * 7)
+    three.multiselect(key="compared").set_value(["as agreed", "generous"]).run()
+    assert three.dataframe[0].value.shape[1] == 2 + 2
+    press(three, "duplicate", 0)
+    assert three.multiselect(key="compared").value == ["as agreed", "as agreed (2)", "generous"]
 
 
 def test_what_differs_is_marked(three):
@@ -73,15 +85,7 @@ def test_what_differs_is_marked(three):
     assert set(inputs["row"]) == {"Objective", "Privacy budget"}
 
 
-def test_two_scenarios_are_compared_table_by_table(three):
-    three.selectbox(key="compared from").set_value("as asked").run()
-    three.selectbox(key="compared to").set_value("generous").run()
-    frame = three.dataframe[-1].value
-    assert len(frame) == 7
-    assert frame["change"].to_numpy() == pytest.approx([0.05**0.5 - 1] * 7)
-
-
-def test_a_project_is_saved_and_opened(three):
+def test_a_project_is_saved_opened_and_begun_anew(three):
     text = three.project.text()
     assert json.loads(text)["format"] == "rpexplore-project"
     three.unfold("other projects")
@@ -91,22 +95,11 @@ def test_a_project_is_saved_and_opened(three):
     three.file_uploader(key="project file").upload("bad.json", b"{}").run()
     assert any("not a usable" in message for message in three.texts("error"))
     assert three.project == Project.parse(text)
-
-
-def test_a_new_project_can_be_begun_and_undone(three):
-    before = three.project
-    three.unfold("other projects").press("Start a new project")
+    three.press("Start a new project")
     assert three.scenario.domain.names[0] == "age"
     assert len(three.project.scenarios) == 1
     three.press("Undo")
-    assert three.project == before
-
-
-def test_scenarios_can_be_left_out_of_the_comparison(three):
-    three.multiselect(key="compared").set_value(["as asked", "generous"]).run()
-    assert three.dataframe[0].value.shape[1] == 2 + 2
-    press(three, "duplicate", 0)
-    assert three.multiselect(key="compared").value == ["as asked", "as asked (2)", "generous"]
+    assert three.project == Project.parse(text)
 
 
 def test_buttons_belong_to_their_scenario_not_to_its_place(three):
@@ -121,9 +114,9 @@ def test_buttons_belong_to_their_scenario_not_to_its_place(three):
 def test_a_click_that_comes_with_a_new_name_is_not_lost(app, small):
     """As when one types a name and goes straight to a button."""
     session = app("scenarios", small)
-    session.text_input(key="scenario name").set_value("as asked")
+    session.text_input(key="scenario name").set_value("as agreed")
     press(session, "duplicate", 0)
-    assert session.project.names[0] == "as asked"
+    assert session.project.names[0] == "as agreed"
     assert len(session.project.scenarios) == 2
 
 

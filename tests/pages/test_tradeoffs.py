@@ -25,7 +25,7 @@ def charts(session):
     return [chart.proto for chart in session.get("plotly_chart")]
 
 
-def all_words(session):
+def all_texts(session):
     return plain(
         session.texts("caption")
         + session.texts("markdown")
@@ -99,7 +99,7 @@ def test_every_view_of_every_state_is_drawn(tradeoffs, small, state):
         without_wait(opened(session, view))
         assert not session.exception
         assert not session.error
-        assert "nan" not in all_words(session).split()
+        assert "nan" not in all_texts(session).split()
         assert all(chart.alt for chart in charts(session))
 
 
@@ -119,41 +119,51 @@ def test_hostile_names_are_shown_as_they_are(tradeoffs, hostile):
             assert "<i>people" not in chart.spec
 
 
-def test_without_a_plan_it_says_why(app, small):
+def test_without_a_plan_or_targets_it_says_why(app, small):
     session = app("tradeoffs", small.replaced(loss=TARGET_LOSS))
     assert "has no target" in plain(session.texts("error"))
     assert not charts(session)
     session = app("tradeoffs", small.replaced(budget=rp.Budget(privacy_cost="1e-125")))
     assert "There is no plan" in plain(session.texts("error"))
     assert not charts(session)
+    session = opened(app("tradeoffs", small), TARGETS)
+    assert "No table has a target yet" in plain(session.texts("info"))
+    assert not charts(session)
 
 
 def test_the_address_holds_choices_of_view_and_nothing_of_the_schema(tradeoffs, hostile):
-    session, found = tradeoffs(targeted(hostile)), set()
+    session, keys = tradeoffs(targeted(hostile)), set()
     for view in VIEWS:
         opened(session, view)
         widgets = [*session.selectbox, *session.multiselect, *session.get("button_group")]
         bound = [widget for widget in widgets if widget.proto.query_param_key]
-        found |= {widget.proto.query_param_key for widget in bound}
+        keys |= {widget.proto.query_param_key for widget in bound}
         options = " ".join(str(option) for widget in bound for option in widget.options)
         assert not [name for name in hostile.domain.names if name in options]
-    assert found == {"curves", "average", "what_if"}
+    assert keys == {"curves", "average", "what_if"}
 
 
 # ---- smaller errors
 
 
-def test_tables_are_added_to_the_chart(tradeoffs, small):
+def test_tables_are_added_to_the_chart_and_given_up_with_the_codebook(tradeoffs, small):
     session = tradeoffs(small)
     session.multiselect(key="tables with curves").set_value(["age,sex", "total"]).run()
     labels = [each["text"] for each in json.loads(charts(session)[0].spec)["layout"]["annotations"]]
     assert {"worst table", "age × sex", "(total)"} <= set(labels)
     assert session.selectbox(key="wanted for").options[-2:] == ["age × sex", "(total)"]
+    opened(session, OTHERS)
+    session.multiselect(key="what if attributes").set_value(["region"]).run()
+    session.scenario = Scenario(rp.Domain.from_sizes({"a": 3, "b": 4}), WorkloadRequest(order=1))
+    for view in VIEWS:
+        assert not opened(session, view).error
 
 
 def test_a_wanted_error_is_priced_and_comes_true(tradeoffs, small):
     budget = rp.Budget(mu="0.5", max_records_per_person=3)
     session = tradeoffs(small.replaced(budget=budget))
+    session.number_input(key="wanted error").set_value(0.0).run()
+    assert "must be above 0" in plain(session.texts("error"))
     session.number_input(key="wanted error").set_value(3.0).run()
     assert "For a standard error of 3 people" in plain(session.texts("markdown"))
     session.press("Use this budget")
@@ -164,30 +174,7 @@ def test_a_wanted_error_is_priced_and_comes_true(tradeoffs, small):
     assert "Applied" in session.success[0].value
 
 
-def test_a_wanted_error_of_nothing_is_refused(tradeoffs, small):
-    session = tradeoffs(small)
-    session.number_input(key="wanted error").set_value(0.0).run()
-    assert "must be above 0" in plain(session.texts("error"))
-
-
-def test_choices_of_another_schema_are_given_up(tradeoffs, small):
-    session = tradeoffs(small)
-    session.multiselect(key="tables with curves").set_value(["age,sex"]).run()
-    opened(session, OTHERS)
-    session.multiselect(key="what if attributes").set_value(["region"]).run()
-    other = rp.Domain.from_sizes({"a": 3, "b": 4})
-    session.scenario = Scenario(other, WorkloadRequest(order=1))
-    for view in VIEWS:
-        assert not opened(session, view).error
-
-
 # ---- targets
-
-
-def test_without_targets_it_says_where_to_set_them(tradeoffs, small):
-    session = tradeoffs(small, TARGETS)
-    assert "No table has a target yet" in plain(session.texts("info"))
-    assert not charts(session)
 
 
 def test_targets_and_what_they_take(tradeoffs, small):
@@ -220,7 +207,7 @@ def test_the_smallest_shortfall_takes_the_least_budget(tradeoffs, small):
 # ---- average against worst case
 
 
-def test_the_frontier_is_drawn_at_once(tradeoffs, small):
+def test_the_frontier_is_drawn_and_a_plan_of_it_kept_as_a_scenario(tradeoffs, small):
     session = without_wait(tradeoffs(small, WORST))
     frame = session.dataframe[-1].value
     assert len(frame) == 11
@@ -230,19 +217,14 @@ def test_the_frontier_is_drawn_at_once(tradeoffs, small):
     assert frame["largest"].iloc[0] == pytest.approx(first.standard_errors.max(), rel=1e-6)
     last = small.replaced(loss=rp.MaxVariance()).plan()
     assert frame["largest"].iloc[-1] == pytest.approx(last.standard_errors.max(), rel=1e-6)
-
-
-def test_a_plan_of_the_frontier_is_kept_as_a_scenario(tradeoffs, small):
-    session = without_wait(tradeoffs(small, WORST))
-    frame = session.dataframe[-1].value
-    place = session.selectbox(key="point of frontier").value
+    point = session.selectbox(key="point of frontier").value
     session.press("Save as scenario")
     assert session.project.names == ("Scenario 1", "Scenario 1 (2)")
     assert session.scenario.name == "Scenario 1 (2)"
     assert "is open now" in session.success[0].value
     assert session.scenario.note.startswith("Between average and worst case: average ")
     plan = session.scenario.plan()
-    assert plan.standard_errors.max() == pytest.approx(frame["largest"].iloc[place], rel=1e-3)
+    assert plan.standard_errors.max() == pytest.approx(frame["largest"].iloc[point], rel=1e-3)
 
 
 def test_nothing_to_trade(tradeoffs, small):
@@ -300,7 +282,7 @@ def test_what_if_tables_are_added(tradeoffs, small):
 # ---- very many tables
 
 
-def test_many_tables_do_not_travel(tradeoffs, wide):
+def test_many_tables_do_not_travel_and_are_typed(tradeoffs, wide):
     session = tradeoffs(wide.with_group(GroupSetting((), target=500.0)))
     for view in VIEWS:
         opened(session, view)
@@ -313,14 +295,8 @@ def test_many_tables_do_not_travel(tradeoffs, wide):
         assert sum(len(chart.spec) for chart in charts(session)) < 100_000
         widgets = [*session.multiselect, *session.selectbox]
         assert all(len(widget.options) < 1000 for widget in widgets)
-
-
-def test_tables_of_a_large_workload_are_typed(tradeoffs, wide):
-    session = tradeoffs(wide)
-    chosen = session.multiselect(key="tables with curves")
-    assert chosen.options == []
     session.session_state["tables with curves"] = ["a01, a02", "a01,nobody"]
-    session.run()
+    opened(session, BUDGETS)
     assert session.selectbox(key="wanted for").options[-1] == "a01 × a02"
     assert "nobody" in plain(session.texts("error"))
 
@@ -350,7 +326,7 @@ def test_long_work_shows_how_far_it_is_and_can_be_cancelled(tradeoffs, small, mo
     assert len(charts(without_wait(session))) == 1
 
 
-def test_work_for_what_is_not_asked_any_more_is_given_up(tradeoffs, small, monkeypatch):
+def test_work_that_is_not_needed_any_more_is_given_up(tradeoffs, small, monkeypatch):
     ended = []
 
     def endless(*ends, on_progress):
