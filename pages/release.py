@@ -135,14 +135,6 @@ def set_up(planned: ReleasePlan) -> None:
     st.button(label, type="primary", on_click=start, args=(job_after_dry_run(job),))
 
 
-def describe_contents(planned: ReleasePlan) -> str:
-    """What a release holds: "7 noisy tables with 62 cells", "3 noisy answers"."""
-    if not isinstance(planned, Plan):
-        return planned.contents
-    cells = describe_count(sum(planned.workload.exact_cells.tolist()))
-    return f"{planned.contents} with {cells} cells"
-
-
 st.title("Export and release")
 run: BackgroundRelease | None = st.session_state.get("run")
 if run is not None and run.is_going:
@@ -163,8 +155,9 @@ else:
         "ledger first. The records stay where they are."
     )
     if planned is not None:
-        st.markdown(
-            f"The plan: {describe_contents(planned)}, ρ = {rounded(planned.rho, 4, 'up')} for "
-            f"{planned.budget.unit}."
-        )
+        contents = planned.contents
+        if isinstance(planned, Plan):
+            contents += f" with {describe_count(sum(planned.workload.exact_cells.tolist()))} cells"
+        rho = rounded(planned.rho, 4, "up")
+        st.markdown(f"The plan: {contents}, ρ = {rho} for {planned.budget.unit}.")
         set_up(planned)

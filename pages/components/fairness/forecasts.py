@@ -2,12 +2,11 @@
 
 import streamlit as st
 
-from pages.components.shared.session import current, escaped, kept
-from pages.components.shared.solutions import optimum
+from pages.components.shared.session import attempt, current, escaped, kept
+from pages.components.shared.solutions import NO_PLAN, optimum
 from rpexplore.analysis import fairness
 from rpexplore.analysis.forecast import SCHEMES, Forecast, scheme_of, unweighted
 from rpexplore.common.formatting import describe_share, rounded
-from rpexplore.errors import RpexploreError
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.table_variances import CELLS
 from rpexplore.planning.optimum import Optimum
@@ -41,15 +40,12 @@ def forecasts(scenario: Scenario) -> list[Forecast]:
         if solution is None:
             return []
         solutions[name] = solution
-    try:
-        return kept(
-            "fairness forecasts",
-            (*solutions.items(), budget),
-            lambda: [Forecast.of_optimum(*named, budget) for named in solutions.items()],
-        )
-    except RpexploreError as error:
-        st.error(escaped(f"There is no plan: {error}"))
-        return []
+
+    def compare() -> list[Forecast]:
+        return [Forecast.of_optimum(*named, budget) for named in solutions.items()]
+
+    key = (*solutions.items(), budget)
+    return attempt(lambda: kept("fairness forecasts", key, compare), NO_PLAN) or []
 
 
 def own_scheme() -> str:

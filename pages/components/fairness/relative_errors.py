@@ -4,13 +4,21 @@ import streamlit as st
 
 from pages.components.fairness.accuracy import names_of
 from pages.components.shared.charts import chart_with_numbers, listing, numbers
-from pages.components.shared.session import bind, change, current, escaped, kept, show_messages
+from pages.components.shared.session import (
+    attempt,
+    bind,
+    change,
+    current,
+    escaped,
+    kept,
+    show_messages,
+)
 from rpexplore.analysis import relative_errors as relative
 from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
-from rpexplore.errors import RpexploreError, WorkloadError
+from rpexplore.errors import RpexploreError
 from rpexplore.figures import distributions as curves
 from rpexplore.figures.chart import Column, columns_of
 
@@ -29,14 +37,9 @@ def relative_errors(compared: list[Forecast], chosen: Forecast) -> None:
     expected = current().expected
     if expected is None:
         return
-    try:
-        cells = kept(
-            "fairness cells",
-            (expected, chosen.workload),
-            lambda: ExpectedCells.of(expected, chosen.workload),
-        )
-    except WorkloadError as error:
-        st.error(escaped(str(error)))
+    key = expected, chosen.workload
+    cells = attempt(lambda: kept("fairness cells", key, lambda: ExpectedCells.of(*key)))
+    if cells is None:
         return
     if cells.left_out:
         st.info(escaped(cells.left_out_text))

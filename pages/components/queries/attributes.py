@@ -102,7 +102,7 @@ def _presets(replaces: bool) -> None:
     preset = presets[st.selectbox("Or start from a well-known list", presets, key="query preset")]
 
     def start() -> None:
-        if replace_list(StatedQueries.of(preset.queries())):
+        if replace_list(lambda: StatedQueries.of(preset.queries())):
             back = " Undo brings your list back." if replaces else ""
             say(HERE, "success", f"Started from “{preset.title}”.{back}")
 

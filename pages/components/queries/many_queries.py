@@ -10,7 +10,7 @@ from pages.components.shared.editors import revision
 from pages.components.shared.session import change, current, kept, say
 from rpexplore.analysis.queries import describe_queries
 from rpexplore.domain.domain import Domain
-from rpexplore.errors import RpexploreError, WorkloadError
+from rpexplore.errors import WorkloadError
 from rpexplore.queries.builders import cumulative_queries, marginal_queries, range_queries
 from rpexplore.queries.csv_files import (
     csv_of_coefficients,
@@ -128,14 +128,10 @@ def _load(domain: Domain, key: str) -> None:
     if file is None:
         return
     had_one = current().query_list is not None
-    try:
-        stated = stated_from_csv(domain, file.getvalue(), file.name, default_target())
-    except RpexploreError as error:
-        say(HERE, "error", f"{error} Nothing was changed.")
-        return
-    if replace_list(stated):
+    if replace_list(lambda: stated_from_csv(domain, file.getvalue(), file.name, default_target())):
         back = " Undo brings the list before it back." if had_one else ""
-        say(HERE, "success", f"Read {file.name}: {describe_queries(len(stated))}.{back}")
+        count = describe_queries(len(current().query_list or ()))
+        say(HERE, "success", f"Read {file.name}: {count}.{back}")
 
 
 def _with_conditions(stated: StatedQueries) -> str | None:

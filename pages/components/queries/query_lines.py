@@ -1,5 +1,7 @@
 """The list on the Queries page, as lines of text."""
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from pages.components.queries.typed_lines import TypedLines
@@ -34,10 +36,12 @@ def query_domain() -> Domain | None:
     return typed_lines().domain(current().domain, current().query_list)
 
 
-def replace_list(stated: StatedQueries | None) -> bool:
+def replace_list(make: Callable[[], StatedQueries | None]) -> bool:
     """Put another list in place of the current one, and forget lines that could not be read."""
-    typed_lines().typed = None
-    return change(HERE, lambda: current().replaced(query_list=stated))
+    is_replaced = change(HERE, lambda: current().replaced(query_list=make()))
+    if is_replaced:
+        typed_lines().typed = None
+    return is_replaced
 
 
 def default_target() -> Target | None:
@@ -96,7 +100,7 @@ def query_list() -> None:
     right.button(
         "Remove the list",
         on_click=replace_list,
-        args=(None,),
+        args=(lambda: None,),
         disabled=stated is None and lines.typed is None,
     )
     if default_target() is None:

@@ -6,11 +6,18 @@ import streamlit as st
 
 from pages.components.plan.budget import budget_inputs, unit_inputs
 from pages.components.shared.background import worked_out
-from pages.components.shared.session import change, current, escaped, kept, show_messages
+from pages.components.shared.session import (
+    attempt,
+    change,
+    current,
+    escaped,
+    kept,
+    show_messages,
+)
+from pages.components.shared.solutions import NO_PLAN
 from rpexplore.analysis.queries import describe_queries
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, smallest_query_budget
 from rpexplore.common.concurrency import Progress
-from rpexplore.errors import RpexploreError
 from rpexplore.privacy.budget import Budget
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import QueryOptimum, query_optimum
@@ -41,7 +48,7 @@ def optimum() -> QueryOptimum | None:
         on_progress(f"Planning {describe_queries(len(queries))}", 0.0)
         return query_optimum(queries, on_progress=on_progress)
 
-    solution = worked_out("query optimum", (queries,), work, "There is no plan: ")
+    solution = worked_out("query optimum", (queries,), work, NO_PLAN)
     if solution is not None:
         solutions.append(solution)
     return solution
@@ -52,11 +59,9 @@ def plan(solution: QueryOptimum, budget: Budget) -> QueryPlan | None:
 
     A budget can be so small that its noise cannot be drawn.
     """
-    try:
-        return kept("query plan", (solution, budget), lambda: solution.at(budget))
-    except RpexploreError as error:
-        st.error(escaped(f"There is no plan: {error}"))
-        return None
+    return attempt(
+        lambda: kept("query plan", (solution, budget), lambda: solution.at(budget)), NO_PLAN
+    )
 
 
 def query_budget(solution: QueryOptimum) -> Budget | None:
@@ -105,11 +110,7 @@ def chosen_budget(solution: QueryOptimum) -> Budget | None:
 
 
 def _smallest(solution: QueryOptimum) -> SufficientBudget | None:
-    try:
-        return smallest_query_budget(solution, current().budget)
-    except RpexploreError as error:
-        st.error(escaped(str(error)))
-        return None
+    return attempt(lambda: smallest_query_budget(solution, current().budget))
 
 
 def _use(enough: Budget) -> None:

@@ -9,10 +9,9 @@ import streamlit as st
 from pages.components.results.source import open_folder
 from pages.components.shared.background import Task, has_ended
 from pages.components.shared.charts import listing
-from pages.components.shared.session import escaped
+from pages.components.shared.session import attempt, escaped
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import plural, rounded
-from rpexplore.errors import RpexploreError
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.releases.ledger import Account, Ledger
 from rpexplore.releases.ledger_frames import datasets, runs
@@ -56,12 +55,8 @@ def ledger_view(planned: ReleasePlan, ledger: Ledger, account: Account) -> None:
             f"Each ρ is for {escaped(planned.budget.unit)}, which this plan protects. A run is "
             "entered before its noise is drawn, and stays charged whether or not it finished."
         )
-        try:
-            others = datasets(ledger, factor, without=account.dataset)
-        except RpexploreError as error:
-            st.error(escaped(str(error)))
-            return
-        if len(others):
+        others = attempt(lambda: datasets(ledger, factor, without=account.dataset))
+        if others is not None and len(others):
             st.markdown("Other records in this ledger")
             listing(others, DATASET_COLUMNS, "Other records in this ledger")
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.components.release.run import BackgroundRelease
 from pages.components.shared.paths import path_of
-from pages.components.shared.session import escaped, kept
+from pages.components.shared.session import attempt, escaped, kept
 from rpexplore.common.formatting import plural
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.data.databases.connections import connection_named, connection_names, secrets_file
@@ -83,13 +83,7 @@ def _path() -> Source | None:
     if problem:
         st.error(escaped(problem))
         return None
-    data = FileSource(path)
-    try:
-        data.fingerprint()
-    except RpexploreError as error:
-        st.error(escaped(error.on_screen()))
-        return None
-    return data
+    return attempt(lambda: _readable(FileSource(path)))
 
 
 def _database() -> Source | None:
@@ -123,16 +117,15 @@ def _database() -> Source | None:
     if not name.strip() or not table.strip():
         st.info("Name the connection and the table with the records to go on.")
         return None
-    try:
-        return kept("database source", (name, table), lambda: _database_source(name, table))
-    except RpexploreError as error:
-        st.error(escaped(error.on_screen()))
-        return None
+
+    def connect() -> Source:
+        return _readable(DatabaseSource(connection_named(name.strip()), table.strip()))
+
+    return attempt(lambda: kept("database source", (name, table), connect))
 
 
-def _database_source(name: str, table: str) -> Source:
-    source = DatabaseSource(connection_named(name.strip()), table.strip())
-    source.fingerprint()  # fails here if the table cannot be read
+def _readable(source: Source) -> Source:
+    source.fingerprint()  # fails here if the records cannot be read
     return source
 
 
@@ -160,10 +153,8 @@ def person_rule_input(planned: ReleasePlan, data: Source) -> tuple[bool, PersonR
     most = planned.budget.max_records_per_person
     if most is None:
         return True, None
-    try:
-        columns = kept("columns of the records", (data,), lambda: list(data.columns()))
-    except RpexploreError as error:
-        st.error(escaped(error.on_screen()))
+    columns = attempt(lambda: kept("columns of the records", (data,), lambda: list(data.columns())))
+    if columns is None:
         return False, None
     st.markdown(
         f"The plan protects {escaped(planned.budget.unit)}. Name the column that identifies the "

@@ -147,6 +147,15 @@ def kept(name: str, key: tuple, make: Callable[[], T]) -> T:
     return held[1]
 
 
+def attempt(make: Callable[[], T], problem: str = "") -> T | None:
+    """What `make` returns; None where it is refused, and the page says why, after `problem`."""
+    try:
+        return make()
+    except RpexploreError as error:
+        st.error(escaped(f"{problem}{error.on_screen()}"))
+        return None
+
+
 def say(slot: str, kind: str, text: str) -> None:
     """Keep a message ("error", "warning", "success") until `slot` is drawn."""
     st.session_state.setdefault("messages", []).append((slot, kind, text))

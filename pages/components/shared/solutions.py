@@ -7,10 +7,9 @@ from typing import Any
 import streamlit as st
 
 from pages.components.shared.background import Task, result_of
-from pages.components.shared.session import current, escaped, kept, project
+from pages.components.shared.session import attempt, current, kept, project
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import plural
-from rpexplore.errors import RpexploreError
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.minimum_budget import MinimumBudget, minimum_budget
@@ -21,6 +20,7 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.workload import Workload
 
+NO_PLAN = "There is no plan: "
 MOST_KEPT = 12  # workloads whose solutions stay with the session
 MOST_BUDGETS = 6  # for which an objective that depends on the budget stays solved
 
@@ -118,10 +118,10 @@ def optimum(
     """
     scenario = current() if scenario is None else scenario
     loss = scenario.loss if loss is None else loss
-    try:
-        solutions = _solutions_of(scenario.workload if workload is None else workload)
-    except RpexploreError as error:
-        st.error(escaped(f"There is no plan: {error}"))
+    solutions = attempt(
+        lambda: _solutions_of(scenario.workload if workload is None else workload), NO_PLAN
+    )
+    if solutions is None:
         return None
     task = solutions.optimum(loss, scenario.uniform_reference, scenario.budget)
     return result_of(
@@ -129,7 +129,7 @@ def optimum(
         f"planning {scenario.name} {loss}",
         "Planning",
         lambda: solutions.forget(task),
-        "There is no plan: ",
+        NO_PLAN,
     )
 
 
@@ -155,12 +155,10 @@ def plan(scenario: Scenario | None = None) -> Plan | None:
     solution = optimum(scenario=scenario)
     if solution is None:
         return None
-    budget = scenario.budget
-    try:
-        return kept(f"plan of {scenario.name}", (solution, budget), lambda: solution.at(budget))
-    except RpexploreError as error:
-        st.error(escaped(f"There is no plan: {error}"))
-        return None
+    key = solution, scenario.budget
+    return attempt(
+        lambda: kept(f"plan of {scenario.name}", key, lambda: solution.at(scenario.budget)), NO_PLAN
+    )
 
 
 def _solutions_of(workload: Workload) -> Solutions:

@@ -3,14 +3,13 @@
 import streamlit as st
 
 from pages.components.shared.charts import chart_with_numbers, numbers
-from pages.components.shared.session import current, escaped, kept, show_messages
+from pages.components.shared.session import attempt, current, escaped, kept, show_messages
 from pages.components.shared.solutions import optimum
 from pages.components.tradeoffs.adopt import use_budget
 from rpexplore.analysis import budget_curves as curves
 from rpexplore.analysis import target_curves as targets
 from rpexplore.analysis.budget_units import stated_delta
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, budget_for_error
-from rpexplore.errors import RpexploreError
 from rpexplore.figures import budget_curves as figures
 from rpexplore.figures.chart import COLUMNS, Chart, Column
 from rpexplore.planning.mechanism.table_variances import cells_differ
@@ -94,11 +93,8 @@ def _chosen_curves(solution: Optimum) -> list[curves.Curve]:
         persist_state="session",
     )
     for text in typed:
-        try:
-            table = workload.position(table_from_text(domain, text))
-        except RpexploreError as error:
-            st.error(escaped(str(error)))
-        else:
+        table = attempt(lambda text=text: workload.position(table_from_text(domain, text)))
+        if table is not None:
             drawn.extend(curves.table_curves(solution, table))
     return drawn
 
@@ -122,10 +118,8 @@ def _wanted_error(drawn: list[curves.Curve]) -> tuple[int, float, SufficientBudg
     )
     if wanted is None or series not in indices:
         return None
-    try:
-        enough = budget_for_error(drawn[series].variance, wanted, budget)
-    except RpexploreError as error:
-        st.error(escaped(str(error)))
+    enough = attempt(lambda: budget_for_error(drawn[series].variance, wanted, budget))
+    if enough is None:
         return None
     sentence = curves.describe_wanted_error(drawn[series], wanted, enough, budget, record_noun)
     st.markdown(escaped(sentence))
@@ -157,14 +151,13 @@ def targets_against_budget(solution: Optimum) -> None:
         optima[targets.SHORTFALL] = by_shortfall
     budget, delta = current().budget, stated_delta(current().budget)
     key = (*optima.values(), budget)
-    try:
-        outlook = kept(
-            "targets outlook",
-            key,
-            lambda: targets.outlook(solution, optima.get(targets.SHORTFALL), budget),
+    by_shortfall = optima.get(targets.SHORTFALL)
+    outlook = attempt(
+        lambda: kept(
+            "targets outlook", key, lambda: targets.outlook(solution, by_shortfall, budget)
         )
-    except RpexploreError as error:
-        st.error(escaped(str(error)))
+    )
+    if outlook is None:
         return
     left, right = st.columns([1, 2], gap="large")
     with left:
