@@ -268,7 +268,14 @@ def test_a_folder_that_cannot_be_written(app, records, tmp_path, monkeypatch):
     assert run_button(session).disabled
     session.text_input(key="output").set_value(str(tmp_path / "new" / "out")).run()
     assert not run_button(session).disabled
-    monkeypatch.setattr(os, "access", lambda place, mode: mode == os.R_OK)
+    assert not session.warning
+    with monkeypatch.context() as patch:
+        few = shutil._ntuple_diskusage(10**9, 10**9, 10**4)
+        patch.setattr(shutil, "disk_usage", lambda folder: few)
+        session.run()
+    assert "hardly fit" in session.warning[0].value
+    assert any("10 kB are free" in text for text in session.texts("caption"))
+    monkeypatch.setattr(os, "access", lambda path, mode: mode == os.R_OK)
     session.run()
     assert "Nothing can be written" in session.error[0].value
     assert "cannot be written" in session.error[1].value  # the ledger beside the records

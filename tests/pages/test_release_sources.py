@@ -82,6 +82,7 @@ def test_a_table_of_a_database_is_released_by_the_name_of_its_connection(app, da
     done = run_to_the_end(session)
     assert "postgresql" not in done.manifest["guarantee"]
     assert f"duckdb:///{database}" not in repr(session.session_state["run"].job)
+    assert str(database) not in session.project.text()
 
 
 def test_what_is_missing_of_a_database_is_named(app, database):
@@ -105,6 +106,11 @@ def test_a_dry_run_spends_nothing_and_records_that_change_after_it_are_refused(
     assert "500" not in session.success[0].value
     assert Ledger.beside(records).account(records).runs == ()
     assert not (tmp_path / "out").exists()
+    # What was checked is shown for exactly this run.
+    session.text_input(key="output").set_value(str(tmp_path / "elsewhere")).run()
+    assert not session.success
+    session.text_input(key="output").set_value(str(tmp_path / "out")).run()
+    assert session.success
     lines = records.read_text().splitlines(keepends=True)
     records.write_text("".join(lines[:-1]))
     next(each for each in session.button if each.label.startswith("Run the release")).click().run()
