@@ -4,7 +4,7 @@ from collections import deque
 
 import streamlit as st
 
-from pages.components.plan.budget import budget_inputs, unit_inputs
+from pages.components.plan.budget import HERE, budget_inputs, unit_inputs
 from pages.components.shared.background import worked_out
 from pages.components.shared.session import (
     attempt,
@@ -22,7 +22,6 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import QueryOptimum, query_optimum
 
-HERE = "budget of queries"
 MOST_KEPT = 6  # lists whose solutions stay with the session, for an undo
 ENOUGH, OWN = "As much as the targets need", "The scenario's budget"
 
@@ -66,7 +65,7 @@ def plan(solution: QueryOptimum, budget: Budget) -> QueryPlan | None:
 
 def query_budget(solution: QueryOptimum) -> Budget | None:
     """The budget to plan the list with; None, and the page says why, where there is none."""
-    unit_inputs(HERE)
+    unit_inputs()
     chosen = st.radio(
         "Budget of the list",
         [ENOUGH, OWN],
@@ -95,7 +94,7 @@ def query_budget(solution: QueryOptimum) -> Budget | None:
             help="The budget of the Plan page is then this one, too.",
         )
     if chosen == OWN:
-        budget_inputs(HERE)
+        budget_inputs()
         return own
     show_messages(HERE)
     return None if enough is None else enough.budget
