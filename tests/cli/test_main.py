@@ -882,10 +882,10 @@ def test_app_answers_this_machine_only_and_stops_on_ctrl_c(tmp_path):
 
 
 def test_app_says_that_its_port_is_taken(run):
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
-        other.listen()
-        port = other.getsockname()[1]
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
         refusal = run.refused("app", "--port", str(port))
     assert f"Port {port} cannot be used" in refusal
     assert "--port" in refusal

@@ -313,7 +313,7 @@ def test_tables_and_queries_share_the_ledger(planned):
     assert third.exit_code == 2
     assert "left of its budget limit" in third.stderr
     listed = planned.json("ledger", "records.csv")["runs"]
-    assert [Path(each["output"]).name for each in listed] == ["tables", "answers"]
+    assert [Path(run["output"]).name for run in listed] == ["tables", "answers"]
     Release.load("tables")
     assert "'rpexplore-query-release'" in planned.refused("answer", "answers", "age=old")
 
@@ -352,7 +352,7 @@ def test_a_stop_after_booking_says_that_it_stays_charged(planned, monkeypatch):
     monkeypatch.setattr("rpexplore.data.files.source.FileSource.count", stop)
     assert planned(*command).stderr == "Stopped. Nothing was charged, nothing was written.\n"
     account = Ledger.beside("records.csv").account("records.csv")
-    assert [each.state for each in account.runs] == ["started"]
+    assert [run.state for run in account.runs] == ["started"]
     assert not Path("out").exists()
 
 

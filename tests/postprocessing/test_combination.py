@@ -36,27 +36,27 @@ def unit_queries(domain, table):
         }
 
 
-def check(found: Estimates, world: dense.World) -> None:
+def check(combined: Estimates, world: dense.World) -> None:
     """Values, variances and covariances (of 5 cells with all) of every table, and its subsets."""
     domain = world.domain
-    assert set(found.tables) == world.tables
-    for table in {part for each in world.tables for part in subsets(each)}:
+    assert set(combined.tables) == world.tables
+    for table in {subset for own in world.tables for subset in subsets(own)}:
         names = [domain.names[attribute_index] for attribute_index in table]
         values, covariance = world.best(table)
         scale = max(np.abs(values).max(), 1)
         np.testing.assert_allclose(
-            found.marginal(names).ravel(), values, rtol=1e-9, atol=1e-9 * scale
+            combined.marginal(names).ravel(), values, rtol=1e-9, atol=1e-9 * scale
         )
         largest = np.abs(covariance).max()
         np.testing.assert_allclose(
-            found.marginal_variances(names).ravel(),
+            combined.marginal_variances(names).ravel(),
             np.diag(covariance),
             rtol=1e-9,
             atol=1e-9 * largest,
         )
         queries = list(unit_queries(domain, table))
         for row, one in enumerate(queries[:5]):
-            of_row = [found.covariance(names, one, two) for two in queries]
+            of_row = [combined.covariance(names, one, two) for two in queries]
             np.testing.assert_allclose(of_row, covariance[row], rtol=1e-9, atol=1e-9 * largest)
 
 
@@ -101,7 +101,7 @@ def test_an_attribute_with_a_strategy_may_be_in_one_release_only():
 @given(dense.worlds(), st.randoms(use_true_random=False))
 @settings(max_examples=30)
 def test_the_order_and_the_grouping_make_no_difference(world, random):
-    parts = [*world.releases, *(each.estimates() for each in world.noisy)]
+    parts = [*world.releases, *(marginal.estimates() for marginal in world.noisy)]
     at_once = combine(*parts)
     random.shuffle(parts)
     step_by_step = parts[0]
@@ -219,15 +219,15 @@ def test_the_same_measurements_twice_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("other", "told"),
+    ("other", "message"),
     [
         (rp.Domain.from_sizes({"a": 3, "b": 2, "one": 1}), "have different attributes"),
         (rp.Domain.from_sizes({"b": 2, "a": 3, "one": 1, "c": 2}), "have different attributes"),
         (rp.Domain.from_sizes({"a": 4, "b": 2, "one": 1, "c": 2}), "The values of 'a' differ"),
     ],
 )
-def test_different_domains_are_refused(other, told):
-    with pytest.raises(ReleaseError, match=f"{told}.*same codebook"):
+def test_different_domains_are_refused(other, message):
+    with pytest.raises(ReleaseError, match=f"{message}.*same codebook"):
         combine(estimates(name="one"), estimates(other, name="two", tables=[(0,)]))
 
 

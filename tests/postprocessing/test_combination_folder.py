@@ -64,14 +64,14 @@ def marginal() -> NoisyMarginal:
 
 
 @pytest.fixture(scope="module")
-def found(releases, marginal) -> Estimates:
+def combined(releases, marginal) -> Estimates:
     return combine(*releases.values(), noisy=[marginal])
 
 
 @pytest.fixture(scope="module")
-def written(found, tmp_path_factory) -> Path:
+def written(combined, tmp_path_factory) -> Path:
     output = tmp_path_factory.mktemp("combined") / "out"
-    write_combined(found, output)
+    write_combined(combined, output)
     return output
 
 
@@ -98,19 +98,19 @@ def assert_same(one: Estimates, two: Estimates) -> None:
 # ---- what is in it
 
 
-def test_the_tables_are_the_union_s_and_as_the_estimates_say(found, written):
+def test_the_tables_are_the_union_s_and_as_the_estimates_say(combined, written):
     wanted = {frozenset(names) for listed in TABLES.values() for names in listed} | {
         frozenset(["size"])
     }
     names = sorted(path.stem for path in (written / "tables").glob("*.csv"))
-    assert len(names) == len(wanted) == len(found.tables) == 6
+    assert len(names) == len(wanted) == len(combined.tables) == 6
     assert names[0] == "0000_age"
     assert names[-1] == "0005_age_one_size"
-    for position, table in enumerate(found.tables):
+    for position, table in enumerate(combined.tables):
         attributes = [DOMAIN.names[attribute_index] for attribute_index in table]
         assert frozenset(attributes) in wanted
         (path,) = (written / "tables").glob(f"{position:04d}_*.parquet")
-        expected = found.table(attributes)
+        expected = combined.table(attributes)
         pd.testing.assert_frame_equal(pq.read_table(path).to_pandas(), expected)
         with path.with_suffix(".csv").open(encoding="utf-8", newline="") as file:
             header, *rows = list(csv.reader(file))
@@ -118,16 +118,16 @@ def test_the_tables_are_the_union_s_and_as_the_estimates_say(found, written):
         assert [float(row[-4]) for row in rows] == expected["value"].tolist()
 
 
-def test_it_is_more_accurate_than_each_release(found, releases):
+def test_it_is_more_accurate_than_each_release(combined, releases):
     for name, tables in TABLES.items():
         for table in tables:
             alone = releases[name].counts(table)["standard_error"]
-            assert (found.table(table)["standard_error"] <= alone * (1 + 1e-12)).all()
+            assert (combined.table(table)["standard_error"] <= alone * (1 + 1e-12)).all()
     alone = releases["first"].counts(["sex", "age"])["standard_error"]
-    assert (found.table(["sex", "age"])["standard_error"] < 0.9 * alone).all()
+    assert (combined.table(["sex", "age"])["standard_error"] < 0.9 * alone).all()
 
 
-def test_the_manifest_lists_every_other_file_with_its_hash(found, written):
+def test_the_manifest_lists_every_other_file_with_its_hash(combined, written):
     manifest = json.loads((written / "manifest.json").read_text("utf-8"))
     files = [path for path in written.rglob("*") if path.is_file() and path.name != "manifest.json"]
     listed = {entry["path"]: entry for entry in manifest["files"]}
@@ -137,14 +137,14 @@ def test_the_manifest_lists_every_other_file_with_its_hash(found, written):
         assert entry["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
         assert entry["bytes"] == path.stat().st_size
     assert (manifest["format"], manifest["format_version"]) == ("rpexplore-combined", 1)
-    assert manifest["label"] == found.label
-    assert "combined by inverse variance from 3 releases and 1 noisy marginal" in found.label
+    assert manifest["label"] == combined.label
+    assert "combined by inverse variance from 3 releases and 1 noisy marginal" in combined.label
 
 
-def test_manifest_and_readme_say_what_was_spent(found, written, releases):
+def test_manifest_and_readme_say_what_was_spent(combined, written, releases):
     manifest = json.loads((written / "manifest.json").read_text("utf-8"))
     total = sum(done.plan.rho for done in releases.values())
-    assert Fraction(manifest["rho"]) == found.spent.rho == total
+    assert Fraction(manifest["rho"]) == combined.spent.rho == total
     assert manifest["rho_is_known"] is False
     assert manifest["privacy_unit"] == "one record"
     by_name = {source["name"]: source for source in manifest["sources"]}
@@ -154,9 +154,9 @@ def test_manifest_and_readme_say_what_was_spent(found, written, releases):
         assert Fraction(by_name[name]["rho"]) == done.plan.rho
     assert by_name["census, 1 %"]["rho"] is None
     text = (written / "README.md").read_text("utf-8")
-    assert manifest["guarantee"] == found.guarantee
-    assert found.guarantee in text
-    assert found.label in text
+    assert manifest["guarantee"] == combined.guarantee
+    assert combined.guarantee in text
+    assert combined.label in text
     assert "- `census, 1 %`: noisy marginal, ρ not stated" in text
     assert f"- `second`: release by the plan {releases['second'].plan.sha256}, ρ = 0.2857" in text
     assert "variance of a noisy marginal is what whoever" in text
@@ -166,14 +166,14 @@ def test_manifest_and_readme_say_what_was_spent(found, written, releases):
 # ---- opened again
 
 
-def test_it_comes_back_as_it_was(found, written):
-    assert_same(found, load_combined(written))
+def test_it_comes_back_as_it_was(combined, written):
+    assert_same(combined, load_combined(written))
 
 
 @given(dense.worlds(), st.integers(0, 3))
 @settings(max_examples=15)
 def test_any_estimates_come_back_as_they_were(tmp_path_factory, world, first):
-    parts = [*world.releases, *(each.estimates() for each in world.noisy)]
+    parts = [*world.releases, *(marginal.estimates() for marginal in world.noisy)]
     made = combine(*parts[: first + 1])
     output = tmp_path_factory.mktemp("any") / "out"
     write_combined(made, output)
@@ -193,12 +193,12 @@ def test_an_attribute_with_a_strategy_comes_back(tmp_path):
     assert_same(both, load_combined(tmp_path / "both"))
 
 
-def test_combined_further_it_is_everything_combined_at_once(found, releases, marginal, tmp_path):
+def test_combined_further_it_is_everything_combined_at_once(combined, releases, marginal, tmp_path):
     write_combined(combine(releases["third"], releases["first"]), tmp_path / "two")
     further = combine(load_unbiased(tmp_path / "two"), releases["second"], noisy=[marginal])
-    assert further.variances == found.variances
-    assert further.tables == found.tables
-    for subset, values in found.contributions.items():
+    assert further.variances == combined.variances
+    assert further.tables == combined.tables
+    for subset, values in combined.contributions.items():
         np.testing.assert_allclose(further.contributions[subset], values, rtol=1e-12, atol=1e-10)
     with pytest.raises(ReleaseError, match="'first' holds the same measurements"):
         combine(load_unbiased(tmp_path / "two"), releases["first"])
@@ -248,7 +248,7 @@ def forged(copy: Path, name: str, change) -> None:
     change(content)
     (copy / name).write_text(json.dumps(content), "utf-8")
     if name != "manifest.json":
-        entry = next(each for each in manifest["files"] if each["path"] == name)
+        entry = next(entry for entry in manifest["files"] if entry["path"] == name)
         entry["bytes"] = (copy / name).stat().st_size
         entry["sha256"] = hashlib.sha256((copy / name).read_bytes()).hexdigest()
         (copy / "manifest.json").write_text(json.dumps(manifest), "utf-8")
@@ -293,39 +293,39 @@ def test_what_is_no_manifest_is_refused(text, copy):
 # ---- writing
 
 
-def test_an_existing_folder_is_kept(found, tmp_path):
+def test_an_existing_folder_is_kept(combined, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "precious").touch()
     with pytest.raises(ReleaseError, match="never overwritten"):
-        write_combined(found, tmp_path / "out")
+        write_combined(combined, tmp_path / "out")
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["precious"]
 
 
 @pytest.mark.parametrize("stop_at", ["Writing what", "Writing the tables"])
-def test_stopped_it_leaves_nothing(stop_at, found, tmp_path):
+def test_stopped_it_leaves_nothing(stop_at, combined, tmp_path):
     def stop(doing, share):
         if doing.startswith(stop_at):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        write_combined(found, tmp_path / "out", on_progress=stop)
+        write_combined(combined, tmp_path / "out", on_progress=stop)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_done_is_told(found, tmp_path):
+def test_what_is_done_is_told(combined, tmp_path):
     reports: list[tuple[str, float]] = []
-    write_combined(found, tmp_path / "out", on_progress=lambda *each: reports.append(each))
+    write_combined(combined, tmp_path / "out", on_progress=lambda *each: reports.append(each))
     assert reports[-1] == ("Finished", 1.0)
     assert [share for _, share in reports] == sorted(share for _, share in reports)
 
 
-def test_a_full_disk_leaves_nothing(found, tmp_path, monkeypatch):
+def test_a_full_disk_leaves_nothing(combined, tmp_path, monkeypatch):
     def full(*args, **options):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("rpexplore.postprocessing.combination_folder.write_arrays", full)
     with pytest.raises(ReleaseError, match=r"No space left on device.*nothing of them was left"):
-        write_combined(found, tmp_path / "out")
+        write_combined(combined, tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -340,7 +340,7 @@ def test_names_cannot_leave_the_folder(tmp_path):
     ]
 
 
-def test_a_total_alone_has_a_name(found, tmp_path):
-    total = replace(found, tables=((),))
+def test_a_total_alone_has_a_name(combined, tmp_path):
+    total = replace(combined, tables=((),))
     write_combined(total, tmp_path / "out")
     assert (tmp_path / "out" / "tables" / "0000_total.csv").is_file()

@@ -46,29 +46,29 @@ def done(request, tmp_path_factory) -> Release:
 
 
 @pytest.fixture(scope="module")
-def found(done) -> Estimates:
+def estimates(done) -> Estimates:
     return Estimates.of(done)
 
 
-def test_every_table_is_as_the_release_rebuilds_it(done, found):
-    for table in {part for each in found.tables for part in subsets(each)}:
+def test_every_table_is_as_the_release_rebuilds_it(done, estimates):
+    for table in {subset for own in estimates.tables for subset in subsets(own)}:
         names = [DOMAIN.names[attribute_index] for attribute_index in table]
-        pd.testing.assert_frame_equal(found.table(names), done.counts(names), rtol=1e-12)
-        assert found.marginal(names).shape == tuple(DOMAIN.sizes[list(table)])
+        pd.testing.assert_frame_equal(estimates.table(names), done.counts(names), rtol=1e-12)
+        assert estimates.marginal(names).shape == tuple(DOMAIN.sizes[list(table)])
 
 
-def test_answers_are_those_of_the_release(done, found):
+def test_answers_are_those_of_the_release(done, estimates):
     rng = np.random.default_rng(3)
     for names in (["sex", "age", "one"], ["age", "size"], ["size"], []):
         query = {name: rng.normal(size=DOMAIN[name].size) for name in names[:2]}
         expected = astuple(done.answer(names, where=query))
-        assert astuple(found.answer(*names, where=query)) == pytest.approx(expected, rel=1e-10)
-    summed, total = found.answer("age", "size"), found.answer()
+        assert astuple(estimates.answer(*names, where=query)) == pytest.approx(expected, rel=1e-10)
+    summed, total = estimates.answer("age", "size"), estimates.answer()
     assert summed.value == pytest.approx(total.value, abs=1e-8)
     assert summed.standard_error == pytest.approx(total.standard_error)
 
 
-def test_covariances_are_those_of_the_plan(done, found):
+def test_covariances_are_those_of_the_plan(done, estimates):
     names = ["sex", "age"]
     cells = [{"sex": i, "age": j} for i in range(2) for j in range(3)]
     for one in cells:
@@ -78,29 +78,29 @@ def test_covariances_are_those_of_the_plan(done, found):
                 for cell in (one, two)
             ]
             expected = done.plan.covariance(names, one, two)
-            assert found.covariance(names, *units) == pytest.approx(expected, rel=1e-12)
+            assert estimates.covariance(names, *units) == pytest.approx(expected, rel=1e-12)
 
 
-def test_variances_are_exactly_the_plan_s(done, found):
+def test_variances_are_exactly_the_plan_s(done, estimates):
     closure = done.plan.closure
-    assert len(found.variances) == len(closure)
+    assert len(estimates.variances) == len(closure)
     for residual in range(len(closure)):
         subset = closure.attributes(residual)
-        assert found.variances[subset] == done.plan.sigma_squared.fraction(residual)
+        assert estimates.variances[subset] == done.plan.sigma_squared.fraction(residual)
 
 
-def test_where_it_came_from_is_known(done, found):
-    (source,) = found.sources
+def test_where_it_came_from_is_known(done, estimates):
+    (source,) = estimates.sources
     assert source.name == "first"
     assert source.plan_sha256 == done.plan.sha256
     assert source.rho == done.plan.rho
     assert source.unit == done.plan.budget.unit
     hashes = {entry["path"]: entry["sha256"] for entry in done.manifest["files"]}
     assert source.sha256 == hashes["residuals.parquet"]
-    assert found.label == "unbiased; from 1 release"
-    assert found.spent.rho == done.plan.rho
-    assert done.plan.budget.unit in found.guarantee
-    assert "3 tables, unbiased" in repr(found)
+    assert estimates.label == "unbiased; from 1 release"
+    assert estimates.spent.rho == done.plan.rho
+    assert done.plan.budget.unit in estimates.guarantee
+    assert "3 tables, unbiased" in repr(estimates)
 
 
 def test_other_values_of_the_release_are_known(tmp_path):
@@ -114,31 +114,31 @@ def test_other_values_of_the_release_are_known(tmp_path):
     assert Estimates.of(done).sources[0].unknown_values == {"sex": "f"}
 
 
-def test_nothing_in_it_can_be_changed(found):
+def test_nothing_in_it_can_be_changed(estimates):
     with pytest.raises(ValueError, match="read-only"):
-        found.contributions[()][...] = 1
+        estimates.contributions[()][...] = 1
     with pytest.raises(TypeError):
-        found.variances[()] = Fraction(1)
+        estimates.variances[()] = Fraction(1)
 
 
 # ---- questions
 
 
 @pytest.mark.parametrize("names", [["sex", "size"], ["sex", "age", "size"]])
-def test_what_is_in_no_table_together_is_refused(names, found):
+def test_what_is_in_no_table_together_is_refused(names, estimates):
     for ask in (
-        found.table,
-        found.marginal,
-        found.marginal_variances,
-        found.answer,
-        lambda table: found.covariance(table, {}, {}),
+        estimates.table,
+        estimates.marginal,
+        estimates.marginal_variances,
+        estimates.answer,
+        lambda table: estimates.covariance(table, {}, {}),
     ):
         with pytest.raises(WorkloadError, match=r"\(sex, .*size\) are in no table together"):
             ask(names)
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "message"),
     [
         ({"size": [1, 1, 1]}, "does not have the attribute 'size'"),
         ({"sex": [1, 1, 1]}, r"'sex' must be 2 finite numbers.*got the shape \(3,\)"),
@@ -147,9 +147,9 @@ def test_what_is_in_no_table_together_is_refused(names, found):
         ({"sex": [[1, 1]]}, "must be 2 finite numbers"),
     ],
 )
-def test_queries_that_do_not_fit_are_refused(query, told, found):
-    with pytest.raises(WorkloadError, match=told):
-        found.answer("sex", "age", where=query)
+def test_queries_that_do_not_fit_are_refused(query, message, estimates):
+    with pytest.raises(WorkloadError, match=message):
+        estimates.answer("sex", "age", where=query)
 
 
 # ---- what cannot be held
@@ -160,7 +160,7 @@ def without(mapping, key):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (lambda f: {"contributions": without(f.contributions, ())}, r"\(total\) is needed"),
         (lambda f: {"contributions": without(f.contributions, (1,))}, r"\(age\) is needed"),
@@ -190,9 +190,9 @@ def without(mapping, key):
         ),
     ],
 )
-def test_what_does_not_belong_together_is_refused(change, told, found):
-    with pytest.raises(ReleaseError, match=told):
-        replace(found, **change(found))
+def test_what_does_not_belong_together_is_refused(change, message, estimates):
+    with pytest.raises(ReleaseError, match=message):
+        replace(estimates, **change(estimates))
 
 
 def test_measurements_that_are_not_the_plan_s_are_refused(tmp_path):

@@ -105,7 +105,7 @@ def test_different_noisy_marginals_are_told_apart():
 
 
 @pytest.mark.parametrize(
-    ("values", "variance", "told"),
+    ("values", "variance", "message"),
     [
         ([1, 2, 3], 1, r"\(sex\) must have the shape \(2,\).*got \(3,\)"),
         ([[1, 2]], 1, r"got \(1, 2\)"),
@@ -117,8 +117,8 @@ def test_different_noisy_marginals_are_told_apart():
         ([1, 2], "many", "variance must be a finite number, got many"),
     ],
 )
-def test_what_is_no_noisy_marginal_is_refused(values, variance, told):
-    with pytest.raises(ReleaseError, match=told):
+def test_what_is_no_noisy_marginal_is_refused(values, variance, message):
+    with pytest.raises(ReleaseError, match=message):
         NoisyMarginal.of(DOMAIN, "sex", values, variance)
 
 
@@ -169,7 +169,7 @@ def with_row(frame, **values):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (lambda f: f.drop(index=1), r"one row for each of its 6 cells, and has none for \(sex = f"),
         (lambda f: f.drop(index=0), r"none for \(sex = male, age = 6 to 8\)"),
@@ -191,8 +191,10 @@ def with_row(frame, **values):
         (lambda f: f.assign(big=1, huge=1), "60,000,000,000 cells by the domain"),
     ],
 )
-def test_rows_that_do_not_fit_are_refused(change, told):
-    with pytest.raises(ReleaseError, match=f"^The noisy marginal .*{told}|^The counts.*{told}"):
+def test_rows_that_do_not_fit_are_refused(change, message):
+    with pytest.raises(
+        ReleaseError, match=f"^The noisy marginal .*{message}|^The counts.*{message}"
+    ):
         NoisyMarginal.of_frame(DOMAIN, change(rows()), 4)
 
 
@@ -221,7 +223,7 @@ def test_texts_stay_as_they_are_in_a_csv_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (None, "cannot be read .*check the path"),
         (b'sex,count\nf,"1\n', "must be a CSV file in UTF-8"),
@@ -232,10 +234,10 @@ def test_texts_stay_as_they_are_in_a_csv_file(tmp_path):
         (b"sex;count\nf;1\nm;2\n", "must have one column 'count'"),
     ],
 )
-def test_files_that_cannot_be_used_are_refused(content, told, tmp_path):
+def test_files_that_cannot_be_used_are_refused(content, message, tmp_path):
     path = tmp_path / "census.csv"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(ReleaseError, match=told) as error:
+    with pytest.raises(ReleaseError, match=message) as error:
         NoisyMarginal.load(DOMAIN, path, 1)
     assert "census.csv" in str(error.value)

@@ -244,7 +244,7 @@ def test_tables_of_many_cells_are_shared_out_alike():
     rng = np.random.default_rng(0)
     noise = {subset: rng.normal(0.1, 1.0, sizes[list(subset)]) for subset in family}
     tables = TableMap(family, sizes, {})
-    contributions = {subset: tables.shaped(subset, each) for subset, each in noise.items()}
+    contributions = {subset: tables.shaped(subset, values) for subset, values in noise.items()}
     contributions[()] = np.array(5000.0)
     solution = nonnegative(contributions, sizes, {}, gap=0.05)
     assert solution.rounds > 0
@@ -301,7 +301,7 @@ def test_what_is_returned_cannot_be_changed():
 @settings(deadline=None, max_examples=40)
 def test_the_map_its_adjoint_and_its_bound(problem):
     sizes, tables, strategies, seed = problem
-    left, right = (drawn(tables, sizes, strategies, each) for each in (seed, seed + 1))
+    left, right = (drawn(tables, sizes, strategies, start) for start in (seed, seed + 1))
     tested = TableMap(left, sizes, strategies)
     scale = sum(float(np.sum(values**2)) for values in [*left.values(), *right.values()])
     for table in tested.tables:

@@ -11,12 +11,12 @@ def totals_of(table):
     return [table.sum(axis=tuple(range(axis, table.ndim))) for axis in range(table.ndim + 1)]
 
 
-def check(table, found, allowed=1.0):
-    assert found.dtype == np.float64
-    assert found.shape == table.shape
-    np.testing.assert_array_equal(found, np.rint(found))
-    assert found.sum() == np.rint(table.sum())
-    for wanted, got in zip(totals_of(table), totals_of(found), strict=True):
+def check(table, rounded_table, allowed=1.0):
+    assert rounded_table.dtype == np.float64
+    assert rounded_table.shape == table.shape
+    np.testing.assert_array_equal(rounded_table, np.rint(rounded_table))
+    assert rounded_table.sum() == np.rint(table.sum())
+    for wanted, got in zip(totals_of(table), totals_of(rounded_table), strict=True):
         assert np.all(np.abs(got - wanted) < allowed)
 
 
@@ -47,7 +47,7 @@ def test_every_cell_and_leading_total_moves_by_less_than_one(table):
 @settings(max_examples=300)
 def test_rounding_errors_in_the_totals_do_no_harm(table, seed):
     rng = np.random.default_rng(seed)
-    given_totals = [each + 1e-10 * rng.normal(size=each.shape) for each in totals_of(table)]
+    given_totals = [total + 1e-10 * rng.normal(size=total.shape) for total in totals_of(table)]
     if abs(abs(table.sum() % 1) - 0.5) < 1e-6:
         return  # either of two whole numbers is nearest
     check(table, rounded(given_totals), allowed=1 + 1e-5)

@@ -49,7 +49,7 @@ def test_a_choice_of_values_of_each_attribute_needs_no_alternatives(domain, data
     text = condition_of_cells(domain, counted)
     assert text is not None
     assert cells_of_condition(domain, text).tolist() == counted.tolist()
-    odd = "".join(label for each in domain for label in (*each.labels(), each.name))
+    odd = "".join(label for attribute in domain for label in (*attribute.labels(), attribute.name))
     if not set("&|") & set(odd):
         assert " | " not in text
         assert text.count(" & ") == max(telling - 1, 0)

@@ -111,7 +111,7 @@ def conditions(draw, depth=2):
             else:
                 text, holds = draw(comparisons())
             negations = draw(st.sampled_from(["", "!", "~ ", "not ", "not not ", "! !"]))
-            factors.append((holds, sum(negations.count(each) for each in ("!", "~", "not")) % 2))
+            factors.append((holds, sum(negations.count(sign) for sign in ("!", "~", "not")) % 2))
             parts.append(negations + text)
         rows.append(factors)
         texts.append(draw(st.sampled_from([" & ", "&", " and ", " AND ", " && "])).join(parts))

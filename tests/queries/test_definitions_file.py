@@ -41,7 +41,7 @@ def stated_lists(draw) -> StatedQueries:
     if draw(st.booleans()):
         rows[0], conditions[0] = [1] * n_cells, draw(st.sampled_from(["total", "", "a0 >= 0"]))
     wanted = tuple(draw(targets()) for _ in names)
-    errors = np.array([each.standard_error for each in wanted])
+    errors = np.array([target.standard_error for target in wanted])
     queries = QueryList(domain, np.array(rows, dtype=float), tuple(names), errors)
     return StatedQueries(queries, tuple(conditions), wanted)
 

@@ -204,11 +204,13 @@ def test_what_can_be_chosen_fits(sizes, data):
     while names := choosable(domain, chosen):
         for name in domain.names:
             wanted = [*chosen, name]
-            fits = math.prod(domain[each].size for each in wanted) <= 1024
+            fits = math.prod(domain[name].size for name in wanted) <= 1024
             assert (name in names) == (fits and name not in chosen)
         chosen.append(data.draw(st.sampled_from(names)))
         result = chosen_domain(domain, chosen)
-        assert result.attributes == tuple(each for each in domain if each.name in chosen)
+        assert result.attributes == tuple(
+            attribute for attribute in domain if attribute.name in chosen
+        )
 
 
 def test_attributes_to_choose_from():

@@ -47,7 +47,7 @@ def test_the_schema_is_a_schema():
     Draft202012Validator.check_schema(SCHEMA)
 
 
-@given(lists().filter(lambda each: each.n_cells <= 60), budgets(least=1e-9, most=1e6))
+@given(lists().filter(lambda queries: queries.n_cells <= 60), budgets(least=1e-9, most=1e6))
 @settings(deadline=None, max_examples=40)
 def test_round_trip_is_exact_and_valid(queries, budget):
     plan = query_plan(queries, budget=budget)

@@ -29,7 +29,9 @@ def test_the_combinations_of_races():
     assert len(set(names)) == len(names) == 63
     sets = [frozenset(name.removesuffix(" alone").split("; ")) for name in names]
     assert set(sets) == {frozenset(c) for k in range(1, 7) for c in combinations(RACES, k)}
-    assert [len(each) for each in sets] == [1] * 6 + [2] * 15 + [3] * 20 + [4] * 15 + [5] * 6 + [6]
+    assert [len(races) for races in sets] == [1] * 6 + [2] * 15 + [3] * 20 + [4] * 15 + [5] * 6 + [
+        6
+    ]
     assert names[0] == "White alone"
     assert names[6] == "White; Black or African American"
     assert names[20] == "Native Hawaiian and Other Pacific Islander; Some Other Race"

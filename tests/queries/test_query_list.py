@@ -40,13 +40,13 @@ def test_cells_are_in_row_major_order():
 @st.composite
 def lists(draw):
     """Any list over a small domain, with coefficients of any number of decimals up to six."""
-    domain = draw(described_domains().filter(lambda each: np.prod(each.sizes) <= MAX_CELLS))
+    domain = draw(described_domains().filter(lambda domain: np.prod(domain.sizes) <= MAX_CELLS))
     n_cells = int(np.prod(domain.sizes))
     indices = draw(st.integers(0, 6))
     number = st.integers(-(10**6), 10**6).map(lambda units: units / 10**indices) | st.just(0.0)
     count = draw(st.integers(1, 3))
     values = [draw(st.lists(number, min_size=1, max_size=4)) for _ in range(count)]
-    rows = [np.resize(each, n_cells) for each in values]
+    rows = [np.resize(row, n_cells) for row in values]
     for row in rows:
         if not row.any():
             row[0] = 1
