@@ -12,7 +12,6 @@ budget.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -75,11 +74,6 @@ class Frontier:
         assert isinstance(loss, SumOfVariances)
         return loss
 
-    @cached_property
-    def weight(self) -> float:
-        """The sum of the tables' weights in `total`, which makes it an average."""
-        return float(np.sum(self.average.table_weights(self.best_average.workload)))
-
     @property
     def unit(self) -> tuple[float, float]:
         """(S*, M*), the smallest possible ones."""
@@ -106,7 +100,8 @@ class Frontier:
     def errors(self, total: float, largest: float, budget: Budget) -> tuple[float, float]:
         """(average, largest) standard error at a budget for (S, M): roots of mean and largest."""
         cost = float(budget.record_privacy_cost)
-        return math.sqrt(total / self.weight / cost), math.sqrt(largest / cost)
+        weight = float(np.sum(self.average.table_weights(self.best_average.workload)))
+        return math.sqrt(total / weight / cost), math.sqrt(largest / cost)
 
 
 def frontier(
@@ -218,11 +213,12 @@ def describe_note(frontier: Frontier, row: dict) -> str:
     Its plan is the point where all attributes are counted by single values. Elsewhere it is planned
     with strategies of its own.
     """
+    text = f"Between average and worst case: {describe_point(row)}"
     if not frontier.has_fixed_strategies:
-        return f"Between average and worst case: {describe_point(row)}"
+        return text
     return (
-        f"On the curve: {describe_point(row)}, with attributes measured as in the plan it was "
-        "drawn from; planned on its own this scenario can differ."
+        f"{text}, with attributes measured as in the plan it was drawn from; planned on its own "
+        "this scenario can differ."
     )
 
 

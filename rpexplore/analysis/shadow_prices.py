@@ -4,8 +4,6 @@ A shadow price is the share of the loss that a table stands for. Were the table 
 the loss of the best plan would fall by that share of 1 %.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
 
@@ -20,32 +18,12 @@ _MOST_OF_IT = 0.8
 FEW = 10  # tables; that many can be dealt with one by one
 
 
-@dataclass(frozen=True)
-class BindingTables:
-    """The fewest tables that have most of the loss, the first the most.
-
-    The first `FEW` of them by title, how many there are, of how many, and their share together.
-    """
-
-    tables: tuple[str, ...]
-    count: int
-    of: int
-    share: float
-    first_share: float
-
-
-def binding_tables(forecast: Forecast) -> BindingTables:
-    """The fewest tables that have most of the loss."""
+def binding_tables(forecast: Forecast) -> np.ndarray:
+    """Indices of the fewest tables that have most of the loss, the first the most, int64[n]."""
     tables = np.argsort(-forecast.shadow_prices, kind="stable")
     shares = np.cumsum(forecast.shadow_prices[tables])
     count = int(np.searchsorted(shares, _MOST_OF_IT * shares[-1] * (1 - 1e-12))) + 1
-    return BindingTables(
-        tables=tuple(titles(forecast.workload, tables[: min(count, FEW)])),
-        count=count,
-        of=len(tables),
-        share=float(shares[count - 1]),
-        first_share=float(shares[0]),
-    )
+    return tables[:count]
 
 
 def by_table(forecast: Forecast, most: int | None = 10) -> pd.DataFrame:
@@ -129,25 +107,27 @@ def describe_first(frame: pd.DataFrame, names: str, loss_text: str) -> str:
     )
 
 
-def describe(binding: BindingTables, loss_text: str) -> str:
+def describe(forecast: Forecast, loss_text: str) -> str:
     """Which tables are binding, and what would help. loss_text: of `describe_loss`"""
-    if binding.of == 1:
+    if len(forecast.workload) == 1:
         return f"The only table has all of {loss_text}."
-    binds = "is" if binding.count == 1 else "are"
+    binding = binding_tables(forecast)
+    shares, count = np.cumsum(forecast.shadow_prices[binding]), len(binding)
+    first_share, names = float(shares[0]), titles(forecast.workload, binding[:FEW])
     start = (
-        f"{binding.count:,} of {plural(binding.of, 'table')} {binds} binding, with "
-        f"{describe_share(binding.share)} of {loss_text}"
+        f"{count:,} of {plural(len(forecast.workload), 'table')} {'is' if count == 1 else 'are'} "
+        f"binding, with {describe_share(float(shares[-1]))} of {loss_text}"
     )
-    if binding.count > FEW:
+    if count > FEW:
         return (
-            f"{start}. The first, {binding.tables[0]}, has {describe_share(binding.first_share)}. "
+            f"{start}. The first, {names[0]}, has {describe_share(first_share)}. "
             "What helps is a larger budget, or less accuracy for many tables at once."
         )
     # To first order: a target is compared with σ, whose square is the variance.
     is_target = loss_text == TARGET_LOSS.description
     change = "target 5 % larger" if is_target else "weight 10 % less"
     return (
-        f"{start}: {list_titles([(title,) for title in binding.tables], FEW)}. Less accuracy for "
-        f"{'it' if binding.count == 1 else 'the first'} helps most: with its {change}, "
-        f"{loss_text} falls by about {rounded(10 * binding.first_share, 2)} %."
+        f"{start}: {list_titles([(name,) for name in names], FEW)}. Less accuracy for "
+        f"{'it' if count == 1 else 'the first'} helps most: with its {change}, "
+        f"{loss_text} falls by about {rounded(10 * first_share, 2)} %."
     )

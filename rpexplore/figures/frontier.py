@@ -2,13 +2,16 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import pandas as pd
 import plotly.graph_objects as go
 
 from rpexplore.common.formatting import rounded
 from rpexplore.figures.axes import GRID, log_axis, log_range, plotly_text, style, with_layout
+
+# A text, the point that it belongs to, and whether it stands below that.
+_Label: TypeAlias = tuple[str, tuple[float, float], bool]
 
 _OVERLAP = 1.001  # marks within this factor in both errors have one label
 
@@ -55,53 +58,42 @@ def average_against_worst(
     return with_layout(figure, 385)
 
 
-@dataclass(frozen=True)
-class _Label:
-    """A text beside a point: on its right, or below it."""
-
-    x: float
-    y: float
-    text: str
-    below: bool = False
-
-
 def _labels(rows: list[dict], bend: int, present: tuple[float, float]) -> list[_Label]:
     """What the ends, the bend and the current plan are called; one label where two are one."""
-    first, middle, last = rows[0], rows[bend], rows[-1]
-    labels = [
-        _Label(first["average"], first["largest"], "best average"),
-        _Label(last["average"], last["largest"], "best worst case", below=True),
-    ]
+    marked = [("best average", rows[0], False), ("best worst case", rows[-1], True)]
     if 0 < bend < len(rows) - 1:
         text = (
-            f"average +{rounded(middle['given_up'], 2)} %, worst case "
-            f"−{rounded(middle['gained'], 2)} %"
+            f"average +{rounded(rows[bend]['given_up'], 2)} %, worst case "
+            f"−{rounded(rows[bend]['gained'], 2)} %"
         )
-        labels.append(_Label(middle["average"], middle["largest"], text))
-    for index, label in enumerate(labels):
-        if _overlap(label.x, present[0]) and _overlap(label.y, present[1]):
-            labels[index] = replace(label, text=f"{label.text} (current plan)")
+        marked.append((text, rows[bend], False))
+    labels = [(text, (row["average"], row["largest"]), below) for text, row, below in marked]
+    for index, (text, point, below) in enumerate(labels):
+        if all(map(_overlap, point, present)):
+            labels[index] = (f"{text} (current plan)", point, below)
             return labels
-    return [*labels, _Label(*present, "current plan")]
+    return [*labels, ("current plan", present, False)]
 
 
 def _annotate(figure: go.Figure, label: _Label, axes: tuple[dict, dict]) -> None:
+    """A text beside a point: below it, or on the side where there is room."""
+    text, point, below = label
     x, y = (
         math.log10(value) if axis.get("type") == "log" else value
-        for value, axis in zip((label.x, label.y), axes, strict=True)
+        for value, axis in zip(point, axes, strict=True)
     )
     low, high = axes[0]["range"]
     is_right = x > low + 0.7 * (high - low)
-    shift = 0 if label.below else (-14 if is_right else 14)
+    shift = -14 if is_right else 14
     figure.add_annotation(
         x=x,
         y=y,
-        text=label.text,
+        text=text,
         showarrow=False,
         xanchor="right" if is_right else "left",
-        xshift=shift,
-        yanchor="top" if label.below else "bottom",
-        yshift=-8 if label.below else 0,
+        xshift=0 if below else shift,
+        yanchor="top" if below else "bottom",
+        yshift=-8 if below else 0,
     )
 
 

@@ -169,7 +169,7 @@ def test_trade_offs_of_unequal_cells(app, name):
         assert "The best average of the plans that measure attributes as yours does, " in text
         assert "among plans that measure attributes as yours does, none is better at both" in text
         session.press("Save as scenario")
-        assert session.scenario.note.startswith("On the curve: average ")
+        assert session.scenario.note.startswith("Between average and worst case: average ")
         assert session.scenario.note.endswith("planned on its own this scenario can differ.")
     assert not session.exception
     assert not session.error

@@ -128,9 +128,11 @@ def names_of(chosen: Forecast) -> Any:
 def binding_tables(chosen: Forecast) -> None:
     """Which tables bind the largest variance, or make up the sum of variances."""
     loss = SCHEMES.get(chosen.name, current().loss)
-    binding = kept("fairness binding", (chosen,), lambda: shadow_prices.binding_tables(chosen))
     what = shadow_prices.describe_loss(loss, chosen.workload)
-    st.markdown(escaped(shadow_prices.describe(binding, what)))
+    sentence = kept(
+        "fairness binding", (chosen, what), lambda: shadow_prices.describe(chosen, what)
+    )
+    st.markdown(escaped(sentence))
     st.caption("These shares are about small changes of the plan.")
     st.page_link("pages/tradeoffs.py", label="To leave tables out: Trade-offs, What if")
     by_table, by_order = shadow_prices.by_table(chosen), shadow_prices.by_order(chosen)

@@ -105,7 +105,7 @@ def _side_by_side(compared: list[Forecast], record_noun: str) -> tuple[Numbers, 
 def _binding_tables(plan: Plan, own: Forecast) -> Chart:
     what = shadow_prices.describe_loss(plan.loss, plan.workload)
     chart = shares.chart(shadow_prices.by_table(own), "table", what)
-    return replace(chart, sentence=shadow_prices.describe(shadow_prices.binding_tables(own), what))
+    return replace(chart, sentence=shadow_prices.describe(own, what))
 
 
 def _best_off(own: Forecast) -> Numbers:
