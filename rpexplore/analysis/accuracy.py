@@ -1,6 +1,6 @@
 """How accurate the tables of a plan are: by order, table by table, and against their targets."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +28,6 @@ class Headline:
     targets_met    tables whose least accurate cell is as accurate as wanted
     """
 
-    tables: int
     median_error: float
     median_margin: float
     worst_error: float
@@ -56,7 +55,6 @@ def headline(plan: Plan) -> Headline:
     median, worst_errors = float(np.median(plan.standard_errors)), plan.worst_standard_errors
     worst, targets = int(np.argmax(worst_errors)), plan.workload.targets
     return Headline(
-        tables=len(worst_errors),
         median_error=median,
         median_margin=median * MARGIN,
         worst_error=float(worst_errors[worst]),
@@ -103,18 +101,9 @@ def describe_by_order(frame: pd.DataFrame, record_noun: str, *, cells_differ: bo
     cells_differ: whether some table's cells differ in accuracy, as in `Headline`
     """
     rows = frame.to_dict("records")
-    best = min(rows, key=lambda row: row["median"])
-    worst = max(rows, key=lambda row: row["median"])
-    low, high = (rounded(row["median"], 3, zeros=True) for row in (best, worst))
+    medians = {describe_order(row["order"]): row["median"] for row in rows}
     measure = "root mean square error" if cells_differ else "standard error"
-    if is_negligible_difference(best["median"], worst["median"]):
-        orders = " at every number of attributes" if len(rows) > 1 else ""
-        middle = f"The median {measure} is {high} {record_noun}{orders}."
-    else:
-        middle = (
-            f"Median {measure}s range from {low} {record_noun} for "
-            f"{describe_order(best['order'])} to {high} for {describe_order(worst['order'])}."
-        )
+    middle = describe_medians(medians, measure, record_noun)
     extreme = max(rows, key=lambda row: row["largest"])
     if is_negligible_difference(min(row["smallest"] for row in rows), extreme["largest"]):
         return f"{middle} All tables are equally accurate."
@@ -123,6 +112,16 @@ def describe_by_order(frame: pd.DataFrame, record_noun: str, *, cells_differ: bo
         f"{middle} The least accurate {which} {extreme['worst_table']}, at "
         f"{rounded(extreme['largest'], 3, zeros=True)}."
     )
+
+
+def describe_medians(medians: Mapping[str, float], measure: str, record_noun: str) -> str:
+    """How the medians of groups of tables compare: {which tables: median}."""
+    best, worst = min(medians, key=medians.__getitem__), max(medians, key=medians.__getitem__)
+    low, high = (rounded(medians[tables], 3, zeros=True) for tables in (best, worst))
+    if is_negligible_difference(medians[best], medians[worst]):
+        orders = " at every number of attributes" if len(medians) > 1 else ""
+        return f"The median {measure} is {high} {record_noun}{orders}."
+    return f"Median {measure}s range from {low} {record_noun} for {best} to {high} for {worst}."
 
 
 def describe_boxes(frame: pd.DataFrame, *, cells_differ: bool = False) -> str:

@@ -5,7 +5,7 @@ taken. Where there are many cells, neighbours make blocks, and the least accurat
 shown: a browser never gets more than about `MOST` × `MOST` numbers.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +34,18 @@ class Axis:
 
     name: str
     labels: tuple[str, ...]
+
+
+def label_columns(
+    axes: Sequence[Axis], indices: Iterable[np.ndarray], numbers: Collection[str]
+) -> dict[str, np.ndarray]:
+    """A column for each axis, its labels at these indices; one named as a number says more."""
+    return {
+        f"{axis.name} (attribute)" if axis.name in numbers else axis.name: np.array(
+            axis.labels, dtype=object
+        )[of_axis]
+        for axis, of_axis in zip(axes, indices, strict=True)
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +79,7 @@ class CellAccuracy:
         """One row a block: its labels, standard_error and margin_95 (half a 95 % interval)."""
         blocks = np.nonzero(np.isfinite(self.errors))
         errors = self.errors[blocks]
-        columns = {
-            f"{axis.name} (attribute)" if axis.name in _NUMBERS else axis.name: np.array(
-                axis.labels, dtype=object
-            )[indices]
-            for axis, indices in zip(self.axes, blocks, strict=True)
-        }
+        columns = label_columns(self.axes, blocks, _NUMBERS)
         return pd.DataFrame(columns | {"standard_error": errors, "margin_95": errors * MARGIN})
 
     @property

@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import pandas as pd
 
+from rpexplore.analysis.accuracy import describe_medians
 from rpexplore.analysis.forecast import Forecast, group_name, order_groups
 from rpexplore.common.formatting import rounded
 from rpexplore.planning.mechanism.table_variances import is_negligible_difference
@@ -65,16 +66,11 @@ def quantiles(groups: Groups) -> pd.DataFrame:
 
 def describe_by_order(frame: pd.DataFrame, record_noun: str) -> str:
     """How the groups of `errors_by_order` compare; frame: their `quantiles`."""
-    rows = frame.to_dict("records")
-    high = max(rows, key=lambda row: row["median"])
-    low = min(rows, key=lambda row: row["median"])
-    if is_negligible_difference(low["median"], high["median"]):
-        orders = " at every number of attributes" if len(rows) > 1 else ""
-        return f"The median standard error is {rounded(high['median'], 3)} {record_noun}{orders}."
-    return (
-        f"Median standard errors range from {rounded(low['median'], 3)} {record_noun} "
-        f"({_tables(low)}) to {rounded(high['median'], 3)} ({_tables(high)})."
-    )
+    medians = {
+        "the total" if row["series"] == "total" else f"tables of {row['series']}": row["median"]
+        for row in frame.to_dict("records")
+    }
+    return describe_medians(medians, "standard error", record_noun)
 
 
 def describe_by_plan(frame: pd.DataFrame, record_noun: str) -> str:
@@ -90,10 +86,6 @@ def describe_by_plan(frame: pd.DataFrame, record_noun: str) -> str:
     if half is most:
         return f"{text}, nine in ten {at_most}."
     return f"{text}. For nine in ten “{most['series']}” is best, with {at_most}."
-
-
-def _tables(row: dict) -> str:
-    return "the total" if row["series"] == "total" else f"tables of {row['series']}"
 
 
 def _curve(errors: np.ndarray) -> pd.DataFrame:

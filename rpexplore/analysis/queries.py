@@ -238,7 +238,7 @@ def budgets_needed(baselines: pd.DataFrame, reference_budget: Budget) -> pd.Data
     """
     costs = baselines["privacy_cost"].to_numpy()
     needed = baselines.assign(
-        title=baselines["baseline"].map(_TITLES),
+        title=[_TITLES[baseline] for baseline in baselines["baseline"]],
         rho=rho_of_unit(costs, reference_budget.max_records_per_person),
     )
     # Stable: a baseline that happens to be as good as the plan stays behind it.

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from rpexplore.analysis.cell_accuracy import Axis, label_columns, query_matrices
 from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.forecast import Forecast, group_name, order_groups
 from rpexplore.common.formatting import describe_count, describe_share, plural
 from rpexplore.errors import WorkloadError
-from rpexplore.workload.query_matrix import query_matrix
 
 # The coefficients of variation of a curve.
 CURVE = np.geomspace(0.01, 2, 40)
@@ -122,7 +122,7 @@ def of_cells(
 
     table: its index in the workload. Raises `WorkloadError` for a table of too many cells.
     """
-    workload, domain = forecast.workload, forecast.workload.domain
+    workload = forecast.workload
     if workload.cells[table] > MOST_LISTED:
         raise WorkloadError(
             f"The table {workload.describe(table)} has "
@@ -136,14 +136,12 @@ def of_cells(
     expected, errors = answers.ravel(), errors.ravel()
     with np.errstate(divide="ignore"):
         relative = errors / np.abs(expected)
-    attributes = workload.attribute_indices(table)
-    indices = np.indices(answers.shape).reshape(len(attributes), answers.size)
-    columns: dict[str, object] = {}
-    for attribute, index in zip(attributes, indices, strict=True):
-        name = domain.names[attribute]
-        matrix = query_matrix(workload.basis_of(table, attribute), domain.attributes[attribute])
-        labels = np.array(matrix.labels(), dtype=object)
-        columns[name if name not in OF_CELLS else f"{name} (attribute)"] = labels[index]
+    indices = np.indices(answers.shape).reshape(answers.ndim, answers.size)
+    axes = [
+        Axis(matrix.attribute.name, tuple(matrix.labels()))
+        for matrix in query_matrices(forecast, table)
+    ]
+    columns = label_columns(axes, indices, OF_CELLS)
     accurate = np.where(relative <= coefficient, "yes", "no")
     columns |= dict(zip(OF_CELLS, (expected, errors, relative, accurate), strict=True))
     return pd.DataFrame(columns, index=range(answers.size))

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.accuracy import MARGIN
-from rpexplore.analysis.cell_accuracy import Axis
+from rpexplore.analysis.cell_accuracy import Axis, label_columns
 from rpexplore.common.formatting import joined, plural, rounded
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.domain.domain import Domain
@@ -136,10 +136,8 @@ class ReleasedCells:
         Of processed counts also unbiased_value and value_is, as their tables have them.
         """
         estimates = _PROCESSED if self.is_biased else _ESTIMATES
-        labels = {}
-        for axis, indices in zip(self.axes, np.indices(self.value.shape), strict=True):
-            name = f"{axis.name} (attribute)" if axis.name in estimates else axis.name
-            labels[name] = np.array(axis.labels, dtype=object)[indices.ravel()]
+        indices = [along.ravel() for along in np.indices(self.value.shape)]
+        labels = label_columns(self.axes, indices, estimates)
         numbers = {
             "value": self.value.ravel(),
             "unbiased_value": self.unbiased.ravel(),

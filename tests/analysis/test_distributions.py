@@ -91,8 +91,8 @@ def test_words_by_order():
     frame = quantiles(errors_by_order(forecast))
     words = distributions.describe_by_order(frame, "people")
     assert words.startswith("Median standard errors range from ")
-    assert "(tables of 2 attributes)" in words
-    assert words.endswith("(the total).")
+    assert " for tables of 2 attributes to " in words
+    assert words.endswith(" for the total.")
 
 
 def test_words_where_orders_do_not_differ():
