@@ -54,8 +54,8 @@ def test_curves_by_order_are_of_the_tables_of_that_order():
     assert frame["series"].unique().tolist() == ["total", "1 attribute", "2 attributes"]
     for group in (0, 1, 2):
         errors = np.sort(forecast.standard_errors[forecast.workload.orders == group])
-        found = frame.loc[frame["group"] == group, "standard_error"].tolist()
-        assert found == [errors[0], *errors]
+        drawn = frame.loc[frame["group"] == group, "standard_error"].tolist()
+        assert drawn == [errors[0], *errors]
 
 
 def test_high_orders_share_a_curve():
@@ -71,9 +71,9 @@ def test_curves_by_plan():
     schemes = of_schemes(rp.Workload.all_up_to(DOMAIN, 2))
     frame = distributions.curves(errors_by_plan(schemes))
     assert frame["series"].unique().tolist() == list(SCHEMES)
-    for place, forecast in enumerate(schemes):
-        found = frame.loc[frame["group"] == place, "standard_error"]
-        assert found.max() == forecast.standard_errors.max()
+    for number, forecast in enumerate(schemes):
+        drawn = frame.loc[frame["group"] == number, "standard_error"]
+        assert drawn.max() == forecast.standard_errors.max()
 
 
 def test_quantiles():
@@ -82,35 +82,37 @@ def test_quantiles():
     assert frame.index.tolist() == ["total", "1 attribute", "2 attributes"]
     assert frame["tables"].tolist() == [1, 3, 3]
     ones = forecast.standard_errors[1:4]
-    found = frame.loc["1 attribute", ["best", "lower_quartile", "upper_tenth", "worst"]]
-    assert found.tolist() == pytest.approx(np.quantile(ones, [0, 0.25, 0.9, 1]).tolist())
+    drawn = frame.loc["1 attribute", ["best", "lower_quartile", "upper_tenth", "worst"]]
+    assert drawn.tolist() == pytest.approx(np.quantile(ones, [0, 0.25, 0.9, 1]).tolist())
 
 
-def test_words_by_order():
+def test_sentence_by_order():
     forecast = forecast_of(rp.Workload.all_up_to(DOMAIN, 2), rp.SumOfVariances("cells"))
     frame = quantiles(errors_by_order(forecast))
-    words = distributions.describe_by_order(frame, "people")
-    assert words.startswith("Median standard errors range from ")
-    assert " for tables of 2 attributes to " in words
-    assert words.endswith(" for the total.")
+    sentence = distributions.describe_by_order(frame, "people")
+    assert sentence.startswith("Median standard errors range from ")
+    assert " for tables of 2 attributes to " in sentence
+    assert sentence.endswith(" for the total.")
 
 
-def test_words_where_orders_do_not_differ():
+def test_sentence_where_orders_do_not_differ():
     even = forecast_of(rp.Workload.all_up_to(DOMAIN, 2), rp.MaxVariance())
-    words = distributions.describe_by_order(quantiles(errors_by_order(even)), "people")
-    assert "at every number of attributes" in words
+    sentence = distributions.describe_by_order(quantiles(errors_by_order(even)), "people")
+    assert "at every number of attributes" in sentence
     single = forecast_of(rp.Workload.all_of_order(DOMAIN, 1))
-    words = distributions.describe_by_order(quantiles(errors_by_order(single)), "people")
-    assert words.startswith("The median standard error is ")
-    assert "at every number" not in words
+    sentence = distributions.describe_by_order(quantiles(errors_by_order(single)), "people")
+    assert sentence.startswith("The median standard error is ")
+    assert "at every number" not in sentence
 
 
-def test_words_by_plan():
+def test_sentence_by_plan():
     schemes = of_schemes(rp.Workload.all_up_to(DOMAIN, 2))
     frame = quantiles(errors_by_plan(schemes))
-    words = distributions.describe_by_plan(frame, "people")
-    assert words.startswith(f"“{frame.loc[frame['median'].idxmin(), 'series']}” has the smallest")
-    assert frame.loc[frame["upper_tenth"].idxmin(), "series"] in words
+    sentence = distributions.describe_by_plan(frame, "people")
+    assert sentence.startswith(
+        f"“{frame.loc[frame['median'].idxmin(), 'series']}” has the smallest"
+    )
+    assert frame.loc[frame["upper_tenth"].idxmin(), "series"] in sentence
     same = frame.assign(median=3.0, upper_tenth=4.0)
     assert distributions.describe_by_plan(same, "people").startswith("Under every plan half")
     one = frame.assign(upper_tenth=frame["median"])

@@ -17,48 +17,48 @@ from tests.support.query_lists import (
     ranges,
 )
 
-WAYS = ["optimal plan", "input perturbation", "hierarchy", "sum of variances"]
+METHODS = ["optimal plan", "input perturbation", "hierarchy", "sum of variances"]
 
 
 @given(query_lists())
 @settings(deadline=None, max_examples=15)
 def test_the_optimum_is_the_cheapest(queries):
     optimum = query_optimum(queries)
-    found = query_baselines(optimum)
-    assert found["baseline"].tolist() == WAYS
-    assert found.loc[0, ["largest_ratio", "saved"]].tolist() == [1, 0]
-    assert np.all(found["privacy_cost"] >= optimum.lower_bound * (1 - 1e-9))
-    np.testing.assert_allclose(found["largest_ratio"], found["privacy_cost"] / optimum.cost)
-    np.testing.assert_allclose(found["saved"], 1 - 1 / found["largest_ratio"], atol=1e-12)
-    assert np.all(found["mean_ratio"] <= found["largest_ratio"] * (1 + 1e-12))
+    frame = query_baselines(optimum)
+    assert frame["baseline"].tolist() == METHODS
+    assert frame.loc[0, ["largest_ratio", "saved"]].tolist() == [1, 0]
+    assert np.all(frame["privacy_cost"] >= optimum.lower_bound * (1 - 1e-9))
+    np.testing.assert_allclose(frame["largest_ratio"], frame["privacy_cost"] / optimum.cost)
+    np.testing.assert_allclose(frame["saved"], 1 - 1 / frame["largest_ratio"], atol=1e-12)
+    assert np.all(frame["mean_ratio"] <= frame["largest_ratio"] * (1 + 1e-12))
     # Nothing has a smaller mean than what makes the sum smallest (rounding aside).
-    assert np.all(found["mean_ratio"] >= found["mean_ratio"][3] * (1 - 1e-3))
+    assert np.all(frame["mean_ratio"] >= frame["mean_ratio"][3] * (1 - 1e-3))
 
 
 def test_input_perturbation_and_hierarchy_by_their_definitions():
     rng = np.random.default_rng(1)
     rows = np.hstack([ranges(5, 9, rng), np.zeros((9, 1))])
     queries = query_list(rows, rng.uniform(1, 3, 9))
-    asked = rows.any(axis=0)
-    assert asked.sum() == 5
-    found = query_baselines(query_optimum(queries)).set_index("baseline")
+    counted = rows.any(axis=0)
+    assert counted.sum() == 5
+    frame = query_baselines(query_optimum(queries)).set_index("baseline")
     cells = np.max(np.sum(rows**2, axis=1) / queries.targets**2)
-    assert found.loc["input perturbation", "privacy_cost"] == pytest.approx(cells)
+    assert frame.loc["input perturbation", "privacy_cost"] == pytest.approx(cells)
     # 5 cells: 3 and 2, then 2, 1, 1, 1, then 1, 1.
     tree = [[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [0, 0, 0, 1, 1], [1, 1, 0, 0, 0], *np.eye(5).tolist()]
     gram = np.array(tree).T @ tree
     variances = np.diag(rows[:, :5] @ np.linalg.inv(gram) @ rows[:, :5].T)
     needed = np.max(variances / queries.targets**2) * np.max(np.diag(gram))
-    assert found.loc["hierarchy", "privacy_cost"] == pytest.approx(needed)
-    assert found.loc["hierarchy", "measured"] == 9
-    assert found.loc["input perturbation", "measured"] == 5
+    assert frame.loc["hierarchy", "privacy_cost"] == pytest.approx(needed)
+    assert frame.loc["hierarchy", "measured"] == 9
+    assert frame.loc["input perturbation", "measured"] == 5
 
 
 def test_known_figures():
     """Identity and sum: 2n/(n+1) against n for counting cells and adding them up."""
-    found = query_baselines(query_optimum(query_list(identity_and_sum(8)))).set_index("baseline")
-    assert found.loc["input perturbation", "privacy_cost"] == pytest.approx(8)
-    assert found.loc["optimal plan", "privacy_cost"] == pytest.approx(16 / 9, rel=2e-4)
+    frame = query_baselines(query_optimum(query_list(identity_and_sum(8)))).set_index("baseline")
+    assert frame.loc["input perturbation", "privacy_cost"] == pytest.approx(8)
+    assert frame.loc["optimal plan", "privacy_cost"] == pytest.approx(16 / 9, rel=2e-4)
     prefixes = query_baselines(query_optimum(query_list(prefix(64)))).set_index("baseline")
     assert prefixes.loc["input perturbation", "privacy_cost"] == pytest.approx(64)
     assert prefixes.loc["hierarchy", "saved"] > 0.1
@@ -74,8 +74,8 @@ def test_known_figures():
     ],
 )
 def test_what_agencies_publish(rows, targets, sizes):
-    found = query_baselines(query_optimum(query_list(rows, targets, sizes)))
-    assert found["saved"][1:].min() > 0.1
+    frame = query_baselines(query_optimum(query_list(rows, targets, sizes)))
+    assert frame["saved"][1:].min() > 0.1
 
 
 @pytest.fixture(scope="module")
@@ -100,22 +100,22 @@ def test_the_budgets_are_those_of_the_privacy_unit(optimum, baselines, records):
     assert optimum.at(enough).met.all()
 
 
-def test_the_cheapest_way_is_the_first(baselines):
+def test_the_cheapest_baseline_is_the_first(baselines):
     frame = budgets_needed(baselines, rp.Budget(rho=1))
     assert frame["rho"].is_monotonic_increasing
     assert frame["title"].iloc[0] == "this plan"
     assert list(frame.index) == [0, 1, 2, 3]
 
 
-def test_a_way_that_is_as_good_stands_behind_the_plan():
+def test_a_baseline_that_is_as_good_stands_behind_the_plan():
     optimum = query_optimum(query_list(np.eye(3)))
     frame = budgets_needed(query_baselines(optimum), rp.Budget(rho=1))
     assert frame["title"].iloc[0] == "this plan"
     assert "noise on every cell needs as much" in describe_budgets(frame)
 
 
-def test_the_words_name_every_way_with_its_factor(baselines):
-    words = describe_budgets(budgets_needed(baselines, rp.Budget(rho=1)))
-    assert words.startswith("To meet all targets this plan needs ρ = 0.94")
-    assert "noise on every cell needs 8.5 times as much" in words  # 16 over 32/17
-    assert words.count("times as much") == 3
+def test_the_sentence_names_every_baseline_with_its_factor(baselines):
+    sentence = describe_budgets(budgets_needed(baselines, rp.Budget(rho=1)))
+    assert sentence.startswith("To meet all targets this plan needs ρ = 0.94")
+    assert "noise on every cell needs 8.5 times as much" in sentence  # 16 over 32/17
+    assert sentence.count("times as much") == 3

@@ -28,15 +28,15 @@ def test_every_cell_has_its_share():
     assert frame.loc[~frame["spare"], "cell"].tolist() == ["8, 0", "9, 0"]
 
 
-def test_the_words_say_who_is_better_protected():
+def test_the_sentence_says_who_is_better_protected():
     plan = plan_of(SPARING)
-    words = describe_profile(plan, "people")
-    assert words.startswith("Records in 18 of 20 cells use less of the budget")
+    sentence = describe_profile(plan, "people")
+    assert sentence.startswith("Records in 18 of 20 cells use less of the budget")
     error = spare_cells(plan)["standard_error"].max()
-    assert f"with a standard error of {error:.3g} people" in words
+    assert f"with a standard error of {error:.3g} people" in sentence
 
 
-def test_the_words_say_where_nothing_is_left():
+def test_the_sentence_says_where_nothing_is_left():
     queries = QueryList(DOMAIN, np.eye(20), tuple(map(str, range(20))), np.ones(20))
     assert "nothing left over" in describe_profile(plan_of(queries), "people")
 
@@ -45,10 +45,10 @@ def test_one_spare_cell_is_not_told_of_as_several():
     domain = rp.Domain.from_sizes({"x": 3})
     queries = QueryList(domain, np.eye(3), ("a", "b", "c"), np.array([1.0, 1.0, 5.0]))
     plan = plan_of(queries)
-    words = describe_profile(plan, "people")
-    assert words.startswith("Records in 1 of 3 cells use less")
-    assert "All of these" not in words
-    assert f"least in 2, with {100 * plan.strategy.profile[2]:.2g} %" in words
+    sentence = describe_profile(plan, "people")
+    assert sentence.startswith("Records in 1 of 3 cells use less")
+    assert "All of these" not in sentence
+    assert f"least in 2, with {100 * plan.strategy.profile[2]:.2g} %" in sentence
 
 
 @pytest.mark.parametrize("times", [0.5, 1, 3])
@@ -81,46 +81,46 @@ def test_what_counting_spare_cells_gives(plan):
     """Of privacy cost 1 for a record the first two cells use all, the third about a quarter."""
     np.testing.assert_allclose(plan.strategy.profile, [1, 1, 0.25, 0], rtol=1e-3, atol=0.03)
     used = plan.strategy.profile[2]
-    found = spare_cells(plan)
-    assert found["cell"].tolist() == ["2", "3"]
-    np.testing.assert_allclose(found["profile"], [used, 0])
-    np.testing.assert_allclose(found["spare_cost"], [1 - used, 1], rtol=1e-9)
-    np.testing.assert_allclose(found["standard_error"], [1 / np.sqrt(1 - used), 1], rtol=1e-9)
+    frame = spare_cells(plan)
+    assert frame["cell"].tolist() == ["2", "3"]
+    np.testing.assert_allclose(frame["profile"], [used, 0])
+    np.testing.assert_allclose(frame["spare_cost"], [1 - used, 1], rtol=1e-9)
+    np.testing.assert_allclose(frame["standard_error"], [1 / np.sqrt(1 - used), 1], rtol=1e-9)
     present = [1 / np.sqrt(used), np.nan]
-    np.testing.assert_allclose(found["present_standard_error"], present, rtol=1e-6)
-    np.testing.assert_allclose(found["combined_standard_error"], [1, 1], rtol=1e-6)
+    np.testing.assert_allclose(frame["present_standard_error"], present, rtol=1e-6)
+    np.testing.assert_allclose(frame["combined_standard_error"], [1, 1], rtol=1e-6)
 
 
 def test_together_they_cost_no_record_more(plan):
     """The privacy cost matrix of plan and extra counts, from the definition."""
-    found = spare_cells(plan)
-    places = np.flatnonzero(plan.strategy.spare)
+    frame = spare_cells(plan)
+    cells = np.flatnonzero(plan.strategy.spare)
     integers = plan.strategy.integers.astype(float)
     cost = integers.T @ integers / float(plan.gamma_squared)
     before = np.max(np.diag(cost))
     extra = cost.copy()
-    extra[places, places] += 1 / found["standard_error"] ** 2
+    extra[cells, cells] += 1 / frame["standard_error"] ** 2
     np.testing.assert_allclose(np.diag(extra), before, rtol=1e-9)
-    together = np.isin(np.arange(4), places).astype(float)
+    together = np.isin(np.arange(4), cells).astype(float)
     # One query for all of them can have the error of the cell with the least cost left.
-    extra = cost + np.outer(together, together) / found["standard_error"].max() ** 2
+    extra = cost + np.outer(together, together) / frame["standard_error"].max() ** 2
     assert np.max(np.diag(extra)) == pytest.approx(before, rel=1e-9)
 
 
 def test_combining_is_least_squares(plan):
-    found = spare_cells(plan)
+    frame = spare_cells(plan)
     integers = plan.strategy.integers.astype(float)
     information = integers.T @ integers / float(plan.gamma_squared)
-    information[2, 2] += 1 / found["standard_error"][0] ** 2
+    information[2, 2] += 1 / frame["standard_error"][0] ** 2
     variance = np.linalg.inv(information[:3, :3])[2, 2]
-    assert found["combined_standard_error"][0] ** 2 == pytest.approx(variance, rel=1e-3)
+    assert frame["combined_standard_error"][0] ** 2 == pytest.approx(variance, rel=1e-3)
 
 
 def test_where_all_is_used_there_is_nothing():
     plan = query_plan(query_list(np.eye(3)), budget=rp.Budget(rho=1))
-    found = spare_cells(plan)
-    assert len(found) == 0
-    assert list(found) == [
+    frame = spare_cells(plan)
+    assert len(frame) == 0
+    assert list(frame) == [
         "cell",
         "profile",
         "spare_cost",

@@ -25,8 +25,8 @@ def test_distribution_functions_are_steps(cps):
     frame = distribution_functions(errors_by_plan(cps))
     figure = curves.shares_of_tables(frame, "people")
     assert [trace.name for trace in figure.data] == list(SCHEMES)
-    for place, trace in enumerate(figure.data):
-        rows = frame.loc[frame["group"] == place]
+    for number, trace in enumerate(figure.data):
+        rows = frame.loc[frame["group"] == number]
         assert list(trace.x) == rows["standard_error"].tolist()
         assert list(trace.y) == rows["share"].tolist()
         assert trace.line.shape == "hv"
