@@ -14,7 +14,7 @@ from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.planning.optimal_strategies import strategy_bound
 from rpexplore.planning.plan import Plan
-from rpexplore.planning.solvers.max_cell_variance import minimise_max_cell_variance, worst_of
+from rpexplore.planning.solvers.max_cell_variance import minimise_max_cell_variance
 from rpexplore.planning.solvers.solution import dual_bound, rounding_allowance
 from rpexplore.planning.solving import LIMIT_TOLERANCE
 
@@ -63,7 +63,7 @@ def _limit_is_right(plan: Plan, loss: SumWithBoundedMax) -> Finding:
     cost, limit = float(plan.budget.record_privacy_cost), plan.certificate.limit or 0.0
     with one_thread():
         solution = minimise_max_cell_variance(cells, weights, cost)
-    largest = float(np.max(weights * worst_of(cells, solution.sigma_squared).variances))
+    largest = float(np.max(weights * cells.worst(solution.sigma_squared).variances))
     least = loss.limit(solution.lower_bound) * (1 - DECODED_TOLERANCE)
     most = loss.limit(largest) * (1 + 2 * LIMIT_TOLERANCE)
     return least <= limit <= most, (

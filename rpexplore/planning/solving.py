@@ -30,7 +30,7 @@ from rpexplore.planning.solvers.capped_max import minimise_capped_max
 from rpexplore.planning.solvers.capped_sum import minimise_capped
 from rpexplore.planning.solvers.conic_program import minimise_conic
 from rpexplore.planning.solvers.feasibility import FeasiblePoint, find_feasible
-from rpexplore.planning.solvers.max_cell_variance import minimise_max_cell_variance, worst_of
+from rpexplore.planning.solvers.max_cell_variance import minimise_max_cell_variance
 from rpexplore.planning.solvers.p_norm import minimise_p_norm
 from rpexplore.planning.solvers.solution import Solution, minimise_sum, rounding_allowance
 from rpexplore.workload.workload import Workload
@@ -128,7 +128,7 @@ def _sum_with_bounded_max(problem: Problem) -> Solution:
     assert isinstance(loss, SumWithBoundedMax)
     fine = replace(problem, tolerance=min(problem.tolerance, LIMIT_TOLERANCE))
     smallest = minimise_max_cell_variance(cells, weights, **fine.search)
-    worst = worst_of(cells, smallest.sigma_squared).variances
+    worst = cells.worst(smallest.sigma_squared).variances
     limit = loss.limit(float(np.max(weights * worst)))
     caps = loss.caps(problem.workload, limit)
     inside = FeasiblePoint(

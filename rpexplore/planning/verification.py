@@ -103,24 +103,23 @@ def _check_privacy(plan: Plan) -> Check:
 
 
 def _check_variances(plan: Plan) -> Check:
-    count = len(plan.workload)
-    if plan.workload.is_marginals:
-        exact = ExactVariances.of(plan.closure, plan.workload.exact_cells, plan.sigma_squared)
+    workload, count = plan.workload, len(plan.workload)
+    if workload.is_marginals:
+        exact = ExactVariances.of(plan.closure, workload.exact_cells, plan.sigma_squared)
         off = exact.differing(plan.variances, VARIANCE_TOLERANCE)
         if len(off):
             computed = float(exact.fraction(int(off[0])))
             return _differing_variances(plan, off, "variance", plan.variances, computed)
         return Check("variances", True, f"all {count:,} tables have the variance that is stated")
-    variances = TableVariances.of(plan.workload, plan.closure, plan.sigma_squared.floats)
+    variances = TableVariances.of(workload, plan.closure, plan.sigma_squared.floats)
     for cell, adjective in (("mean", "mean"), ("worst", "largest"), ("best", "smallest")):
         stated, computed = plan.table_variances.at(cell), variances.at(cell)
         off = np.flatnonzero(~np.isclose(stated, computed, rtol=DECODED_TOLERANCE, atol=0))
         if len(off):
             noun = f"{adjective} variance of a cell"
             return _differing_variances(plan, off, noun, stated, float(computed[off[0]]))
-    return Check(
-        "variances", True, f"all {count:,} tables have the mean and extreme variances stated"
-    )
+    finding = f"all {count:,} tables have the mean and extreme variances stated"
+    return Check("variances", True, finding)
 
 
 def _differing_variances(
@@ -128,13 +127,12 @@ def _differing_variances(
 ) -> Check:
     """The failed check of the tables `off`; computed: of the first of them."""
     table = int(off[0])
-    return Check(
-        "variances",
-        False,
+    finding = (
         f"{len(off):,} of {len(plan.workload):,} tables differ; the first is "
         f"{plan.workload.describe(table)}: its {noun} is stated as {stated[table]:.12g} and is "
-        f"{computed:.12g}",
+        f"{computed:.12g}"
     )
+    return Check("variances", False, finding)
 
 
 def _check_loss(plan: Plan) -> Check:

@@ -101,23 +101,23 @@ def test_any_dual_weights_prove_no_more_than_is_true(plan, factor):
 
 
 @pytest.mark.parametrize("kind", ["SumWithinTargets", "MaxWithinTargets"])
-@pytest.mark.parametrize("asked", ["", " asked"])
-def test_required_that_are_added_or_taken_away_are_found(kind, asked):
-    plan = PLANS[kind + asked]
+@pytest.mark.parametrize("suffix", ["", " asked"])
+def test_required_that_are_added_or_taken_away_are_found(kind, suffix):
+    plan = PLANS[kind + suffix]
     for place, must in enumerate(plan.workload.required.tolist()):
         content = json.loads(plan.text)
         content["tables"][place]["required"] = not must
         assert failed(content), "accepted"
 
 
-@pytest.mark.parametrize("asked", ["", " asked"])
-def test_required_that_are_not_met_are_found(asked):
-    plan = PLANS["SumWithinTargets" + asked]
+@pytest.mark.parametrize("suffix", ["", " asked"])
+def test_required_that_are_not_met_are_found(suffix):
+    plan = PLANS["SumWithinTargets" + suffix]
     content = json.loads(plan.text)
     place = int(np.argmax(np.where(plan.workload.required, plan.certificate.shadow_prices, 0)))
     target = content["tables"][place]["target"]
     # Sharper than is met, even by a hair; the claimed bound may then stand or fall.
-    content["tables"][place]["target"] = target * (1 - (1e-5 if asked else 1e-10))
+    content["tables"][place]["target"] = target * (1 - (1e-5 if suffix else 1e-10))
     found = failed(content)
     assert found is not None
     assert "required" in found
@@ -125,18 +125,18 @@ def test_required_that_are_not_met_are_found(asked):
     assert "1 of 2 tables are above their largest allowed variance; the first is" in words
 
 
-@pytest.mark.parametrize("asked", ["", " asked"])
+@pytest.mark.parametrize("suffix", ["", " asked"])
 @pytest.mark.parametrize("factor", [1 / 2, 1 - 1e-6, 1 + 1e-3, 2.0])
-def test_another_limit_is_found(asked, factor):
-    content = json.loads(PLANS["SumWithBoundedMax" + asked].text)
+def test_another_limit_is_found(suffix, factor):
+    content = json.loads(PLANS["SumWithBoundedMax" + suffix].text)
     scaled(content, factor, "certificate", "limit")
     assert failed(content) in ({"limit"}, {"limit", "optimality"})
 
 
-@pytest.mark.parametrize("asked", ["", " asked"])
+@pytest.mark.parametrize("suffix", ["", " asked"])
 @pytest.mark.parametrize("slack", [0.1, 0.15])
-def test_a_limit_of_another_slack_is_found(asked, slack):
-    content = json.loads(PLANS["SumWithBoundedMax" + asked].text)
+def test_a_limit_of_another_slack_is_found(suffix, slack):
+    content = json.loads(PLANS["SumWithBoundedMax" + suffix].text)
     content["loss"]["slack"] = slack
     assert failed(content) in ({"limit"}, {"limit", "optimality"})
 

@@ -47,17 +47,17 @@ def smallest_cost(workload, tables, unit):
 @settings(max_examples=25, deadline=None)
 @given(workloads(), st.integers(0, 2**32 - 1), st.floats(0.1, 1), st.booleans())
 def test_the_smallest_budget_is_that_of_a_conic_solver(workload, seed, share, required_only):
-    asked = with_targets(workload, seed, share)
-    found = rp.minimum_budget(asked, required_only=required_only)
-    tables = np.flatnonzero(asked.required if required_only else ~np.isnan(asked.targets))
+    targeted = with_targets(workload, seed, share)
+    found = rp.minimum_budget(targeted, required_only=required_only)
+    tables = np.flatnonzero(targeted.required if required_only else ~np.isnan(targeted.targets))
     np.testing.assert_array_equal(found.tables, tables)
     wanted = smallest_cost(
-        asked, tables, found.point.solution.sigma_squared / found.record_privacy_cost
+        targeted, tables, found.point.solution.sigma_squared / found.record_privacy_cost
     )
     # The solver knows its optimum to about 1e-5 only; the certificate is much sharper.
     assert found.record_privacy_cost == pytest.approx(wanted, rel=2e-5)
     assert found.record_privacy_cost <= found.lower_bound * (1 + 1e-6)
-    assert found.covers_all_tables == (len(tables) == len(asked))
+    assert found.covers_all_tables == (len(tables) == len(targeted))
     assert np.sum(found.shares) == pytest.approx(1)
     assert not np.any(np.delete(found.shares, tables))
 
@@ -65,12 +65,12 @@ def test_the_smallest_budget_is_that_of_a_conic_solver(workload, seed, share, re
 @settings(max_examples=15, deadline=None)
 @given(workloads(), st.integers(0, 2**32 - 1))
 def test_shares_are_what_a_slightly_wider_target_saves(workload, seed):
-    asked = with_targets(workload, seed, 0.6)
-    found = rp.minimum_budget(asked, tolerance=1e-10)
+    targeted = with_targets(workload, seed, 0.6)
+    found = rp.minimum_budget(targeted, tolerance=1e-10)
     step = 1e-4
     for table in found.tables.tolist()[:6]:
         wider, narrower = (
-            rp.minimum_budget(_scaled(asked, table, factor), tolerance=1e-10).record_privacy_cost
+            rp.minimum_budget(_scaled(targeted, table, factor), tolerance=1e-10).record_privacy_cost
             for factor in (1 + step, 1 / (1 + step))
         )
         # An elasticity in the target's variance; where it has a kink, it lies between both sides.
@@ -91,17 +91,19 @@ def _scaled(workload, table, factor):
 @settings(max_examples=15, deadline=None)
 @given(workloads(), st.integers(0, 2**32 - 1))
 def test_the_smallest_budget_meets_the_targets_and_less_does_not(workload, seed):
-    asked = with_targets(workload, seed, 0.7)
-    found = rp.minimum_budget(asked, required_only=True)
+    targeted = with_targets(workload, seed, 0.7)
+    found = rp.minimum_budget(targeted, required_only=True)
     assume(1e-6 < found.record_privacy_cost < 1e6)
     loss = rp.SumWithinTargets()
     enough = rp.Budget(privacy_cost=repr(found.record_privacy_cost * 1.001))
-    plan = rp.plan(asked, loss=loss, budget=enough)
-    errors = plan.worst_standard_errors[asked.required]
-    assert np.all(errors <= asked.targets[asked.required] * (1 + 1e-9))
+    plan = rp.plan(targeted, loss=loss, budget=enough)
+    errors = plan.worst_standard_errors[targeted.required]
+    assert np.all(errors <= targeted.targets[targeted.required] * (1 + 1e-9))
     with pytest.raises(OutOfReachError) as refused:
         optimum(
-            asked, loss=loss, budget=rp.Budget(privacy_cost=repr(found.record_privacy_cost * 0.5))
+            targeted,
+            loss=loss,
+            budget=rp.Budget(privacy_cost=repr(found.record_privacy_cost * 0.5)),
         )
     assert refused.value.needed == pytest.approx(2, rel=1e-6)
 
@@ -110,15 +112,15 @@ def test_where_cells_differ_the_least_accurate_one_counts():
     domain = rp.Domain.from_sizes({"age": 12, "sex": 2, "region": 4})
     tables = rp.Workload.all_up_to(domain, 2).with_bases({"age": rp.Prefix()})
     targets = np.where(tables.orders == 2, 4.0, np.nan)
-    asked = replace(tables, targets=targets, required=~np.isnan(targets))
-    found = rp.minimum_budget(asked, required_only=True)
+    targeted = replace(tables, targets=targets, required=~np.isnan(targets))
+    found = rp.minimum_budget(targeted, required_only=True)
     plan = rp.plan(
-        asked,
+        targeted,
         loss=rp.SumWithinTargets(),
         budget=rp.Budget(privacy_cost=repr(found.record_privacy_cost * 1.2)),
     )
-    rows = np.flatnonzero(asked.required).tolist()
-    largest = [np.max(plan.cell_standard_errors(asked.tables[row])) for row in rows]
+    rows = np.flatnonzero(targeted.required).tolist()
+    largest = [np.max(plan.cell_standard_errors(targeted.tables[row])) for row in rows]
     np.testing.assert_allclose(largest, 4, rtol=1e-3)  # no must is better than it has to be
     assert max(largest) <= 4 * (1 + 1e-9)
     # A typical cell of a running total is more accurate than that.

@@ -28,10 +28,10 @@ def workload(sizes, bases, order):
 MIXED = workload([6, 5, 4, 3], [rp.Prefix(), rp.Ranges(), rp.Identity(), rp.Hierarchy((2,))], 2)
 
 
-def exact_weighted_optimum(asked, table_weights):
+def exact_weighted_optimum(tables_of_bases, table_weights):
     """The smallest Σ weight · mean cell variance of any Gaussian mechanism at privacy cost 1."""
-    queries, tables = dense_queries(asked)
-    weights = table_weights[tables] / asked.cells[tables]
+    queries, tables = dense_queries(tables_of_bases)
+    weights = table_weights[tables] / tables_of_bases.cells[tables]
     return lower_bound(queries.T @ (queries * weights[:, None]))
 
 
@@ -200,19 +200,19 @@ def test_the_best_matrix_of_a_basis_is_kept_as_a_start(monkeypatch):
     cache = StrategyCache(None)
     for module in (strategy_cache, best_strategies_module):
         monkeypatch.setattr(module, "user_cache", lambda: cache)
-    asked = workload([40, 3], [rp.Prefix(), rp.Identity()], 2)
-    gram = rp_questions(rp.Prefix(), asked.domain["a0"]).operator.gram / 40
+    tables_of_bases = workload([40, 3], [rp.Prefix(), rp.Identity()], 2)
+    gram = rp_questions(rp.Prefix(), tables_of_bases.domain["a0"]).operator.gram / 40
     found = strategy_cache.best_even_matrix(gram)
-    told = []
+    starts = []
 
     def recording(gram, *, value_weights):
-        told.append(value_weights)
+        starts.append(value_weights)
         return best_matrix(gram, value_weights=value_weights)
 
     monkeypatch.setattr(strategy_cache, "best_matrix", recording)
     again = strategy_cache.best_even_matrix(gram)
-    assert told[0] is not None
-    np.testing.assert_allclose(told[0], found.value_weights)
+    assert starts[0] is not None
+    np.testing.assert_allclose(starts[0], found.value_weights)
     assert again.root == pytest.approx(found.root, rel=1e-6)
     key = next(iter(cache._arrays))
     cache.put(key, {"value_weights": np.linspace(1, 9, 40)})
@@ -230,17 +230,17 @@ def test_questions_beyond_the_digits_of_a_computer_are_refused_by_name(monkeypat
     monkeypatch.setattr(strategy_search.StrategySearch, "start", give_up)
     rows = [[1, -1, 0, 0], [0, 1, -1, 0], [0, 0, 1, -1], [3] * 4]
     domain = rp.Domain.from_sizes({"wide": 4, "sex": 2})
-    asked = rp.Workload.all_up_to(domain, 2).with_bases({"wide": rp.CustomBasis(rows)})
+    tables_of_bases = rp.Workload.all_up_to(domain, 2).with_bases({"wide": rp.CustomBasis(rows)})
     with pytest.raises(rp.RpexploreError, match=r"for 'wide': .* Scale them alike"):
-        rp.plan(asked, loss=SUM, budget=rp.Budget(privacy_cost=1))
+        rp.plan(tables_of_bases, loss=SUM, budget=rp.Budget(privacy_cost=1))
 
 
 def test_questions_of_very_different_size_are_planned_right_or_refused():
     rows = [[1, -1, 0, 0], [0, 1, -1, 0], [0, 0, 1, -1], [1e9] * 4]
     domain = rp.Domain.from_sizes({"wide": 4, "sex": 2})
-    asked = rp.Workload.all_up_to(domain, 2).with_bases({"wide": rp.CustomBasis(rows)})
+    tables_of_bases = rp.Workload.all_up_to(domain, 2).with_bases({"wide": rp.CustomBasis(rows)})
     try:
-        plan = rp.plan(asked, loss=SUM, budget=rp.Budget(privacy_cost=1))
+        plan = rp.plan(tables_of_bases, loss=SUM, budget=rp.Budget(privacy_cost=1))
     except rp.RpexploreError as error:
         outcome = str(error)
     else:

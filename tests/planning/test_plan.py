@@ -233,8 +233,8 @@ def test_changing_the_tables_does_not_change_the_plan(plan):
 def test_margin_of_error_of_a_query(plan):
     minors = {"age": [1] * 18 + [0] * 82}
     variance = plan.query_variance("age", "sex", where=minors)
-    found = plan.margin_of_error("age", "sex", where=minors, confidence=0.9)
-    assert found == pytest.approx(1.6448536 * variance**0.5, rel=1e-7)
+    margin = plan.margin_of_error("age", "sex", where=minors, confidence=0.9)
+    assert margin == pytest.approx(1.6448536 * variance**0.5, rel=1e-7)
     # The texts of the command line, and their attributes without being named again.
     assert plan.query_variance(where={"age": "0..17"}) == pytest.approx(variance, rel=1e-12)
     with pytest.raises(rp.errors.DomainError, match="'age' must be named"):
@@ -269,51 +269,51 @@ def test_what_is_printed_starts_with_the_stated_delta_and_tells_of_targets():
 
 
 @pytest.fixture
-def asked():
+def based():
     domain = rp.Domain.from_sizes({"age": 8, "sex": 2})
     workload = rp.Workload.all_up_to(domain, 2).with_bases({"age": rp.Prefix()})
     return any_plan(workload, 3, loss=rp.MaxVariance())
 
 
-def test_tables_whose_cells_differ_state_all_three_errors(asked):
-    tables = asked.tables
+def test_tables_whose_cells_differ_state_all_three_errors(based):
+    tables = based.tables
     assert tables["cells"].tolist() == [1, 8, 2, 16]
-    for position, table in enumerate(asked.workload.tables):
-        errors = asked.cell_standard_errors(table)
+    for position, table in enumerate(based.workload.tables):
+        errors = based.cell_standard_errors(table)
         assert errors.shape == ((), (8,), (2,), (8, 2))[position]
         assert tables["standard_error"][position] == pytest.approx(np.mean(errors**2) ** 0.5)
         assert tables["worst_standard_error"][position] == pytest.approx(errors.max())
         assert tables["best_standard_error"][position] == pytest.approx(errors.min())
-        assert asked.worst_standard_errors[position] == tables["worst_standard_error"][position]
-        assert tables["max_variance"][position] == asked.table_variances.worst[position]
+        assert based.worst_standard_errors[position] == tables["worst_standard_error"][position]
+        assert tables["max_variance"][position] == based.table_variances.worst[position]
     assert tables["worst_standard_error"][1] > 1.01 * tables["standard_error"][1]
     assert tables["best_standard_error"][1] < 0.99 * tables["standard_error"][1]
 
 
-def test_a_target_is_met_by_the_least_accurate_cell(asked):
-    worst, mean = asked.worst_standard_errors[1], asked.standard_errors[1]
+def test_a_target_is_met_by_the_least_accurate_cell(based):
+    worst, mean = based.worst_standard_errors[1], based.standard_errors[1]
     between = float((worst + mean) / 2)
     for target, met in ((between, 0), (float(worst) * 1.01, 1)):
-        workload = asked.workload.with_targets({"age": target})
+        workload = based.workload.with_targets({"age": target})
         plan = any_plan(workload, 3, loss=rp.MaxVariance())
         assert f"Targets    {met} of 1 met" in str(plan)
     assert f"{worst:.4g} for a target of" in str(plan)
 
 
-def test_margins_are_those_of_the_least_accurate_cell(asked):
-    worst = asked.worst_standard_errors[1]
-    assert asked.margin_of_error("age") == pytest.approx(1.959964 * worst)
+def test_margins_are_those_of_the_least_accurate_cell(based):
+    worst = based.worst_standard_errors[1]
+    assert based.margin_of_error("age") == pytest.approx(1.959964 * worst)
     up_to = [1, 1, 1, 0, 0, 0, 0, 0]
-    error = asked.cell_standard_errors("age")[2]
-    assert asked.margin_of_error("age", where={"age": up_to}) == pytest.approx(1.959964 * error)
+    error = based.cell_standard_errors("age")[2]
+    assert based.margin_of_error("age", where={"age": up_to}) == pytest.approx(1.959964 * error)
 
 
-def test_a_plan_of_asked_tables_comes_back_from_its_file(asked, tmp_path):
-    asked.save(tmp_path / "plan.json")
+def test_a_plan_of_asked_tables_comes_back_from_its_file(based, tmp_path):
+    based.save(tmp_path / "plan.json")
     again = rp.Plan.load(tmp_path / "plan.json")
-    assert again.text == asked.text
+    assert again.text == based.text
     assert rp.verify(again).holds
-    for table in asked.workload.tables:
+    for table in based.workload.tables:
         np.testing.assert_array_equal(
-            again.cell_standard_errors(table), asked.cell_standard_errors(table)
+            again.cell_standard_errors(table), based.cell_standard_errors(table)
         )

@@ -197,9 +197,9 @@ def test_the_bound_costs_less_the_wider_it_is():
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 9, "b": 3, "c": 20}), 2)
     values = [
         rp.plan(
-            workload, loss=rp.SumWithBoundedMax("equal", each), budget=rp.Budget(rho=1)
+            workload, loss=rp.SumWithBoundedMax("equal", item), budget=rp.Budget(rho=1)
         ).loss_value
-        for each in (1e-6, 0.01, 0.1, 1.0)
+        for item in (1e-6, 0.01, 0.1, 1.0)
     ]
     assert all(wider <= value * (1 + 1e-6) for value, wider in pairwise(values))
     assert values[1] < values[0] * 0.998
@@ -245,7 +245,7 @@ def test_with_fixed_strategies_it_equals_the_optimum_over_all_cells(workload, lo
     )
     # Dense: the variance of each cell is linear in the noise scales.
     start = plan.sigma_squared.floats
-    of_cells = [each.ravel() for each in all_variances(workload, closure, start)]
+    of_cells = [item.ravel() for item in all_variances(workload, closure, start)]
     caps = caps_of(plan)
     for place, variances in enumerate(of_cells):
         assert np.max(variances) <= caps[place] * (1 + 1e-7)
@@ -255,7 +255,7 @@ def test_with_fixed_strategies_it_equals_the_optimum_over_all_cells(workload, lo
     assert plan.certificate.gap <= 1e-6
     cells, tables = (
         CellVariances(workload, closure),
-        np.repeat(np.arange(len(workload)), [len(each) for each in of_cells]),
+        np.repeat(np.arange(len(workload)), [len(item) for item in of_cells]),
     )
     units = np.eye(len(closure))
     b = np.concatenate(
@@ -315,7 +315,7 @@ def test_strategies_are_looked_for_again_with_the_prices_that_came_out(loss, mon
     )
     first = rp.plan(workload, loss=loss, budget=budget)
     assert plan.loss_value < first.loss_value * 0.998
-    limits = [each.certificate.limit or 0.0 for each in (plan, first)]
+    limits = [item.certificate.limit or 0.0 for item in (plan, first)]
     assert limits[0] <= limits[1]
 
 

@@ -34,8 +34,8 @@ def test_weights_that_cannot_be_computed_with_prove_nothing(loss, weight):
             table["dual_weight"] = weight
 
     plan = tampered(rp.plan(TABLES, loss=loss, budget=COST_1), change)
-    found = rp.verify(plan)
-    assert [check.name for check in found.checks if not check.holds] == ["optimality"]
+    verification = rp.verify(plan)
+    assert [check.name for check in verification.checks if not check.holds] == ["optimality"]
 
 
 @pytest.mark.parametrize("loss", [rp.SumOfVariances(), rp.MaxVariance()])
@@ -49,9 +49,9 @@ def test_weight_beyond_numbers_proves_nothing(loss):
 
 
 def test_required_targets_without_weight_on_the_others_are_refused_without_a_crash():
-    asked = TABLES.with_targets(dict.fromkeys([("a",), ("b", "c"), ("a", "b")], 9.0))
-    asked = asked.with_targets({(): rp.Target("5", required=True)})
-    plan = rp.plan(asked, loss=rp.MaxWithinTargets(), budget=COST_1)
+    targeted = TABLES.with_targets(dict.fromkeys([("a",), ("b", "c"), ("a", "b")], 9.0))
+    targeted = targeted.with_targets({(): rp.Target("5", required=True)})
+    plan = rp.plan(targeted, loss=rp.MaxWithinTargets(), budget=COST_1)
 
     def change(content):
         for table in content["tables"]:
@@ -85,9 +85,9 @@ def test_a_loss_without_a_value_for_these_variances_is_refused():
 
 def test_a_strategy_that_leaves_a_small_coefficient_out_is_refused():
     domain = rp.Domain.from_sizes({"x": 2})
-    asked = rp.QueryList(domain, np.array([[1e6, 0.01]]), ("q",), np.ones(1))
+    targeted = rp.QueryList(domain, np.array([[1e6, 0.01]]), ("q",), np.ones(1))
     with pytest.raises(PlanError, match="must determine the answers"):
-        _ = QueryStrategy(asked, np.array([[1, 0]])).decoding
+        _ = QueryStrategy(targeted, np.array([[1, 0]])).decoding
 
 
 def test_a_link_is_not_emptied(tmp_path):

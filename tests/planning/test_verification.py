@@ -283,7 +283,7 @@ ASKED = {"sum": make_asked(rp.SumOfVariances()), "max": make_asked(rp.MaxVarianc
 
 
 @pytest.fixture(params=ASKED)
-def asked(request) -> rp.Plan:
+def based(request) -> rp.Plan:
     return ASKED[request.param]
 
 
@@ -369,8 +369,8 @@ TAMPERED_ASKED = {
 
 
 @pytest.mark.parametrize(("tamper", "checks"), TAMPERED_ASKED.values(), ids=TAMPERED_ASKED)
-def test_tampered_claims_about_strategies_are_found(asked, tamper, checks):
-    content = json.loads(asked.text)
+def test_tampered_claims_about_strategies_are_found(based, tamper, checks):
+    content = json.loads(based.text)
     assert failed(content) == set()
     tamper(content)
     for strategy in content["strategies"]:

@@ -52,6 +52,9 @@ class CellVariances:
 
     def worst(self, sigma_squared: np.ndarray) -> ExtremeCells:
         """A least accurate cell of each table, from σ² [n_residuals]."""
+        if self.workload.is_marginals:  # all cells of a table are alike
+            rows = np.zeros_like(self.workload.members, dtype=np.int64)
+            return ExtremeCells(self.closure.variances(sigma_squared), rows)
         return self._extremes(sigma_squared, self._least_accurate)
 
     def best(self, sigma_squared: np.ndarray) -> ExtremeCells:
@@ -184,10 +187,8 @@ class _Candidates:
         pairs = np.empty((width, 2, len(counts)))
         for index, (basis, known) in enumerate(zip(of_bases, candidates, strict=True)):
             rows[index] = np.pad(known, (0, width - len(known)), "edge")
-            pairs[:, 0, index], pairs[:, 1, index] = (
-                basis.total[rows[index]],
-                basis.spread[rows[index]],
-            )
+            pairs[:, 0, index] = basis.total[rows[index]]
+            pairs[:, 1, index] = basis.spread[rows[index]]
         return cls(rows, pairs, counts, largest)
 
     def extreme(

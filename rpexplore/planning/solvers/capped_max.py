@@ -13,7 +13,7 @@ import numpy as np
 from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.solvers.feasibility import CAP_ROUNDING, FeasiblePoint, with_room
-from rpexplore.planning.solvers.max_cell_variance import minimise_max_cell_variance, worst_of
+from rpexplore.planning.solvers.max_cell_variance import minimise_max_cell_variance
 from rpexplore.planning.solvers.solution import (
     TOLERANCE,
     Solution,
@@ -51,7 +51,7 @@ def minimise_capped_max(
 
     def of_factor(sigma_squared: np.ndarray) -> tuple[float, float]:
         """(largest t · Var, largest Var/u)."""
-        relative = worst_of(cells, sigma_squared).variances * inverse
+        relative = cells.worst(sigma_squared).variances * inverse
         return float(np.max(relative[counted])), float(np.max(relative[~counted]))
 
     sigma_squared = with_room(cells.closure, inside, inverse, privacy_cost)

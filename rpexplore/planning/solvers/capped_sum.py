@@ -18,7 +18,7 @@ from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.solvers.feasibility import CAP_ROUNDING, FeasiblePoint, with_room
 from rpexplore.planning.solvers.interior_point import MOST_CELLS, central_cap_prices
-from rpexplore.planning.solvers.max_cell_variance import are_in, worst_of
+from rpexplore.planning.solvers.max_cell_variance import are_in
 from rpexplore.planning.solvers.solution import (
     TOLERANCE,
     CellPrices,
@@ -58,7 +58,7 @@ def minimise_capped(
     inverse = 1 / (caps * (1 - CAP_ROUNDING))
     everywhere = table_weights / np.sum(table_weights) + inverse / np.sum(inverse)
     room = with_room(closure, inside, everywhere, privacy_cost)
-    worst = worst_of(cells, room)
+    worst = cells.worst(room)
     best_value, best_sigma_squared = float(held @ room), room
     at, rows = _first_cells(cells, capped, worst.rows[capped])
     start = (inside.solution.shadow_prices[at] + 1e-6 / len(at)) * best_value
@@ -76,10 +76,10 @@ def minimise_capped(
             best_bound, kept, kept_at, kept_rows = search.best_bound, search.best_weights, at, rows
         # The search knows of some cells only; others may be above their caps.
         sigma_squared = search.best_sigma_squared
-        worst = worst_of(cells, sigma_squared)
+        worst = cells.worst(sigma_squared)
         relative = worst.variances[capped] * inverse[capped]
         if np.max(relative) > 1:
-            inner = float(np.max(worst_of(cells, room).variances[capped] * inverse[capped]))
+            inner = float(np.max(cells.worst(room).variances[capped] * inverse[capped]))
             sigma_squared = search.mixed(sigma_squared, float(np.max(relative)), inner)
         value = float(held @ sigma_squared)
         if value < best_value:

@@ -7,7 +7,7 @@ import numpy as np
 from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.solvers.max_cell_variance import minimise_max_cell_variance, worst_of
+from rpexplore.planning.solvers.max_cell_variance import minimise_max_cell_variance
 from rpexplore.planning.solvers.solution import TOLERANCE, Solution, best_response
 
 # Plans keep caps that are lower by this much, so that they keep the caps themselves when their
@@ -65,7 +65,7 @@ def find_feasible(
             start=solution,
             on_progress=on_progress,
         )
-        worst = worst_of(cells, solution.sigma_squared).variances
+        worst = cells.worst(solution.sigma_squared).variances
         largest = float(np.max((worst / caps)[capped]))
         if solution.lower_bound >= 1 or largest <= 1 - 10 * gap or gap <= _FINEST:
             break

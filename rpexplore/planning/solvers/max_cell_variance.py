@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from rpexplore.common.concurrency import Progress, no_progress
-from rpexplore.planning.mechanism.cell_variances import CellVarianceMap, CellVariances, ExtremeCells
+from rpexplore.planning.mechanism.cell_variances import CellVarianceMap, CellVariances
 from rpexplore.planning.solvers.interior_point import MOST_CELLS, central_prices
 from rpexplore.planning.solvers.max_variance import minimise_maximum
 from rpexplore.planning.solvers.solution import (
@@ -119,14 +119,6 @@ def minimise_max_cell_variance(
     of_cells = CellPrices.sorted(best_tables[kept], best_rows[kept], best.shadow_prices[kept])
     of_tables = np.bincount(of_cells.tables, of_cells.prices, len(table_weights))
     return replace(best, sigma_squared=sigma_squared, shadow_prices=of_tables, cells=of_cells)
-
-
-def worst_of(cells: CellVariances, sigma_squared: np.ndarray) -> ExtremeCells:
-    """`CellVariances.worst`, at once where all cells of each table are alike."""
-    if not cells.workload.is_marginals:
-        return cells.worst(sigma_squared)
-    variances = cells.closure.variances(sigma_squared)
-    return ExtremeCells(variances, np.zeros_like(cells.workload.members, dtype=np.int64))
 
 
 def _of_cells(

@@ -21,10 +21,8 @@ _NEARLY_PLAIN = 1.02
 class Visited(Protocol):
     """A point that was evaluated: the plain step from its state, and what is to rise."""
 
-    @property
-    def step(self) -> np.ndarray: ...
-    @property
-    def bound(self) -> float: ...
+    step: np.ndarray
+    bound: float
 
 
 VisitedPoint = TypeVar("VisitedPoint", bound=Visited)
@@ -54,7 +52,7 @@ def squarem_step(
         length = (length + 1) / 2 if length > _NEARLY_PLAIN else 1.0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Point:
     """Dual weights (up to rounding their logarithms), the plain step in these, and their bound."""
 

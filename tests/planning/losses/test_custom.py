@@ -67,7 +67,7 @@ def test_others_are_refused_with_a_remedy(workload, expression):
 
 
 @pytest.mark.parametrize(
-    ("expression", "told"),
+    ("expression", "messages"),
     [
         (lambda V: np.ones(3) @ V, r"applied to the variances of 4 tables .*number of its weights"),
         (lambda V: 2 * V, r"must give one real number .* of shape \(4,\); add cvxpy\.sum"),
@@ -77,8 +77,8 @@ def test_others_are_refused_with_a_remedy(workload, expression):
         (lambda V: cp.sum(V) - 1, r"must not be negative, got -1 where all variances are 0"),
     ],
 )
-def test_unusable_values_are_refused(workload, expression, told):
-    with pytest.raises(WorkloadError, match=told):
+def test_unusable_values_are_refused(workload, expression, messages):
+    with pytest.raises(WorkloadError, match=messages):
         CustomLoss(expression, "mine").table_weights(workload)
 
 
@@ -221,9 +221,9 @@ def test_a_plan_is_saved_read_and_verified_by_the_name_alone(custom_plan, tmp_pa
     assert again.sha256 == custom_plan.sha256
     for plan in (custom_plan, again):
         assert rp.verify(plan).holds
-    words = str(rp.verify(again))
-    assert "stands in the script that made the plan, so it is not checked" in words
-    assert "weighted sum of variances" in words
+    text = str(rp.verify(again))
+    assert "stands in the script that made the plan, and is not checked" in text
+    assert "weighted sum of variances" in text
     assert "is not checked" not in str(rp.verify(custom_plan))
     assert "3-norm" in str(again)
 

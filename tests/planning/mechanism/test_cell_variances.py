@@ -33,9 +33,9 @@ def test_variances_against_dense_matrices(workload, seed):
     worst, best = cells.worst(sigma_squared), cells.best(sigma_squared)
     for table, dense in enumerate(all_variances(workload, closure, sigma_squared)):
         scale = dense.max()
-        each = cells.variances_of(table, sigma_squared)
-        assert each.shape == dense.shape
-        np.testing.assert_allclose(each, dense, rtol=1e-8, atol=1e-9 * scale)
+        variances_of_table = cells.variances_of(table, sigma_squared)
+        assert variances_of_table.shape == dense.shape
+        np.testing.assert_allclose(variances_of_table, dense, rtol=1e-8, atol=1e-9 * scale)
         assert found.mean[table] == pytest.approx(dense.mean(), rel=1e-8)
         assert found.worst[table] == pytest.approx(dense.max(), rel=1e-8)
         assert found.best[table] == pytest.approx(dense.min(), rel=1e-8, abs=1e-9 * scale)

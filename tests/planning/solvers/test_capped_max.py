@@ -37,49 +37,49 @@ def solved(workload, slack, **options):
     caps, weights = problem(workload)
     cost = find_feasible(cells, caps, 1.0, 1e-12).largest * slack
     inside = find_feasible(cells, caps, cost)
-    found = minimise_capped_max(
+    solution = minimise_capped_max(
         cells, inside, table_weights=weights, caps=caps, privacy_cost=cost, **options
     )
-    return found, cost
+    return solution, cost
 
 
-def check(found, workload, cost, gap=1e-6):
+def check(solution, workload, cost, gap=1e-6):
     """Caps and budget are kept, and the bound is what the dual weights prove."""
     b, p = variance_matrix(workload)
     caps, weights = problem(workload)
-    variances = b @ found.sigma_squared
+    variances = b @ solution.sigma_squared
     assert np.all(variances <= caps * (1 - CAP_ROUNDING / 2))
-    assert np.sum(p / found.sigma_squared) <= cost * (1 + 1e-12)
+    assert np.sum(p / solution.sigma_squared) <= cost * (1 + 1e-12)
     others = ~workload.required
-    assert np.sum(found.dual_weights[others] / weights[others]) == pytest.approx(1, rel=1e-9)
-    held = np.sum((found.dual_weights * np.where(others, 0, caps))[workload.required])
-    proven = bound_of(b, p, cost, found.dual_weights) - held
-    assert found.lower_bound <= proven + 1e-12 * (held + proven)
+    assert np.sum(solution.dual_weights[others] / weights[others]) == pytest.approx(1, rel=1e-9)
+    held = np.sum((solution.dual_weights * np.where(others, 0, caps))[workload.required])
+    proven = bound_of(b, p, cost, solution.dual_weights) - held
+    assert solution.lower_bound <= proven + 1e-12 * (held + proven)
     value = np.max(weights * variances)
-    assert found.lower_bound <= value <= found.lower_bound * (1 + gap)
+    assert solution.lower_bound <= value <= solution.lower_bound * (1 + gap)
     return value
 
 
 @given(workloads_with_required(all_required=False), SLACKS)
 @settings(max_examples=21)
 def test_it_equals_the_convex_optimum(workload, slack):
-    found, cost = solved(workload, slack)
-    value = check(found, workload, cost)
+    solution, cost = solved(workload, slack)
+    value = check(solution, workload, cost)
     b, p = variance_matrix(workload)
     caps, weights = problem(workload)
     none = np.zeros(len(workload))
     optimum = smallest_value(
-        b, p, cost, unit=found.sigma_squared, of_sum=none, of_max=weights, caps=caps
+        b, p, cost, unit=solution.sigma_squared, of_sum=none, of_max=weights, caps=caps
     )
-    assert found.lower_bound <= optimum * (1 + SOLVER)
+    assert solution.lower_bound <= optimum * (1 + SOLVER)
     assert value == pytest.approx(optimum, rel=1e-6 + SOLVER)
 
 
 @given(workloads_with_required(powers=6.0, all_required=False), SLACKS)
 @settings(max_examples=21)
 def test_targets_of_very_different_size(workload, slack):
-    found, cost = solved(workload, slack)
-    check(found, workload, cost)
+    solution, cost = solved(workload, slack)
+    check(solution, workload, cost)
 
 
 @pytest.mark.parametrize("room", [1e-8, 1e-6, 1e-4])
@@ -87,8 +87,8 @@ def test_targets_of_very_different_size(workload, slack):
 @settings(max_examples=15)
 def test_budgets_that_are_just_enough(room, workload):
     """The room that rounding needs is then a part of all the room there is."""
-    found, cost = solved(workload, 1 + room)
-    check(found, workload, cost, gap=1e-6 + 3 * CAP_ROUNDING / room)
+    solution, cost = solved(workload, 1 + room)
+    check(solution, workload, cost, gap=1e-6 + 3 * CAP_ROUNDING / room)
 
 
 @pytest.mark.parametrize("tolerance", [1e-2, 1e-4, 1e-8])
@@ -102,8 +102,8 @@ def test_the_gap_is_within_the_tolerance(tolerance):
         rng.uniform(1, 5, len(workload)),
         required=rng.uniform(size=len(workload)) < 0.4,
     )
-    found, cost = solved(workload, 1.1, tolerance=tolerance)
-    check(found, workload, cost, gap=tolerance)
+    solution, cost = solved(workload, 1.1, tolerance=tolerance)
+    check(solution, workload, cost, gap=tolerance)
 
 
 def test_caps_that_are_not_in_the_way_change_nothing():
@@ -116,11 +116,13 @@ def test_caps_that_are_not_in_the_way_change_nothing():
     cells = CellVariances(workload, Closure.of(workload))
     caps, weights = problem(workload)
     inside = find_feasible(cells, caps, 1.0)
-    found = minimise_capped_max(cells, inside, table_weights=weights, caps=caps, privacy_cost=1.0)
+    solution = minimise_capped_max(
+        cells, inside, table_weights=weights, caps=caps, privacy_cost=1.0
+    )
     alone = minimise_max_cell_variance(cells, np.where(weights > 0, weights, 1e-18), 1.0)
-    assert found.lower_bound == pytest.approx(alone.lower_bound, rel=2e-6)
-    assert found.dual_weights is not None
-    assert found.dual_weights[2] * caps[2] <= 1e-6 * found.lower_bound
+    assert solution.lower_bound == pytest.approx(alone.lower_bound, rel=2e-6)
+    assert solution.dual_weights is not None
+    assert solution.dual_weights[2] * caps[2] <= 1e-6 * solution.lower_bound
 
 
 @pytest.mark.parametrize("slack", [1.01, 1.3, 4.0])
@@ -136,32 +138,36 @@ def test_where_cells_differ_the_least_accurate_one_counts(seed, slack):
     caps, weights = np.where(required, targets, np.inf), np.where(required, 0, 1 / targets)
     cost = smallest_ratio(b, p, caps[tables]) * slack
     inside = find_feasible(cells, caps, cost)
-    found = minimise_capped_max(cells, inside, table_weights=weights, caps=caps, privacy_cost=cost)
-    assert np.all(b @ found.sigma_squared <= caps[tables])
-    assert np.sum(p / found.sigma_squared) <= cost * (1 + 1e-12)
-    value = np.max(weights[tables] * (b @ found.sigma_squared))
-    assert found.lower_bound <= value <= found.lower_bound * (1 + 1e-6)
+    solution = minimise_capped_max(
+        cells, inside, table_weights=weights, caps=caps, privacy_cost=cost
+    )
+    assert np.all(b @ solution.sigma_squared <= caps[tables])
+    assert np.sum(p / solution.sigma_squared) <= cost * (1 + 1e-12)
+    value = np.max(weights[tables] * (b @ solution.sigma_squared))
+    assert solution.lower_bound <= value <= solution.lower_bound * (1 + 1e-6)
     optimum = smallest_value(
         b,
         p,
         cost,
-        unit=found.sigma_squared,
+        unit=solution.sigma_squared,
         of_sum=np.zeros(len(tables)),
         of_max=weights[tables],
         caps=caps[tables],
     )
-    assert found.lower_bound <= optimum * (1 + SOLVER)
+    assert solution.lower_bound <= optimum * (1 + SOLVER)
     assert value == pytest.approx(optimum, rel=1e-6 + SOLVER)
     # What the cells say of each table, with its dual weight, proves the bound.
-    assert found.cells is not None
-    assert found.dual_weights is not None
-    of_tables = np.bincount(found.cells.tables, found.cells.prices, count)
-    at = found.cells.tables
-    v = cells.map(at, found.cells.rows).residual_weights(
-        found.cells.prices / of_tables[at] * found.dual_weights[at]
+    assert solution.cells is not None
+    assert solution.dual_weights is not None
+    of_tables = np.bincount(solution.cells.tables, solution.cells.prices, count)
+    at = solution.cells.tables
+    v = cells.map(at, solution.cells.rows).residual_weights(
+        solution.cells.prices / of_tables[at] * solution.dual_weights[at]
     )
-    held = np.sum(found.dual_weights[required] * caps[required])
-    assert np.sum(np.sqrt(v * p)) ** 2 / cost - held == pytest.approx(found.lower_bound, rel=1e-7)
+    held = np.sum(solution.dual_weights[required] * caps[required])
+    assert np.sum(np.sqrt(v * p)) ** 2 / cost - held == pytest.approx(
+        solution.lower_bound, rel=1e-7
+    )
 
 
 def test_progress_is_reported_and_may_end_the_search():

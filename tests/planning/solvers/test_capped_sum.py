@@ -29,8 +29,8 @@ SLACKS = st.sampled_from([1.001, 1.01, 1.1, 2.0, 10.0, 1000.0])
 def solved(workload, slack, weights=None, **options):
     """(solution, caps, weights, privacy cost): a budget that leaves this slack to the required
     targets."""
-    found, _, caps, weights, cost = solved_from(workload, slack, weights, **options)
-    return found, caps, weights, cost
+    solution, _, caps, weights, cost = solved_from(workload, slack, weights, **options)
+    return solution, caps, weights, cost
 
 
 def solved_from(workload, slack, weights=None, **options):
@@ -40,46 +40,46 @@ def solved_from(workload, slack, weights=None, **options):
     weights = workload.weights if weights is None else weights
     cost = find_feasible(cells, caps, 1.0, 1e-12).largest * slack
     inside = find_feasible(cells, caps, cost)
-    found = minimise_capped(
+    solution = minimise_capped(
         cells, inside, table_weights=weights, caps=caps, privacy_cost=cost, **options
     )
-    return found, inside, caps, weights, cost
+    return solution, inside, caps, weights, cost
 
 
-def check(found, workload, caps, weights, cost, gap=1e-6):
+def check(solution, workload, caps, weights, cost, gap=1e-6):
     """Caps and budget are kept, and the bound is what the dual weights prove."""
     b, p = variance_matrix(workload)
-    variances = b @ found.sigma_squared
+    variances = b @ solution.sigma_squared
     assert np.all(variances <= caps * (1 - CAP_ROUNDING / 2))
-    assert np.sum(p / found.sigma_squared) <= cost * (1 + 1e-12)
-    assert np.all(found.dual_weights >= weights)
-    assert np.all(found.dual_weights[np.isinf(caps)] == weights[np.isinf(caps)])
-    prices = found.dual_weights - weights
+    assert np.sum(p / solution.sigma_squared) <= cost * (1 + 1e-12)
+    assert np.all(solution.dual_weights >= weights)
+    assert np.all(solution.dual_weights[np.isinf(caps)] == weights[np.isinf(caps)])
+    prices = solution.dual_weights - weights
     held = np.sum(prices[prices > 0] * caps[prices > 0])
-    proven = bound_of(b, p, cost, found.dual_weights) - held
+    proven = bound_of(b, p, cost, solution.dual_weights) - held
     # Weights far above the prices hide some of their digits, which verification allows for.
-    assert found.lower_bound <= proven + 1e-9 * held + 1e-12 * proven
+    assert solution.lower_bound <= proven + 1e-9 * held + 1e-12 * proven
     value = weights @ variances
-    assert found.lower_bound <= value <= found.lower_bound * (1 + gap)
+    assert solution.lower_bound <= value <= solution.lower_bound * (1 + gap)
     return value
 
 
 @given(workloads_with_required(), SLACKS)
 @settings(max_examples=21)
 def test_it_equals_the_convex_optimum(workload, slack):
-    found, caps, weights, cost = solved(workload, slack)
-    value = check(found, workload, caps, weights, cost)
+    solution, caps, weights, cost = solved(workload, slack)
+    value = check(solution, workload, caps, weights, cost)
     b, p = variance_matrix(workload)
     optimum = smallest_value(
         b,
         p,
         cost,
-        unit=found.sigma_squared,
+        unit=solution.sigma_squared,
         of_sum=weights,
         of_max=np.zeros(len(weights)),
         caps=caps,
     )
-    assert found.lower_bound <= optimum * (1 + SOLVER)
+    assert solution.lower_bound <= optimum * (1 + SOLVER)
     assert value == pytest.approx(optimum, rel=1e-6 + SOLVER)
 
 
@@ -90,8 +90,8 @@ def test_caps_of_very_different_size_are_kept(workload, slack, counted):
     weights = workload.weights if counted else np.where(workload.required, 0.0, workload.weights)
     if not np.any(weights):
         return
-    found, caps, weights, cost = solved(workload, slack, weights)
-    check(found, workload, caps, weights, cost)
+    solution, caps, weights, cost = solved(workload, slack, weights)
+    check(solution, workload, caps, weights, cost)
 
 
 @pytest.mark.parametrize("room", [1e-8, 1e-6, 1e-4])
@@ -99,14 +99,14 @@ def test_caps_of_very_different_size_are_kept(workload, slack, counted):
 @settings(max_examples=15)
 def test_budgets_that_are_just_enough(room, workload):
     """The room that rounding needs is then a part of all the room there is."""
-    found, caps, weights, cost = solved(workload, 1 + room)
-    check(found, workload, caps, weights, cost, gap=1e-6 + 3 * CAP_ROUNDING / room)
+    solution, caps, weights, cost = solved(workload, 1 + room)
+    check(solution, workload, caps, weights, cost, gap=1e-6 + 3 * CAP_ROUNDING / room)
 
 
 @given(workloads_with_required(), st.sampled_from([1.01, 1.5]), st.integers(0, 2**32))
 @settings(max_examples=14)
 def test_no_plan_within_the_caps_is_better(workload, slack, seed):
-    found, inside, caps, weights, cost = solved_from(workload, slack)
+    solution, inside, caps, weights, cost = solved_from(workload, slack)
     b, p = variance_matrix(workload)
     other = inside.solution.sigma_squared * np.random.default_rng(seed).lognormal(0, 2, len(p))
     other *= np.sum(p / other) / cost
@@ -114,7 +114,7 @@ def test_no_plan_within_the_caps_is_better(workload, slack, seed):
         mixed = 1 / ((1 - share) / inside.solution.sigma_squared + share / other)
         assert np.sum(p / mixed) == pytest.approx(cost, rel=1e-9)
         assert np.all(b @ mixed <= caps)
-        assert weights @ (b @ mixed) >= found.lower_bound
+        assert weights @ (b @ mixed) >= solution.lower_bound
 
 
 @given(workloads_with_required(powers=3.0))
@@ -122,17 +122,17 @@ def test_no_plan_within_the_caps_is_better(workload, slack, seed):
 def test_how_far_inside_caps_a_plan_can_be(workload):
     cells = CellVariances(workload, Closure.of(workload))
     caps = np.where(workload.required, workload.targets**2, np.inf)
-    found = find_feasible(cells, caps, 1.0)
+    point = find_feasible(cells, caps, 1.0)
     b, p = variance_matrix(workload)
     smallest = smallest_ratio(b, p, caps)
-    assert found.solution.lower_bound <= smallest * (1 + SOLVER)
-    assert found.largest == pytest.approx(smallest, rel=1e-6)
-    assert found.largest == pytest.approx(
-        np.max(b @ found.solution.sigma_squared / caps), rel=1e-12
+    assert point.solution.lower_bound <= smallest * (1 + SOLVER)
+    assert point.largest == pytest.approx(smallest, rel=1e-6)
+    assert point.largest == pytest.approx(
+        np.max(b @ point.solution.sigma_squared / caps), rel=1e-12
     )
-    assert np.sum(p / found.solution.sigma_squared) == pytest.approx(1, rel=1e-9)
-    assert np.all(found.solution.shadow_prices[~workload.required] == 0)
-    assert np.sum(found.solution.shadow_prices) == pytest.approx(1)
+    assert np.sum(p / point.solution.sigma_squared) == pytest.approx(1, rel=1e-9)
+    assert np.all(point.solution.shadow_prices[~workload.required] == 0)
+    assert np.sum(point.solution.shadow_prices) == pytest.approx(1)
 
 
 def test_it_takes_the_trouble_to_tell_whether_there_is_room():
@@ -141,9 +141,9 @@ def test_it_takes_the_trouble_to_tell_whether_there_is_room():
     caps = np.random.default_rng(1).uniform(0.5, 5, len(workload))
     smallest = find_feasible(cells, caps, 1.0, 1e-12).largest
     for room in (1e-8, -1e-8):
-        found = find_feasible(cells, caps * smallest * (1 + room), 1.0, 1e-4)
-        assert found.is_feasible == (room > 0)
-        assert (found.solution.lower_bound < 1) == (room > 0)
+        point = find_feasible(cells, caps * smallest * (1 + room), 1.0, 1e-4)
+        assert point.is_feasible == (room > 0)
+        assert (point.solution.lower_bound < 1) == (room > 0)
 
 
 @given(workloads_with_required(all_required=False), st.floats(1.001, 10))
@@ -170,8 +170,8 @@ def test_the_total_alone_and_attributes_of_a_single_value(sizes, slack):
     targets = np.linspace(1, 2, len(workload))
     required = np.arange(len(workload)) == 0
     workload = rp.Workload(domain, workload.members, workload.weights, targets, required=required)
-    found, caps, weights, cost = solved(workload, slack)
-    check(found, workload, caps, weights, cost)
+    solution, caps, weights, cost = solved(workload, slack)
+    check(solution, workload, caps, weights, cost)
 
 
 @pytest.mark.parametrize("slack", [1.01, 1.3, 4.0])
@@ -187,27 +187,27 @@ def test_where_cells_differ_caps_hold_for_the_least_accurate_one(seed, slack):
     weights = rng.uniform(0.1, 1, count)
     cost = smallest_ratio(b, p, caps[tables]) * slack
     inside = find_feasible(cells, caps, cost)
-    found = minimise_capped(cells, inside, table_weights=weights, caps=caps, privacy_cost=cost)
-    assert np.all(b @ found.sigma_squared <= caps[tables])
-    assert np.sum(p / found.sigma_squared) <= cost * (1 + 1e-12)
-    value = weights @ cells.closure.variances(found.sigma_squared)
-    assert found.lower_bound <= value <= found.lower_bound * (1 + 1e-6)
+    solution = minimise_capped(cells, inside, table_weights=weights, caps=caps, privacy_cost=cost)
+    assert np.all(b @ solution.sigma_squared <= caps[tables])
+    assert np.sum(p / solution.sigma_squared) <= cost * (1 + 1e-12)
+    value = weights @ cells.closure.variances(solution.sigma_squared)
+    assert solution.lower_bound <= value <= solution.lower_bound * (1 + 1e-6)
     of_table = np.bincount(tables)
     optimum = smallest_value(
         b,
         p,
         cost,
-        unit=found.sigma_squared,
+        unit=solution.sigma_squared,
         of_sum=(weights / of_table)[tables],  # a table's mean variance is that of its cells
         of_max=np.zeros(len(tables)),
         caps=caps[tables],
     )
-    assert found.lower_bound <= optimum * (1 + SOLVER)
+    assert solution.lower_bound <= optimum * (1 + SOLVER)
     assert value == pytest.approx(optimum, rel=1e-6 + SOLVER)
     # Its cells say how the prices of each table are made up.
-    assert found.cells is not None
-    of_tables = np.bincount(found.cells.tables, found.cells.prices, count)
-    np.testing.assert_allclose(of_tables, found.shadow_prices, atol=1e-12)
+    assert solution.cells is not None
+    of_tables = np.bincount(solution.cells.tables, solution.cells.prices, count)
+    np.testing.assert_allclose(of_tables, solution.shadow_prices, atol=1e-12)
     assert np.all(of_tables[np.isinf(caps)] == 0)
 
 
@@ -265,11 +265,12 @@ def test_a_required_target_whose_worst_cell_says_nothing_of_most_residuals(basis
     """The total is one of the questions, and nothing else asks for the attribute."""
     domain = rp.Domain.from_sizes({"a": 3, "b": 3})
     workload = rp.Workload.of(domain, ["a", "b"], required=[True, False], targets=[1, 1])
-    found = minimum_budget(workload.with_bases({"a": basis}), required_only=True)
-    cells, cost = CellVariances(found.workload, found.closure), found.record_privacy_cost * slack
+    minimum = minimum_budget(workload.with_bases({"a": basis}), required_only=True)
+    cells = CellVariances(minimum.workload, minimum.closure)
+    cost = minimum.record_privacy_cost * slack
     caps, weights = np.array([1.0, np.inf]), np.array([0.0, 1.0])
     inside = find_feasible(cells, caps, cost)
-    found = minimise_capped(cells, inside, table_weights=weights, caps=caps, privacy_cost=cost)
-    assert np.max(cells.variances_of(0, found.sigma_squared)) <= 1
-    value = weights @ cells.closure.variances(found.sigma_squared)
-    assert found.lower_bound <= value <= found.lower_bound * (1 + 1e-6)
+    solution = minimise_capped(cells, inside, table_weights=weights, caps=caps, privacy_cost=cost)
+    assert np.max(cells.variances_of(0, solution.sigma_squared)) <= 1
+    value = weights @ cells.closure.variances(solution.sigma_squared)
+    assert solution.lower_bound <= value <= solution.lower_bound * (1 + 1e-6)

@@ -56,26 +56,26 @@ def dense_variances(matrix, queries):
 @pytest.mark.parametrize("seed", range(24))
 def test_equals_the_semidefinite_optimum(seed):
     queries, targets = random_queries(seed)
-    found = fitness_for_use(queries, targets, 1e-6)
+    fitness = fitness_for_use(queries, targets, 1e-6)
     optimum = least_cost_by_cvxpy(queries, targets)
-    assert found.gap <= 1.1e-6
-    assert found.cost == pytest.approx(optimum, rel=2e-5)
-    assert found.lower_bound <= optimum * (1 + 2e-5)
+    assert fitness.gap <= 1.1e-6
+    assert fitness.cost == pytest.approx(optimum, rel=2e-5)
+    assert fitness.lower_bound <= optimum * (1 + 2e-5)
 
 
 @pytest.mark.parametrize("seed", range(24))
 def test_variances_and_cost_follow_from_the_matrix(seed):
     queries, targets = random_queries(seed)
-    found = fitness_for_use(queries, targets)
-    matrix = found.matrix
+    fitness = fitness_for_use(queries, targets)
+    matrix = fitness.matrix
     assert len(matrix) == np.linalg.matrix_rank(queries)
     assert np.max(np.sum(matrix**2, axis=0)) == pytest.approx(1, rel=1e-12)
-    np.testing.assert_allclose(found.variances, dense_variances(matrix, queries), rtol=1e-6)
-    assert found.cost == pytest.approx(np.max(found.variances / targets**2), rel=1e-12)
+    np.testing.assert_allclose(fitness.variances, dense_variances(matrix, queries), rtol=1e-6)
+    assert fitness.cost == pytest.approx(np.max(fitness.variances / targets**2), rel=1e-12)
     asked = queries.any(axis=0)
     assert not matrix[:, ~asked].any(), "nothing is measured of what is not asked"
-    assert not found.cell_weights[~asked].any()
-    for weights in (found.shadow_prices, found.cell_weights):
+    assert not fitness.cell_weights[~asked].any()
+    for weights in (fitness.shadow_prices, fitness.cell_weights):
         assert np.sum(weights) == pytest.approx(1, rel=1e-12)
         assert np.all(weights >= 0)
 
@@ -99,9 +99,9 @@ def test_any_weights_give_a_bound(seed):
 
 @pytest.mark.parametrize("n", [2**power for power in range(1, 9)])
 def test_identity_and_sum_has_a_closed_form(n):
-    found = fitness_for_use(identity_and_sum(n), np.ones(n + 1), 1e-6)
-    assert found.lower_bound <= 2 * n / (n + 1) * (1 + 1e-12)
-    assert found.cost == pytest.approx(2 * n / (n + 1), rel=2e-6)
+    fitness = fitness_for_use(identity_and_sum(n), np.ones(n + 1), 1e-6)
+    assert fitness.lower_bound <= 2 * n / (n + 1) * (1 + 1e-12)
+    assert fitness.cost == pytest.approx(2 * n / (n + 1), rel=2e-6)
 
 
 def test_the_root_is_the_one_of_the_definition():
@@ -185,11 +185,11 @@ def test_marginals_cost_what_residual_planner_does(sizes, order):
     places = [workload.attribute_indices(table) for table in range(len(workload))]
     queries = [marginal_matrix(sizes, kept) for kept in places]
     targets = np.repeat(workload.targets, [len(each) for each in queries])
-    found = fitness_for_use(np.vstack(queries), targets)
-    assert found.gap <= 1e-4
-    assert found.lower_bound <= plan.loss_value * (1 + 1e-9)
-    assert found.cost >= plan.certificate.lower_bound * (1 - 1e-9)
-    assert found.cost == pytest.approx(plan.loss_value, rel=1e-4)
+    fitness = fitness_for_use(np.vstack(queries), targets)
+    assert fitness.gap <= 1e-4
+    assert fitness.lower_bound <= plan.loss_value * (1 + 1e-9)
+    assert fitness.cost >= plan.certificate.lower_bound * (1 - 1e-9)
+    assert fitness.cost == pytest.approx(plan.loss_value, rel=1e-4)
 
 
 def demanding():
@@ -212,19 +212,19 @@ def demanding():
     ("queries", "targets"), [pytest.param(*each, id=name) for name, *each in demanding()]
 )
 def test_the_gap_closes(queries, targets):
-    found = fitness_for_use(queries, targets)
-    assert found.gap <= 1.5e-4
-    decoded = decoding(found.matrix, queries)
+    fitness = fitness_for_use(queries, targets)
+    assert fitness.gap <= 1.5e-4
+    decoded = decoding(fitness.matrix, queries)
     largest = np.abs(queries).max(axis=1, keepdims=True)
-    np.testing.assert_allclose(decoded @ found.matrix / largest, queries / largest, atol=1e-9)
+    np.testing.assert_allclose(decoded @ fitness.matrix / largest, queries / largest, atol=1e-9)
 
 
 @pytest.mark.parametrize("worse", [2.0, 5.0])
 def test_budget_that_the_targets_do_not_need_is_left_unused(worse):
     """A cell wanted less accurately: its count needs 1/worse² of the budget."""
-    found = fitness_for_use(np.eye(3), np.array([1.0, 1.0, worse]))
-    assert found.gap <= 1e-4
-    profile = np.sum(found.matrix**2, axis=0)
+    fitness = fitness_for_use(np.eye(3), np.array([1.0, 1.0, worse]))
+    assert fitness.gap <= 1e-4
+    profile = np.sum(fitness.matrix**2, axis=0)
     np.testing.assert_allclose(profile[:2], 1, rtol=1e-3)
     assert worse**-2 * (1 - 1e-3) <= profile[2] <= worse**-2 + 0.03
 
@@ -236,18 +236,18 @@ def test_targets_scale_the_cost():
 
 
 def test_one_cell_and_one_query():
-    found = fitness_for_use(np.array([[-3.0]]), np.array([2.0]))
-    assert found.cost == pytest.approx(9 / 4, rel=1e-12)
-    assert found.gap <= 1e-12
+    fitness = fitness_for_use(np.array([[-3.0]]), np.array([2.0]))
+    assert fitness.cost == pytest.approx(9 / 4, rel=1e-12)
+    assert fitness.gap <= 1e-12
 
 
 def test_it_tells_how_far_it_is_and_can_be_stopped():
     queries, targets = marginals((2, 3, 4), 2), np.random.default_rng(0).uniform(1, 20, 36)
     shares = []
-    found = fitness_for_use(queries, targets, on_progress=lambda _, share: shares.append(share))
+    fitness = fitness_for_use(queries, targets, on_progress=lambda _, share: shares.append(share))
     assert len(shares) > 24, "Newton's method was needed"
     assert shares == sorted(shares)
-    assert shares[-1] == pytest.approx(share_done(found.gap), rel=1e-3)
+    assert shares[-1] == pytest.approx(share_done(fitness.gap), rel=1e-3)
 
     class Stopped(Exception):
         pass
@@ -261,5 +261,5 @@ def test_it_tells_how_far_it_is_and_can_be_stopped():
 
 def test_a_gap_that_stays_is_stated():
     """Nothing can come nearer than rounding: the best is returned with what is proven."""
-    found = fitness_for_use(prefix(8), np.ones(8), 1e-15)
-    assert 0 < found.gap < 1e-5
+    fitness = fitness_for_use(prefix(8), np.ones(8), 1e-15)
+    assert 0 < fitness.gap < 1e-5

@@ -43,5 +43,5 @@ def test_a_start_at_a_corner_is_left():
     corner = np.eye(12)[5]
     y = central_prices(weighted, costs, fixed, corner, gap=0.5, tolerance=1e-6)
     even = central_prices(weighted, costs, fixed, np.full(12, 1 / 12), gap=0.5, tolerance=1e-6)
-    found, wanted = (value(weighted, costs, fixed, each) for each in (y, even))
-    assert found == pytest.approx(wanted, rel=1e-6)
+    value_found, wanted = (value(weighted, costs, fixed, each) for each in (y, even))
+    assert value_found == pytest.approx(wanted, rel=1e-6)

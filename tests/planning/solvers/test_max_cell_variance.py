@@ -67,10 +67,10 @@ def test_it_equals_the_convex_optimum_over_all_cells(sizes, picks, seed):
     cells = cells_of(sizes, bases, seed, 2)
     tables, b = all_cells(cells)
     weights = np.random.default_rng(seed).uniform(0.5, 2, len(cells.workload))
-    found = minimise_max_cell_variance(cells, weights, 1.0)
-    value = np.max(weights[tables] * (b @ found.sigma_squared))
-    assert np.sum(cells.closure.privacy_cost_factor / found.sigma_squared) == pytest.approx(1)
-    assert found.lower_bound <= value <= found.lower_bound * (1 + 1e-6)
+    solution = minimise_max_cell_variance(cells, weights, 1.0)
+    value = np.max(weights[tables] * (b @ solution.sigma_squared))
+    assert np.sum(cells.closure.privacy_cost_factor / solution.sigma_squared) == pytest.approx(1)
+    assert solution.lower_bound <= value <= solution.lower_bound * (1 + 1e-6)
     optimum = convex_optimum(b, cells.closure.privacy_cost_factor, weights[tables])
     assert value == pytest.approx(optimum, rel=2e-6)
 
@@ -79,33 +79,33 @@ def test_the_bound_holds_for_any_noise_scales():
     cells = cells_of([4, 5, 3], [rp.Prefix(), rp.Ranges(), rp.Identity()], 1, 3)
     _, b = all_cells(cells)
     weights = np.ones(len(cells.workload))
-    found = minimise_max_cell_variance(cells, weights, 1.0)
+    solution = minimise_max_cell_variance(cells, weights, 1.0)
     p, rng = cells.closure.privacy_cost_factor, np.random.default_rng(0)
     for _ in range(200):
-        other = found.sigma_squared * np.exp(rng.normal(0, 0.1, len(p)))
+        other = solution.sigma_squared * np.exp(rng.normal(0, 0.1, len(p)))
         other *= np.sum(p / other)
-        assert np.max(b @ other) >= found.lower_bound
+        assert np.max(b @ other) >= solution.lower_bound
 
 
 def test_prices_are_of_cells_and_make_up_those_of_tables():
     cells = cells_of([6, 5], [rp.Prefix(), rp.Identity()], 3, 2)
-    found = minimise_max_cell_variance(cells, np.ones(len(cells.workload)), 1.0)
-    prices = found.cells
+    solution = minimise_max_cell_variance(cells, np.ones(len(cells.workload)), 1.0)
+    prices = solution.cells
     of_tables = np.bincount(prices.tables, prices.prices, len(cells.workload))
-    np.testing.assert_allclose(of_tables, found.shadow_prices)
+    np.testing.assert_allclose(of_tables, solution.shadow_prices)
     assert np.sum(of_tables) == pytest.approx(1)
     # Their best response is what gives the bound.
     v = cells.map(prices.tables, prices.rows).residual_weights(prices.prices)
     bound = np.sum(np.sqrt(v * cells.closure.privacy_cost_factor)) ** 2
-    assert bound == pytest.approx(found.lower_bound, rel=1e-9)
+    assert bound == pytest.approx(solution.lower_bound, rel=1e-9)
 
 
 def test_a_table_whose_worst_cell_says_nothing_of_most_residuals():
     """The total is a row of prefix sums: at first nothing asks for more than it."""
     cells = cells_of([5], [rp.Prefix()], 4, 1)
-    found = minimise_max_cell_variance(cells, np.array([1e-6, 1.0]), 1.0)
-    assert np.all(np.isfinite(found.sigma_squared))
-    assert found.lower_bound > 0
+    solution = minimise_max_cell_variance(cells, np.array([1e-6, 1.0]), 1.0)
+    assert np.all(np.isfinite(solution.sigma_squared))
+    assert solution.lower_bound > 0
 
 
 def test_fixed_weights_are_part_of_what_is_minimised():
@@ -113,9 +113,9 @@ def test_fixed_weights_are_part_of_what_is_minimised():
     _, b = all_cells(cells)
     fixed = cells.closure.residual_weights(np.full(len(cells.workload), 0.3))
     weights = np.ones(len(cells.workload))
-    found = minimise_max_cell_variance(cells, weights, 1.0, fixed_weights=fixed)
-    value = np.max(b @ found.sigma_squared) + fixed @ found.sigma_squared
-    assert found.lower_bound <= value <= found.lower_bound * (1 + 1e-6)
+    solution = minimise_max_cell_variance(cells, weights, 1.0, fixed_weights=fixed)
+    value = np.max(b @ solution.sigma_squared) + fixed @ solution.sigma_squared
+    assert solution.lower_bound <= value <= solution.lower_bound * (1 + 1e-6)
     alone = minimise_max_cell_variance(cells, weights, 1.0)
     assert value < np.max(b @ alone.sigma_squared) + fixed @ alone.sigma_squared
 

@@ -105,8 +105,8 @@ def test_weights_and_distinctions_split():
     # That table, those that share an attribute with it, the others.
     counts = symmetric_classes(closure, some.weights).table_counts
     assert sorted(counts) == [1, 6, 8]
-    told = np.where(some.weights == 2, np.nan, 1.0)
-    apart = symmetric_classes(closure, workload.weights, (told,)).table_counts
+    messages = np.where(some.weights == 2, np.nan, 1.0)
+    apart = symmetric_classes(closure, workload.weights, (messages,)).table_counts
     assert sorted(apart) == [1, 6, 8]
 
 
