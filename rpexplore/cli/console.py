@@ -21,6 +21,7 @@ from rpexplore.common.files import write_whole
 from rpexplore.errors import RpexploreError
 
 PROGRAM = "rpexplore"
+_MOST_SHOWN = 1200  # signs of an error
 DEBUG = "RPEXPLORE_DEBUG"
 
 # Base of what typer raises for wrong usage; its module differs between typer's versions.
@@ -66,8 +67,14 @@ class Verbs(TyperGroup):
                     # Standard error may go on into a file or a log, too.
                     hint = "(Run it in a terminal to see what was found.)"
                     shown = error.on_screen() if on_a_terminal() else f"{shown} {hint}"
-                typer.echo(one_line(f"{'error: ' if code == 2 else ''}{shown} {notes}"), err=True)
+                text = one_line(f"{'error: ' if code == 2 else ''}{shown} {notes}")
+                typer.echo(_shortened(text), err=True)
         sys.exit(code)
+
+
+def _shortened(text: str) -> str:
+    """The text without the middle of one that would fill a screen: values can have any length."""
+    return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN // 2]} … {text[-300:]}"
 
 
 def _message(error: Any) -> str:

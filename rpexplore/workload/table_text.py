@@ -41,7 +41,12 @@ def table_from_text(domain: Domain, text: str) -> tuple[str, ...]:
     text = text.strip()
     if text in domain.indices:
         return (text,)
-    if text == "" or _is_total(text):
+    if not text:
+        raise WorkloadError(
+            f"A table must be named by its attributes, got an empty text; write {TOTAL} for the "
+            "table without attributes."
+        )
+    if _is_total(text):
         return ()
     names: list[str] = []
     start, more = 0, True
@@ -138,13 +143,16 @@ def workload_from_csv(domain: Domain, text: str, source: str) -> Workload:
     """
     header = text.partition("\n")[0]
     delimiter = ";" if ";" in header and "," not in header else ","
-    rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
-    columns = [column.strip().lower() for column in rows.fieldnames or []]
+    rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    try:
+        columns = [column.strip().lower() for column in rows.fieldnames or []]
+    except csv.Error as error:
+        raise WorkloadError(f"{source}, line 1: {error}; close every quotation mark.") from None
     strangers = set(columns) - {"attributes", "weight", "target", "required"} - _PASSED_OVER
     if "attributes" not in columns or strangers:
         raise WorkloadError(
             f"{source} must have a header with the column attributes and, if wanted, weight, "
-            f"target and required, got {', '.join(columns) or 'no header'}."
+            f"target and required, got {shown(', '.join(columns)) if columns else 'no header'}."
         )
     rows.fieldnames = columns
     tables: list[tuple[str, ...]] = []

@@ -26,7 +26,6 @@ DOMAIN = Domain.from_sizes(dict.fromkeys(NAMES, 2))
 @pytest.mark.parametrize(
     ("text", "table"),
     [
-        ("", ()),
         ("total", ()),
         ("age", ("age",)),
         ("age,sex", ("age", "sex")),
@@ -42,10 +41,16 @@ def test_a_text_is_the_table_it_lists(text, table):
     assert table_from_text(DOMAIN, text) == table
 
 
+@pytest.mark.parametrize("text", ["", "  "])
+def test_no_text_is_not_the_total(text):
+    with pytest.raises(WorkloadError, match="write total for the table without attributes"):
+        table_from_text(DOMAIN, text)
+
+
 def test_an_attribute_that_is_named_total_wins():
     domain = Domain.from_sizes({"total": 2, "age": 3})
     assert table_from_text(domain, "total") == ("total",)
-    assert table_from_text(domain, "") == ()
+    assert table_from_text(domain, "(total)") == ()
 
 
 @pytest.mark.parametrize(
@@ -151,7 +156,7 @@ def test_unknown_and_repeated_attributes_are_named(text, told):
     [
         'Attributes,weight,target\n"age,sex",5,\ntotal,,12.5\nregion,,\n',
         "attributes;Weight;target\nage × sex;5;\ntotal;;12.5\nregion;;\n",
-        "weight,target,attributes,cells\n5,,sex;age,4\n,12.5,,1\n1,,region,2\n",
+        "weight,target,attributes,cells\n5,,sex;age,4\n,12.5,total,1\n1,,region,2\n",
     ],
 )
 def test_csv_tables_have_weights_and_targets(text):
