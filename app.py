@@ -1,16 +1,17 @@
-"""The app: page config, session state, navigation."""
+"""The app: page config, session state, navigation; and the server that runs it."""
 
 import streamlit as st
+from streamlit import runtime
 
 from pages import all_pages
 from pages.components.shared.autosave import begin, remember_in_browser
 from pages.components.shared.codebook_notices import lacks_attributes
+from pages.components.shared.server import guard, lifespan
 from pages.components.shared.top_bar import bar
 
 # Drawn here: for a named icon Streamlit would make the browser ask a font service.
 ICON = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16" fill="#3c76c3">
 <path d="M1 1h6v6H1zM9 1h6v6H9zM1 9h6v6H1zM9 9h6v6H9z"/></svg>"""
-st.set_page_config(page_title="rpexplore", page_icon=ICON, layout="wide")
 
 # The primary colour is made for white text upon it (buttons, chosen options). Where Streamlit
 # writes text in that colour itself, it would be too faint in the dark theme.
@@ -21,12 +22,22 @@ button[data-selected="true"] p,
 }
 </style>"""
 
-st.html(STYLE)
-problem = begin()
-page = st.navigation(all_pages(), position="top")
-top = st.container()
-if not lacks_attributes(page.title):
-    page.run()
-with top:  # last, because the page itself may change the scenario
-    bar(problem)
-remember_in_browser()
+
+def draw() -> None:
+    """One run of a session's script."""
+    st.set_page_config(page_title="rpexplore", page_icon=ICON, layout="wide")
+    st.html(STYLE)
+    problem = begin()
+    page = st.navigation(all_pages(), position="top")
+    top = st.container()
+    if not lacks_attributes(page.title):
+        page.run()
+    with top:  # last, because the page itself may change the scenario
+        bar(problem)
+    remember_in_browser()
+
+
+if runtime.exists():
+    draw()
+else:  # `streamlit run` takes the server from here
+    app = st.App(__file__, middleware=[guard()], lifespan=lifespan)

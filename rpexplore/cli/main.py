@@ -45,7 +45,7 @@ def app(port: options.Port = 8501, no_browser: options.NoBrowser = False) -> Non
     """Open the app in the browser. Only this machine can reach it. Ctrl-C stops it."""
     from rpexplore.cli.webapp import serve
 
-    serve(port, open_browser=not no_browser, on_ready=say)
+    serve(port, open_browser=not no_browser, say=say)
 
 
 for verb in (schema, plan, show, verify, rewrite, report, answer, release, ledger):

@@ -1,17 +1,22 @@
 """The app as a child process, which only this machine can reach."""
 
+import html
 import os
+import secrets
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
-from rpexplore.common.webapp_files import app_script
+from rpexplore.common.webapp_files import TOKEN_PARAMETER, TOKEN_VARIABLE, app_script
 from rpexplore.errors import RpexploreError
 
 HOST = "127.0.0.1"
@@ -35,37 +40,60 @@ _FLAGS = {
 _SECONDS_TO_STOP = 10
 
 
-def serve(port: int, *, open_browser: bool, on_ready: Callable[[str], Any]) -> None:
-    """Run the app until it is interrupted; `on_ready` is given its address once it answers.
+def serve(port: int, *, open_browser: bool, say: Callable[[str], Any]) -> None:
+    """Run the app until it is interrupted; `say` is told its address once it answers.
 
+    The address has a token without which the app opens nowhere. A release that has been booked is
+    finished first; a second interruption ends the app at once, and leaves it to be resumed.
     Raises `RpexploreError` if the app is not installed, the port is taken, or the app ends.
     """
     script = app_script()
     _refuse_taken(port)
     command = [sys.executable, "-P", "-m", "streamlit", "run", str(script)]
     command += [f"--{name}={value}" for name, value in {**_FLAGS, "server.port": port}.items()]
+    token = secrets.token_urlsafe(32)
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("STREAMLIT_")
-    }
-    # Whoever ends this program must not leave the app behind.
+    } | {TOKEN_VARIABLE: token}
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    child = subprocess.Popen(command, env=environment, stdout=sys.stderr)
-    try:
-        address = f"http://{HOST}:{port}"
-        while child.poll() is None and not _answers(address):
-            time.sleep(0.1)
-        if child.poll() is None:
-            on_ready(f"The app runs at {address} (for this machine only). Ctrl-C stops it.")
-            if open_browser and _has_display():
-                webbrowser.open(address)
-        child.wait()
-    except KeyboardInterrupt:
-        return
-    finally:
-        _stop(child)
+    # Its input is never written to: it ends when this program does, however that ends.
+    child = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=sys.stderr)
+    address = f"http://{HOST}:{port}"
+    private_address = f"{address}/?{TOKEN_PARAMETER}={token}"
+    with ExitStack() as until_the_end:
+        try:
+            while child.poll() is None and not _answers(address):
+                time.sleep(0.1)
+            if child.poll() is None:
+                say(
+                    f"The app runs at {private_address} (for this machine, and for who has this "
+                    "address, only). Ctrl-C stops it."
+                )
+                if open_browser and _has_display():
+                    webbrowser.open(until_the_end.enter_context(_link(private_address)))
+            child.wait()
+        except KeyboardInterrupt:
+            return
+        finally:
+            _stop(child, say)
     raise RpexploreError(
         f"The app ended by itself (exit code {child.returncode}); what it wrote above says why."
     )
+
+
+@contextmanager
+def _link(address: str) -> Iterator[str]:
+    """The address of a file, readable by its owner only, that goes on to `address`.
+
+    A browser's arguments can be read by every user of a machine.
+    """
+    descriptor, name = tempfile.mkstemp(suffix=".html", prefix="rpexplore-")
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(f'<meta http-equiv="refresh" content="0; url={html.escape(address)}">')
+        yield Path(name).as_uri()
+    finally:
+        Path(name).unlink(missing_ok=True)
 
 
 def _refuse_taken(port: int) -> None:
@@ -96,11 +124,18 @@ def _has_display() -> bool:
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _stop(child: subprocess.Popen[bytes]) -> None:
-    """End the app, gently if it lets itself be."""
+def _stop(child: subprocess.Popen[bytes], say: Callable[[str], Any]) -> None:
+    """End the app after the releases that are booked, or at once at a second interruption."""
     try:
         child.terminate()
-        child.wait(_SECONDS_TO_STOP)
-    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        try:
+            child.wait(_SECONDS_TO_STOP)
+        except subprocess.TimeoutExpired:
+            say(
+                "The app finishes a release that is charged already. Ctrl-C again ends it at once; "
+                "the release can then be resumed."
+            )
+            child.wait()
+    except KeyboardInterrupt:
         child.kill()
         child.wait()

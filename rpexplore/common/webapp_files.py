@@ -4,6 +4,10 @@ from pathlib import Path
 
 from rpexplore.errors import RpexploreError
 
+# How `rpexplore app` hands the token of a server down to it, and to the browser.
+TOKEN_VARIABLE = "RPEXPLORE_APP_TOKEN"
+TOKEN_PARAMETER = "token"
+
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -15,6 +19,14 @@ def app_script() -> Path:
 def sample_data_folder() -> Path:
     """The folder of the sample data. Raises `RpexploreError` if missing."""
     return _folder() / "sample_data"
+
+
+def is_sample_data(folder: Path) -> bool:
+    """Whether the sample data lie there: invented, and no place for the user's own files."""
+    try:
+        return folder.samefile(sample_data_folder())
+    except (OSError, RpexploreError):
+        return False
 
 
 def _folder() -> Path:

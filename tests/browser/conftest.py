@@ -1,6 +1,7 @@
 """A running app, and a real browser that must not ask anybody else for anything."""
 
 import os
+import secrets
 import socket
 import subprocess
 import sys
@@ -16,11 +17,13 @@ from urllib.parse import urlparse
 import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
+from rpexplore.common.webapp_files import TOKEN_PARAMETER, TOKEN_VARIABLE
 from rpexplore.export.report.pdf import find_browser
 
 ROOT = Path(__file__).parents[2]
 LOCAL = ("data:", "blob:", "file:")  # addresses that no request leaves the machine for
 WINDOW: ViewportSize = {"width": 1280, "height": 900}
+TOKEN = secrets.token_hex(16)  # of every app that runs here
 PATIENCE = 30  # seconds, also for a slow machine
 expect.set_options(timeout=1000 * PATIENCE)
 
@@ -41,7 +44,8 @@ def running_app(home: Path) -> Iterator[str]:
     process = subprocess.Popen(
         command,
         cwd=ROOT,
-        env=os.environ | {"RPEXPLORE_HOME": str(home)},
+        env=os.environ | {"RPEXPLORE_HOME": str(home), TOKEN_VARIABLE: TOKEN},
+        stdin=subprocess.PIPE,  # the app ends with it
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -143,8 +147,14 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
+def enter(page: Page, address: str) -> None:
+    """Open the app with its token, as `rpexplore app` does; from then on the browser may use it."""
+    page.goto(f"{address}/?{TOKEN_PARAMETER}={TOKEN}")
+    page.wait_for_function("!location.search.includes('token')")
+
+
 @contextmanager
-def visit(browser: Browser) -> Iterator[Page]:
+def visit(browser: Browser, server: str) -> Iterator[Page]:
     """A browser that has never been here; at the end no request may have left the machine."""
     context = browser.new_context(viewport=WINDOW)
     asked: list[str] = []
@@ -152,6 +162,7 @@ def visit(browser: Browser) -> Iterator[Page]:
     page = context.new_page()
     page.on("websocket", lambda socket: asked.append(socket.url))
     page.set_default_timeout(PATIENCE * 1000)
+    enter(page, server)
     yield page
     context.close()
     hosts = {urlparse(url).hostname for url in asked if not url.startswith(LOCAL)}
@@ -161,13 +172,12 @@ def visit(browser: Browser) -> Iterator[Page]:
 @pytest.fixture
 def page(browser: Browser, server: str) -> Iterator[Page]:
     """A new session, open on the first page."""
-    with visit(browser) as page:
-        page.goto(server)
+    with visit(browser, server) as page:
         yield page
 
 
 @pytest.fixture(scope="module")
-def visitor(browser: Browser) -> Iterator[Page]:
+def visitor(browser: Browser, server: str) -> Iterator[Page]:
     """One page of the browser for all tests of a module."""
-    with visit(browser) as page:
+    with visit(browser, server) as page:
         yield page

@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import PATIENCE, running_app
+from tests.browser.conftest import PATIENCE, enter, running_app
 from tests.browser.test_story import go_to, metric
 
 
@@ -14,10 +14,12 @@ def set_budget(page: Page, value: str) -> None:
     expect(page.get_by_role("button", name="Undo")).to_be_enabled()
 
 
-def opened(browser: Browser, address: str) -> Page:
+def opened(browser: Browser, server: str, place: str = "/plan") -> Page:
+    """A page of a browser that has not been here, with the token of the app."""
     page = browser.new_context().new_page()
     page.set_default_timeout(PATIENCE * 1000)
-    page.goto(address)
+    enter(page, server)
+    page.goto(f"{server}{place}")
     return page
 
 
@@ -26,7 +28,7 @@ def budget(page: Page):
 
 
 def test_two_browsers_do_not_see_each_other(browser, server):
-    mine, yours = (opened(browser, f"{server}/plan") for _ in range(2))
+    mine, yours = (opened(browser, server) for _ in range(2))
     set_budget(mine, "0.321")
     yours.reload()
     expect(budget(yours)).to_have_value("0.1")
@@ -40,7 +42,7 @@ def test_two_browsers_do_not_see_each_other(browser, server):
 def test_a_project_outlives_the_server_and_a_forgotten_address(browser, tmp_path):
     with running_app(tmp_path) as address:
         # As when the browser is refreshed after a restart: any page may be asked for first.
-        page = opened(browser, f"{address}/plan")
+        page = opened(browser, address)
         expect(page.get_by_role("heading", name="Plan", exact=True)).to_be_visible()
         expect(metric(page, "Privacy")).to_contain_text("ε = 2.15")
         go_to(page, "Tables")
@@ -51,14 +53,16 @@ def test_a_project_outlives_the_server_and_a_forgotten_address(browser, tmp_path
         cookies = page.context.cookies()
         page.context.close()
     with running_app(tmp_path) as address:
-        page = opened(browser, f"{address}/plan?{query}")
-        expect(budget(page)).to_have_value("0.321")
+        # Another browser may use the app, but the address alone shows it nobody else's project.
+        page = opened(browser, address, f"/plan?{query}")
+        expect(budget(page)).to_have_value("0.1")
         page.context.close()
-        # The same browser, asked for the app alone: its cookie tells (whatever the port).
+        # The same browser, asked for the app alone: its cookie tells.
         context = browser.new_context()
         context.add_cookies(cookies)
         page = context.new_page()
         page.set_default_timeout(PATIENCE * 1000)
+        enter(page, address)
         page.goto(f"{address}/plan")
         expect(budget(page)).to_have_value("0.321")
         context.close()

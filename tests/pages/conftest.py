@@ -112,6 +112,8 @@ def app(tmp_path, monkeypatch) -> Callable[..., App]:
         with monkeypatch.context() as start:
             if scenario is not None:  # instead of the sample
                 start.setattr(autosave, "new_project", lambda: Project((scenario,)))
+            if key is not None:  # of a project that the same browser has saved
+                start.setattr(autosave, "remembered_keys", lambda: [key])
             session = App(page, key)
         assert not session.exception
         return session

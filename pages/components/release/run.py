@@ -38,7 +38,7 @@ def any_going() -> bool:
 
 def _name_of(data: Source) -> str:
     """What the records are called in every session."""
-    return data.dataset(Path("/"))
+    return data.names(Path("/"))[-1]
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class BackgroundRelease:
         self.job = job
         self.charge = ""
         # A server that is stopped waits for a run that has been booked.
-        self.task: Task[FinishedRelease] = Task(self._release, keep_on=True)
+        self.task: Task[FinishedRelease] = Task(self._release, kept_from=self.booked_share)
 
     @classmethod
     def begin(cls, job: Job) -> "BackgroundRelease | None":
@@ -137,7 +137,10 @@ class BackgroundRelease:
                 f"This run is in the ledger: {rho} stays charged. Its noise is drawn and kept; it "
                 "can be finished later without further cost."
             )
-        return f"This run is in the ledger: {rho} stays charged, although nothing will be released."
+        return (
+            f"This run is in the ledger: {rho} stays charged. It can be run again into the same "
+            "folder without further cost."
+        )
 
     def _release(self, on_progress: Progress) -> FinishedRelease:
         job = self.job

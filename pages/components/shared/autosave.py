@@ -1,7 +1,8 @@
 """The session's project on disk: it survives a refresh of the browser and a restart of the server.
 
-A project is known by a key, in the page's address and in a cookie of the browser. The cookie has
-the keys of the projects that this browser changed last.
+Which project a page shows is told by a key in its address. The keys of the projects that a browser
+changed last are in a cookie, and it opens no others: an address that is passed on does not show
+somebody else's project.
 """
 
 import hashlib
@@ -17,7 +18,7 @@ from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
 
 PARAMETER = "project"
-MOST_REMEMBERED = 10
+MOST_REMEMBERED = 50  # keys in a cookie, which must stay below 4 KB
 _KEY, _SAVED, _PROBLEM = "autosave key", "autosave saved", "autosave problem"
 _REMEMBERED, _TROUBLE = "autosave cookie", "autosave trouble"
 
@@ -34,9 +35,10 @@ def begin() -> str:
     Returns what went wrong with it, if anything, until something is saved.
     """
     if "project" not in st.session_state:
-        autosaves = Autosaves.of_user()
+        autosaves, remembered = Autosaves.of_user(), remembered_keys()
         st.session_state.update({"project": new_project(), _KEY: Autosaves.new_key(), _SAVED: None})
-        for key in filter(None, (st.query_params.get(PARAMETER), *remembered_keys()[:1])):
+        in_address = [key for key in remembered if key == st.query_params.get(PARAMETER)]
+        for key in (*in_address, *remembered[:1]):
             try:
                 saved = autosaves.read(key)
             except (RpexploreError, OSError) as error:

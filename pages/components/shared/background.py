@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
+from weakref import WeakSet
 
 import streamlit as st
 
@@ -19,24 +20,42 @@ class Cancelled(Exception):
     """Raised inside the work, at its next progress report, after it was cancelled."""
 
 
+_kept: "WeakSet[Task]" = WeakSet()  # the tasks that a server waits for before it ends
+
+
+def finish_kept_tasks() -> None:
+    """Cancel what may be cancelled, and wait for the rest.
+
+    While the interpreter still works as always: once it shuts down, no thread can be started.
+    """
+    tasks = list(_kept)
+    for task in tasks:
+        task.cancel(before=task.kept_from)
+    for task in tasks:
+        task.wait(threading.TIMEOUT_MAX)
+
+
 class Task(Generic[T]):
     """Work in a thread of its own: `doing` and `share` while it goes on, then result or error.
 
     work      is given a `Progress` to call, and returns the result
     error     for the screen; it may hold what was read from records and is kept nowhere else
-    keep_on   a server that is stopped waits for the work, as it must for a release
+    kept_from the share of the work from which on a server that is stopped waits for its end
     """
 
-    def __init__(self, work: Callable[[Progress], T], *, keep_on: bool = False) -> None:
+    def __init__(self, work: Callable[[Progress], T], *, kept_from: float = NEVER) -> None:
         self.doing, self.share = "Starting", 0.0
         self.result: T | None = None
         self.error = ""
+        self.kept_from = kept_from
         self._work = work
         self.was_cancelled = False  # it may have come to its end all the same
         self._lock = threading.Lock()  # of being cancelled and going on, one comes first
-        self._thread = threading.Thread(target=self._go, name="task", daemon=not keep_on)
+        self._thread = threading.Thread(target=self._go, name="task", daemon=True)
 
     def start(self) -> "Task[T]":
+        if self.kept_from < NEVER:
+            _kept.add(self)
         self._thread.start()
         return self
 

@@ -1,0 +1,43 @@
+"""The server's own life: whom it serves, whose child it is, and how it ends."""
+
+import asyncio
+import os
+import secrets
+import signal
+import sys
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from starlette.middleware import Middleware
+
+from pages.components.shared.background import finish_kept_tasks
+from pages.components.shared.guard import Guard
+from rpexplore.common.webapp_files import TOKEN_PARAMETER, TOKEN_VARIABLE
+
+
+def guard() -> Middleware:
+    """The guard with the token of whoever started the server, or with a new one that it prints."""
+    # Taken out of the environment, so that no program started from here inherits it.
+    token = os.environ.pop(TOKEN_VARIABLE, "")
+    if token:
+        threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
+    else:
+        token = secrets.token_urlsafe(32)
+        ending = f"/?{TOKEN_PARAMETER}={token}"
+        print(f"\n  The app opens only with an address that ends in {ending}", flush=True)  # noqa: T201
+    return Middleware(Guard, token=token)
+
+
+@asynccontextmanager
+async def lifespan(_app: Any) -> AsyncIterator[None]:
+    """What happens around the server's life: it ends after the runs that have been booked."""
+    yield
+    await asyncio.to_thread(finish_kept_tasks)
+
+
+def _end_with_parent() -> None:
+    """Stop the server when `rpexplore app` is gone: it holds the other end of the input."""
+    sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGTERM)
