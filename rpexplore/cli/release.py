@@ -42,6 +42,7 @@ def release(
     from rpexplore.common.exact_numbers import exact_text
     from rpexplore.queries.plan_kinds import load_plan
     from rpexplore.releases import release as releases
+    from rpexplore.releases.charged_run import booked_run
     from rpexplore.releases.ledger import Ledger
 
     if out is None:
@@ -88,14 +89,17 @@ def release(
             done = releases.release(loaded, source, out, on_progress=on_progress, **run_options)
     except BaseException as error:
         charged = booked_since(before, book.account(source), loaded, out)
+        stopped = booked_run(out)
         note = "Nothing was charged, nothing was written."
-        if charged:
-            note = f"The run was booked before: {amount(charged)} stays charged."
+        if charged or stopped:
+            note = f"The run was booked before: {amount(loaded.rho)} stays charged."
             if releases.can_be_resumed(out):
                 note += (
                     " Its noise is drawn: finish it without further cost with "
                     f"rpexplore release --resume --out {out}"
                 )
+            elif stopped:
+                note += " Run it again, into the same folder: that costs nothing further."
         error.add_note(note)
         raise
     after = book.account(source)

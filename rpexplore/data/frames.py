@@ -64,8 +64,8 @@ class FrameSource(BatchSource):
         """None: a ledger has to be named."""
         return None
 
-    def dataset(self, folder: Path) -> str:
-        return self.name
+    def names(self, folder: Path) -> tuple[str, ...]:
+        return (self.name,)
 
     def fingerprint(self) -> Fingerprint:
         """A digest of the columns that are used: names, types and every value, in their order."""

@@ -1,12 +1,14 @@
 """Source: where records lie, and the one thing that is done with them there: exact counting."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
 from rpexplore.common.concurrency import Progress, no_progress
-from rpexplore.common.formatting import plural
+from rpexplore.common.file_identity import file_identity
+from rpexplore.common.formatting import plural, text_of_path
 from rpexplore.data.counts import Counts
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
@@ -119,10 +121,10 @@ class Source(Protocol):
         records in no folder."""
         ...
 
-    def dataset(self, folder: Path) -> str:
-        """What a ledger in this folder knows the records by, in whatever way they are read.
+    def names(self, folder: Path) -> tuple[str, ...]:
+        """What a ledger in this folder knows the records by, whoever asks and by whatever way.
 
-        folder: absolute, resolved
+        The first one is shown. Whatever has one of them is the same. folder: absolute, resolved
         """
         ...
 
@@ -159,3 +161,19 @@ class Source(Protocol):
         only.
         """
         ...
+
+
+def path_seen_from(folder: Path, path: Path) -> str:
+    """The path as seen from the folder, where it lies inside; else the whole path."""
+    return text_of_path(path.relative_to(folder) if path.is_relative_to(folder) else path)
+
+
+def file_names(folder: Path, path: Path, prefix: str = "", suffix: str = "") -> tuple[str, ...]:
+    """Names of records in a file, for a ledger in this folder: by its path, and by what it is.
+
+    Both with what tells the records apart from others in the file before and behind them.
+    """
+    names = [path_seen_from(folder, path)]
+    with suppress(OSError):  # it may be gone
+        names.append(file_identity(path))
+    return tuple(f"{prefix}{name}{suffix}" for name in names)

@@ -13,7 +13,9 @@ from rpexplore.errors import ReleaseError
 
 
 @contextmanager
-def new_folder(output: Path, *, kept_with: str | None = None) -> Iterator[Path]:
+def new_folder(
+    output: Path, *, kept_with: str | None = None, drawn: str | None = None, is_new: bool = True
+) -> Iterator[Path]:
     """A folder under a temporary name beside `output` that gets its name if the block ends well.
 
     The temporary name is the same for every run into `output`, and locked, so that two runs are
@@ -21,11 +23,12 @@ def new_folder(output: Path, *, kept_with: str | None = None) -> Iterator[Path]:
     cannot be made. Whatever else goes wrong, Ctrl-C included, leaves nothing behind; what a killed
     process leaves is cleared by the next run into `output`.
 
-    kept_with: a file with which the unfinished folder is worth keeping, "inner/name". With it in
-    the folder, what goes wrong leaves all as it is, for `resumed_folder`, and no other run clears
-    it. The inner folder is removed when the folder has its name.
+    Args:
+        kept_with: A file with which the unfinished folder stays as it is, whatever goes wrong.
+        drawn: A file with which no run but `resumed_folder` may touch it.
+        is_new: Whether what an earlier run has left is cleared.
     """
-    check_new(output, kept_with=kept_with)
+    check_new(output, drawn=drawn)
     temporary = unfinished_folder(output)
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -37,16 +40,16 @@ def new_folder(output: Path, *, kept_with: str | None = None) -> Iterator[Path]:
             "be written to."
         ) from None
     with _lock(lock, temporary, output):
-        check_new(output, kept_with=kept_with)  # it may have been filled before it was locked
-        for left in temporary.iterdir():
+        check_new(output, drawn=drawn)  # it may have been filled before it was locked
+        for left in temporary.iterdir() if is_new else ():
             shutil.rmtree(left) if left.is_dir() else left.unlink()
         with _give_name(output, temporary, kept_with):
             yield temporary
 
 
 @contextmanager
-def resumed_folder(output: Path, kept_with: str) -> Iterator[Path]:
-    """The unfinished folder that an earlier `new_folder(output, kept_with=…)` has left behind.
+def resumed_folder(output: Path, drawn: str) -> Iterator[Path]:
+    """The unfinished folder that an earlier `new_folder(output, drawn=…)` has left behind.
 
     It gets its name if the block ends well, and stays otherwise. Raises `ReleaseError` if there is
     none, if `output` exists, or if a run is writing there.
@@ -57,12 +60,13 @@ def resumed_folder(output: Path, kept_with: str) -> Iterator[Path]:
         lock = _open_folder(temporary)
     except (OSError, ValueError):
         lock = None
-    if lock is None or not (temporary / kept_with).is_file():
+    if lock is None or not (temporary / drawn).is_file():
         raise ReleaseError(
             f"There is no run into {str(output)!r} that could be finished: none was stopped after "
-            "its noise had been drawn. Run the plan (what was charged before stays charged)."
+            "its noise had been drawn. Run the plan into it (one that was booked before is not "
+            "charged again)."
         )
-    with _lock(lock, temporary, output), _give_name(output, temporary, kept_with):
+    with _lock(lock, temporary, output), _give_name(output, temporary, drawn):
         yield temporary
 
 
@@ -85,8 +89,6 @@ def _give_name(output: Path, temporary: Path, kept_with: str | None) -> Iterator
         if kept_with is None or not (temporary / kept_with).exists():
             shutil.rmtree(temporary, ignore_errors=True)
         raise
-    if kept_with is not None:
-        shutil.rmtree(output / Path(kept_with).parent, ignore_errors=True)
 
 
 def _open_folder(temporary: Path) -> int:
@@ -140,14 +142,14 @@ def check_room(needed: float, output: Path) -> None:
         )
 
 
-def check_new(output: Path, *, kept_with: str | None = None) -> None:
+def check_new(output: Path, *, drawn: str | None = None) -> None:
     """Raise `ReleaseError` if there is something at `output` already.
 
-    kept_with: also if an earlier run into it was stopped, and left a folder with this file
+    drawn: also if an earlier run into it was stopped, and left a folder with this file
     """
     try:
         taken = output.exists() or output.is_symlink()
-        left = kept_with is not None and (unfinished_folder(output) / kept_with).exists()
+        left = drawn is not None and (unfinished_folder(output) / drawn).exists()
     except (OSError, ValueError) as error:
         raise ReleaseError(
             f"A release cannot be written to {str(output)!r:.200} ({error}); choose another folder."

@@ -6,10 +6,13 @@
         charged_run.book()                                   # on disk from here on
         ...                                                  # draw noise, write
 
-What stops a run after it was booked leaves no folder, and the charge stays. A run whose noise is
-all drawn, and on disk, is left as it is to be finished later.
+What stops a run after it was booked leaves its unfinished folder, and the charge stays. The same
+run into the same folder is then not charged again; one whose noise is all drawn, and on disk, can
+be finished without records.
 """
 
+import os
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,15 +21,24 @@ from pathlib import Path
 
 from rpexplore.common.concurrency import Progress, part_of_progress
 from rpexplore.common.exact_numbers import Exact, exact_fraction
-from rpexplore.common.formatting import data_size, plural
+from rpexplore.common.formatting import data_size, plural, text_of_path
+from rpexplore.common.webapp_files import is_sample_data
 from rpexplore.data.counts import Counts
 from rpexplore.data.source import COUNTING, Fingerprint, PersonRule, Source
 from rpexplore.errors import DataError, LedgerError, ReleaseError
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.releases.atomic_folder import check_new, check_room, new_folder, unfinished_folder
-from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.ledger import Ledger, LedgerEntry
 from rpexplore.releases.ledger_overlaps import refuse_overlaps
-from rpexplore.releases.measurement_file import NOTE
+from rpexplore.releases.manifest import manifest_sha256
+from rpexplore.releases.measurement_file import (
+    BOOKED,
+    NOTE,
+    RUN_FOLDER,
+    BookingNote,
+    read_booking,
+    write_booking,
+)
 from rpexplore.releases.plan_run import verified_run_of
 
 
@@ -66,17 +78,20 @@ class ChargedRun:
         self._plan, self._source, self._output, self._options = plan, source, output, options
         self.run = verified_run_of(plan)
         self.run.check_measurable()
-        check_new(output, kept_with=NOTE)
+        check_new(output, drawn=NOTE)
         check_room(self.run.n_bytes, output)
         self._fingerprint = source.fingerprint()
         named = options.ledger
         self.ledger = Ledger(named) if named is not None else Ledger.beside(source)
+        self._beside = _ledger_to_tell(source, self.ledger)
         self._record_limit = _record_limit(plan, options.limit_rho)
-        self._entry_id: int | None = None
         folder = self.ledger.path.parent
         if not folder.is_dir():
             raise LedgerError(f"There is no folder {str(folder)!r} for the ledger; check the path.")
-        self.ledger.check(source, plan, plan.record_rho, self._record_limit)
+        self._entry_id = _booked_before(self.ledger, plan, source, output)
+        self.is_booked = self._entry_id is not None
+        if not self.is_booked:
+            self.ledger.check(source, plan, plan.record_rho, self._record_limit)
         refuse_overlaps(self.ledger, source)
         rule = options.person_rule
         if rule is not None and rule.most != plan.budget.max_records_per_person:
@@ -120,48 +135,65 @@ class ChargedRun:
         if rule is None and most is not None:
             by_rule = f" That nobody has more than {plural(most, 'record')} is taken for granted."
         unknown = ", or counted as the category that takes out-of-codebook values"
+        room = "the run already: it costs nothing further" if self.is_booked else "room for the run"
         findings = (
             f"The plan holds what it claims, and protects {self._plan.budget.unit}.{by_rule}",
             "The records have every column that the plan needs, and each value in it is one of the "
             f"plan's{unknown if self._options.unknown_values else ''}.",
             f"{str(self._output)!r} can be written; about {data_size(self.run.n_bytes)} will be.",
-            f"The ledger {str(self.ledger.path)!r} has room for the run.",
+            f"The ledger {str(self.ledger.path)!r} has {room}.",
         )
         return DryRun(findings, self._fingerprint)
 
-    def book(self) -> int:
-        """Enter the run in the ledger, and return its number.
+    def book(self, folder: Path) -> int:
+        """Enter the run in the ledger unless it is there, and return its number.
 
-        It stays charged from here on, whatever happens.
+        It stays charged from here on, whatever happens. folder: the unfinished one, which has the
+        note of it before.
         """
-        self._entry_id = self.ledger.book(
-            self._source, self._plan, self._plan.record_rho, self._output, self._record_limit
-        )
+        if self._entry_id is None:
+            if self._beside is not None:
+                self._beside.note_elsewhere(self._source, self.ledger)
+            n_entries = self.ledger.n_entries()
+            note = BookingNote(str(self.ledger.path), self._plan.sha256, n_entries)
+            write_booking(folder, note)
+            try:
+                self._entry_id = self.ledger.book(
+                    self._source,
+                    self._plan,
+                    self._plan.record_rho,
+                    self._output,
+                    self._record_limit,
+                )
+            except LedgerError:  # whatever else happens, it may have been entered
+                (folder / BOOKED).unlink()
+                raise
         return self._entry_id
 
     @contextmanager
     def folder(self) -> Iterator[Path]:
         """The folder of the release, complete when the block ends well.
 
-        Otherwise it is not there, or can be finished later if its noise is noted as drawn. The
-        ledger then notes that the run has finished. Raises `ReleaseError` for what cannot be
-        written, which says whether the run is charged.
+        Otherwise it is not there, or can be finished later if the run is booked. The ledger then
+        notes that the run has finished. Raises `ReleaseError` for what cannot be written, which
+        says whether the run is charged.
         """
+        is_new = not self.is_booked
         try:
-            with new_folder(self._output, kept_with=NOTE) as folder:
+            with new_folder(self._output, kept_with=BOOKED, drawn=NOTE, is_new=is_new) as folder:
                 yield folder
                 if self._entry_id is None:
                     raise AssertionError("a release was written, but its run was not booked")
         except OSError as error:
             if (unfinished_folder(self._output) / NOTE).exists():
                 raise not_written_but_drawn(self._output, error) from None
-            was_booked = "was not booked"
+            remedy = "The run was not booked; make room, or choose another folder."
             if self._entry_id is not None:
-                was_booked = "was booked before and stays charged"
-            raise ReleaseError(
-                f"{_not_written(self._output, error)} and nothing of it was left; the run "
-                f"{was_booked}. Make room, or choose another folder."
-            ) from None
+                remedy = (
+                    "The run is charged; make room, and run it again into the same folder, which "
+                    "costs nothing further."
+                )
+            raise ReleaseError(f"{_not_written(self._output, error)}. {remedy}") from None
         note_finished(self.ledger, self._entry_id, self._output)
 
 
@@ -179,14 +211,65 @@ def _not_written(output: Path, error: OSError) -> str:
 
 
 def note_finished(ledger: Ledger, entry_id: int, output: Path) -> None:
-    """Note in the ledger that a run's release is complete; raises `LedgerError`, which says so."""
+    """Note in the ledger that a run's release is complete, and remove what only served the run.
+
+    Raises `LedgerError`, which says that it is complete.
+    """
     try:
-        ledger.finish(entry_id)
+        ledger.finish(entry_id, manifest_sha256(output))
     except LedgerError as error:
         raise LedgerError(
             f"The release is complete at {str(output)!r} and charged; only the note that it "
             f"finished could not be made. {error}"
         ) from None
+    shutil.rmtree(output / RUN_FOLDER, ignore_errors=True)
+
+
+def booked_run(output: Path) -> LedgerEntry | None:
+    """The run into this folder that was stopped after it was booked, if it is charged.
+
+    Raises `LedgerError` if its ledger cannot be read.
+    """
+    note = read_booking(unfinished_folder(output))
+    if note is None:
+        return None
+    entries = [entry for account in Ledger(note.ledger).accounts() for entry in account.runs]
+    folder = text_of_path(output.resolve())
+    stopped = [
+        entry
+        for entry in entries
+        if entry.id > note.n_entries
+        and (entry.plan_sha256, entry.output) == (note.plan_sha256, folder)
+        and entry.state == "started"
+    ]
+    return stopped[-1] if stopped else None
+
+
+def _booked_before(ledger: Ledger, plan: ReleasePlan, source: Source, output: Path) -> int | None:
+    """The number of an earlier run of this plan into this folder that was stopped once booked.
+
+    Its noise was not published, so that another one may be drawn. Raises `ReleaseError` if a run of
+    another plan, of other records or in another ledger is booked for this folder.
+    """
+    entry = booked_run(output)
+    if entry is None:
+        return None
+    if plan.sha256 != entry.plan_sha256 or entry not in ledger.account(source).runs:
+        raise ReleaseError(
+            f"A run into {str(output)!r} was booked and stopped; run the same plan (SHA-256 "
+            f"{entry.plan_sha256[:12]}…) on the same records and with the same ledger again, which "
+            "costs nothing further, or choose another folder."
+        )
+    return entry.id
+
+
+def _ledger_to_tell(source: Source, ledger: Ledger) -> Ledger | None:
+    """The ledger beside the data if another one is charged, and that folder can be written to."""
+    home = source.home
+    if home is None or is_sample_data(home) or not os.access(home, os.W_OK):
+        return None
+    beside = Ledger.beside(source)
+    return None if beside == ledger else beside
 
 
 def _record_limit(plan: ReleasePlan, limit_rho: Exact | None) -> Fraction | None:

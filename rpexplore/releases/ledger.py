@@ -1,46 +1,53 @@
 """Ledger: what has been spent on each dataset. A run is entered before its noise is drawn.
 
-One SQLite file, beside the data unless told otherwise. Files are known by their path as seen from
-the ledger's folder, so that data and ledger can move together, tables of a database by server and
-name; size and time of change are noted, a row count is not. All amounts are ρ for one record, as
+One file, beside the data unless told otherwise. A dataset has several names: a file its path as
+seen from the ledger's folder, so that data and ledger can move together, and its number on the
+disk, so that a renamed file, or another link to it, is the same. Whatever shares a name is one
+account. Size and time of change are noted, a row count is not. All amounts are ρ for one record, as
 exact rationals in text; a plan that protects a person with at most m records shows them times m².
+
+    run        a run of a plan on a dataset; charged whether or not it finished
+    finished   a run has been written
+    limit      the most that may be spent on a dataset; null lifts it
+    elsewhere  a dataset is charged in another ledger
 """
 
-import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+import getpass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
-from rpexplore.common.exact_numbers import exact_text
+from rpexplore.common.exact_numbers import exact_fraction, exact_text
 from rpexplore.common.formatting import rounded, text_of_path
+from rpexplore.common.json_fields import check_keys, refusing
 from rpexplore.data.files.listing import LEDGER
 from rpexplore.data.files.source import AnySource, source_of
 from rpexplore.errors import LedgerError
 from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.releases.ledger_file import Event, LedgerTransaction, read_events, transaction
 
 FILENAME = LEDGER
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS datasets (
-    dataset TEXT PRIMARY KEY,
-    cap_record_rho TEXT
-);
-CREATE TABLE IF NOT EXISTS runs (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    dataset TEXT NOT NULL,
-    data_bytes INTEGER NOT NULL,
-    data_modified TEXT NOT NULL,
-    started TEXT NOT NULL,
-    finished TEXT,
-    plan_sha256 TEXT NOT NULL,
-    record_rho TEXT NOT NULL,
-    unit TEXT NOT NULL,
-    output TEXT NOT NULL
-);
-"""
+# What the content of each kind of event holds. Amounts are texts, the names of a dataset a list.
+_KINDS: dict[str, dict[str, Any]] = {
+    "run": {
+        "names": list,
+        "data_bytes": int,
+        "data_modified": str,
+        "started": str,
+        "user": str,
+        "plan_sha256": str,
+        "record_rho": str,
+        "unit": str,
+        "output": str,
+    },
+    "finished": {"run": int, "finished": str, "manifest_sha256": str},
+    "limit": {"names": list, "noted": str, "user": str, "record_rho": str | None},
+    "elsewhere": {"names": list, "noted": str, "user": str, "ledger": str},
+}
 
 
 @dataclass(frozen=True)
@@ -55,16 +62,26 @@ class LedgerEntry:
     output: str
     data_bytes: int = 0
     data_modified: str = ""
+    user: str = ""
+    manifest_sha256: str = ""
 
 
 @dataclass(frozen=True)
 class Account:
-    """What a dataset's records have been charged so far, and its budget limit if there is one."""
+    """What a dataset's records have been charged so far, and its budget limit if there is one.
+
+    elsewhere: other ledgers that it is charged in
+    """
 
     dataset: str
-    spent_record_rho: Fraction
-    limit_record_rho: Fraction | None
-    runs: tuple[LedgerEntry, ...]
+    names: frozenset[str]
+    limit_record_rho: Fraction | None = None
+    runs: tuple[LedgerEntry, ...] = ()
+    elsewhere: tuple[str, ...] = ()
+
+    @property
+    def spent_record_rho(self) -> Fraction:
+        return sum((run.record_rho for run in self.runs), Fraction(0))
 
 
 @dataclass(frozen=True)
@@ -103,21 +120,20 @@ class Ledger:
 
     def account(self, data: AnySource) -> Account:
         """What the ledger holds on a data file; nothing spent if it does not know it."""
-        dataset = self._dataset(data)
-        if not self.path.exists():
-            return Account(dataset, Fraction(0), None, ())
-        with self._connection() as connection:
-            return _account(connection, dataset)
+        return _account(_read(self.path), self._names(data))
 
     def accounts(self) -> tuple[Account, ...]:
         """What the ledger holds on every dataset, by name; none if there is no ledger yet."""
-        if not self.path.exists():
-            return ()
-        with self._connection() as connection:
-            names = connection.execute(
-                "SELECT dataset FROM runs UNION SELECT dataset FROM datasets"
-            )
-            return tuple(_account(connection, name) for name in sorted(row[0] for row in names))
+        events, accounts = _read(self.path), []
+        for event in reversed(events):  # a dataset is called what it was called last
+            names = event.content.get("names", [])
+            if names and not any(names[0] in account.names for account in accounts):
+                accounts.append(_account(events, names))
+        return tuple(sorted(accounts, key=lambda account: account.dataset))
+
+    def n_entries(self) -> int:
+        """How many entries of any kind there are; later ones have larger numbers."""
+        return len(_read(self.path))
 
     def entry(self, entry_id: int) -> LedgerEntry | None:
         """An entry by its number; None if the ledger has none."""
@@ -129,15 +145,15 @@ class Ledger:
 
         Raises `LedgerError` for a limit below what is spent already.
         """
-        dataset = self._dataset(data)
-        with self._connection() as connection:
-            spent = _account(connection, dataset).spent_record_rho
+        names = self._names(data)
+        with transaction(self.path) as ledger:
+            spent = _account(_read(ledger), names).spent_record_rho
             if record_rho is not None and (record_rho <= 0 or record_rho < spent):
                 raise LedgerError(
                     "The budget limit for one record must be positive and not below what is spent, "
                     f"{rounded(spent, 9, 'up')}; got {rounded(record_rho, 9)}."
                 )
-            _note_limit(connection, dataset, record_rho)
+            ledger.add("limit", _limit(names, record_rho))
 
     def check(
         self,
@@ -162,89 +178,133 @@ class Ledger:
         limit_record_rho: noted as the dataset's limit if it has none yet. Raises `LedgerError`, and
         enters nothing, if it has another one, or if the run would go beyond its limit.
         """
-        dataset, fingerprint = self._dataset(data), source_of(data).fingerprint()
-        row = {
-            "dataset": dataset,
-            "data_bytes": fingerprint.size,
-            "data_modified": fingerprint.modified,
-            "started": _now(),
-            "plan_sha256": plan.sha256,
-            "record_rho": exact_text(record_rho),
-            "unit": plan.budget.unit,
-            "output": text_of_path(Path(output).resolve()),
-        }
-        with self._connection() as connection:
-            _check_limit(_account(connection, dataset), plan, record_rho, limit_record_rho)
-            if limit_record_rho is not None:
-                _note_limit(connection, dataset, limit_record_rho)
-            cursor = connection.execute(
-                f"INSERT INTO runs ({', '.join(row)}) VALUES (:{', :'.join(row)})", row
+        names, fingerprint = self._names(data), source_of(data).fingerprint()
+        with transaction(self.path) as ledger:
+            account = _account(_read(ledger), names)
+            self._refuse_elsewhere(account, self)
+            _check_limit(account, plan, record_rho, limit_record_rho)
+            if limit_record_rho is not None and account.limit_record_rho is None:
+                ledger.add("limit", _limit(names, limit_record_rho))
+            return ledger.add(
+                "run",
+                {
+                    "names": names,
+                    "data_bytes": fingerprint.size,
+                    "data_modified": fingerprint.modified,
+                    "started": _now(),
+                    "user": _user(),
+                    "plan_sha256": plan.sha256,
+                    "record_rho": exact_text(record_rho),
+                    "unit": plan.budget.unit,
+                    "output": text_of_path(Path(output).resolve()),
+                },
             )
-            assert cursor.lastrowid is not None
-            return cursor.lastrowid
 
-    def finish(self, entry_id: int) -> None:
+    def finish(self, entry_id: int, manifest_sha256: str = "") -> None:
         """Note that a run has been written; what it cost was booked before."""
-        with self._connection() as connection:
-            connection.execute("UPDATE runs SET finished = ? WHERE id = ?", (_now(), entry_id))
+        content = {"run": entry_id, "finished": _now(), "manifest_sha256": manifest_sha256}
+        with transaction(self.path) as ledger:
+            ledger.add("finished", content)
 
-    def _dataset(self, data: AnySource) -> str:
-        return source_of(data).dataset(self.path.parent)
+    def note_elsewhere(self, data: AnySource, other: "Ledger") -> None:
+        """Note that a dataset is charged in another ledger, unless that is noted already.
 
-    @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
-        """A write transaction: nobody else enters a run between the check and the entry."""
-        try:
-            connection = sqlite3.connect(self.path, timeout=30, isolation_level=None)
-            try:
-                connection.row_factory = sqlite3.Row
-                connection.execute("PRAGMA synchronous = EXTRA")
-                connection.execute("BEGIN IMMEDIATE")
-                for statement in _SCHEMA.split(";"):
-                    connection.execute(statement)
-                yield connection
-                connection.execute("COMMIT")
-            finally:
-                connection.close()  # rolls back what was not committed
-        except (sqlite3.Error, ValueError, ZeroDivisionError) as error:
+        Raises `LedgerError` if it has runs or a limit in this one, or is charged in a third one.
+        """
+        names, path = self._names(data), text_of_path(other.path)
+        with transaction(self.path) as ledger:
+            account = _account(_read(ledger), names)
+            self._refuse_elsewhere(account, other)
+            if not account.elsewhere:
+                noted = {"names": names, "noted": _now(), "user": _user(), "ledger": path}
+                ledger.add("elsewhere", noted)
+
+    def refuse_elsewhere(self, data: AnySource, charged: "Ledger") -> None:
+        """Raise `LedgerError` if a dataset has its account here or in a third ledger."""
+        self._refuse_elsewhere(self.account(data), charged)
+
+    def _refuse_elsewhere(self, account: Account, charged: "Ledger") -> None:
+        of = [path for path in account.elsewhere if path != text_of_path(charged.path)]
+        if charged != self and (account.runs or account.limit_record_rho is not None):
+            of.append(text_of_path(self.path))
+        if of:
             raise LedgerError(
-                f"The ledger {str(self.path)!r} cannot be used ({error}); check that its folder "
-                "can be written to, or name another ledger."
-            ) from None
+                f"The dataset {account.dataset!r} has its account in the ledger {of[0]!r}; use "
+                "that one (the option --ledger), so that all it costs stands in one place."
+            )
+
+    def _names(self, data: AnySource) -> tuple[str, ...]:
+        return source_of(data).names(self.path.parent)
 
 
-def _account(connection: sqlite3.Connection, dataset: str) -> Account:
-    rows = connection.execute("SELECT * FROM runs WHERE dataset = ? ORDER BY id", (dataset,))
-    runs = tuple(
-        LedgerEntry(
-            row["id"],
-            row["started"],
-            row["plan_sha256"],
-            Fraction(row["record_rho"]),
-            "finished" if row["finished"] else "started",
-            row["output"],
-            row["data_bytes"],
-            row["data_modified"],
-        )
-        for row in rows
+def _read(ledger: LedgerTransaction | Path) -> Sequence[Event]:
+    """The events of a ledger, each with the content of its kind; raises `LedgerError`."""
+    events = read_events(ledger) if isinstance(ledger, Path) else ledger.events
+    for event in events:
+        with refusing(LedgerError, f"Entry {event.id} of the ledger cannot be read"):
+            kinds = _KINDS[event.kind]
+            check_keys(event.content, kinds, f"an entry of the kind {event.kind!r}")
+            for key, kind in kinds.items():
+                value = event.content[key]
+                if not isinstance(value, kind) or isinstance(value, bool):
+                    raise ValueError(key)
+                if key == "names" and not (value and all(isinstance(name, str) for name in value)):
+                    raise ValueError(key)
+                if key == "record_rho" and value is not None and _amount(value) <= 0:
+                    raise ValueError(key)
+    return events
+
+
+def _amount(text: str) -> Fraction:
+    return exact_fraction(text, "the amount in the ledger")
+
+
+def _account(events: Sequence[Event], names: Iterable[str]) -> Account:
+    """The account of whatever shares one of these names, or a name with what does."""
+    dataset, known, n_known = next(iter(names)), set(names), 0
+    while n_known < len(known):
+        n_known = len(known)
+        for event in events:
+            if not known.isdisjoint(event.content.get("names", ())):
+                known.update(event.content["names"])
+    account, runs = Account(dataset, frozenset(known)), {}
+    for event in events:
+        content = event.content
+        if event.kind == "finished" and content["run"] in runs:
+            entry = runs[content["run"]]
+            runs[entry.id] = replace(
+                entry, state="finished", manifest_sha256=content["manifest_sha256"]
+            )
+        if known.isdisjoint(content.get("names", ())):
+            continue
+        if event.kind == "run":
+            runs[event.id] = _entry(event)
+        elif event.kind == "limit":
+            text = content["record_rho"]
+            account = replace(account, limit_record_rho=None if text is None else _amount(text))
+        elif event.kind == "elsewhere":
+            account = replace(account, elsewhere=(*account.elsewhere, content["ledger"]))
+    return replace(account, runs=tuple(runs.values()))
+
+
+def _entry(event: Event) -> LedgerEntry:
+    content = event.content
+    return LedgerEntry(
+        event.id,
+        content["started"],
+        content["plan_sha256"],
+        _amount(content["record_rho"]),
+        "started",
+        content["output"],
+        content["data_bytes"],
+        content["data_modified"],
+        content["user"],
     )
-    limit = connection.execute(
-        "SELECT cap_record_rho FROM datasets WHERE dataset = ?", (dataset,)
-    ).fetchone()
-    return Account(
-        dataset,
-        sum((run.record_rho for run in runs), Fraction(0)),
-        Fraction(limit[0]) if limit and limit[0] else None,
-        runs,
-    )
 
 
-def _note_limit(connection: sqlite3.Connection, dataset: str, record_rho: Fraction | None) -> None:
-    connection.execute(
-        "INSERT INTO datasets VALUES (?, ?) ON CONFLICT (dataset) "
-        "DO UPDATE SET cap_record_rho = excluded.cap_record_rho",
-        (dataset, None if record_rho is None else exact_text(record_rho)),
-    )
+def _limit(names: Sequence[str], record_rho: Fraction | None) -> dict[str, Any]:
+    text = None if record_rho is None else exact_text(record_rho)
+    return {"names": names, "noted": _now(), "user": _user(), "record_rho": text}
 
 
 def _check_limit(
@@ -275,3 +335,11 @@ def _check_limit(
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _user() -> str:
+    """Who runs this program, as the operating system tells; "" where it does not."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return ""

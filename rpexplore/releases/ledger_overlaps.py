@@ -1,8 +1,9 @@
-"""Overlapping records: a folder and a file in it must not be charged apart, unseen."""
+"""One account for the same records: nobody adds up what is charged in two ledgers, or in parts."""
 
 from contextlib import suppress
 from pathlib import Path
 
+from rpexplore.common.file_identity import FILE_PREFIX
 from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import Source
 from rpexplore.errors import LedgerError
@@ -10,40 +11,44 @@ from rpexplore.releases.ledger import FILENAME, Ledger
 
 
 def refuse_overlaps(ledger: Ledger, source: Source) -> None:
-    """Raise `LedgerError` if records that lie in these, or around them, have runs of their own, or
-    if these have some in another ledger.
+    """Raise `LedgerError` if these records, or records in or around them, are charged apart.
 
-    Looks into the ledger, into those that lie in the folders around the records, and, for a folder,
-    into those that lie in it.
+    That is: if another ledger, in a folder around the records or in them, has runs or a limit of
+    theirs, or says that they are charged elsewhere; or if any of these ledgers has runs on a folder
+    around the records, or on files in them.
     """
-    if not isinstance(source, FileSource):
+    if source.home is None:
         return
-    path = source.path.resolve()
-    around = [folder / FILENAME for folder in path.parents]
-    inside = list(path.rglob(FILENAME)) if path.is_dir() else []
-    further = [file for file in (*around, *inside) if file != ledger.path and file.is_file()]
+    place = source.path.resolve() if isinstance(source, FileSource) else source.home
+    around = [folder / FILENAME for folder in (place, *place.parents)]
+    inside = list(place.rglob(FILENAME)) if place.is_dir() else []
+    further = [file for file in {*around, *inside} if file != ledger.path and file.is_file()]
     for book in (ledger, *map(Ledger, further)):
-        for booked in _booked_paths(book):
-            if booked == path and book != ledger:
-                raise LedgerError(
-                    f"The ledger {str(book.path)!r} has runs on these records already; use that "
-                    "one, so that all they cost stands in one place."
-                )
-            if booked in path.parents or path in booked.parents:
-                how = "which they lie in" if booked in path.parents else "which lies in them"
+        booked_in_book = _booked_paths(book)
+        if book == ledger or booked_in_book is not None:
+            book.refuse_elsewhere(source, ledger)
+        for booked in (booked_in_book or ()) if isinstance(source, FileSource) else ():
+            if booked in place.parents or place in booked.parents:
+                how = "which they lie in" if booked in place.parents else "which lies in them"
                 raise LedgerError(
                     f"The ledger {str(book.path)!r} has runs on {str(booked)!r}, {how}: what the "
-                    f"records {str(source.path)!r} cost would be counted apart. Name the records "
+                    f"records {source.name!r} cost would be counted apart. Name the records "
                     "as in those runs."
                 )
 
 
-def _booked_paths(ledger: Ledger) -> list[Path]:
-    """The files and folders that the ledger has runs on."""
-    # Others than the one in use may be somebody else's, and closed to us.
+def _booked_paths(ledger: Ledger) -> list[Path] | None:
+    """The files and folders that the ledger has runs on; None if it cannot be read.
+
+    Others than the one in use may be somebody else's, and closed to us.
+    """
     with suppress(LedgerError, OSError):
         folder = ledger.path.parent
         return [
-            (folder / account.dataset).resolve() for account in ledger.accounts() if account.runs
+            (folder / name).resolve()
+            for account in ledger.accounts()
+            if account.runs
+            for name in account.names
+            if not name.startswith(FILE_PREFIX)
         ]
-    return []
+    return None

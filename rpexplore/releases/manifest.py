@@ -118,6 +118,11 @@ def save_manifest(
     return manifest
 
 
+def manifest_sha256(folder: Path) -> str:
+    """SHA-256 of a folder's manifest."""
+    return _sha256(folder / _NAME)
+
+
 def now() -> str:
     """The time, as manifests have it."""
     return datetime.now(UTC).isoformat(timespec="seconds")

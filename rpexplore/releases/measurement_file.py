@@ -1,11 +1,14 @@
 """Measurements on disk while a release is under way: what comes after needs no records.
 
     plan.json            the plan, on disk before the run is booked
+    run/booked.json      where the run is booked, on disk just before it is: without a run that
+                         fits in that ledger, nothing was charged
     run/measured.int64   all that is measured in the plan's order, each number in 64 bits, the least
                          significant byte first; of a plan of tables every residual, row-major
     run/drawn.json       that all of it was drawn, for which run; written when the rest is on disk
 
-From `drawn.json` on a run that is stopped can be finished without drawing noise again. The folder
+A run that is booked can be run again at no further cost, and draws anew: nothing of what it had
+drawn was published. From `drawn.json` on it can be finished without drawing noise again. The folder
 `run` is no part of the finished release.
 """
 
@@ -16,6 +19,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -25,12 +29,14 @@ from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.releases.atomic_folder import names_to_disk
 from rpexplore.releases.measurement import measured_cells, measured_shape
 
-NOTE, PLAN = "run/drawn.json", "plan.json"
+NOTE, BOOKED, PLAN = "run/drawn.json", "run/booked.json", "plan.json"
+RUN_FOLDER = "run"
 
 _MEASURED, _NOTE = "run/measured.int64", "run/drawn.new"
 _MOST_NOTED = 1 << 16  # bytes: names of attributes, values and paths
 
 _FORMAT = "rpexplore-drawn", 1
+_BOOKED_FORMAT = "rpexplore-booked", 1
 _TYPE = np.dtype("<i8")
 
 
@@ -54,6 +60,37 @@ class MeasurementNote:
     sha256: str
 
 
+@dataclass(frozen=True)
+class BookingNote:
+    """Where a run is booked, for whoever finds it unfinished.
+
+    ledger       the ledger's file
+    plan_sha256  of the plan
+    n_entries    how many entries the ledger had before
+    """
+
+    ledger: str
+    plan_sha256: str
+    n_entries: int
+
+
+def write_booking(folder: Path, note: BookingNote) -> None:
+    """Note what is about to be booked; it is on disk afterwards."""
+    content = {"format": _BOOKED_FORMAT[0], "format_version": _BOOKED_FORMAT[1], **asdict(note)}
+    with (folder / BOOKED).open("w", encoding="utf-8") as file:
+        file.write(json.dumps(content))
+        file.flush()
+        os.fsync(file.fileno())
+    names_to_disk((folder / BOOKED).parent)
+    names_to_disk(folder)
+
+
+def read_booking(folder: Path) -> BookingNote | None:
+    """What was about to be booked; None if there is no such note, or none that was finished."""
+    note = _noted(folder / BOOKED, BookingNote, _BOOKED_FORMAT)
+    return note if isinstance(note, BookingNote) else None
+
+
 def preallocate(folder: Path, plan: ReleasePlan, n_measured: int) -> None:
     """Write the plan, and take the room on disk for so many measurements and their note.
 
@@ -63,7 +100,7 @@ def preallocate(folder: Path, plan: ReleasePlan, n_measured: int) -> None:
         file.write(plan.text)
         file.flush()
         os.fsync(file.fileno())
-    (folder / NOTE).parent.mkdir()
+    (folder / RUN_FOLDER).mkdir(exist_ok=True)
     for name, size in ((_MEASURED, _TYPE.itemsize * n_measured), (_NOTE, _MOST_NOTED)):
         with (folder / name).open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, size)
@@ -100,13 +137,8 @@ def write_note(folder: Path, note: MeasurementNote) -> None:
 
 def read_note(folder: Path) -> MeasurementNote:
     """What was noted; raises `ReleaseError` if it, or a measurement, is not as it was written."""
-    try:
-        content = json.loads((folder / NOTE).read_text(encoding="utf-8"))
-        file_format = content.pop("format"), content.pop("format_version")
-        note = MeasurementNote(**content)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        note = file_format = None
-    if note is None or file_format != _FORMAT:
+    note = _noted(folder / NOTE, MeasurementNote, _FORMAT)
+    if not isinstance(note, MeasurementNote):
         raise ReleaseError(
             f"The run in {str(folder)!r} cannot be finished: its note {NOTE} cannot be read. "
             "What it was charged stays charged; remove the folder, and run the plan again."
@@ -119,6 +151,16 @@ def read_note(folder: Path) -> MeasurementNote:
                 "run the plan again."
             )
     return note
+
+
+def _noted(path: Path, kind: type[Any], note_format: tuple[str, int]) -> Any:
+    """The note in a file; None if there is none of this format."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        stated = content.pop("format"), content.pop("format_version")
+        return kind(**content) if stated == note_format else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
 
 
 def read_measured(folder: Path, start: int, stop: int) -> np.ndarray:

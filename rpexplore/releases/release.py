@@ -2,16 +2,16 @@
 
     check       plan, folder, disk, ledger, records: everything that can be refused is, for nothing
     count       the records, exactly, where they lie
-    book        the run, in the ledger: it is charged from here on
+    book        the run, in the ledger: it is charged from here on, once
     measure     counts with noise, on disk when all is drawn: nothing needs the records any more
     write       what follows from the measurements
 
-`dry_run` ends before the booking. A run that is stopped while it writes can be finished by
-`resume`, which draws nothing. All this is the same for every kind of plan; what a kind counts,
-measures and writes says its `PlanRun`.
+`dry_run` ends before the booking. A run that is stopped while it measures can be run again at no
+further cost; one that is stopped while it writes can be finished by `resume`, which draws nothing.
+All this is the same for every kind of plan; what a kind counts, measures and writes says its
+`PlanRun`.
 """
 
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -63,7 +63,8 @@ def release(
     """Run a plan on records and write the release folder `output`, which must not exist yet.
 
     Everything that can be refused (plan, folder, records, budget limit) is refused before the run
-    is booked; it is booked before any noise is drawn; a run that stops after that stays charged.
+    is booked; it is booked before any noise is drawn; a run that stops after that
+    stays charged, and costs nothing further when it is run again into the same folder.
 
     Args:
         plan: Of tables or of queries.
@@ -114,7 +115,7 @@ def release(
     with charged_run.folder() as folder:
         preallocate(folder, plan, run.n_measured)
         on_progress("Booking the run in the ledger", run.booked_share)
-        entry_id = charged_run.book()
+        entry_id = charged_run.book(folder)
         with closing(run.measure(counts)) as parts:
             sha256 = write_measured(folder, _with_progress(parts, run, on_progress))
         del counts, parts
@@ -201,7 +202,6 @@ def resume(
         note = read_note(output)
         finished = run_of(load_plan(output / PLAN)).release_kind.load(output)
         note_finished(_ledger_of(note, ledger), note.entry_id, output)
-        shutil.rmtree((output / NOTE).parent)
         return finished
     try:
         with resumed_folder(output, NOTE) as folder:

@@ -25,6 +25,7 @@ from rpexplore.cli import console as output
 from rpexplore.cli import inputs
 from rpexplore.cli.main import cli
 from rpexplore.common import webapp_files as webapp_location
+from rpexplore.data.batch_source import BatchSource
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError, RpexploreError
 from rpexplore.planning import planner
@@ -33,6 +34,7 @@ from rpexplore.planning.losses.p_norm import PNorm
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
 from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.measurement_file import write_measured
 from rpexplore.releases.table_folder import Release
 from rpexplore.workload.bases import CustomBasis, Prefix, Ranges
 from rpexplore.workload.table_text import title
@@ -505,7 +507,10 @@ def test_a_stop_or_failure_after_booking_says_that_it_stays_charged(planned, mon
     monkeypatch.setattr("rpexplore.releases.release.write_measured", stop)
     stopped = planned(*command)
     assert stopped.exit_code == 130
-    assert stopped.stderr == "Stopped. The run was booked before: ρ = 0.1 stays charged.\n"
+    assert stopped.stderr == (
+        "Stopped. The run was booked before: ρ = 0.1 stays charged. Run it again, into the same "
+        "folder: that costs nothing further.\n"
+    )
     monkeypatch.setattr("rpexplore.releases.release.write_measured", fail)
     failed = planned(*command, "--json")
     assert failed.exit_code == 2
@@ -515,10 +520,15 @@ def test_a_stop_or_failure_after_booking_says_that_it_stays_charged(planned, mon
     monkeypatch.setattr("rpexplore.data.files.source.FileSource.count", stop)
     early = planned(*command)
     assert early.exit_code == 130
-    assert early.stderr == "Stopped. Nothing was charged, nothing was written.\n"
+    assert "costs nothing further" in early.stderr
     account = Ledger.beside("records.csv").account("records.csv")
-    assert [run.state for run in account.runs] == ["started", "started"]
+    assert [run.state for run in account.runs] == ["started"]
     assert not Path("out").exists()
+    monkeypatch.setattr("rpexplore.data.files.source.FileSource.count", BatchSource.count)
+    monkeypatch.setattr("rpexplore.releases.release.write_measured", write_measured)
+    planned.done(*command)
+    account = Ledger.beside("records.csv").account("records.csv")
+    assert [run.state for run in account.runs] == ["finished"]
 
 
 def test_ledger_shows_runs_and_sets_the_cap(planned):
@@ -824,7 +834,7 @@ def test_ctrl_c_leaves_nothing_behind(planned):
     assert "ρ = 0.1 stays charged" in json.loads(stdout)["error"]
     assert stderr == ""
     assert measuring.returncode == 130
-    assert planned.files() == before | {"rpexplore-ledger.sqlite"}
+    assert planned.files() == before | {"rpexplore-ledger.sqlite", ".out.unfinished"}
     (run,) = Ledger.beside("records.csv").account("records.csv").runs
     assert run.state == "started"
 

@@ -131,7 +131,7 @@ def test_bytes_that_are_no_text_are_refused_on_screen_only():
 
 def test_the_name_is_the_dataset_and_no_ledger_lies_beside_it(tmp_path):
     source = FrameSource(records(), name="survey 2026")
-    assert source.dataset(tmp_path) == source.name == "survey 2026"
+    assert source.names(tmp_path)[0] == source.name == "survey 2026"
     assert source.home is None
     assert repr(source) == "FrameSource('survey 2026')"
 

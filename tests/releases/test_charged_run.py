@@ -56,7 +56,7 @@ def test_a_rule_for_persons_that_the_plan_does_not_have_is_refused(tmp_path):
 
 
 def test_a_complete_release_is_kept_if_only_the_last_note_fails(charge, tmp_path, monkeypatch):
-    def broken(self, run):
+    def broken(self, run, manifest_sha256):
         raise LedgerError("The disk is full.")
 
     monkeypatch.setattr(Ledger, "finish", broken)
@@ -68,5 +68,7 @@ def test_a_complete_release_is_kept_if_only_the_last_note_fails(charge, tmp_path
 
 def run(charge: ChargedRun) -> None:
     with charge.folder() as folder:
-        charge.book()
+        (folder / "run").mkdir()
+        charge.book(folder)
+        (folder / "manifest.json").write_text("{}")
         (folder / "tables.csv").write_text("noisy")

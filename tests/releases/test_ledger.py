@@ -17,7 +17,8 @@ from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.errors import LedgerError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan
-from rpexplore.releases.ledger import FILENAME, Account, Ledger
+from rpexplore.releases.ledger import FILENAME, Ledger
+from rpexplore.releases.ledger_file import read_events, transaction
 from rpexplore.releases.ledger_frames import datasets, runs
 
 
@@ -49,7 +50,8 @@ def spent(ledger: Ledger, data: Path) -> Fraction:
 
 
 def test_an_unknown_dataset_has_spent_nothing_and_leaves_no_file(ledger, data):
-    assert ledger.account(data) == Account("records.csv", Fraction(0), None, ())
+    account = ledger.account(data)
+    assert (account.dataset, account.spent_record_rho, account.runs) == ("records.csv", 0, ())
     ledger.check(data, PLAN, Fraction(10**9))
     assert not ledger.path.exists()
 
@@ -126,7 +128,7 @@ def test_a_limit_can_be_changed_and_lifted(ledger, data):
         assert ledger.account(data).limit_record_rho == limit
 
 
-def test_caps_and_totals_are_a_dataset_s_own(ledger, data):
+def test_limits_and_totals_are_a_dataset_s_own(ledger, data):
     other_data = data.with_name("other.csv")
     other_data.touch()
     ledger.set_limit(data, Fraction(1))
@@ -216,7 +218,8 @@ def test_an_entry_is_on_disk_when_it_is_booked(ledger, data):
     https://www.sqlite.org/pragma.html#pragma_synchronous: EXTRA "provides additional durability
     if the commit is followed closely by a power loss".
     """
-    with ledger._connection() as connection:
+    with transaction(ledger.path) as opened:
+        connection = opened._connection
         (synchronous,) = connection.execute("PRAGMA synchronous").fetchone()
         (journal,) = connection.execute("PRAGMA journal_mode").fetchone()
     assert (journal, synchronous) in {("delete", 3), ("wal", 2), ("wal", 3)}
@@ -224,8 +227,9 @@ def test_an_entry_is_on_disk_when_it_is_booked(ledger, data):
 
 def test_nothing_is_entered_if_something_goes_wrong_on_the_way(ledger, data):
     def interrupted():
-        with ledger._connection() as connection:
-            connection.execute("INSERT INTO datasets VALUES ('records.csv', '1')")
+        limit = {"names": ["records.csv"], "noted": "", "user": "", "record_rho": "1"}
+        with transaction(ledger.path) as opened:
+            opened.add("limit", limit)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -233,7 +237,7 @@ def test_nothing_is_entered_if_something_goes_wrong_on_the_way(ledger, data):
     assert ledger.account(data).limit_record_rho is None
 
 
-def test_racing_threads_spend_no_more_than_the_cap(ledger, data):
+def test_racing_threads_spend_no_more_than_the_limit(ledger, data):
     ledger.set_limit(data, Fraction(7, 10))
     start, outcomes = threading.Barrier(8), []
 
@@ -275,7 +279,7 @@ print(booked)
 """
 
 
-def test_racing_processes_spend_no_more_than_the_cap(ledger, data, tmp_path):
+def test_racing_processes_spend_no_more_than_the_limit(ledger, data, tmp_path):
     PLAN.save(tmp_path / "plan.json")
     ledger.set_limit(data, Fraction(7, 10))
     command = [sys.executable, "-c", BOOKER, str(data), str(tmp_path / "plan.json")]
@@ -301,17 +305,20 @@ def test_racing_processes_spend_no_more_than_the_cap(ledger, data, tmp_path):
 def corrupted(path: Path, how: str) -> None:
     if how == "rubbish":
         path.write_bytes(b"rubbish" * 1000)
+    elif how == "empty":
+        path.touch()
     elif how == "a folder":
         path.mkdir()
     elif how == "truncated":
         path.write_bytes(path.read_bytes()[:1000])
     else:
         statement = {
-            "another database": "CREATE TABLE runs (id INTEGER)",
-            "an amount that is none": "UPDATE runs SET record_rho = 'rubbish'",
-            "an empty amount": "UPDATE runs SET record_rho = ''",
-            "a ratio by zero": "UPDATE runs SET record_rho = '1/0'",
-            "a limit that is none": "UPDATE datasets SET cap_record_rho = 'rubbish'",
+            "another database": "CREATE TABLE events (id INTEGER)",
+            "an edited amount": "UPDATE events SET content = replace(content, '\"1\"', '\"2\"')",
+            "a lost last entry": "DELETE FROM events WHERE id = 2",
+            "a lost first entry": "DELETE FROM events WHERE id = 1",
+            "a binary content": "UPDATE events SET content = CAST('x' AS BLOB) WHERE id = 2",
+            "no last entry noted": "DELETE FROM last",
         }[how]
         connection = sqlite3.connect(path)
         connection.execute(statement)
@@ -326,24 +333,108 @@ def corrupted(path: Path, how: str) -> None:
         ("a folder", False),
         ("another database", False),
         ("truncated", True),
-        ("an amount that is none", True),
-        ("an empty amount", True),
-        ("a ratio by zero", True),
-        ("a limit that is none", True),
+        ("empty", False),
+        ("an edited amount", True),
+        ("a lost last entry", True),
+        ("a lost first entry", True),
+        ("a binary content", True),
+        ("no last entry noted", True),
     ],
 )
 def test_what_is_no_ledger_is_refused(how, booked, ledger, data):
     if booked:
         ledger.set_limit(data, Fraction(5))
         ledger.book(data, PLAN, Fraction(1), "out")
-    corrupted(ledger.path, how)
+    path = ledger.path
+    corrupted(path, how)
     for refused in (
         lambda: ledger.account(data),
         lambda: ledger.check(data, PLAN, Fraction(1)),
         lambda: ledger.book(data, PLAN, Fraction(1), "out"),
     ):
+        before = None if path.is_dir() else path.read_bytes()
         with pytest.raises(LedgerError, match="ledger"):
             refused()
+        assert before == (None if path.is_dir() else path.read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("kind", "changed"),
+    [
+        ("run", {"record_rho": "1e999999"}),
+        ("run", {"record_rho": "-1"}),
+        ("run", {"record_rho": "0"}),
+        ("run", {"record_rho": 1}),
+        ("run", {"record_rho": "9" * 5000}),
+        ("run", {"names": []}),
+        ("run", {"names": [1]}),
+        ("run", {"surplus": 1}),
+        ("finished", {"run": True}),
+        ("refund", {}),
+    ],
+)
+def test_an_impossible_entry_is_refused_even_if_it_is_chained(kind, changed, ledger, data):
+    ledger.finish(ledger.book(data, PLAN, Fraction(1), "out"))
+    content = {event.kind: event.content for event in read_events(ledger.path)}.get(kind, {})
+    with transaction(ledger.path) as opened:
+        opened.add(kind, {**content, **changed})
+    with pytest.raises(LedgerError, match="Entry 3 of the ledger"):
+        ledger.account(data)
+
+
+def test_another_program_s_database_is_left_as_it_is(ledger, data):
+    connection = sqlite3.connect(ledger.path)
+    connection.execute("CREATE TABLE songs (title TEXT)")
+    connection.close()
+    before = ledger.path.read_bytes()
+    with pytest.raises(LedgerError, match="the database of another program"):
+        ledger.book(data, PLAN, Fraction(1), "out")
+    assert ledger.path.read_bytes() == before
+
+
+# --- one account, whatever the records are called
+
+
+def test_a_renamed_moved_or_linked_file_keeps_its_account(ledger, data, tmp_path):
+    ledger.book(data, PLAN, Fraction(1), "out")
+    (tmp_path / "sub").mkdir()
+    for name in ("renamed.csv", "sub/moved.csv"):
+        data = data.rename(tmp_path / name)
+        assert spent(ledger, data) == 1
+    (tmp_path / "hard.csv").hardlink_to(data)
+    assert spent(ledger, tmp_path / "hard.csv") == 1
+    (tmp_path / "soft.csv").symlink_to(data)
+    ledger.book(tmp_path / "soft.csv", PLAN, Fraction(1), "out")
+    assert spent(ledger, data) == 2
+    assert [account.dataset for account in ledger.accounts()] == ["sub/moved.csv"]
+
+
+def test_a_copy_is_another_dataset(ledger, data, tmp_path):
+    ledger.book(data, PLAN, Fraction(1), "out")
+    shutil.copy2(data, tmp_path / "copy.csv")
+    assert spent(ledger, tmp_path / "copy.csv") == 0
+
+
+def test_a_new_file_that_gets_the_number_of_a_removed_one_is_another_dataset(ledger, data):
+    ledger.book(data, PLAN, Fraction(1), "out")
+    content = data.read_text()
+    data.unlink()
+    new = data.with_name("new.csv")
+    new.write_text(content)
+    assert spent(ledger, new) == 0
+
+
+def test_accounts_that_turn_out_to_be_one_are_added_up(ledger, data, tmp_path):
+    """Two files are charged, then one takes the place of the other."""
+    second = tmp_path / "second.csv"
+    second.write_text("a\n1\n")
+    ledger.book(data, PLAN, Fraction(1), "out")
+    ledger.book(second, PLAN, Fraction(2), "out")
+    second.replace(data)
+    assert spent(ledger, data) == 3
+    ledger.book(data, PLAN, Fraction(4), "out")
+    (account,) = ledger.accounts()
+    assert account.spent_record_rho == 7
 
 
 def test_a_ledger_in_a_folder_that_is_missing_is_refused(data, tmp_path):
@@ -357,7 +448,7 @@ def test_a_locked_ledger_is_refused(ledger, data, monkeypatch):
     connection = connect(ledger.path, isolation_level=None)
     connection.execute("BEGIN EXCLUSIVE")
     monkeypatch.setattr(
-        "rpexplore.releases.ledger.sqlite3.connect",
+        "rpexplore.releases.ledger_file.sqlite3.connect",
         lambda path, timeout, **options: connect(path, timeout=0.1, **options),
     )
     with pytest.raises(LedgerError, match="locked"):

@@ -39,7 +39,6 @@ def test_a_file_in_a_folder_that_has_runs(named, folder, tmp_path):
 def test_a_folder_with_a_file_that_has_runs(named, folder, tmp_path):
     ledger = tmp_path / "named.sqlite" if named else None
     release(PLAN, folder / "one.csv", tmp_path / "first", ledger=ledger)
-    assert (folder / FILENAME).exists() == (not named)
     for around in (folder, folder.parent):
         with pytest.raises(LedgerError, match=r"has runs on .*one\.csv', which lies in them"):
             release(PLAN, around, tmp_path / "second", ledger=ledger)
@@ -58,6 +57,26 @@ def test_a_ledger_without_runs_says_nothing(folder, tmp_path):
 
 def test_the_same_records_in_another_ledger(folder, tmp_path):
     release(PLAN, folder / "one.csv", tmp_path / "first")
-    with pytest.raises(LedgerError, match="has runs on these records already; use that one"):
+    with pytest.raises(LedgerError, match="has its account in the ledger"):
         release(PLAN, folder / "one.csv", tmp_path / "second", ledger=tmp_path / "named.sqlite")
     release(PLAN, folder / "one.csv", tmp_path / "third", ledger=folder / FILENAME)
+
+
+def test_a_limit_beside_the_data_holds_whatever_ledger_is_named(folder, tmp_path):
+    data = folder / "one.csv"
+    Ledger.beside(data).set_limit(data, PLAN.record_rho)
+    with pytest.raises(LedgerError, match="has its account in the ledger"):
+        release(PLAN, data, tmp_path / "first", ledger=tmp_path / "named.sqlite")
+    assert not (tmp_path / "named.sqlite").exists()
+
+
+def test_a_run_booked_elsewhere_is_known_beside_the_data(folder, tmp_path):
+    data, named = folder / "one.csv", tmp_path / "named.sqlite"
+    release(PLAN, data, tmp_path / "first", ledger=named)
+    for ledger in (None, tmp_path / "third.sqlite"):
+        with pytest.raises(LedgerError, match=r"has its account in the ledger .*named\.sqlite"):
+            release(PLAN, data, tmp_path / "second", ledger=ledger)
+    release(PLAN, data, tmp_path / "second", ledger=named)
+    assert len(Ledger(named).account(data).runs) == 2
+    assert Ledger.beside(data).account(data).runs == ()
+    release(PLAN, folder / "two.csv", tmp_path / "other", ledger=None)

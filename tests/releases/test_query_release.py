@@ -373,7 +373,7 @@ def test_a_run_is_on_disk_before_the_noise(data, output, monkeypatch):
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit, MemoryError])
 @pytest.mark.parametrize("where", [NOISE, "rpexplore.releases.release.write_measured", "json.dump"])
-def test_an_interrupted_run_stays_charged_and_leaves_nothing(
+def test_an_interrupted_run_stays_charged_and_can_be_run_again_for_nothing(
     error, where, data, output, monkeypatch
 ):
     def interrupt(*args, **options):
@@ -385,9 +385,10 @@ def test_an_interrupted_run_stays_charged_and_leaves_nothing(
             release(PLAN, data, output)
     assert [run.state for run in runs(data)] == ["started"]
     assert runs(data)[0].record_rho == PLAN.record_rho
-    assert entries(output.parent) == []
+    assert entries(output.parent) == [".release.unfinished"]
     release(PLAN, data, output)
-    assert [run.state for run in runs(data)] == ["started", "finished"]
+    assert [run.state for run in runs(data)] == ["finished"]
+    assert entries(output.parent) == ["release"]
 
 
 def test_a_full_disk_is_told_in_one_sentence(data, output, monkeypatch):

@@ -617,8 +617,7 @@ def test_an_unusable_ledger_is_refused(how, data, output, forbidden_noise, tmp_p
         path = tmp_path / "none" / "ledger.sqlite"
     else:
         Ledger(path).book(data, PLAN, Fraction(1), "out")
-        with Ledger(path)._connection() as connection:
-            connection.execute("UPDATE runs SET record_rho = 'rubbish'")
+        _rows(Ledger(path), "UPDATE events SET content = replace(content, '\"1\"', 'rubbish')")
     with pytest.raises(LedgerError):
         release(PLAN, data, output, ledger=path)
     assert entries(output.parent) == []
@@ -628,8 +627,8 @@ def test_a_ledger_in_a_folder_that_may_not_be_written_to_is_refused(data, output
     """Emulated, since root may write anywhere."""
     connect = sqlite3.connect
     monkeypatch.setattr(
-        "rpexplore.releases.ledger.sqlite3.connect",
-        lambda path, **options: connect(f"file:{path}?mode=ro", uri=True, **options),
+        "rpexplore.releases.ledger_file.sqlite3.connect",
+        lambda path, **options: connect(f"file:{path}?mode=ro", **{**options, "uri": True}),
     )
     monkeypatch.setattr("rpexplore.releases.measurement.discrete_gaussian", None)
     with pytest.raises(LedgerError, match="can be written to"):
@@ -734,7 +733,7 @@ def test_a_run_is_on_disk_before_the_first_noise(data, output, monkeypatch):
     "where",
     ["rpexplore.releases.measurement.measure_residual", "rpexplore.releases.release.write_note"],
 )
-def test_an_interrupted_run_stays_charged_and_leaves_nothing(
+def test_an_interrupted_run_stays_charged_and_can_be_run_again_for_nothing(
     error, where, data, output, monkeypatch
 ):
     calls = []
@@ -750,9 +749,9 @@ def test_an_interrupted_run_stays_charged_and_leaves_nothing(
     assert calls
     assert [run.state for run in runs(data)] == ["started"]
     assert runs(data)[0].record_rho == PLAN.record_rho
-    assert entries(output.parent) == []
+    assert entries(output.parent) == [".release.unfinished"]
     release(PLAN, data, output)
-    assert [run.state for run in runs(data)] == ["started", "finished"]
+    assert [run.state for run in runs(data)] == ["finished"]
     assert entries(output.parent) == ["release"]
 
 
@@ -764,14 +763,14 @@ def test_a_full_disk_is_told_in_one_sentence(data, output, monkeypatch):
     with pytest.raises(ReleaseError, match="No space left on device"):
         release(PLAN, data, output)
     assert [run.state for run in runs(data)] == ["started"]
-    assert entries(output.parent) == []
+    assert entries(output.parent) == [".release.unfinished"]
 
 
 def test_what_fails_before_the_booking_is_not_said_to_be_charged(data, output, monkeypatch):
     def full(*args, **options):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("rpexplore.releases.ledger.Ledger.book", full)
+    monkeypatch.setattr("rpexplore.releases.charged_run.write_booking", full)
     with pytest.raises(RpexploreError) as caught:
         release(PLAN, data, output)
     assert runs(data) == ()
@@ -950,7 +949,7 @@ def test_nothing_private_is_logged_printed_or_stored(tmp_path, output, caplog, c
         assert keys <= {b"ARROW:schema"}  # no pandas metadata, nothing of where it came from
     dump = "\n".join(
         str(row)
-        for table in ("runs", "datasets")
+        for table in ("events", "last")
         for row in _rows(Ledger.beside(data), f"SELECT * FROM {table}")
     )
     for word in (SECRET, "41353", "41357"):
@@ -958,8 +957,11 @@ def test_nothing_private_is_logged_printed_or_stored(tmp_path, output, caplog, c
 
 
 def _rows(ledger: Ledger, query: str) -> list[tuple]:
-    with ledger._connection() as connection:
-        return connection.execute(query).fetchall()
+    connection = sqlite3.connect(ledger.path)
+    with connection:
+        rows = connection.execute(query).fetchall()
+    connection.close()
+    return rows
 
 
 def test_values_follow_from_the_measured_integers_alone(data, output):

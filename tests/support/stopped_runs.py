@@ -34,6 +34,23 @@ def killed(function: str, nth: int, *run: Path | str) -> None:
     assert process.exitcode == -signal.SIGKILL, process.exitcode
 
 
+def lines_of(*run: Path | str) -> int:
+    """How many lines of `rpexplore.releases` a whole run executes; it runs to its end."""
+    ours, theirs = _processes.Pipe()
+    process = _begun_process(_traced, theirs, None, *run)
+    n_lines = ours.recv()
+    process.join(120)
+    assert process.exitcode == 0, process.exitcode
+    return n_lines
+
+
+def killed_at_line(nth: int, *run: Path | str) -> None:
+    """Run, and die of a signal at the n-th line of `rpexplore.releases` that is executed."""
+    process = _begun_process(_traced, None, nth, *run)
+    process.join(120)
+    assert process.exitcode == -signal.SIGKILL, process.exitcode
+
+
 def started(*run: Path | str) -> BaseProcess:
     """A run that has just begun."""
     ours, theirs = _processes.Pipe()
@@ -81,6 +98,26 @@ def _deadly(function: str, nth: int, *run: Path | str) -> None:
 
     setattr(owner, name, deadly)
     _go(*run)
+
+
+def _traced(pipe, nth: int | None, *run: Path | str) -> None:
+    n_lines = 0
+
+    def on_event(frame, event, _):
+        nonlocal n_lines
+        if event == "call":
+            return on_event if "/rpexplore/releases/" in frame.f_code.co_filename else None
+        if event == "line":
+            n_lines += 1
+            if n_lines == nth:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return on_event
+
+    sys.settrace(on_event)
+    _go(*run)
+    sys.settrace(None)
+    if pipe is not None:
+        pipe.send(n_lines)
 
 
 def _begun(pipe, *run: Path | str) -> None:

@@ -13,6 +13,7 @@ from pages.components.shared.session import attempt, escaped
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.releases.charged_run import booked_run
 from rpexplore.releases.ledger import Account, Ledger
 from rpexplore.releases.ledger_frames import datasets, runs
 from rpexplore.releases.manifest import FinishedRelease
@@ -66,11 +67,17 @@ def unfinished_runs(account: Account, ledger: Ledger) -> None:
     for run in account.runs:
         if run.state == "finished":
             continue
-        is_kept = can_be_resumed(Path(run.output))
+        is_kept, state = can_be_resumed(run.output), "It stays charged."
+        if is_kept:
+            state = "It is charged, and its noise is drawn and kept."
+        elif booked_run(Path(run.output)):
+            state = (
+                "It is charged; running the same plan into "
+                f"{escaped(run.output)} again costs nothing further."
+            )
         st.warning(
-            f"A run on these records was started at {utc_minute(run.started)} and did not finish; "
-            f"it {'is charged, and its noise is drawn and kept' if is_kept else 'stays charged'}. "
-            "(Unless another program is still at it.)"
+            f"A run on these records was started at {utc_minute(run.started)} and did not finish. "
+            f"{state} (Unless another program is still at it.)"
         )
         if is_kept:
             st.button(
@@ -111,4 +118,4 @@ def _begin_finishing(output: str, ledger: Ledger) -> None:
     def work(on_progress: Progress) -> FinishedRelease:
         return resume(output, ledger=ledger.path, on_progress=on_progress)
 
-    st.session_state[TASK] = Task(work, keep_on=True).start()
+    st.session_state[TASK] = Task(work, kept_from=0).start()

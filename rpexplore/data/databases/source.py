@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from rpexplore.common.concurrency import Progress, no_progress
-from rpexplore.common.formatting import text_of_path
 from rpexplore.data.blocks import maximal
 from rpexplore.data.coding import unknown_codes
 from rpexplore.data.counts import Counts
 from rpexplore.data.databases.connections import Connection
 from rpexplore.data.databases.engines import ENGINES
 from rpexplore.data.databases.session import Session, engine_errors, parts_of, session_of
-from rpexplore.data.source import COUNTING, Fingerprint, PersonRule, check_column
+from rpexplore.data.source import COUNTING, Fingerprint, PersonRule, check_column, file_names
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
 
@@ -50,16 +49,15 @@ class DatabaseSource:
         """The folder of a DuckDB file; None for other engines."""
         return None if self._file is None else self._file.parent
 
-    def dataset(self, folder: Path) -> str:
+    def names(self, folder: Path) -> tuple[str, ...]:
         """Engine, host, port, database, schema and table; no user and no options.
 
-        For a DuckDB file its path as seen from the folder, where it lies inside.
+        For a DuckDB file its path as seen from the folder, where it lies inside, and what it is.
         """
         if self._file is None:
-            return self._table_address
-        file = self._file.relative_to(folder) if self._file.is_relative_to(folder) else self._file
+            return (self._table_address,)
         schema, table = parts_of(self.table.lower())  # as DuckDB takes them
-        return f"duckdb:{text_of_path(file)}/{schema or 'main'}.{table}"
+        return file_names(folder, self._file, "duckdb:", f"/{schema or 'main'}.{table}")
 
     def fingerprint(self) -> Fingerprint:
         """A digest of columns, their types and, in PostgreSQL, the room that a table takes.

@@ -15,7 +15,7 @@ from rpexplore.data.batch_source import BatchSource
 from rpexplore.data.files.batches import batches, columns_of, readable
 from rpexplore.data.files.listing import record_files
 from rpexplore.data.frames import Frame, FrameSource
-from rpexplore.data.source import Fingerprint, Source
+from rpexplore.data.source import Fingerprint, Source, file_names
 from rpexplore.errors import DataError
 
 
@@ -36,10 +36,8 @@ class FileSource(BatchSource):
     def home(self) -> Path | None:
         return self.path.resolve().parent
 
-    def dataset(self, folder: Path) -> str:
-        """The path as seen from the folder, where it lies inside; else the whole path."""
-        path = self.path.resolve()
-        return text_of_path(path.relative_to(folder) if path.is_relative_to(folder) else path)
+    def names(self, folder: Path) -> tuple[str, ...]:
+        return file_names(folder, self.path.resolve())
 
     def fingerprint(self) -> Fingerprint:
         """Size and last change of all files, and a digest of their names, sizes and times.

@@ -98,7 +98,7 @@ def test_counts_are_exact_in_spark(spark, tmp_path):
     source = in_spark(spark, records, tmp_path)
     check(source, records)
     assert source.columns() == tuple(records.column_names)
-    assert source.dataset(tmp_path) == "spark:/default.records"
+    assert source.names(tmp_path)[0] == "spark:/default.records"
     assert source.fingerprint() == source.fingerprint()
 
 
@@ -293,10 +293,10 @@ def test_one_duckdb_file_is_one_dataset(tmp_path, monkeypatch):
     for url in ("duckdb://records.duckdb", f"duckdb://{tmp_path}/link.duckdb"):
         for table in ("records", "main.records", "Records"):
             other = DatabaseSource(Connection("OTHER", url), table)
-            assert other.dataset(tmp_path) == "duckdb:records.duckdb/main.records"
+            assert other.names(tmp_path)[0] == "duckdb:records.duckdb/main.records"
             assert other.fingerprint() == source.fingerprint()
             assert other.home == tmp_path
-    assert source.dataset(Path("/elsewhere")) == f"duckdb:{tmp_path}/records.duckdb/main.records"
+    assert source.names(Path("/elsewhere"))[0] == f"duckdb:{tmp_path}/records.duckdb/main.records"
 
 
 def test_one_table_of_a_server_is_one_dataset(postgres, tmp_path):
@@ -311,7 +311,7 @@ def test_one_table_of_a_server_is_one_dataset(postgres, tmp_path):
         for url in urls
         for name in ("people", "public.people")
     ]
-    (key,) = {source.dataset(tmp_path) for source in sources}
+    (key,) = {source.names(tmp_path)[0] for source in sources}
     assert re.fullmatch(r"postgresql:\d+/postgres/public\.people", key)
     assert len({source.fingerprint() for source in sources}) == 1
     assert {source.home for source in sources} == {None}

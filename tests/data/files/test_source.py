@@ -223,12 +223,12 @@ def test_a_dataset_is_a_path_as_seen_from_the_ledger(tmp_path):
     inside.parent.mkdir()
     outside.mkdir()
     folder = inside.parent.resolve()
-    assert FileSource(inside).dataset(folder) == "data.csv"
-    assert FileSource(outside).dataset(folder) == str(outside.resolve())
+    assert FileSource(inside).names(folder)[0] == "data.csv"
+    assert FileSource(outside).names(folder)[0] == str(outside.resolve())
     assert FileSource(outside).home == tmp_path.resolve()
     link = tmp_path / "link.csv"
     link.symlink_to(inside)
-    assert FileSource(link).dataset(folder) == "data.csv"
+    assert FileSource(link).names(folder)[0] == "data.csv"
     assert FileSource(str(inside)).name == str(inside)
 
 
