@@ -89,6 +89,11 @@ class QueryPlan(ReleasePlan):
         return self.strategy.queries
 
     @property
+    def profile(self) -> np.ndarray:
+        """Share of the privacy cost that records of each cell use, float64[n_cells]."""
+        return self.strategy.profile
+
+    @property
     def targets(self) -> np.ndarray:
         """Wanted standard error of each query, float64[n_queries]."""
         return self.queries.targets
