@@ -257,7 +257,7 @@ def amount(rho: Fraction, mode: str = "up") -> str:
     return f"ρ = {rounded(rho, 6, mode)}"
 
 
-def announcement(plan: ReleasePlan, account: Account, cap_rho: str | None) -> str:
+def announcement(plan: ReleasePlan, account: Account, limit_rho: str | None) -> str:
     """What a run of the plan will be charged, and what was spent on the data before."""
     factor, limit = plan.budget.records_factor, account.limit_record_rho
     limit_text = "none in the ledger" if limit is None else amount(limit * factor, "down")
@@ -267,7 +267,7 @@ def announcement(plan: ReleasePlan, account: Account, cap_rho: str | None) -> st
             f"Protects  {plan.budget.unit}; each ρ below is for that",
             f"Cost      {amount(plan.rho)} for this run, charged when it starts",
             f"Spent     {amount(account.spent_record_rho * factor)} on this data so far",
-            f"Limit     {limit_text if cap_rho is None else f'ρ = {cap_rho}, as given'}",
+            f"Limit     {limit_text if limit_rho is None else f'ρ = {limit_rho}, as given'}",
         ]
     )
 
@@ -288,7 +288,7 @@ def account_facts(account: Account, factor: int) -> dict[str, Any]:
     limit = account.limit_record_rho
     return {
         "spent_rho": exact_text(account.spent_record_rho * factor),
-        "cap_rho": None if limit is None else exact_text(limit * factor),
+        "limit_rho": None if limit is None else exact_text(limit * factor),
     }
 
 

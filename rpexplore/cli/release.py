@@ -25,7 +25,7 @@ def release(
     excess: options.Excess = None,
     person_order: options.PersonOrder = None,
     ledger: options.LedgerFile = None,
-    cap_rho: options.LimitForUnit = None,
+    limit_rho: options.LimitForUnit = None,
     dry_run: options.DryRun = False,
     resume: options.Resume = False,
     yes: options.Yes = False,
@@ -48,7 +48,7 @@ def release(
     if out is None:
         raise RpexploreError("Name the folder for the tables: --out FOLDER.")
     if resume:
-        given = {"DATA": data, "--database": database, "PLAN": plan_file, "--cap-rho": cap_rho}
+        given = {"DATA": data, "--database": database, "PLAN": plan_file, "--limit-rho": limit_rho}
         given["--dry-run"] = dry_run
         _finish(out, ledger, [name for name, value in given.items() if value], as_json)
         return
@@ -69,7 +69,7 @@ def release(
             person_id, excess, person_order, loaded.budget.max_records_per_person
         ),
         "ledger": ledger,
-        "limit_rho": cap_rho,
+        "limit_rho": limit_rho,
     }
     book = Ledger(ledger) if ledger is not None else Ledger.beside(source)
     before = book.account(source)
@@ -81,7 +81,7 @@ def release(
         say_result(as_json, {"findings": findings, "charged_rho": "0"}, text)
         return
     if not as_json:
-        say(announcement(loaded, before, cap_rho))
+        say(announcement(loaded, before, limit_rho))
     if interactive() and not yes and not agreed("Run it?"):
         raise RpexploreError("Not run: nothing was charged, nothing was written.")
     try:
@@ -142,7 +142,7 @@ def ledger(
     database: options.Database = None,
     table: options.DatabaseTable = None,
     ledger: options.LedgerFile = None,
-    cap_rho: options.LimitForRecord = None,
+    limit_record_rho: options.LimitForRecord = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Show what was spent on some data, or set its budget limit.
@@ -157,9 +157,11 @@ def ledger(
     book = Ledger(ledger) if ledger is not None else Ledger.beside(source)
     if data is not None and not data.exists() and not book.account(source).runs:
         raise RpexploreError(f"There are no records at {str(data)!r}; check the path.")
-    if cap_rho is not None:
-        lifted = cap_rho.strip().lower() == "none"
-        book.set_limit(source, None if lifted else exact_fraction(cap_rho, "--cap-rho"))
+    if limit_record_rho is not None:
+        lifted = limit_record_rho.strip().lower() == "none"
+        book.set_limit(
+            source, None if lifted else exact_fraction(limit_record_rho, "--limit-record-rho")
+        )
     account = book.account(source)
     runs = [asdict(run) | {"record_rho": exact_text(run.record_rho)} for run in account.runs]
     facts = {"dataset": account.dataset, **account_facts(account, 1), "runs": runs}

@@ -412,19 +412,19 @@ def test_release_tells_what_it_charges_and_where_the_tables_are(planned):
 def test_release_for_persons_tells_their_rho_and_books_that_of_records(run):
     arguments = ["--up-to", "1", *BUDGET, "--records-per-person", "2", "--out", "plan.json"]
     run.done("plan", "codebook.csv", *arguments)
-    facts = run.json("release", "plan.json", "records.csv", "--out", "out", "--cap-rho", "0.3")
+    facts = run.json("release", "plan.json", "records.csv", "--out", "out", "--limit-rho", "0.3")
     charged = Fraction(facts["charged_rho"])
     assert charged == Plan.load("plan.json").rho
     assert Fraction(facts["spent_rho"]) == charged
-    assert facts["cap_rho"] == "0.3"
+    assert facts["limit_rho"] == "0.3"
     account = run.json("ledger", "records.csv")
     assert Fraction(account["spent_rho"]) == charged / 4
-    assert Fraction(account["cap_rho"]) == Fraction(3, 40)
+    assert Fraction(account["limit_rho"]) == Fraction(3, 40)
     assert account["runs"][0]["state"] == "finished"
 
 
 def test_release_beyond_the_cap_is_refused(planned):
-    planned.done("release", "plan.json", "records.csv", "--out", "a", "--cap-rho", "0.15")
+    planned.done("release", "plan.json", "records.csv", "--out", "a", "--limit-rho", "0.15")
     result = planned("release", "plan.json", "records.csv", "--out", "b")
     assert result.exit_code == 2
     assert "Limit     ρ = 0.15" in result.stdout
@@ -475,10 +475,12 @@ def test_values_of_records_are_shown_on_the_screen_only(planned, monkeypatch, de
 
 
 def test_a_cap_can_be_lifted(planned):
-    planned.done("ledger", "records.csv", "--cap-rho", "1/3")
+    planned.done("ledger", "records.csv", "--limit-record-rho", "1/3")
     assert "ρ = 0.333333" in planned.done("ledger", "records.csv")
     assert re.search(
-        r"^Limit +none$", planned.done("ledger", "records.csv", "--cap-rho", "none"), re.MULTILINE
+        r"^Limit +none$",
+        planned.done("ledger", "records.csv", "--limit-record-rho", "none"),
+        re.MULTILINE,
     )
 
 
@@ -534,15 +536,17 @@ def test_a_stop_or_failure_after_booking_says_that_it_stays_charged(planned, mon
 def test_ledger_shows_runs_and_sets_the_cap(planned):
     assert "ρ = 0 for one record" in planned.done("ledger", "records.csv")
     planned.done("release", "plan.json", "records.csv", "--out", "out", "--ledger", "book.sqlite")
-    text = planned.done("ledger", "records.csv", "--ledger", "book.sqlite", "--cap-rho", "1/3")
+    text = planned.done(
+        "ledger", "records.csv", "--ledger", "book.sqlite", "--limit-record-rho", "1/3"
+    )
     assert "Spent  ρ = 0.1 for one record" in text
     assert "Limit  ρ = 0.333333 for one record" in text
     assert re.search(r"^ +1 .* finished +\w{12}… +/.*/out$", text, re.MULTILINE)
     facts = planned.json("ledger", "records.csv", "--ledger", "book.sqlite")
-    assert facts["cap_rho"] == "1/3"
+    assert facts["limit_rho"] == "1/3"
     assert facts["runs"][0]["plan_sha256"] == Plan.load("plan.json").sha256
     assert "spent_rho" in planned.json("ledger", "records.csv")
-    low = ["--ledger", "book.sqlite", "--cap-rho", "0.01"]
+    low = ["--ledger", "book.sqlite", "--limit-record-rho", "0.01"]
     assert "not below what is spent" in planned.refused("ledger", "records.csv", *low)
     assert "check the path" in planned.refused("ledger", "none.csv")
 

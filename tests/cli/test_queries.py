@@ -302,7 +302,7 @@ def test_release_writes_answers_and_tells_what_it_charges(planned):
 
 def test_tables_and_queries_share_the_ledger(planned):
     planned.done("plan", "codebook.csv", "--up-to", "1", "--rho", "0.2", "--out", "plan.json")
-    capped = ["--cap-rho", "0.35"]
+    capped = ["--limit-rho", "0.35"]
     planned.done("release", "plan.json", "records.csv", "--out", "tables", *capped)
     facts = planned.json("release", "queries.json", "records.csv", "--out", "answers", *capped)
     assert facts["query_count"] == 2

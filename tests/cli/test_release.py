@@ -111,7 +111,7 @@ def test_a_failure_after_the_drawing_says_how_to_go_on(planned, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "more", [["plan.json", "records.csv"], ["--cap-rho", "1"], ["--dry-run"], ["plan.json"]]
+    "more", [["plan.json", "records.csv"], ["--limit-rho", "1"], ["--dry-run"], ["plan.json"]]
 )
 def test_resume_takes_nothing_but_the_folder_and_the_ledger(more, planned):
     assert "--resume finishes a run from" in planned.refused(

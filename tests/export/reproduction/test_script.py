@@ -110,7 +110,7 @@ def test_a_script_runs_the_release_when_given_records(tmp_path):
     plan, path = exported(tmp_path, "listed")
     rows = [f"{5 * i % 100},{'FM'[i % 2]},R{i % 12:02},{10 * i},only" for i in range(60)]
     (tmp_path / "records.csv").write_text("\n".join(["age,sex,region,income,one", *rows]))
-    done = run(path, "records.csv", "--release", "tables", "--cap-rho", "1")
+    done = run(path, "records.csv", "--release", "tables", "--limit-rho", "1")
     assert done.returncode == 0, done.stderr
     release = Release.load(tmp_path / "tables")
     assert release.plan.sha256 == plan.sha256
