@@ -13,39 +13,39 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "rpexplore"
 
 # What a package may import beside its own modules, `common` and `errors`.
-_WORKLOAD = {"domain"}
-_PLANNING = {"workload", "privacy", *_WORKLOAD}
-_QUERIES = {
+_BELOW_WORKLOAD = {"domain"}
+_BELOW_PLANNING = {"workload", "privacy", *_BELOW_WORKLOAD}
+_BELOW_QUERIES = {
     "planning",
     "planning.losses",
     "planning.mechanism",
     "planning.solvers",
-    *_PLANNING,
+    *_BELOW_PLANNING,
 }
-_SCENARIOS = {"queries", *_QUERIES}
-_ANALYSIS = {"scenarios", *_SCENARIOS}
-_EXPORT = {"analysis", "figures", *_ANALYSIS}
+_BELOW_SCENARIOS = {"queries", *_BELOW_QUERIES}
+_BELOW_ANALYSIS = {"scenarios", *_BELOW_SCENARIOS}
+_BELOW_EXPORT = {"analysis", "figures", *_BELOW_ANALYSIS}
 MAY_IMPORT = {
     "domain": set(),
     "privacy": set(),
-    "workload": _WORKLOAD,
-    "planning.losses": _PLANNING,
-    "planning.mechanism": {"planning.losses", *_PLANNING},
-    "planning.solvers": {"planning.losses", "planning.mechanism", *_PLANNING},
-    "planning": {"planning.losses", "planning.mechanism", "planning.solvers", *_PLANNING},
-    "queries": _QUERIES,
-    "scenarios": _SCENARIOS,
-    "analysis": _ANALYSIS,
+    "workload": _BELOW_WORKLOAD,
+    "planning.losses": _BELOW_PLANNING,
+    "planning.mechanism": {"planning.losses", *_BELOW_PLANNING},
+    "planning.solvers": {"planning.losses", "planning.mechanism", *_BELOW_PLANNING},
+    "planning": {"planning.losses", "planning.mechanism", "planning.solvers", *_BELOW_PLANNING},
+    "queries": _BELOW_QUERIES,
+    "scenarios": _BELOW_SCENARIOS,
+    "analysis": _BELOW_ANALYSIS,
     "figures": {"analysis", "privacy"},
-    "export.report": _EXPORT,
-    "export.reproduction": _EXPORT,
-    "export": {"export.report", "export.reproduction", *_EXPORT},
+    "export.report": _BELOW_EXPORT,
+    "export.reproduction": _BELOW_EXPORT,
+    "export": {"export.report", "export.reproduction", *_BELOW_EXPORT},
     # ---- above, nothing reads a record or draws noise; below, everything may ----
     "data": {"domain"},
     "data.files": {"data", "domain"},
     "data.databases": {"data", "domain"},
-    "releases": {"data", "data.files", "data.databases", *_SCENARIOS},
-    "postprocessing": {"releases", "data", "data.files", "data.databases", *_SCENARIOS},
+    "releases": {"data", "data.files", "data.databases", *_BELOW_SCENARIOS},
+    "postprocessing": {"releases", "data", "data.files", "data.databases", *_BELOW_SCENARIOS},
 }
 MAY_IMPORT["cli"] = {*MAY_IMPORT}
 EVERYWHERE = {"common", "errors"}

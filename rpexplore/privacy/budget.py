@@ -11,9 +11,9 @@ from rpexplore.privacy import conversions
 
 @dataclass(frozen=True, init=False)
 class Budget:
-    """A bound on the privacy cost of one release, exact.
+    """A bound on the privacy cost of one release, exact. The privacy cost is 2ρ, and μ².
 
-    Give exactly one of: privacy_cost, rho (zero-concentrated DP), mu (the cost μ²), or epsilon
+    Give exactly one of: privacy_cost, rho (zero-concentrated DP), mu (Gaussian DP), or epsilon
     together with delta (turned into the largest ρ whose optimal conversion gives at most that, CKS
     Prop. 7). Numbers may be int, float (read as the decimal it prints as), str ("0.1", "1/3"),
     Decimal or Fraction. The privacy unit is one record, or one person who has at most

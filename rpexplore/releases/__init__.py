@@ -7,5 +7,5 @@ Noise: `discrete_gaussian` (all of it), `envelope`, `measurement`, `measurement_
 have), `readme`, `contributions`, `marginal_estimate`, `table_cells`, `table_folder`,
 `query_release`.
 
-Imports `data`, `scenarios` and what these may import.
+Imports `data`, `queries`, `planning` and what these may import.
 """

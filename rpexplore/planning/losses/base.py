@@ -64,7 +64,7 @@ class Loss(ABC):
     meets_required_targets: ClassVar[bool] = False
     # Whether the certificate states the largest weighted variance allowed.
     has_limit: ClassVar[bool] = False
-    # Whether shadow prices alone prove the bound, without dual weights.
+    # Whether shadow prices alone prove the bound, as for a weighted sum or maximum.
     is_proven_by_shadow_prices: ClassVar[bool] = False
     # By how much, relative, a bound may be off that another computer finds from the same weights.
     bound_allowance: ClassVar[float] = 0.0
