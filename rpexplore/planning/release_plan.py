@@ -9,6 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
+from rpexplore.common.concurrency import collection_paused
 from rpexplore.common.exact_numbers import Exact, float_at_least
 from rpexplore.common.files import write_whole
 from rpexplore.common.formatting import plural, rounded
@@ -146,8 +147,10 @@ class ReleasePlan(ABC):
         source: the file's name, for errors. canonical: whether to refuse a text that is not byte
         for byte what `save` writes: its SHA-256 is not the plan's.
         """
-        plan = cls._read(text, source)
-        if canonical and text != plan.text:
+        with collection_paused():
+            plan = cls._read(text, source)
+            is_as_written = not canonical or text == plan.text
+        if not is_as_written:
             pairs = zip_longest(text.split("\n"), plan.text.split("\n"))
             line = next(line for line, (left, right) in enumerate(pairs, 1) if left != right)
             raise PlanError(
