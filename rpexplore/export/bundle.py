@@ -7,7 +7,7 @@ from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.domain.provenance import except_from_records
 from rpexplore.export.report.report import Report, html, report
 from rpexplore.export.reproduction.command_line import command_lines
-from rpexplore.export.reproduction.custom_basis_files import custom_basis_files
+from rpexplore.export.reproduction.recipe import custom_basis_files
 from rpexplore.export.reproduction.script import printable, python_script
 from rpexplore.export.reproduction.template_text import text_from_template
 from rpexplore.planning.plan import Plan

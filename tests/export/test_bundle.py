@@ -11,7 +11,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.export.bundle import bundle
-from rpexplore.export.reproduction.custom_basis_files import custom_basis_files
+from rpexplore.export.reproduction.recipe import custom_basis_files
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.table_text import workload_from_csv
 from tests.export.reports import plan_of

@@ -7,10 +7,10 @@ from rpexplore.analysis import accuracy as standard_errors
 from rpexplore.analysis import forecast
 from rpexplore.analysis import relative_errors as relative
 from rpexplore.analysis.accuracy import csv_of_tables
-from rpexplore.common.formatting import capitalised, describe_count, plural, rounded
+from rpexplore.common.formatting import plural
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError
-from rpexplore.export.report.section import Attachment, Numbers, Section, counts
+from rpexplore.export.report.section import Attachment, Numbers, Section, counts, template_blocks
 from rpexplore.figures.accuracy import chart_by_order
 from rpexplore.figures.chart import headings
 from rpexplore.figures.distributions import chart_of_publishable_cells
@@ -24,24 +24,9 @@ WANTED_CV = 0.2  # the coefficient of variation that the chart marks; the curve 
 
 def tables_section(plan: Plan) -> Section:
     """How many tables of which size, and which of them matter more."""
-    workload = plan.workload
-    totals = forecast.totals(workload)
-    agreement = (
-        "the cells of a table add up to those of every smaller table that is contained in it"
-        if workload.is_marginals
-        else "an answer that several tables give is the same in all of these tables"
-    )
-    return Section(
-        "Tables",
-        (
-            f"{_are(totals.tables, 'table')} released, with {describe_count(totals.cells)} cells "
-            f"in all. The largest is {totals.largest_table}, with "
-            f"{describe_count(totals.largest_cells)} cells.",
-            f"They are made from {plural(len(plan.closure), 'residual')}: the parts that tables "
-            f"share, each measured once. Tables agree with each other: {agreement}.",
-        ),
-        (_sizes(plan), *_weights(plan)),
-    )
+    totals = forecast.totals(plan.workload)
+    (sentences,) = template_blocks("tables.txt.j2", plan=plan, totals=totals, are=_are)
+    return Section("Tables", sentences, (_sizes(plan), *_weights(plan)))
 
 
 def _sizes(plan: Plan) -> Numbers:
@@ -58,8 +43,7 @@ def _sizes(plan: Plan) -> Numbers:
         "cells of the smallest table",
         "cells of the largest table",
     ]
-    frame = pd.DataFrame(rows, columns=columns, dtype=object)
-    return Numbers(frame, {name: name for name in columns})
+    return Numbers(pd.DataFrame(rows, columns=columns, dtype=object))
 
 
 def _weights(plan: Plan) -> list[Numbers]:
@@ -73,44 +57,22 @@ def _weights(plan: Plan) -> list[Numbers]:
         {
             "weight": [f"{value:g}" for value in values[shown].tolist()],
             "tables": counts[shown],
-            "example": standard_errors.titles(plan.workload, first[shown]),
+            "such as": standard_errors.titles(plan.workload, first[shown]),
         }
     )
     left = len(values) - len(shown)
     note = "Weight multiplies a table's variance in what the plan makes small."
     if left:
         note += f" {_are(left, 'smaller weight')} not shown; tables.csv has all."
-    columns = {"weight": "weight", "tables": "tables", "example": "such as"}
-    return [Numbers(frame, columns, "Weight", note)]
+    return [Numbers(frame, title="Weight", note=note)]
 
 
 def accuracy(plan: Plan, record_noun: str) -> Section:
     """The objective of the plan, and how accurate its tables are."""
     top, frame = standard_errors.headline(plan), standard_errors.by_order(plan)
-    cells = "All cells of a table have the same standard error."
-    worst = f"a cell of the least accurate table, {top.worst_table}"
-    if top.cells_differ:
-        cells = (
-            "The cells of a table do not all have the same standard error: each table has the root "
-            "mean square over its cells, and that of its most and its least accurate cell."
-        )
-        worst = f"{top.worst_text}, one of {top.worst_table}"
-    return Section(
-        "Accuracy",
-        (
-            f"The plan makes {plan.loss.description} as small as the budget allows. {cells} It is "
-            "that of the privacy noise, and does not depend on the counts.",
-            f"{capitalised(top.median_text)} is within ±{rounded(top.median_margin)} "
-            f"{record_noun} of the count in the records, 95 % of the time (standard error σ = "
-            f"{rounded(top.median_error, 3)}); {worst}, within ±{rounded(top.worst_margin)} "
-            f"(σ = {rounded(top.worst_error, 3)}).",
-        ),
-        (
-            chart_by_order(frame, record_noun, cells_differ=top.cells_differ),
-            _worst(plan),
-            _list_of_tables(plan),
-        ),
-    )
+    (sentences,) = template_blocks("accuracy.txt.j2", plan=plan, top=top, record_noun=record_noun)
+    chart = chart_by_order(frame, record_noun, cells_differ=top.cells_differ)
+    return Section("Accuracy", sentences, (chart, _worst(plan), _list_of_tables(plan)))
 
 
 def _worst(plan: Plan) -> Numbers:

@@ -3,11 +3,10 @@
 import numpy as np
 import pandas as pd
 
-from rpexplore.common.formatting import plural
 from rpexplore.domain.attribute import Attribute, Bins, Integers
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.provenance import describe_attributes_from_records
-from rpexplore.export.report.section import Facts, Numbers, Section
+from rpexplore.export.report.section import Facts, Numbers, Section, template_blocks
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.plan import Plan
 from rpexplore.workload.query_matrix import query_matrix
@@ -21,26 +20,20 @@ def codebook(domain: Domain) -> Section:
     """The attributes, each with its values in short."""
     frame = pd.DataFrame(
         {
-            "name": [attribute.name for attribute in domain],
+            "attribute": [attribute.name for attribute in domain],
             "label": [attribute.label for attribute in domain],
-            "size": [attribute.size for attribute in domain],
-            "values": [_values_in_short(attribute) for attribute in domain],
+            "values": [attribute.size for attribute in domain],
+            "which": [_values_in_short(attribute) for attribute in domain],
         }
     )
-    headings = {"name": "attribute", "label": "label", "size": "values", "values": "which"}
     if not any(attribute.label for attribute in domain):
-        del headings["label"]
-    names = describe_attributes_from_records(domain)
-    return Section(
-        "Codebook",
-        (
-            f"The plan knows {plural(len(domain), 'attribute')} of a record. The promise takes "
-            "these values to be public knowledge: what is taken from the records themselves is "
-            "not protected. The appendix lists values that are cut short here.",
-            *([f"Taken from the records were the values of {names}."] if names else []),
-        ),
-        (Numbers(frame, headings),),
+        del frame["label"]
+    (sentences,) = template_blocks(
+        "codebook.txt.j2",
+        n_attributes=len(domain),
+        from_records=describe_attributes_from_records(domain),
     )
+    return Section("Codebook", sentences, (Numbers(frame),))
 
 
 def aggregations(plan: Plan) -> list[Section]:
@@ -55,37 +48,16 @@ def aggregations(plan: Plan) -> list[Section]:
         labels = dict.fromkeys([queries.label(0), queries.label(queries.n_rows - 1)])
         rows.append(
             {
-                "name": attribute.name,
-                "basis": basis.describe(attribute),
+                "attribute": attribute.name,
+                "aggregation": basis.describe(attribute),
                 "queries": queries.n_rows,
-                "labels": " … ".join(labels),
+                "from … to": " … ".join(labels),
                 "tables": np.count_nonzero(workload.attribute_basis_index == pair),
                 "measured": _measured(strategies.get(attribute_index)),
             }
         )
-    headings = {
-        "name": "attribute",
-        "basis": "aggregation",
-        "queries": "queries",
-        "labels": "from … to",
-        "tables": "tables",
-        "measured": "measured",
-    }
-    return [
-        Section(
-            "Aggregation",
-            (
-                "A table answers every combination of the queries about its attributes.",
-                "What is measured of an attribute decides how accurate each query is. It was "
-                "chosen for the tables and the objective of this plan, from the codebook alone. "
-                "“Spread evenly” means that where nothing else is measured, a total is divided "
-                "evenly over the values (classical ResidualPlanner+); “spread by optimised "
-                "weights” that it is divided by weights that make the tables most accurate. "
-                "Neither makes any answer wrong on average.",
-            ),
-            (Numbers(pd.DataFrame(rows), headings),),
-        )
-    ]
+    (sentences,) = template_blocks("aggregation.txt.j2")
+    return [Section("Aggregation", sentences, (Numbers(pd.DataFrame(rows)),))]
 
 
 def _measured(strategy: Strategy | None) -> str:

@@ -60,19 +60,14 @@ def epsilons(plan: Plan) -> Numbers:
     deltas = sorted({*DELTAS, stated or DELTAS[0]}, reverse=True)
     rows = [
         {
-            "delta": small(delta),
-            "epsilon": rounded(plan.epsilon(delta), 4, "up", zeros=True),
-            "factor": _factor(plan.epsilon(delta)),
+            "δ": small(delta),
+            "ε, proven": rounded(plan.epsilon(delta), 4, "up", zeros=True),
+            "a result is at most … times as likely, plus δ": _factor(plan.epsilon(delta)),
         }
         for delta in deltas
     ]
     return Numbers(
         pd.DataFrame(rows),
-        {
-            "delta": "δ",
-            "epsilon": "ε, proven",
-            "factor": "a result is at most … times as likely, plus δ",
-        },
         title="The promise as (ε, δ)",
         note=(
             "The promise is ρ; every ε follows from it, is rounded up, and holds for the noise as "

@@ -16,7 +16,14 @@ import jinja2
 import numpy as np
 import pandas as pd
 
-from rpexplore.common.formatting import capitalised, describe_share, plural, rounded, small
+from rpexplore.common.formatting import (
+    capitalised,
+    describe_count,
+    describe_share,
+    plural,
+    rounded,
+    small,
+)
 from rpexplore.figures.chart import Chart
 
 _NUMBER = re.compile(r"[-±0-9.,e^% ]*|over 10\^300")
@@ -52,25 +59,30 @@ class Beside:
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """A DataFrame as a table; headings of the columns shown, by name and in their order."""
+    """A DataFrame as a table.
+
+    headings  of the columns shown, by name and in their order; None: all, under their names
+    """
 
     frame: pd.DataFrame
-    headings: Mapping[str, str]
+    headings: Mapping[str, str] | None = None
     title: str = ""
     note: str = ""
 
     @cached_property
     def header(self) -> list[tuple[str, bool]]:
         """(heading, whether its column is set right) of each column: numbers, but not in front."""
-        columns = zip(*self.rows, strict=True) if self.rows else ([] for _ in self.headings)
+        headings = list(self.frame if self.headings is None else self.headings.values())
+        columns = zip(*self.rows, strict=True) if self.rows else ([] for _ in headings)
         numeric = [all(_NUMBER.fullmatch(text) for text in column) for column in columns]
         numeric[0] = False
-        return list(zip(self.headings.values(), numeric, strict=True))
+        return list(zip(headings, numeric, strict=True))
 
     @cached_property
     def rows(self) -> list[list[str]]:
         """The cells as people read them, [n_rows][n_columns]."""
-        rows = zip(*(self.frame[name].tolist() for name in self.headings), strict=True)
+        shown = list(self.frame if self.headings is None else self.headings)
+        rows = zip(*(self.frame[name].tolist() for name in shown), strict=True)
         return [[cell_text(value) for value in row] for row in rows]
 
 
@@ -110,7 +122,8 @@ def template_blocks(name: str, **values: Any) -> list[list[str]]:
     """
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined)
     environment.globals |= {
-        function.__name__: function for function in (capitalised, plural, rounded, small)
+        function.__name__: function
+        for function in (capitalised, describe_count, plural, rounded, small)
     }
     source = text_of_template(name)
     blocks = [block.strip("\n").split("\n") for block in source.split("\n\n")]

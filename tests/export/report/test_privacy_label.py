@@ -11,6 +11,8 @@ from rpexplore.export.report.privacy_label import epsilons, label
 from rpexplore.export.report.section import Beside, Facts, Points
 from rpexplore.privacy import conversions as privacy
 
+FACTOR = "a result is at most … times as likely, plus δ"
+
 
 def plan(**budget) -> rp.Plan:
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 10, "sex": 2}), 2)
@@ -61,23 +63,22 @@ def test_it_says_what_a_person_may_have():
 def test_every_epsilon_is_proven_and_only_a_little_above_the_exact_one():
     made = plan(rho="0.5")
     frame = epsilons(made).frame
-    assert frame["delta"].tolist() == ["1e-5", "1e-6", "1e-9", "1e-12"]
+    assert frame["δ"].tolist() == ["1e-5", "1e-6", "1e-9", "1e-12"]
     for row in frame.to_dict("records"):
-        exact = made.epsilon(row["delta"])
-        assert exact <= float(row["epsilon"]) <= exact * 1.001
-        assert math.exp(exact) <= float(row["factor"].replace(",", "")) <= math.exp(exact) * 1.01
-    assert epsilons(made).headings["factor"].endswith("times as likely, plus δ")
+        exact = made.epsilon(row["δ"])
+        assert exact <= float(row["ε, proven"]) <= exact * 1.001
+        assert math.exp(exact) <= float(row[FACTOR].replace(",", "")) <= math.exp(exact) * 1.01
 
 
 def test_the_stated_delta_is_among_them():
     frame = epsilons(plan(epsilon=2, delta="3e-7")).frame
-    row = frame.set_index("delta").loc["3e-7"]
-    assert row["epsilon"] == "2.000"
+    row = frame.set_index("δ").loc["3e-7"]
+    assert row["ε, proven"] == "2.000"
 
 
 def test_budgets_that_promise_nothing_still_have_a_label():
     frame = epsilons(plan(rho=2000)).frame
-    assert set(frame["factor"]) == {"over 10^300"}
+    assert set(frame[FACTOR]) == {"over 10^300"}
     assert "at most 100 % of those who were" in in_plain_words(plan(rho=2000))
 
 

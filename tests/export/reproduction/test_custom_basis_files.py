@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import WorkloadError
-from rpexplore.export.reproduction.custom_basis_files import custom_basis_files
+from rpexplore.export.reproduction.recipe import custom_basis_files
 from tests.export.scenarios import SCENARIOS
 from tests.support.strategies import described_domains, words
 

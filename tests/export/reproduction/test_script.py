@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis.accuracy import csv_of_tables
-from rpexplore.export.reproduction.custom_basis_files import custom_basis_files
-from rpexplore.export.reproduction.recipe import Recipe
+from rpexplore.export.reproduction.recipe import Recipe, custom_basis_files
 from rpexplore.export.reproduction.script import python_script
 from rpexplore.releases.table_folder import Release
 from rpexplore.scenarios.scenario import Scenario
