@@ -13,6 +13,7 @@ from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.table_text import Table, list_titles
 
 Item = TypeVar("Item")
+Setting = TypeVar("Setting", TableSetting, GroupSetting)
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,12 @@ class CodebookChange:
     def request(self, before: WorkloadRequest) -> tuple[WorkloadRequest, list[str]]:
         """The request for the new codebook, and a sentence for everything that was given up."""
         listed, lost_tables = _kept_and_lost(before.listed, self._moved)
-        settings, lost_settings = _kept_and_lost(before.settings, self._moved_setting)
-        groups, lost_groups = _kept_and_lost(before.groups, self._moved_group)
+        settings, lost_settings = _kept_and_lost(
+            before.settings, lambda setting: self._moved_setting(setting, "attributes")
+        )
+        groups, lost_groups = _kept_and_lost(
+            before.groups, lambda group: self._moved_setting(group, "containing")
+        )
         basis_choices, basis_notes = self._basis_choices(before.basis_choices)
         narrowing = dict.fromkeys((*before.only, *before.containing))
         lost = {
@@ -98,20 +103,18 @@ class CodebookChange:
         new_names = [self.renamed.get(name, name) for name in names]
         return self.new.in_order(name for name in new_names if name in self.new)
 
-    def _moved_setting(self, setting: TableSetting) -> TableSetting | None:
-        table = self._moved_with_values(setting.attributes)
-        return None if table is None else replace(setting, attributes=table)
+    def _moved_setting(self, setting: Setting, field: str) -> Setting | None:
+        """The setting with its table in this field moved.
 
-    def _moved_group(self, group: GroupSetting) -> GroupSetting | None:
-        table = self._moved_with_values(group.containing)
-        return None if table is None else replace(group, containing=table)
-
-    def _moved_with_values(self, table: Table) -> Table | None:
-        """`_moved`, but None for values that came from elsewhere and are not those of before."""
-        same = not self.from_elsewhere or all(
-            name in self.new and self.old[name].values == self.new[name].values for name in table
-        )
-        return self._moved(table) if same else None
+        None if that lost an attribute, or has values that came from elsewhere and are others.
+        """
+        names = getattr(setting, field)
+        if self.from_elsewhere and any(
+            name not in self.new or self.old[name].values != self.new[name].values for name in names
+        ):
+            return None
+        table = self._moved(names)
+        return None if table is None else replace(setting, **{field: table})
 
     def _basis_choices(
         self, basis_choices: Iterable[BasisChoice]

@@ -1,6 +1,5 @@
 """The codebook as a grid that people edit: to a DataFrame, and back from what was typed."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -81,11 +80,6 @@ def _changed_domain(domain: Domain, changes: Mapping[int, Mapping[str, Any]]) ->
         renamed[attribute.name] = edited.name
         attributes.append(edited)
     return EditedDomain(Domain(tuple(attributes)), renamed)
-
-
-def cross_product(domain: Domain) -> int:
-    """Cells of the table of all attributes together, exact."""
-    return math.prod(domain.sizes.tolist())
 
 
 def values_in_all(domain: Domain) -> int:

@@ -78,10 +78,10 @@ class Project:
     def added(self, scenario: Scenario) -> "Project":
         """A copy with a further scenario right after the open one, and open; renamed if need be."""
         scenario = scenario.replaced(name=self.free_name(scenario.name))
-        split = self.open_index + 1
-        scenarios = (*self.scenarios[:split], scenario, *self.scenarios[split:])
-        keys = (*self.keys[:split], max(self.keys) + 1, *self.keys[split:])
-        return Project(scenarios, split, keys)
+        scenarios, keys, index = list(self.scenarios), list(self.keys), self.open_index + 1
+        scenarios.insert(index, scenario)
+        keys.insert(index, max(keys) + 1)
+        return Project(tuple(scenarios), index, tuple(keys))
 
     def removed(self, index: int) -> "Project":
         """A copy without one scenario; refuses to remove the last one."""

@@ -237,18 +237,15 @@ class WorkloadRequest:
         _check_bounds(content, "cells", 1, MOST_CELLS)
         if content["most_cells"] is not None:
             _check_bounds(content, "most_cells", 1, MOST_CELLS)
-        return cls(
-            kind=content["kind"],
-            order=content["order"],
-            cells=content["cells"],
-            listed=tuple(map(names_of, content["listed"])),
-            only=names_of(content["only"]),
-            containing=names_of(content["containing"]),
-            most_cells=content["most_cells"],
-            settings=tuple(map(TableSetting.from_json, content["settings"])),
-            groups=tuple(map(GroupSetting.from_json, content["groups"])),
-            basis_choices=tuple(map(BasisChoice.from_json, content["basis_choices"])),
-        )
+        parts = {
+            "listed": tuple(map(names_of, content["listed"])),
+            "only": names_of(content["only"]),
+            "containing": names_of(content["containing"]),
+            "settings": tuple(map(TableSetting.from_json, content["settings"])),
+            "groups": tuple(map(GroupSetting.from_json, content["groups"])),
+            "basis_choices": tuple(map(BasisChoice.from_json, content["basis_choices"])),
+        }
+        return cls(**(content | parts))
 
 
 def _check_bounds(content: dict[str, Any], name: str, least: int, most: int) -> None:

@@ -1,4 +1,4 @@
-"""Connections to databases and clusters: named by people, kept where only they can read them.
+"""Engines that records can be counted in, and connections to them: named, never typed.
 
 What a connection is (an address, often with a password) stands in an environment variable or in a
 file of secrets. Saved projects, plans, ledgers, errors and logs hold its name, never what it is.
@@ -12,8 +12,62 @@ from pathlib import Path
 from urllib.parse import parse_qsl, unquote
 
 from rpexplore.common.files import home_folder
-from rpexplore.data.databases.engines import ENGINES
 from rpexplore.errors import DataError
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What is known of an engine without its package.
+
+    schemes         of its addresses, the usual one first
+    form            an address, as an example
+    package         its Python package
+    error_packages  top-level packages that its errors come from
+    extra           the optional extra of rpexplore that installs the package
+    is_file         whether an address names a file, rather than a server
+
+    Its module `<extra>_session` has `open_session(connection)`, a context manager of a `Session`.
+    """
+
+    name: str
+    schemes: tuple[str, ...]
+    form: str
+    package: str
+    error_packages: tuple[str, ...]
+    extra: str
+    is_file: bool = False
+
+
+ENGINES = {
+    engine.name: engine
+    for engine in (
+        Engine(
+            "postgresql",
+            ("postgresql", "postgres"),
+            "postgresql://user:password@host:5432/database",
+            "psycopg",
+            ("psycopg",),
+            "postgres",
+        ),
+        Engine(
+            "duckdb",
+            ("duckdb",),
+            "duckdb:///path/to/file",
+            "duckdb",
+            ("duckdb", "_duckdb"),
+            "duckdb",
+            is_file=True,
+        ),
+        Engine(
+            "spark",
+            ("spark", "pyspark"),
+            "spark://host:7077",
+            "pyspark",
+            ("pyspark", "py4j"),
+            "spark",
+        ),
+    )
+}
 
 _ENGINE_OF_SCHEME = {
     scheme: engine.name for engine in ENGINES.values() for scheme in engine.schemes

@@ -15,8 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from rpexplore.common.concurrency import Progress
-from rpexplore.data.databases.connections import Connection
-from rpexplore.data.databases.engines import ENGINES
+from rpexplore.data.databases.connections import ENGINES, Connection
 from rpexplore.data.source import COUNTING
 from rpexplore.errors import DataError, RpexploreError
 

@@ -17,8 +17,7 @@ from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.data.blocks import maximal
 from rpexplore.data.coding import unknown_codes
 from rpexplore.data.counts import Counts
-from rpexplore.data.databases.connections import Connection
-from rpexplore.data.databases.engines import ENGINES
+from rpexplore.data.databases.connections import ENGINES, Connection
 from rpexplore.data.databases.session import Session, engine_errors, parts_of, session_of
 from rpexplore.data.source import COUNTING, Fingerprint, PersonRule, check_column, file_names
 from rpexplore.domain.domain import Domain

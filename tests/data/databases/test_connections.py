@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from rpexplore.data.databases.connections import (
+    ENGINES,
     Connection,
     connection_named,
     connection_names,
     secrets_file,
 )
-from rpexplore.data.databases.engines import ENGINES
 from rpexplore.errors import DataError
 
 PASSWORD = "s3cr3t/p%40ss"
