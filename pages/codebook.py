@@ -1,7 +1,5 @@
 """Codebook: which attributes there are, and which values each can take."""
 
-from math import prod
-
 import streamlit as st
 
 from pages.components.codebook.file_columns import finish_reading, follow_reading
@@ -43,7 +41,7 @@ else:
     middle.metric("Values in all", f"{grids.values_in_all(domain):,}")
     right.metric(
         "Combinations of all attributes",
-        describe_count(prod(domain.sizes.tolist())),
+        describe_count(domain.n_cells),
         help="Cells of the table that crosses all attributes. Planning never builds that table.",
     )
     grid()

@@ -1,6 +1,5 @@
 """The verbs of planning: schema, plan, show, verify, report."""
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +29,7 @@ def schema(
     domain = Domain.load(codebook)
     if out is not None:
         write_new(out, domain.text(out.name), force)
-    cells = math.prod(domain.sizes.tolist())
+    cells = domain.n_cells
     count, cell_count = plural(len(domain), "attribute"), describe_count(cells)
     text = (
         f"{attribute_table(domain)}\n\n"

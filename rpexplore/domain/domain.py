@@ -1,6 +1,7 @@
 """Domain: an ordered set of attributes. Public knowledge; holds no records."""
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -120,6 +121,11 @@ class Domain:
     @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(attribute.name for attribute in self.attributes)
+
+    @property
+    def n_cells(self) -> int:
+        """How many cells a table of all attributes together would have."""
+        return math.prod(self.sizes.tolist())
 
     @cached_property
     def sizes(self) -> np.ndarray:

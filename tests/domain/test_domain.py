@@ -105,3 +105,9 @@ def test_a_domain_may_be_empty_but_is_no_codebook():
             empty.text(f"codebook.{ending}")
     with pytest.raises(DomainError, match=r"no attribute 'age' .* none yet"):
         empty.position("age")
+
+
+@pytest.mark.parametrize(("sizes", "n_cells"), [({}, 1), ({"a": 3, "b": 4}, 12)])
+def test_cells_of_all_attributes_together_are_counted_exactly(sizes, n_cells):
+    assert Domain.from_sizes(sizes).n_cells == n_cells
+    assert Domain.from_sizes({f"a{i}": 10 for i in range(40)}).n_cells == 10**40
