@@ -20,34 +20,15 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from rpexplore.common.exact_numbers import exact_fraction, exact_text
+from rpexplore.common.exact_numbers import exact_text
 from rpexplore.common.formatting import rounded, text_of_path
-from rpexplore.common.json_fields import check_keys, refusing
 from rpexplore.data.files.listing import LEDGER
 from rpexplore.data.files.source import AnySource, source_of
 from rpexplore.errors import LedgerError
 from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.releases.ledger_file import Event, LedgerTransaction, read_events, transaction
+from rpexplore.releases.ledger_file import Event, amount_of, read_events, transaction
 
 FILENAME = LEDGER
-
-# What the content of each kind of event holds. Amounts are texts, the names of a dataset a list.
-_KINDS: dict[str, dict[str, Any]] = {
-    "run": {
-        "names": list,
-        "data_bytes": int,
-        "data_modified": str,
-        "started": str,
-        "user": str,
-        "plan_sha256": str,
-        "record_rho": str,
-        "unit": str,
-        "output": str,
-    },
-    "finished": {"run": int, "finished": str, "manifest_sha256": str},
-    "limit": {"names": list, "noted": str, "user": str, "record_rho": str | None},
-    "elsewhere": {"names": list, "noted": str, "user": str, "ledger": str},
-}
 
 
 @dataclass(frozen=True)
@@ -120,11 +101,11 @@ class Ledger:
 
     def account(self, data: AnySource) -> Account:
         """What the ledger holds on a data file; nothing spent if it does not know it."""
-        return _account(_read(self.path), self._names(data))
+        return _account(read_events(self.path), self._names(data))
 
     def accounts(self) -> tuple[Account, ...]:
         """What the ledger holds on every dataset, by name; none if there is no ledger yet."""
-        events, accounts = _read(self.path), []
+        events, accounts = read_events(self.path), []
         for event in reversed(events):  # a dataset is called what it was called last
             names = event.content.get("names", [])
             if names and not any(names[0] in account.names for account in accounts):
@@ -133,7 +114,7 @@ class Ledger:
 
     def n_entries(self) -> int:
         """How many entries of any kind there are; later ones have larger numbers."""
-        return len(_read(self.path))
+        return len(read_events(self.path))
 
     def entry(self, entry_id: int) -> LedgerEntry | None:
         """An entry by its number; None if the ledger has none."""
@@ -147,7 +128,7 @@ class Ledger:
         """
         names = self._names(data)
         with transaction(self.path) as ledger:
-            spent = _account(_read(ledger), names).spent_record_rho
+            spent = _account(ledger.events, names).spent_record_rho
             if record_rho is not None and (record_rho <= 0 or record_rho < spent):
                 raise LedgerError(
                     "The budget limit for one record must be positive and not below what is spent, "
@@ -180,7 +161,7 @@ class Ledger:
         """
         names, fingerprint = self._names(data), source_of(data).fingerprint()
         with transaction(self.path) as ledger:
-            account = _account(_read(ledger), names)
+            account = _account(ledger.events, names)
             self._refuse_elsewhere(account, self)
             _check_limit(account, plan, record_rho, limit_record_rho)
             if limit_record_rho is not None and account.limit_record_rho is None:
@@ -213,7 +194,7 @@ class Ledger:
         """
         names, path = self._names(data), text_of_path(other.path)
         with transaction(self.path) as ledger:
-            account = _account(_read(ledger), names)
+            account = _account(ledger.events, names)
             self._refuse_elsewhere(account, other)
             if not account.elsewhere:
                 noted = {"names": names, "noted": _now(), "user": _user(), "ledger": path}
@@ -235,28 +216,6 @@ class Ledger:
 
     def _names(self, data: AnySource) -> tuple[str, ...]:
         return source_of(data).names(self.path.parent)
-
-
-def _read(ledger: LedgerTransaction | Path) -> Sequence[Event]:
-    """The events of a ledger, each with the content of its kind; raises `LedgerError`."""
-    events = read_events(ledger) if isinstance(ledger, Path) else ledger.events
-    for event in events:
-        with refusing(LedgerError, f"Entry {event.id} of the ledger cannot be read"):
-            kinds = _KINDS[event.kind]
-            check_keys(event.content, kinds, f"an entry of the kind {event.kind!r}")
-            for key, kind in kinds.items():
-                value = event.content[key]
-                if not isinstance(value, kind) or isinstance(value, bool):
-                    raise ValueError(key)
-                if key == "names" and not (value and all(isinstance(name, str) for name in value)):
-                    raise ValueError(key)
-                if key == "record_rho" and value is not None and _amount(value) <= 0:
-                    raise ValueError(key)
-    return events
-
-
-def _amount(text: str) -> Fraction:
-    return exact_fraction(text, "the amount in the ledger")
 
 
 def _account(events: Sequence[Event], names: Iterable[str]) -> Account:
@@ -281,7 +240,7 @@ def _account(events: Sequence[Event], names: Iterable[str]) -> Account:
             runs[event.id] = _entry(event)
         elif event.kind == "limit":
             text = content["record_rho"]
-            account = replace(account, limit_record_rho=None if text is None else _amount(text))
+            account = replace(account, limit_record_rho=None if text is None else amount_of(text))
         elif event.kind == "elsewhere":
             account = replace(account, elsewhere=(*account.elsewhere, content["ledger"]))
     return replace(account, runs=tuple(runs.values()))
@@ -293,7 +252,7 @@ def _entry(event: Event) -> LedgerEntry:
         event.id,
         content["started"],
         content["plan_sha256"],
-        _amount(content["record_rho"]),
+        amount_of(content["record_rho"]),
         "started",
         content["output"],
         content["data_bytes"],
