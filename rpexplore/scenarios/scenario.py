@@ -297,5 +297,5 @@ class Scenario:
 def has_uniform_reference(plan: Plan) -> bool:
     """Whether every strategy of a plan spreads totals evenly; not for a plan without strategies."""
     strategies = plan.closure.strategies.values()
-    has_even_totals = [not np.any(strategy.integers.sum(axis=1)) for strategy in strategies]
-    return bool(has_even_totals) and all(has_even_totals)
+    are_uniform = [not np.any(strategy.integers.sum(axis=1)) for strategy in strategies]
+    return bool(are_uniform) and all(are_uniform)

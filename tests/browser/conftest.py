@@ -138,7 +138,8 @@ def browser() -> Iterator[Browser]:
         message = "no Chromium found; on Debian: apt-get install chromium"
         if os.environ.get("RPEXPLORE_REQUIRE_BROWSER") == "1":
             pytest.fail(message)
-        pytest.skip(message)  # on a newcomer's machine; .ci/run requires the browser
+        # A newcomer need not have one; where RPEXPLORE_REQUIRE_BROWSER is set, this fails.
+        pytest.skip(message)
     # Chromium's own sandbox does not work for root, as whom tests often run in containers.
     args = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:

@@ -135,8 +135,9 @@ def test_a_foreign_origin_makes_the_server_ask_nobody(tmp_path, monkeypatch):
                     asked.append(connection.recv(1000))
 
         threading.Thread(target=listen, daemon=True).start()
+        host, port = proxy.getsockname()
         for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
-            monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.getsockname()[1]}")
+            monkeypatch.setenv(name, f"{host}:{port}")
         with running_app(tmp_path) as server:
             for origin in ("http://example.org", "http://localhost:8000"):
                 assert answer(server, STREAM, **UPGRADE, Origin=origin).status == 403

@@ -26,7 +26,9 @@ def guard() -> Middleware:
     else:
         token = secrets.token_urlsafe(32)
         ending = f"/?{TOKEN_PARAMETER}={token}"
-        print(f"\n  The app opens only with an address that ends in {ending}", flush=True)  # noqa: T201
+        # Whoever ran `streamlit run` has only the terminal to learn it from; a log would keep it.
+        sys.stdout.write(f"\n  The app opens only with an address that ends in {ending}\n")
+        sys.stdout.flush()
     return Middleware(Guard, token=token)
 
 

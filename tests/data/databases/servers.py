@@ -32,7 +32,8 @@ def missing(what: str, remedy: str) -> None:
     message = f"no {what} found; {remedy}"
     if os.environ.get("RPEXPLORE_REQUIRE_ENGINES") == "1":
         pytest.fail(message)
-    pytest.skip(message)  # on a newcomer's machine; .ci/run requires the engines
+    # A newcomer's machine need not have it; where RPEXPLORE_REQUIRE_ENGINES is set, this fails.
+    pytest.skip(message)
 
 
 @dataclass(frozen=True)
