@@ -4,7 +4,6 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from rpexplore.errors import WorkloadError
 
@@ -26,6 +25,9 @@ def normal_quantile(confidence: float) -> float:
         raise WorkloadError(
             f"The confidence must lie between 0 and 1, got {confidence}; 0.95 is usual."
         )
+    # Here, as `rpexplore --help` would load it for nothing.
+    from scipy.special import ndtri
+
     return float(-ndtri((1 - confidence) / 2))
 
 
