@@ -7,6 +7,7 @@ needs to draw comes on top. The app's own program, the same for every page, is n
 
 import tempfile
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,14 +15,16 @@ from pathlib import Path
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import connect
-from websockets.typing import Subprotocol
+from websockets.typing import Origin, Subprotocol
 
 import rpexplore as rp
+from pages.components.shared.autosave import cookie_name
+from rpexplore.common.webapp_files import TOKEN_PARAMETER
 from rpexplore.scenarios.autosave import Autosaves
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_request import WorkloadRequest
-from tests.browser.conftest import running_app
+from tests.browser.conftest import TOKEN, running_app
 
 PAGES = (
     "",
@@ -84,10 +87,18 @@ def visiting(scenario: Scenario) -> Iterator[Visitor]:
     """A visitor of an app of its own, with this scenario."""
     with tempfile.TemporaryDirectory() as home:
         key = Autosaves.new_key()
-        Autosaves(Path(home) / "autosaves").save(key, Project((scenario,)).text(), None)
+        folder = Path(home) / "autosaves"
+        Autosaves(folder).save(key, Project((scenario,)).text(), None)
         with running_app(Path(home)) as address:
-            stream = address.replace("http", "ws", 1) + "/_stcore/stream"
-            with connect(stream, subprotocols=[Subprotocol("streamlit")], max_size=None) as socket:
+            with urllib.request.urlopen(f"{address}/?{TOKEN_PARAMETER}={TOKEN}") as welcome:
+                session = welcome.headers["set-cookie"].partition(";")[0]
+            with connect(
+                address.replace("http", "ws", 1) + "/_stcore/stream",
+                origin=Origin(address),
+                additional_headers={"Cookie": f"{session}; {cookie_name(folder)}={key}"},
+                subprotocols=[Subprotocol("streamlit")],
+                max_size=None,
+            ) as socket:
                 visitor = Visitor(socket, key)
                 visitor.visit("")
                 yield visitor

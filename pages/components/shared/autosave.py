@@ -7,6 +7,7 @@ somebody else's project.
 
 import hashlib
 from contextlib import suppress
+from pathlib import Path
 
 import streamlit as st
 
@@ -104,7 +105,7 @@ def other_saved_projects() -> dict[str, SavedProject]:
 
 def remembered_keys() -> list[str]:
     """The keys in the browser's cookie, the one changed last first."""
-    cookie = st.context.cookies.get(_cookie_name())
+    cookie = st.context.cookies.get(cookie_name(Autosaves.of_user().folder))
     # (Under the test runner a cookie is no text.)
     return cookie.split(".") if isinstance(cookie, str) else []
 
@@ -120,11 +121,11 @@ def remember_in_browser() -> None:
     keys = list(dict.fromkeys([st.session_state[_KEY], *remembered_keys()]))[:MOST_REMEMBERED]
     # All that goes into the script is hexadecimal digits and dots.
     value = ".".join(key for key in keys if len(key) == 32 and key.isalnum())
-    cookie = f"{_cookie_name()}={value}; path=/; max-age=31536000; SameSite=Strict"
+    name = cookie_name(Autosaves.of_user().folder)
+    cookie = f"{name}={value}; path=/; max-age=31536000; SameSite=Strict"
     st.html(f"<script>document.cookie = '{cookie}'</script>", unsafe_allow_javascript=True)
 
 
-def _cookie_name() -> str:
-    """One for each place of saved projects: cookies do not tell the ports of a machine apart."""
-    folder = hashlib.sha256(str(Autosaves.of_user().folder.absolute()).encode()).hexdigest()
-    return f"rpexplore-{folder[:8]}"
+def cookie_name(folder: Path) -> str:
+    """One for each folder of saved projects: cookies do not tell the ports of a machine apart."""
+    return f"rpexplore-{hashlib.sha256(str(folder.absolute()).encode()).hexdigest()[:8]}"
