@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from rpexplore import Attribute, Bins, Categories, Integers
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.bases import (
-    MAX_VALUES,
     CustomBasis,
     Hierarchy,
     Identity,
@@ -21,6 +20,7 @@ from rpexplore.workload.bases import (
     from_json,
     to_json,
 )
+from rpexplore.workload.bases.base import MAX_VALUES
 from rpexplore.workload.custom_basis_file import read_custom_basis
 
 LETTERS = Attribute("grade", Categories(("A", "B", "C", "D")))
@@ -342,7 +342,7 @@ def test_custom_bases_of_a_csv_file(text, attribute, rows, labels):
         ("f,m,x\n1,0,0\n0,0,0\n", r"q\.csv: Query 2 is all zeros"),
         ("a,1,0,0\na,0,1,0\n", r"q\.csv: The label 'a' stands for 2"),
         ("1,0,0\n0,1,0\n", r"matrix 'q' must determine .* how many are in 'others'"),
-        ('"1,0,0\n', r"q\.csv is not a CSV file .* quote"),
+        ('"1,0,0\n', r"q\.csv is no usable CSV .* quote"),
         ("1,0,0\n" * 10_002, r"at most 10,000 queries"),
         ("1,0,0\n" * 10_001, r"at most 10,000 queries"),
     ],

@@ -2,7 +2,8 @@
 
 In reading order: `base` (what a basis tells about itself), `operators` (its matrix W, computed
 with); then one basis a file: `identity`, `prefix`, `ranges`, `windows`, `hierarchy`, `custom`. A
-new one is a file here and an entry in BASES below, which all rooms go by.
+new one is a file here and an entry in BASES below, which all rooms go by; the test of the schema of
+plan files asks for its fields there.
 
 Imports `domain`, `common` and `errors`; nothing else of `workload`.
 """
@@ -10,27 +11,13 @@ Imports `domain`, `common` and `errors`; nothing else of `workload`.
 from typing import Any
 
 from rpexplore.errors import WorkloadError
-from rpexplore.workload.bases.base import MAX_VALUES, Basis
+from rpexplore.workload.bases.base import Basis
 from rpexplore.workload.bases.custom import CustomBasis
 from rpexplore.workload.bases.hierarchy import Hierarchy
 from rpexplore.workload.bases.identity import Identity
 from rpexplore.workload.bases.prefix import Prefix
 from rpexplore.workload.bases.ranges import Ranges
 from rpexplore.workload.bases.windows import Windows
-
-__all__ = [
-    "BASES",
-    "MAX_VALUES",
-    "Basis",
-    "CustomBasis",
-    "Hierarchy",
-    "Identity",
-    "Prefix",
-    "Ranges",
-    "Windows",
-    "from_json",
-    "to_json",
-]
 
 # In the order in which they are offered.
 BASES: dict[str, type[Basis]] = {
