@@ -15,6 +15,7 @@ from rpexplore.workload.attribute_sets import (
     check_order,
     padded,
     refuse_too_many,
+    stacked,
 )
 from rpexplore.workload.bases import Basis
 from rpexplore.workload.basis_index import Bases, changed_bases
@@ -139,7 +140,18 @@ class Workload:
         """The union; a table in both is refused, since its weight would be ambiguous."""
         if self.domain != workload.domain:
             raise WorkloadError("Only workloads over one domain can be united; these have two.")
-        return Workload(self.domain, **arrays.united_arrays(self, workload))
+        # Bases of the second come behind those of the first in their attributes' lists.
+        before = np.array([*map(len, self.bases), 0])[workload.members]
+        moved = np.where(workload.members < 0, -1, workload.basis_index + before)
+        return Workload(
+            self.domain,
+            stacked([self.members, workload.members]),
+            np.concatenate([self.weights, workload.weights]),
+            np.concatenate([self.targets, workload.targets]),
+            tuple(a + b for a, b in zip(self.bases, workload.bases, strict=True)),
+            stacked([self.basis_index, moved]),
+            np.concatenate([self.required, workload.required]),
+        )
 
     def with_bases(
         self, bases: Mapping[str, Basis], *, tables: Iterable[AttributeSet] | None = None
@@ -157,35 +169,36 @@ class Workload:
 
     def with_weights(self, weights: Mapping[AttributeSet, float]) -> "Workload":
         """A copy in which the named tables have these weights."""
-        rows, new = self._rows(weights, "weights"), arrays.numbers([*weights.values()], "weights")
-        return replace(self, weights=arrays.with_rows(self.weights, rows, new))
+        return self._with_rows(weights, weights=arrays.numbers([*weights.values()], "weights"))
 
     def with_targets(self, targets: Mapping[AttributeSet, Target | float | None]) -> "Workload":
         """A copy in which the named tables have these targets; a number is a standard error.
 
         With a number a required target stays required; None is no target, so not required either.
         """
-        rows, new = self._rows(targets, "targets"), arrays.standard_errors([*targets.values()])
-        required = self.required.copy()
-        for row, target in zip(rows, targets.values(), strict=True):
-            if isinstance(target, Target):
-                required[row] = target.required
-            elif target is None:
-                required[row] = False
-        return replace(self, targets=arrays.with_rows(self.targets, rows, new), required=required)
+        required = [
+            target.required
+            if isinstance(target, Target)
+            else target is not None and self.required[self.position(table)]
+            for table, target in targets.items()
+        ]
+        errors = arrays.standard_errors([*targets.values()])
+        return self._with_rows(targets, targets=errors, required=np.array(required, dtype=bool))
 
     def with_required(self, required: Mapping[AttributeSet, bool]) -> "Workload":
         """A copy in which the targets of the named tables have to be met, or need not be."""
-        rows, new = self._rows(required, "required"), arrays.required_marks([*required.values()])
-        return replace(self, required=arrays.with_rows(self.required, rows, new))
+        return self._with_rows(required, required=arrays.required_marks([*required.values()]))
 
-    def _rows(self, tables: Iterable[AttributeSet], noun: str) -> list[int]:
-        """The rows of the named tables; noun: what they are given, for a table named twice."""
+    def _with_rows(self, tables: Iterable[AttributeSet], **new: np.ndarray) -> "Workload":
+        """A copy in which the named tables have other values in these fields, [n_tables named]."""
         rows = [self.position(table) for table in tables]
         if len(set(rows)) < len(rows):
             twice = self.describe(next(row for row in rows if rows.count(row) > 1))
-            raise WorkloadError(f"The table {twice} is given two {noun}; give it one.")
-        return rows
+            raise WorkloadError(f"The table {twice} is given two {next(iter(new))}; give it one.")
+        changed = {name: getattr(self, name).copy() for name in new}
+        for name, values in new.items():
+            changed[name][rows] = values
+        return replace(self, **changed)
 
     # ---- what it holds
 

@@ -1,19 +1,16 @@
 """The arrays of a workload: checked, and in the one order and form in which it keeps them."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from rpexplore.common.exact_numbers import shown
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
-from rpexplore.workload.attribute_sets import describe_row, stacked
+from rpexplore.workload.attribute_sets import describe_row
 from rpexplore.workload.basis_index import Bases, canonical_bases
 from rpexplore.workload.targets import Target
-
-if TYPE_CHECKING:
-    from rpexplore.workload.workload import Workload
 
 
 def canonical_arrays(
@@ -152,26 +149,4 @@ def setting_arrays(
         "weights": np.ones(count) if weights is None else numbers(weights, "weights"),
         "targets": standard_errors(targets),
         "required": required_marks(required),
-    }
-
-
-def with_rows(values: np.ndarray, rows: list[int], new: np.ndarray) -> np.ndarray:
-    """A copy with other values in these rows."""
-    changed = values.copy()
-    changed[rows] = new
-    return changed
-
-
-def united_arrays(first: "Workload", second: "Workload") -> dict[str, Any]:
-    """The fields of a `Workload` but its domain, by name: the tables of both, not yet sorted."""
-    # The bases of the second come behind those of the first in their attributes' lists.
-    before = np.array([*map(len, first.bases), 0])[second.members]
-    moved = np.where(second.members < 0, -1, second.basis_index + before)
-    return {
-        "members": stacked([first.members, second.members]),
-        "weights": np.concatenate([first.weights, second.weights]),
-        "targets": np.concatenate([first.targets, second.targets]),
-        "bases": tuple(a + b for a, b in zip(first.bases, second.bases, strict=True)),
-        "basis_index": stacked([first.basis_index, moved]),
-        "required": np.concatenate([first.required, second.required]),
     }
