@@ -76,7 +76,7 @@ def workload_from_options(
         basis_choice_from_text,
         with_listed_basis_choices,
     )
-    from rpexplore.workload.table_text import number_from_text, table_from_text, workload_from_csv
+    from rpexplore.workload.table_text import table_from_text, weight_from_text, workload_from_csv
     from rpexplore.workload.targets import parse_target
     from rpexplore.workload.workload import Workload
 
@@ -101,9 +101,7 @@ def workload_from_options(
     targets = _by_table(
         domain, target, "target", "a target, such as age,sex=20 or age,sex=±50 at 95 %"
     )
-    united = united.with_weights(
-        {table: number_from_text(text, "weight") for table, text in weights.items()}
-    )
+    united = united.with_weights({table: weight_from_text(text) for table, text in weights.items()})
     united = united.with_targets({table: parse_target(text) for table, text in targets.items()})
     return with_listed_basis_choices(
         united, [basis_choice_from_text(domain, text, _custom_basis_of) for text in basis]

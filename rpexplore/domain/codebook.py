@@ -13,10 +13,11 @@ the value lies in: "South > East". A row whose value is empty is refused.
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from rpexplore.common.files import csv_rows
+from rpexplore.common.json_fields import refusing
 from rpexplore.domain.attribute import LEVELS, Attribute, Bins, Categories, Integers, Values
 from rpexplore.errors import DomainError
 
@@ -54,38 +55,29 @@ def attributes_from_json(text: str, source: str) -> list[Attribute]:
 
 def attributes_from_csv(text: str, source: str) -> list[Attribute]:
     """The attributes of a CSV codebook text; `source` is named in errors."""
-    rows = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-    try:
-        return _attributes_from_rows(rows, source)
-    except csv.Error as error:
-        raise DomainError(
-            f"{source} is not a CSV codebook ({error}); check that every quote is closed."
-        ) from None
-
-
-def _attributes_from_rows(rows: csv.DictReader, source: str) -> list[Attribute]:
-    columns = [column.strip().lower() for column in rows.fieldnames or []]
+    rows = csv_rows(text, source, DomainError)
+    _, header = next(rows, (1, []))
+    columns = [column.strip().lower() for column in header]
     if "attribute" not in columns or "value" not in columns:
         raise DomainError(
             f"{source} must have a header with the columns attribute, value and (if wanted) "
             f"label, got {', '.join(columns) or 'no header'}."
         )
-    rows.fieldnames = columns
     values: dict[str, list[tuple[str, str, list[str]]]] = {}  # value, label and groups
-    for row in rows:
-        # Values are kept to the letter, blanks included: records must match them.
-        name, value = row["attribute"] or "", row["value"] or ""
-        if None in row:
+    for number, cells in rows:
+        if len(cells) > len(columns):
             raise DomainError(
-                f"{source}, line {rows.line_num}: there are more values than columns; put texts "
-                "that hold a comma in quotes."
+                f"{source}, line {number}: there are more values than columns; put texts that hold "
+                "a comma in quotes."
             )
+        # Values are kept to the letter, blanks included: records must match them.
+        row = dict.fromkeys(columns, "") | dict(zip(columns, cells, strict=False))
+        name, value, path = row["attribute"], row["value"], row.get("group", "")
         if not name.strip() or not value.strip():
             raise DomainError(
-                f"{source}, line {rows.line_num}: every row needs an attribute and a value, got "
-                f"attribute {name!r} and value {value!r}."
+                f"{source}, line {number}: every row needs an attribute and a value, got attribute "
+                f"{name!r} and value {value!r}."
             )
-        path = row.get("group") or ""
         groups = path.split(LEVELS) if path.strip() else []
         values.setdefault(name, []).append((value, row.get("label") or value, groups))
     if not values:
@@ -93,7 +85,7 @@ def _attributes_from_rows(rows: csv.DictReader, source: str) -> list[Attribute]:
     attributes = []
     for name, listed in values.items():
         stored, labels, groups = zip(*listed, strict=True)
-        with _naming(name):
+        with refusing(DomainError, f"Attribute {name!r}"):
             categories = Categories(stored, labels)
         attributes.append(Attribute(name, categories, groups=groups))
     return attributes
@@ -128,18 +120,9 @@ def _attribute_from_field(field: Any, number: int) -> Attribute:
     label = field.get("title", "")
     if not isinstance(label, str):
         raise DomainError(f'The "title" of field {name!r} must be a text, got {label!r}.')
-    with _naming(name):
+    with refusing(DomainError, f"Attribute {name!r}"):
         values = _values_from_field(field)
     return Attribute(name, values, label, field.get("groups", ()))
-
-
-@contextmanager
-def _naming(name: str) -> Iterator[None]:
-    """Put an attribute's name in front of whatever its values are refused for."""
-    try:
-        yield
-    except DomainError as error:
-        raise DomainError(f"Attribute {name!r}: {error}") from None
 
 
 def _values_from_field(field: dict[str, Any]) -> Values:

@@ -3,16 +3,14 @@
 A table of a release can be read as it is.
 """
 
-import csv
-import io
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from rpexplore.common.exact_numbers import shown
-from rpexplore.common.files import utf8_text
+from rpexplore.common.files import csv_rows, utf8_text
 from rpexplore.common.formatting import plural
+from rpexplore.common.json_fields import refusing
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import (
@@ -41,32 +39,24 @@ def expected_counts_from_csv(domain: Domain, content: bytes, source: str) -> Exp
     Raises `WorkloadError` naming the line that cannot be used.
     """
     text = utf8_text(content, source, WorkloadError)
-    header = text.partition("\n")[0]
-    delimiter = ";" if ";" in header and "," not in header else ","
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    try:
+    rows = list(csv_rows(text, source, WorkloadError, delimiter=None))
+    with refusing(WorkloadError, source):
         return _from_rows(domain, rows)
-    except csv.Error as error:
-        raise WorkloadError(
-            f"{source} is no usable CSV ({error}); check that every quote is closed."
-        ) from None
-    except WorkloadError as error:
-        raise WorkloadError(f"{source}: {error}") from None
 
 
-def _from_rows(domain: Domain, rows: Any) -> ExpectedCounts:
-    """The counts that the rows of a CSV reader hold, the header first."""
-    header = next(rows, [])
+def _from_rows(domain: Domain, rows: Sequence[tuple[int, list[str]]]) -> ExpectedCounts:
+    """The counts in rows with the numbers of their lines, the header first."""
+    header = rows[0][1] if rows else []
     columns, count_column = _columns(domain, header)
     attributes = [domain.attributes[index] for index in columns]
     shape = tuple(attribute.size for attribute in attributes)
     check_margin_size(shape)
     counts, negative = np.full(shape, np.nan), 0
     is_release = header[count_column] == "value" and "standard_error" in header
-    for row in rows:
+    for number, row in rows[1:]:
         if not any(text.strip() for text in row):
             continue
-        try:
+        with refusing(WorkloadError, f"Line {number}"):
             if len(row) != len(header):
                 raise WorkloadError(
                     f"There are {plural(len(row), 'value')} for {plural(len(header), 'column')}; "
@@ -82,8 +72,6 @@ def _from_rows(domain: Domain, rows: Any) -> ExpectedCounts:
                 counts[cell], negative = 0, negative + 1
             else:
                 counts[cell] = checked_count(row[count_column])
-        except WorkloadError as error:
-            raise WorkloadError(f"Line {rows.line_num}: {error}") from None
     missing = np.argwhere(np.isnan(counts)).tolist()
     if missing:
         raise WorkloadError(

@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from rpexplore.common.exact_numbers import shown, shown_few
-from rpexplore.common.files import utf8_text
+from rpexplore.common.files import csv_rows, utf8_text
 from rpexplore.common.formatting import plural
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
@@ -85,15 +85,7 @@ def _rows(content: bytes, source: str) -> Iterator[tuple[int, list[str]]]:
     text = utf8_text(content, source, WorkloadError)
     # The first column is no cell; the labels of cells hold commas.
     first = re.search("[,;]", text.partition("\n")[0])
-    delimiter = first[0] if first else ","
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    try:
-        for row in reader:
-            yield reader.line_num, row
-    except csv.Error as error:
-        raise WorkloadError(
-            f"{source} is no usable CSV ({error}); check that every quote is closed."
-        ) from None
+    return csv_rows(text, source, WorkloadError, first[0] if first else ",")
 
 
 def csv_of_conditions(stated: StatedQueries) -> str:

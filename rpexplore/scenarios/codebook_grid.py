@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from rpexplore.common.json_fields import refusing
 from rpexplore.domain.attribute import LEVELS, Attribute, Bins, Categories, Integers, Values
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.provenance import TO_COMPLETE, is_unfinished
@@ -151,10 +152,8 @@ def _with_label(attribute: Attribute, row: int, text: str) -> Attribute:
     assert isinstance(values, Categories)
     labels = list(values.labels)
     labels[row] = text or values.values[row]
-    try:
+    with refusing(DomainError, f"Attribute {attribute.name!r}"):
         return replace(attribute, values=Categories(values.values, tuple(labels)))
-    except DomainError as error:
-        raise DomainError(f"Attribute {attribute.name!r}: {error}") from None
 
 
 def _with_group(attribute: Attribute, row: int, text: str) -> Attribute:
@@ -215,15 +214,13 @@ def _edited(attribute: Attribute, change: Mapping[str, Any]) -> Attribute:
     name = str(change.get("name", attribute.name) or "").strip()
     label = str(change.get("label", attribute.label) or "").strip()
     kind = change.get("kind") or _kind(attribute.values)
-    try:
+    with refusing(DomainError, f"Attribute {attribute.name!r}"):
         if kind == UNFINISHED or is_unfinished(attribute):
             values = _completed(kind, change)
         elif kind != _kind(attribute.values):
             values = _converted(attribute, kind)
         else:
             values = _edited_values(attribute.values, change)
-    except DomainError as error:
-        raise DomainError(f"Attribute {attribute.name!r}: {error}") from None
     # Another kind starts with as many values, in the same places.
     alike = kind != _kind(attribute.values) and values.size == attribute.size
     groups = attribute.groups if alike else _groups_by_value(attribute, values)

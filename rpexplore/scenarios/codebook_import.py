@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from rpexplore.common.files import utf8_text
 from rpexplore.common.formatting import plural
+from rpexplore.common.json_fields import refusing
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.provenance import TO_COMPLETE, is_unfinished, label_from_records
@@ -42,10 +43,8 @@ def domain_from_lines(text: str) -> Domain:
     attributes = []
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip():
-            try:
+            with refusing(DomainError, f"Line {number}"):
                 attributes.append(_attribute_from_line(line.strip()))
-            except DomainError as error:
-                raise DomainError(f"Line {number}: {error}") from None
     if not attributes:
         raise DomainError("There is no attribute in these lines; write one a line.")
     return Domain(tuple(attributes))

@@ -2,14 +2,14 @@
 
 import csv
 import io
-import json
 import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rpexplore.common.files import utf8_text
+from rpexplore.common.files import csv_rows, utf8_text
+from rpexplore.common.json_fields import loads, refusing
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.bases.custom import MAX_CUSTOM_QUERIES, CustomBasis, check_custom_size
@@ -49,10 +49,8 @@ def read_custom_basis(content: bytes, filename: str, attribute: Attribute) -> Cu
         rows, labels, name = _fields_of_json(content, filename)
     else:
         raise WorkloadError(f"An own matrix must be a .csv, .npy or .json file, got {filename!r}.")
-    try:
+    with refusing(WorkloadError, filename):
         basis = CustomBasis(rows, labels, name)
-    except WorkloadError as error:
-        raise WorkloadError(f"{filename}: {error}") from None
     basis.check(attribute)
     return basis
 
@@ -68,13 +66,10 @@ def csv_from_custom_basis(basis: CustomBasis, attribute: Attribute) -> str:
 
 
 def _fields_of_json(content: bytes, filename: str) -> tuple[Any, Any, Any]:
-    try:
-        fields = json.loads(utf8_text(content, filename, WorkloadError))
+    text = utf8_text(content, filename, WorkloadError)
+    with refusing(WorkloadError, f"{filename} must be a JSON object with rows, labels and name"):
+        fields = loads(text)
         return fields["rows"], fields["labels"], fields["name"]
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise WorkloadError(
-            f"{filename} must be a JSON object with rows, labels and name ({type(error).__name__})."
-        ) from None
 
 
 def _matrix_of_npy(content: bytes, filename: str) -> Any:
@@ -141,20 +136,14 @@ def _rows_of_csv(text: str, filename: str, attribute: Attribute) -> tuple[Any, t
 
 def _lines(text: str, filename: str) -> list[Line]:
     """The lines that are not blank."""
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     lines: list[Line] = []
-    try:
-        for cells in reader:
-            if any(map(str.strip, cells)):
-                lines.append((reader.line_num, cells))
-            if len(lines) > MAX_CUSTOM_QUERIES + 1:  # one may name the values
-                raise WorkloadError(
-                    f"{filename} can have at most {MAX_CUSTOM_QUERIES:,} queries, got more."
-                )
-    except csv.Error as error:
-        raise WorkloadError(
-            f"{filename} is not a CSV file ({error}); check that every quote is closed."
-        ) from None
+    for number, cells in csv_rows(text, filename, WorkloadError):
+        if any(map(str.strip, cells)):
+            lines.append((number, cells))
+        if len(lines) > MAX_CUSTOM_QUERIES + 1:  # one may name the values
+            raise WorkloadError(
+                f"{filename} can have at most {MAX_CUSTOM_QUERIES:,} queries, got more."
+            )
     return lines
 
 

@@ -5,15 +5,15 @@ these, or a quotation mark, stands in double quotation marks (doubled inside). T
 empty text or the word total, which may stand in brackets: (total) is no attribute named total.
 """
 
-import csv
-import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from rpexplore.common.exact_numbers import shown
+from rpexplore.common.files import csv_rows
+from rpexplore.common.json_fields import refusing
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
@@ -33,7 +33,7 @@ _NAME = re.compile(r'\s*(?:"(?P<quoted>(?:[^"]|"")*)"|(?P<plain>[^",;×]*))\s*(?
 _NEEDS_QUOTES = re.compile(r'[",;×]|^\s|\s$')
 
 
-def table_from_text(domain: Domain, text: str) -> tuple[str, ...]:
+def table_from_text(domain: Domain, text: str) -> Table:
     """The attribute names a text lists, in domain order; () for the total.
 
     Raises `WorkloadError` for a text that is no list, `DomainError` for unknown or repeated names.
@@ -72,42 +72,40 @@ def texts_of_tables(domain: Domain, tables: Iterable[Table]) -> Iterable[str]:
     """
     safe = not any(_is_total(name) or any(mark in name for mark in '",;×') for name in domain.names)
     for table in tables:
-        names = [_quoted(name) if _NEEDS_QUOTES.search(name) else name for name in table]
-        text = ",".join(names) or TOTAL
-        if safe or table_from_text(domain, text) == table:
-            yield text
-        elif not table:
-            yield text_of_total(domain)
-        elif len(table) == 1:
-            # In quotation marks it is another attribute's name; its own needs none.
-            yield table[0]
-        else:
-            # All together are an attribute's name as well; more blanks make it another text.
-            names = [_quoted(name) for name in table]
-            texts = ((", " + " " * blanks).join(names) for blanks in range(len(domain) + 1))
-            yield next(text for text in texts if text not in domain.indices)
+        candidates = _candidates(domain, table)
+        readable = (text for text in candidates if safe or _is_read_as(domain, text, table))
+        # A name may be another's in quotation marks; by itself it needs none.
+        yield next(readable, title(table))
+
+
+def _candidates(domain: Domain, table: Table) -> Iterator[str]:
+    """Texts that may be read as the table, the plainest first."""
+    if not table:
+        yield from ("(" * depth + TOTAL + ")" * depth for depth in range(len(domain) + 1))
+        return
+    yield ",".join(_quoted(name) if _NEEDS_QUOTES.search(name) else name for name in table)
+    # All together are an attribute's name as well; more blanks make it another text.
+    names = [_quoted(name) for name in table]
+    yield from ((", " + " " * blanks).join(names) for blanks in range(len(domain) + 1))
+
+
+def _is_read_as(domain: Domain, text: str, table: Table) -> bool:
+    try:
+        return table_from_text(domain, text) == table
+    except RpexploreError:
+        return False
 
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def text_of_total(domain: Domain) -> str:
-    """The word for the total, in as many brackets as make it no attribute's name."""
-    text = TOTAL
-    while text in domain.indices:
-        text = f"({text})"
-    return text
-
-
 def readable_title(domain: Domain, table: Table) -> str:
     """A table's title, or its text where the title would be read as another table."""
     text = title(table)
-    try:
-        same = table_from_text(domain, text) == table
-    except RpexploreError:
-        same = False
-    return text if same else next(iter(texts_of_tables(domain, [table])))
+    if _is_read_as(domain, text, table):
+        return text
+    return next(iter(texts_of_tables(domain, [table])))
 
 
 def tables_from_text(domain: Domain, text: str) -> tuple[Table, ...]:
@@ -120,10 +118,8 @@ def tables_from_text(domain: Domain, text: str) -> tuple[Table, ...]:
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
-        try:
+        with refusing(WorkloadError, f"Line {number}"):
             table = table_from_text(domain, line)
-        except RpexploreError as error:
-            raise WorkloadError(f"Line {number}: {error}") from None
         if table in tables:
             raise WorkloadError(
                 f"Line {number}: the table {title(table)} is already in line {tables[table]}; "
@@ -141,49 +137,43 @@ def workload_from_csv(domain: Domain, text: str, source: str) -> Workload:
     Targets are texts as `parse_target` has them; an empty required is what the target says.
     `source` is named in errors; a `WorkloadError` names the line that cannot be used.
     """
-    header = text.partition("\n")[0]
-    delimiter = ";" if ";" in header and "," not in header else ","
-    rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    try:
-        columns = [column.strip().lower() for column in rows.fieldnames or []]
-    except csv.Error as error:
-        raise WorkloadError(f"{source}, line 1: {error}; close every quotation mark.") from None
+    rows = csv_rows(text, source, WorkloadError, delimiter=None)
+    _, header = next(rows, (1, []))
+    columns = [column.strip().lower() for column in header]
     strangers = set(columns) - {"attributes", "weight", "target", "required"} - _PASSED_OVER
     if "attributes" not in columns or strangers:
         raise WorkloadError(
             f"{source} must have a header with the column attributes and, if wanted, weight, "
             f"target and required, got {shown(', '.join(columns)) if columns else 'no header'}."
         )
-    rows.fieldnames = columns
-    tables: list[tuple[str, ...]] = []
+    tables: list[Table] = []
     weights: list[float] = []
     targets: list[Target | None] = []
-    try:
-        for row in rows:
-            if None in row:
+    for number, cells in rows:
+        with refusing(WorkloadError, f"{source}, line {number}"):
+            if len(cells) > len(columns):
                 raise WorkloadError(
                     "there are more values than columns; put the attribute names in double "
                     "quotation marks, or separate them by ×."
                 )
-            tables.append(table_from_text(domain, row["attributes"] or ""))
-            weights.append(number_from_text(row.get("weight") or "1", "weight"))
-            targets.append(_target_of_row(row.get("target"), row.get("required")))
-    except (RpexploreError, csv.Error) as error:
-        raise WorkloadError(f"{source}, line {rows.line_num}: {error}") from None
+            row = dict(zip(columns, cells, strict=False))
+            tables.append(table_from_text(domain, row.get("attributes", "")))
+            weights.append(weight_from_text(row.get("weight") or "1"))
+            targets.append(_target_of_row(row.get("target", ""), row.get("required", "")))
     return Workload.of(domain, tables, weights=weights, targets=targets)
 
 
-def number_from_text(text: str, name: str) -> float:
+def weight_from_text(text: str) -> float:
     """The number of a weight; `WorkloadError` for anything else."""
     try:
         return float(text)
     except ValueError:
-        raise WorkloadError(f"The {name} must be a number such as 2.5, got {text!r}.") from None
+        raise WorkloadError(f"The weight must be a number such as 2.5, got {text!r}.") from None
 
 
-def _target_of_row(text: str | None, required: str | None) -> Target | None:
-    target = parse_target(text) if text and text.strip() else None
-    word = (required or "").strip().lower()
+def _target_of_row(text: str, required: str) -> Target | None:
+    target = parse_target(text) if text.strip() else None
+    word = required.strip().lower()
     if word not in {"", *_TRUTHS}:
         raise WorkloadError(f"The column required says yes or no, got {shown(required)!r}.")
     if target is None:

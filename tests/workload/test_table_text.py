@@ -13,7 +13,6 @@ from rpexplore.workload.table_text import (
     readable_title,
     table_from_text,
     tables_from_text,
-    text_of_total,
     texts_of_tables,
     title,
     workload_from_csv,
@@ -64,7 +63,7 @@ def test_an_attribute_that_is_named_total_wins():
 )
 def test_the_total_has_a_word_that_is_no_attribute(names, text):
     domain = Domain.from_sizes(dict.fromkeys(names, 2))
-    assert text_of_total(domain) == text
+    assert [*texts_of_tables(domain, [()])] == [text]
     assert table_from_text(domain, text) == ()
     assert tables_from_text(domain, text) == ((),)
 

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.components.shared.session import bind, change, current
 from rpexplore.analysis import workload_grid
 from rpexplore.common.formatting import plural
-from rpexplore.workload.table_text import Table, tables_from_text, text_of_total, texts_of_tables
+from rpexplore.workload.table_text import Table, tables_from_text, texts_of_tables
 
 NAMES = {
     "up_to": "Up to k-way",
@@ -123,9 +123,10 @@ def own_list() -> None:
         )
     else:
         text = "\n".join(texts_of_tables(domain, listed)) if refused is None else refused
+        (total,) = texts_of_tables(domain, [()])
         st.text_area(
             "One table a line, its attributes separated by commas or ×; "
-            f"{text_of_total(domain)} stands for the total",
+            f"{total} stands for the total",
             key=bind("listed", text),
             on_change=set_list,
             height=220,
