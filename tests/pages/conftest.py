@@ -1,6 +1,6 @@
 """The app under Streamlit's own test runner: no browser, every page through app.py."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,28 @@ from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
 
 APP = Path(__file__).parents[2] / "app.py"
 FIRST_PAGE = "codebook"
+TITLES = {
+    "codebook": "Codebook",
+    "workload": "Tables",
+    "plan": "Plan",
+    "fairness": "Fairness",
+    "tradeoffs": "Trade-offs",
+    "scenarios": "Scenarios",
+    "queries": "Queries",
+    "release": "Export and release",
+    "results": "Results",
+}
+VIEWS = {
+    "fairness": (
+        "By size",
+        "Distribution",
+        "Tables",
+        "Attributes",
+        "Binding targets",
+        "Relative errors",
+    ),
+    "tradeoffs": ("Smaller errors", "Targets", "Average vs worst case", "What if"),
+}
 
 
 class App:
@@ -33,6 +55,25 @@ class App:
     def open(self, page: str) -> "App":
         self.test.switch_page(f"pages/{page}.py").run()
         return self
+
+    def show(self, tabs: str, view: str) -> "App":
+        """Show one of the tabs of the page that is open, as a click or the address would."""
+        self.test.session_state[tabs] = view
+        self.run()
+        assert not self.test.exception, view
+        return self
+
+    def pages(self) -> Iterator[str]:
+        """The names of all pages, each open in turn, and in every view that it has."""
+        for page, title in TITLES.items():
+            self.open(page)
+            assert self.test.title[0].value == title
+            assert not self.test.exception, page
+            if page not in VIEWS:
+                yield page
+            for view in VIEWS.get(page, ()):
+                self.show(page, view)
+                yield f"{page}: {view}"
 
     def run(self) -> "App":
         self.test.run()
@@ -85,6 +126,27 @@ class App:
 
     def texts(self, kind: str) -> list[str]:
         return [element.value for element in getattr(self.test, kind)]
+
+
+def plain(texts: list[str]) -> str:
+    """Texts of a page as they are read, without escapes."""
+    return " ".join(texts).replace("\\", "")
+
+
+def check_charts(session: App) -> None:
+    """Every chart is told in words, also in a caption, and its numbers are there, also as CSV."""
+    charts, captions = session.get("plotly_chart"), plain(session.texts("caption"))
+    numbers = [each for each in session.expander if each.label == "The numbers of this chart"]
+    assert len(numbers) == len(charts)
+    for chart, expander in zip(charts, numbers, strict=True):
+        subject, _, sentence = chart.proto.alt.partition(". ")
+        assert subject
+        assert sentence
+        assert sentence in captions
+        (frame,) = expander.dataframe
+        assert len(frame.value) > 0
+        (button,) = expander.get("download_button")
+        assert button.label.endswith(".csv")
 
 
 @pytest.fixture

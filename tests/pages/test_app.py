@@ -8,52 +8,40 @@ import pytest
 
 from pages.components.shared.session import escaped
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.queries.definitions import stated_from_text
 from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
+from rpexplore.scenarios.table_settings import GroupSetting
+from tests.pages.conftest import HOSTILE, TITLES, App
 
 ROOT = Path(__file__).parents[2]
-TITLES = {
-    "codebook": "Codebook",
-    "workload": "Tables",
-    "plan": "Plan",
-    "fairness": "Fairness",
-    "tradeoffs": "Trade-offs",
-    "scenarios": "Scenarios",
-    "queries": "Queries",
-    "release": "Export and release",
-    "results": "Results",
-}
-PAGES = list(TITLES)
 
 
-def test_a_new_session_opens_on_the_sample_with_a_complete_plan(app):
-    session = app("codebook")
+def test_a_new_session_opens_on_the_sample_with_a_complete_plan_on_every_page(app):
+    session = app()
     assert session.title[0].value == "Codebook"
     assert session.scenario.domain.names[:2] == ("age", "sex")
-    session.open("plan")
-    assert session.metrics()["A cell of the median table"] == "±26 people"
-
-
-def opened_pages(session):
-    """The names of all pages, with the session open on each of them in turn."""
-    for page, title in TITLES.items():
-        session.open(page)
-        assert session.title[0].value == title
-        assert not session.exception, page
-        yield page
-
-
-def test_every_page_draws_the_sample(app):
-    session = app()
-    for page in opened_pages(session):
+    for page in session.pages():
         assert not session.error, page
         assert not session.warning, page
+        if page == "plan":
+            assert session.metrics()["A cell of the median table"] == "±26 people"
 
 
-@pytest.mark.parametrize(("sizes", "order"), [({"only": 1}, 0), ({"a": 10**6, "b": 10**6}, 2)])
+@pytest.mark.parametrize(
+    ("sizes", "order"),
+    [({"only": 1}, 0), ({"age": 1, "sex": 2}, 2), ({"a": 10**6, "b": 10**6}, 2)],
+)
 def test_every_page_draws_extreme_codebooks(app, sizes, order):
-    session = app(scenario=Scenario(Domain.from_sizes(sizes), WorkloadRequest(order=order)))
-    for page in opened_pages(session):
+    scenario = Scenario(
+        Domain.from_sizes(sizes),
+        WorkloadRequest(order=order),
+        expected=ExpectedCounts.of_total(1e6),
+    )
+    session = app(scenario=scenario)
+    for page in session.pages():
         assert not session.error, page
+        assert "nan" not in [word for text in session.texts("caption") for word in text.split()]
 
 
 def test_every_page_says_why_there_is_no_plan(app):
@@ -61,18 +49,71 @@ def test_every_page_says_why_there_is_no_plan(app):
     request = WorkloadRequest("listed", listed=(domain.names,))
     session = app(scenario=Scenario(domain, request))
     without_plan = ("codebook", "scenarios", "queries", "results")
-    for page in opened_pages(session):
+    for page in session.pages():
         assert bool(session.error) == (page not in without_plan), page
 
 
-def test_user_text_is_never_formatting(app, hostile):
-    session = app(scenario=hostile)
-    for page in opened_pages(session):
-        for kind in ("markdown", "caption", "error", "info", "warning"):
-            for text in session.texts(kind):
-                for mark in ("**bold**", "$x$", "<b>", "<i>", "[a](", ":red[", "`x`"):
-                    assert mark not in text, page
-        assert "unsafe_allow_html" not in str(session.main), page
+MARKS = ("**bold**", "$x$", "<b>", "<i>", "[a](", ":red[", "`x`")
+
+
+def check_no_formatting(session: App) -> None:
+    for kind in ("markdown", "caption", "error", "info", "warning", "success"):
+        for text in session.texts(kind):
+            assert not [mark for mark in MARKS if mark in text]
+    assert "unsafe_allow_html" not in str(session.main)
+    for chart in session.get("plotly_chart"):
+        assert "<b>" not in chart.proto.spec
+        assert "<i>" not in chart.proto.spec
+
+
+@pytest.fixture
+def hostile_everywhere(hostile) -> Scenario:
+    """Attribute names full of formatting, with targets, public counts and queries about them."""
+    about = Domain.from_sizes(dict.fromkeys(HOSTILE[:4], 3))
+    conditions = ["`**bold**` = 0", "`$x$ $y$` = 1", "total"]
+    lines = [
+        f'"{name}": {condition} ± 3' for name, condition in zip(HOSTILE, conditions, strict=False)
+    ]
+    return hostile.with_group(GroupSetting((), target=4.0)).replaced(
+        expected=ExpectedCounts.of_total(1e6), query_list=stated_from_text(about, "\n".join(lines))
+    )
+
+
+def test_user_text_is_never_formatting_and_never_in_the_address(app, hostile_everywhere):
+    session, bound = app(scenario=hostile_everywhere), set()
+    names = hostile_everywhere.domain.names
+    for page in session.pages():
+        if page == "tradeoffs: What if":
+            session.multiselect(key="what if attributes").set_value([names[2]]).run()
+            assert "tables with <b>a</b>" in " ".join(session.texts("caption")).replace("\\", "")
+        check_no_formatting(session)
+        widgets = [*session.selectbox, *session.multiselect, *session.get("button_group")]
+        for widget in (each for each in widgets if each.proto.query_param_key):
+            bound.add(widget.proto.query_param_key)
+            options = " ".join(str(option) for option in widget.options)
+            assert not [name for name in names if name in options]
+        assert list(session.query_params) == ["project"]
+    # Choices of views and plans, which are named by the app.
+    assert bound == {"plan_shown", "curves", "average", "what_if"}
+
+
+def test_user_text_is_no_formatting_among_bases_and_queries_about_another_codebook(
+    app, hostile_everywhere
+):
+    session = app("workload", hostile_everywhere)
+    names = hostile_everywhere.domain.names
+    for name in names:
+        session.selectbox(key="attribute to change").set_value(name).run()
+        session.selectbox(key=f"kind of all {name}").set_value("prefix").run()
+        session.unfold(f"some {name}")
+    assert not session.exception
+    assert len(session.scenario.request.basis_choices) == len(names)
+    check_no_formatting(session)
+    session.scenario = hostile_everywhere.replaced(domain=Domain.from_sizes({"x": 2}))
+    session.open("queries")
+    session.radio(key="query budget").set_value("The scenario's budget").run()
+    assert session.metrics()
+    check_no_formatting(session)
 
 
 def test_escaped_text_reads_as_it_was_written():
@@ -88,7 +129,7 @@ def test_nothing_is_lost_by_switching_pages(app, small):
     session.open("workload")
     session.number_input(key="order").set_value(1).run()
     before = session.scenario
-    for page in [*PAGES, *reversed(PAGES)]:
+    for page in [*TITLES, *reversed(TITLES)]:
         session.open(page)
     assert session.scenario == before
     session.open("plan")

@@ -14,17 +14,12 @@ from rpexplore.queries.definitions import StatedQueries, stated_from_text
 from rpexplore.queries.edits import about_attributes
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.presets import PRESETS
-from rpexplore.scenarios.autosave import Autosaves
 from rpexplore.scenarios.scenario import Scenario
-from tests.pages.conftest import HOSTILE
+from tests.pages.conftest import plain
 from tests.support.query_lists import marginals
 
 TEXT = "everybody: total ± 50\nold: age >= 8 ± 20\nold women: age >= 8 & sex = 1 @ 8"
 SMALLEST = PRESETS[-1]  # the one that is solved at once
-
-
-def plain(texts):
-    return " ".join(texts).replace("\\", "")
 
 
 def typed(session, text):
@@ -69,6 +64,11 @@ def test_a_list_is_typed_and_planned(app, small):
     markdown = plain(session.texts("markdown"))
     assert "Accuracy proven best" in markdown
     assert "no method with Gaussian noise meets all targets" in markdown
+    labels = [button.label for button in session.get("download_button")]
+    for file in ("queries.csv", "query_profile.csv", "free_counts.csv", "query_budgets.csv"):
+        assert f"Download {file}" in labels
+    assert "Download query-plan.json" in labels
+    assert session.code[0].value.startswith("rpexplore release query-plan.json records.csv")
 
 
 def test_attributes_are_chosen_and_others_added_by_naming_them(app, small):
@@ -88,10 +88,8 @@ def test_attributes_are_chosen_and_others_added_by_naming_them(app, small):
     session.multiselect(key="chosen query attributes").set_value(["sex"]).run()
     assert "'old' is about the attribute 'age'" in plain(session.texts("error"))
     assert session.scenario.query_list is after
-
-
-def test_a_schema_without_a_small_attribute_says_so(app):
-    session = app("queries", Scenario(rp.Domain.from_sizes({"place": 5000})))
+    session.scenario = Scenario(rp.Domain.from_sizes({"place": 5000}))
+    session.run()
     assert "No attribute of the codebook has as few as 1,024" in plain(session.texts("info"))
 
 
@@ -110,9 +108,16 @@ def test_what_cannot_be_read_names_its_line_and_is_kept_to_be_mended(app, listed
     typed(session, f"{TEXT}\nx: age > 3 ± 5")
     assert not session.error
     assert len(session.scenario.query_list) == 4
+    # An undo forgets lines that could not be read, too.
+    typed(session, "all: total ±")
+    assert session.error
+    session.press("Undo")
+    assert not session.error
+    assert session.scenario == listed
+    assert session.text_area(key="query lines").value.startswith("everybody: total ±50 at 95 %")
 
 
-def test_a_first_list_that_cannot_be_read_is_no_list(app, small):
+def test_a_first_list_has_the_usual_target_and_is_none_while_it_cannot_be_read(app, small):
     session = typed(app("queries", small), "sex = 1 ± 3\nx: age = old ± 5")
     assert "Line 2: At character 7" in plain(session.texts("error"))
     assert "There is no list until this is mended" in plain(session.texts("error"))
@@ -122,20 +127,6 @@ def test_a_first_list_that_cannot_be_read_is_no_list(app, small):
     session.press("Remove the list")
     assert session.text_area(key="query lines").value == ""
     assert not session.error
-
-
-def test_undo_forgets_lines_that_could_not_be_read(app, listed):
-    session = typed(app("queries", listed), "all: total ± 9")
-    typed(session, "all: total ±")
-    assert session.error
-    session.press("Undo")
-    assert not session.error
-    assert session.scenario == listed
-    assert session.text_area(key="query lines").value.startswith("everybody: total ±50 at 95 %")
-
-
-def test_the_usual_target_is_that_of_lines_without_one(app, small):
-    session = app("queries", small)
     session.text_input(key="query target").set_value("5 % of 100").run()
     typed(session, "age > 3")
     assert session.scenario.query_list.targets[0].text == "5 % of 100"
@@ -170,31 +161,31 @@ MANY = {
 }
 
 
-@pytest.mark.parametrize(
-    ("kind", "choices"),
-    [
-        ("tables", {"queries up to 2": 2}),
-        ("ranges", {"queries along": "age", "queries by other than age": ["sex"]}),
-    ],
-)
-def test_many_queries_are_added_at_once(app, listed, kind, choices):
-    lone = stated_from_text(listed.query_list.queries.domain, "mine: age = 3 & sex = 0 ± 5")
-    session = app("queries", listed.replaced(query_list=lone))
-    session.test.session_state["queries to add"] = kind
-    session.run()
+def add_queries(session, kind, choices):
+    session.show("queries to add", kind)
     for key, value in choices.items():
         widgets = (*session.selectbox, *session.multiselect, *session.number_input)
         next(each for each in widgets if each.key == key).set_value(value).run()
-    session.press("Add to the list")
-    stated = session.scenario.query_list
-    wanted = {row.tobytes() for row in (*MANY[kind], *lone.queries.coefficients) if row.any()}
-    assert {row.tobytes() for row in stated.queries.coefficients} == wanted
-    assert len(stated) == len(wanted)
-    assert stated.queries.names[0] == "mine"
-    assert {target.text for target in stated.targets[1:]} == {"±20 at 95 %"}
-    assert f"Added {len(stated) - 1} queries" in plain(session.texts("success"))
-    session.press("Undo")
-    assert len(session.scenario.query_list) == 1
+    return session.press("Add to the list")
+
+
+def test_many_queries_are_added_at_once(app, listed):
+    lone = stated_from_text(listed.query_list.queries.domain, "mine: age = 3 & sex = 0 ± 5")
+    session = app("queries", listed.replaced(query_list=lone))
+    for kind, choices in (
+        ("tables", {"queries up to 2": 2}),
+        ("ranges", {"queries along": "age", "queries by other than age": ["sex"]}),
+    ):
+        add_queries(session, kind, choices)
+        stated = session.scenario.query_list
+        wanted = {row.tobytes() for row in (*MANY[kind], *lone.queries.coefficients) if row.any()}
+        assert {row.tobytes() for row in stated.queries.coefficients} == wanted
+        assert len(stated) == len(wanted)
+        assert stated.queries.names[0] == "mine"
+        assert {target.text for target in stated.targets[1:]} == {"±20 at 95 %"}
+        assert f"Added {len(stated) - 1} queries" in plain(session.texts("success"))
+        session.press("Undo")
+        assert len(session.scenario.query_list) == 1
 
 
 def upload(session, csv):
@@ -235,16 +226,6 @@ def test_a_change_of_the_codebook_is_shown_and_the_list_can_be_read_again(app, l
     assert stated.queries.domain["age"].size == 12
     assert stated.conditions == listed.query_list.conditions
     assert not session.info
-
-
-def test_a_refresh_finds_the_list_again(app, small):
-    before = typed(app("queries", small), TEXT)
-    saved = Autosaves.of_user().read(before.query_params["project"])
-    assert saved is not None
-    assert saved.project == before.project
-    after = app("queries", key=before.query_params["project"])
-    assert after.scenario.query_list == before.scenario.query_list
-    assert after.metrics() == before.metrics()
 
 
 # ---- the budget
@@ -297,57 +278,15 @@ def test_a_list_is_solved_once_whatever_the_budget_and_after_an_undo(app, listed
     assert not session.error
 
 
-def test_a_budget_of_nothing_is_refused(app, listed):
+def test_without_a_plan_the_page_says_why(app, listed, monkeypatch):
     session = choose_own(app("queries", listed.replaced(budget=rp.Budget(rho="1e-40"))))
-    assert "There is no plan: The noise at this budget is too large" in plain(
-        session.texts("error")
-    )
+    too_large = "There is no plan: The noise at this budget is too large"
+    assert too_large in plain(session.texts("error"))
     assert not session.metrics()
 
-
-def test_a_list_without_a_plan_says_why(app, listed, monkeypatch):
     def refuse(*_, **__):
         raise PlanError("These queries cannot be measured.")
 
     monkeypatch.setattr(sys.modules["pages.components.queries.solutions"], "query_optimum", refuse)
     session = app("queries", listed)
     assert "There is no plan: These queries cannot be measured." in plain(session.texts("error"))
-
-
-# ---- what is shown of the plan
-
-
-def test_every_chart_has_a_caption_an_alternative_text_and_its_numbers(app, listed):
-    session = app("queries", listed)
-    charts = session.get("plotly_chart")
-    captions = plain(session.texts("caption"))
-    assert len(charts) == 2
-    for chart in charts:
-        words, _, sentence = chart.proto.alt.partition(". ")
-        assert words
-        assert sentence in captions
-    labels = [button.label for button in session.get("download_button")]
-    for file in ("queries.csv", "query_profile.csv", "free_counts.csv", "query_budgets.csv"):
-        assert f"Download {file}" in labels
-    assert "Download query-plan.json" in labels
-    assert session.code[0].value.startswith("rpexplore release query-plan.json records.csv")
-    numbers = [each for each in session.expander if each.label.startswith("The numbers of")]
-    assert len(numbers) == len(charts)
-
-
-def test_user_text_is_never_formatting(app, hostile):
-    names = dict.fromkeys(HOSTILE[:4], 3)
-    domain = rp.Domain.from_sizes(names)
-    lines = [f'"{name}": {condition} ± 3' for name, condition in zip(
-        HOSTILE, ["`**bold**` = 0", "`$x$ $y$` = 1", "total"], strict=False)]  # fmt: skip
-    stated = stated_from_text(domain, "\n".join(lines))
-    for scenario in (
-        hostile.replaced(query_list=stated),
-        hostile.replaced(query_list=stated, domain=rp.Domain.from_sizes({"x": 2})),
-    ):
-        session = app("queries", scenario)
-        choose_own(session)
-        for kind in ("markdown", "caption", "error", "info", "warning", "success"):
-            for text in session.texts(kind):
-                for mark in ("**bold**", "$x$", "<b>", "<i>", "[a](", ":red[", "`x`"):
-                    assert mark not in text

@@ -17,6 +17,7 @@ from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.queries.definitions import stated_from_text
 from rpexplore.releases.release import release
 from rpexplore.releases.table_folder import Release
+from tests.pages.conftest import check_charts, plain
 
 DOMAIN = rp.Domain(
     (
@@ -59,10 +60,6 @@ def look(session, attributes, view="Grid"):
         session.radio(key="results view").set_value(view).run()
     assert not session.exception
     return session
-
-
-def plain(texts) -> str:
-    return " ".join(texts).replace("\\", "")
 
 
 def spec(session) -> dict:
@@ -170,8 +167,8 @@ def test_bars_side_by_side_of_a_fixed_value(app, released):
     session = look(opened(app, released["one"]), ["age", "sex", "region"], "Bars")
     session.selectbox(key="bars beside age of ['sex', 'region']").set_value("sex").run()
     session.selectbox(key="results value of region among 8").set_value(2).run()
-    found = Release.load(released["one"]).counts(["age", "sex", "region"])
-    kept = found[found["region"] == "R1"]
+    counts = Release.load(released["one"]).counts(["age", "sex", "region"])
+    kept = counts[counts["region"] == "R1"]
     traces = spec(session)["data"]
     assert [trace["name"] for trace in traces] == ["female", "male"]
     for trace, code in zip(traces, "fm", strict=True):
@@ -181,6 +178,7 @@ def test_bars_side_by_side_of_a_fixed_value(app, released):
         assert trace["error_y"]["array"] == pytest.approx(margins.tolist(), rel=1e-5)
     assert "region: R1." in plain(session.texts("caption"))
     assert len(session.dataframe[0].value) == 20
+    check_charts(session)
 
 
 def test_a_heat_map_of_counts_and_of_reliability(app, released):
@@ -192,6 +190,8 @@ def test_a_heat_map_of_counts_and_of_reliability(app, released):
     assert (len(cells["z"]), len(cells["z"][0])) == (8, 10)  # region down, age across
     assert cells["hovertext"][1][4].startswith("R1, 4<br>")
     assert f"{by_age[4, 1]:,.1f}".replace("-", "−") in cells["hovertext"][1][4]
+    check_charts(session)
+    assert len(session.dataframe[0].value) == 80
     doubtful = int(((frame["lower_95"] <= 0) & (frame["upper_95"] >= 0)).sum())
     assert f"In {doubtful} of 80 cells the interval includes 0" in plain(session.texts("caption"))
     session.radio(key="heat colour").set_value("Margins of error").run()
@@ -199,17 +199,6 @@ def test_a_heat_map_of_counts_and_of_reliability(app, released):
     assert max(map(max, shares)) == 1.0
     session.selectbox(key="heat across ('age', 'region')").set_value("region").run()
     assert len(spec(session)["data"][0]["z"]) == 10
-
-
-@pytest.mark.parametrize("view", ["Bars", "Heat map"])
-def test_every_chart_has_a_caption_an_alternative_text_and_its_numbers(app, released, view):
-    session = look(opened(app, released["all"]), ["age", "region"], view)
-    (chart,) = session.get("plotly_chart")
-    words, _, sentence = chart.proto.alt.partition(". ")
-    assert words
-    assert sentence in plain(session.texts("caption"))
-    assert any(each.label == "The numbers of this chart" for each in session.expander)
-    assert len(session.dataframe[0].value) == (10 if view == "Bars" else 80)
 
 
 def test_processed_tables_carry_their_label_on_top(app, released):
@@ -279,12 +268,12 @@ def test_combining_opens_the_combined_tables_or_says_why_not(app, released, tmp_
     session.text_area(key="combined with").set_value(f"\n{released['again']}\n").run()
     session.press("Combine them")
     made(session)
-    found = load_combined(tmp_path / "source-combined")
+    combined = load_combined(tmp_path / "source-combined")
     assert session.success, plain(session.texts("error"))
-    assert found.label in plain(session.texts("caption")).lower()
+    assert combined.label in plain(session.texts("caption")).lower()
     look(session, ["age", "sex"])
     shown = session.dataframe[0].value
-    assert shown["value"].tolist() == found.table(["age", "sex"])["value"].tolist()
+    assert shown["value"].tolist() == combined.table(["age", "sex"])["value"].tolist()
     assert shown["standard_error"][0] == pytest.approx(
         Release.load(source).table(["age", "sex"])["standard_error"][0] / 2**0.5
     )

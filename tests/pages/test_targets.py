@@ -8,10 +8,7 @@ import rpexplore as rp
 from pages.components.shared.session import escaped
 from rpexplore.scenarios.workload_request import TableSetting
 from rpexplore.workload.targets import Target
-
-
-def plain(texts):
-    return " ".join(texts).replace("\\", "")
+from tests.pages.conftest import plain
 
 
 @pytest.fixture
@@ -75,6 +72,9 @@ def targets_sentence(session):
 
 def test_without_targets_the_page_says_where_to_set_them(app, small):
     session = app("plan", small)
+    session.radio(key="objective").set_value("required").run()
+    assert "No target is required yet" in plain(session.texts("error"))
+    assert session.radio(key="objective").value == "required"
     session.radio(key="objective").set_value("max relative to target").run()
     assert "has no target" in plain(session.texts("error"))
     assert "or here for all at once" in plain(session.texts("error"))

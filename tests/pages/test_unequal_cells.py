@@ -14,6 +14,7 @@ from rpexplore.planning.planner import optimum
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.table_settings import TableSetting
 from tests.analysis import bases
+from tests.pages.conftest import plain
 
 SCENARIO = bases.scenario()
 SEEN = {"mean": "the root mean square", "worst": "its least accurate", "best": "its most accurate"}
@@ -30,49 +31,32 @@ def solved():
     return optimum(SCENARIO.workload, loss=SCENARIO.loss)
 
 
-def plain(texts):
-    return " ".join(texts).replace("\\", "")
-
-
-def view(session, page, name):
-    session.test.session_state[page] = name
-    session.run()
-    assert not session.exception
-    return session
-
-
-def labels(session, kind):
-    return [element.label for element in getattr(session, kind)]
-
-
 # ---- Fairness
 
 
 def test_one_control_says_which_cell_all_views_are_about(app, solved):
     cell = "worst"
-    session = app("fairness", SCENARIO)
+    session = app("fairness", SCENARIO.replaced(expected=ExpectedCounts.of_total(2000)))
     session.segmented_control(key="cell_shown").set_value(cell).run()
     assert not session.exception
     worst = solved.standard_errors(SCENARIO.budget, cell).max()
     assert session.metrics()["Least accurate table"] == f"σ = {worst:.3g}"
     for name in ("By size", "Distribution", "Attributes", "Binding targets"):
-        view(session, "fairness", name)
+        session.show("fairness", name)
         for chart in session.get("plotly_chart"):
             assert SEEN[cell] in chart.proto.alt
         assert SEEN[cell] in plain(session.texts("caption"))
-    view(session, "fairness", "Tables")
+    session.show("fairness", "Tables")
     listed = session.dataframe[-1].value
     (shown,) = set(listed["cell"])
     assert SEEN[cell] in shown
     assert listed["standard_error"].max() == pytest.approx(worst)
     assert {"best_standard_error", "worst_standard_error"} <= set(listed.columns)
-
-
-def test_marginals_have_neither_the_control_nor_the_view(app, small):
-    session = app("fairness", small)
-    keys = {control.key for control in session.segmented_control}
-    assert "cell_shown" not in keys
-    assert CELLS_VIEW not in labels(session, "tabs")
+    session.show("fairness", "Relative errors")
+    assert session.get("plotly_chart")
+    session.multiselect(key="table to list").set_value(["age"]).run()
+    assert not session.exception
+    assert session.dataframe[-1].value["age"].tolist()[0] == "≤ 0"
 
 
 def test_other_rules_are_planned_on_their_own_and_once(app, monkeypatch):
@@ -98,7 +82,7 @@ def test_other_rules_are_planned_on_their_own_and_once(app, monkeypatch):
 
 
 def test_the_cells_of_a_table(app, solved):
-    session = view(app("fairness", SCENARIO), "fairness", CELLS_VIEW)
+    session = app("fairness", SCENARIO).show("fairness", CELLS_VIEW)
     tables = session.selectbox(key="cells of")
     assert "age (cumulative) × region (hierarchy)" in tables.options
     position = SCENARIO.workload.position(("age", "region"))
@@ -125,16 +109,6 @@ def test_the_cells_of_a_table(app, solved):
     np.testing.assert_allclose(line["y"], errors[:, 2], rtol=1e-3)
 
 
-def test_relative_errors_of_unequal_cells(app):
-    expected = ExpectedCounts.of_total(2000)
-    session = app("fairness", SCENARIO.replaced(expected=expected))
-    view(session, "fairness", "Relative errors")
-    assert session.get("plotly_chart")
-    session.multiselect(key="table to list").set_value(["age"]).run()
-    assert not session.exception
-    assert session.dataframe[-1].value["age"].tolist()[0] == "≤ 0"
-
-
 # ---- Plan, Trade-offs, Scenarios
 
 
@@ -155,25 +129,23 @@ def test_the_plan_page_tells_median_and_least_accurate_cells(app, solved):
     )
 
 
-@pytest.mark.parametrize("name", ["Average vs worst case", "What if"])
-def test_trade_offs_of_unequal_cells(app, name):
+def test_trade_offs_of_unequal_cells(app):
     scenario = SCENARIO.with_settings([TableSetting(("age", "sex"), target=4.0)])
-    session = view(app("tradeoffs", scenario), "tradeoffs", name)
-    if name == "What if":
-        session.multiselect(key="what if attributes").set_value(["region"]).run()
-        assert "How attributes are measured stays as in your plan" in plain(
-            session.texts("caption")
-        )
-    if name == "Average vs worst case":
-        text = plain(session.texts("caption"))
-        assert "The best average of the plans that measure attributes as yours does, " in text
-        assert "among plans that measure attributes as yours does, none is better at both" in text
-        session.press("Save as scenario")
-        assert session.scenario.note.startswith("Between average and worst case: average ")
-        assert session.scenario.note.endswith("planned on its own this scenario can differ.")
-    assert not session.exception
+    session = app("tradeoffs", scenario).show("tradeoffs", "What if")
+    session.multiselect(key="what if attributes").set_value(["region"]).run()
+    assert "How attributes are measured stays as in your plan" in plain(session.texts("caption"))
     assert not session.error
     assert session.get("plotly_chart")
+    session.show("tradeoffs", "Average vs worst case")
+    text = plain(session.texts("caption"))
+    assert "The best average of the plans that measure attributes as yours does, " in text
+    assert "among plans that measure attributes as yours does, none is better at both" in text
+    assert session.get("plotly_chart")
+    session.press("Save as scenario")
+    assert session.scenario.note.startswith("Between average and worst case: average ")
+    assert session.scenario.note.endswith("planned on its own this scenario can differ.")
+    assert not session.exception
+    assert not session.error
 
 
 def test_scenarios_with_other_bases_stand_side_by_side(app):
