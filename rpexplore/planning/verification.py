@@ -1,27 +1,37 @@
-"""Verification: does a plan hold what it claims? From the plan alone, in exact arithmetic."""
+"""Verification: whether a plan holds what it claims, from the plan alone, at an exact cost."""
 
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
+from rpexplore.common.concurrency import one_thread
 from rpexplore.common.formatting import rounded
-from rpexplore.planning.bound_verification import (
-    DECODED_TOLERANCE,
-    limits_kept,
-    near_other_strategies,
-    proven_by_dual_weights,
-    proven_by_shadow_prices,
-)
+from rpexplore.planning.certificate import smallest_weighted_sum
+from rpexplore.planning.losses.base import SumOfVariances
+from rpexplore.planning.losses.constrained import SumWithBoundedMax
 from rpexplore.planning.mechanism.accounting import ExactVariances, privacy_cost_upper_bound
+from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.table_variances import TableVariances
+from rpexplore.planning.optimal_strategies import strategy_bound
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.solvers.max_cell_variance import minimise_max_cell_variance
+from rpexplore.planning.solvers.solution import dual_bound, rounding_allowance
+from rpexplore.planning.solving import LIMIT_TOLERANCE
 
-# Stated variances are floats: sums of positive terms, good to about 15 digits.
+# Stated variances of marginals are floats: sums of positive terms, good to about 15 digits.
 VARIANCE_TOLERANCE = Fraction(1, 10**12)
 # The loss is for reading; cost, variances and bound are proven.
 LOSS_TOLERANCE = 1e-11
+# What depends on the inverse of a strategy, computed in floats, may differ by so much elsewhere.
+DECODED_TOLERANCE = 1e-8
+# Shadow prices are for reading; the bound that they give is proven.
+PRICE_TOLERANCE = 1e-9
+# What a bound may come out above the loss of the plan that it is the bound of, by rounding.
+_ABOVE_LOSS = 1e-9
+# Weights beyond these leave too few digits, or none, to whatever is computed from them.
+_LEAST_WEIGHT, _MOST_WEIGHT = 1e-200, 1e200
 
 
 @dataclass(frozen=True)
@@ -72,23 +82,12 @@ def verify(plan: ReleasePlan, *, strategies: bool = True) -> Verification:
     return Verification(plan.checks(strategies=strategies), plan.guarantee)
 
 
-def table_checks(plan: Plan, *, strategies: bool) -> tuple[Check, ...]:
-    """The claims of a plan of tables; its variances of marginals are compared exactly."""
-    checks = [_check_privacy(plan), _check_variances(plan), _check_loss(plan)]
-    if plan.loss.is_proven_by_shadow_prices:
-        checks.append(Check("optimality", *proven_by_shadow_prices(plan)))
-        if strategies and plan.closure.strategies:
-            checks.append(Check("strategies", *near_other_strategies(plan)))
-    else:
-        if (kept := limits_kept(plan)) is not None:
-            name = "required" if plan.loss.meets_required_targets else "limit"
-            checks.append(Check(name, *kept))
-        checks.append(Check("optimality", *proven_by_dual_weights(plan)))
-    return tuple(checks)
+# ---- plans of every kind
 
 
-def _check_privacy(plan: Plan) -> Check:
-    cost = privacy_cost_upper_bound(plan.closure, plan.sigma_squared) * plan.budget.records_factor
+def privacy_check(plan: ReleasePlan, record_cost: Fraction) -> Check:
+    """Whether the stated cost is at least that of the noise for one record, and in the budget."""
+    cost = record_cost * plan.budget.records_factor
     allowed = plan.budget.privacy_cost
     holds = cost <= plan.exact_privacy_cost <= allowed
     # Rounded alike where they hold: what is within the budget must not read as if it were above.
@@ -96,13 +95,50 @@ def _check_privacy(plan: Plan) -> Check:
     return Check(
         "privacy cost",
         holds,
-        f"the noise scales cost at most {rounded(cost, 12, 'up')}; stated "
+        f"the noise costs at most {rounded(cost, 12, 'up')}; stated "
         f"{rounded(plan.exact_privacy_cost, 12, 'up')}, budget {rounded(allowed, 12, mode)} "
         f"(ρ = {rounded(allowed / 2, 12, mode)})",
     )
 
 
-def _check_variances(plan: Plan) -> Check:
+def bound_check(plan: ReleasePlan, bound: float, claim: str, slack: float) -> Check:
+    """Whether the stated bound is proven by this one.
+
+    claim: what cannot be below the bound. slack: how far above it, relative, the stated one may be
+    """
+    certificate = plan.certificate
+    gap = max(certificate.loss_value / bound - 1, 0.0) if bound > 0 else np.inf
+    finding = (
+        f"{claim} below {rounded(bound, 9, 'down')}; this one is within {rounded(gap, 2, 'up')} "
+        "(relative) of it"
+    )
+    holds = bool(certificate.lower_bound <= bound * (1 + slack))
+    if not holds:
+        finding += f"; the stated bound, {certificate.lower_bound:.12g}, is not proven"
+    return Check("optimality", holds, finding)
+
+
+# ---- plans of tables
+
+
+def table_checks(plan: Plan, *, strategies: bool) -> tuple[Check, ...]:
+    """The claims of a plan of tables; its variances of marginals are compared exactly."""
+    checks = [privacy_check(plan, privacy_cost_upper_bound(plan.closure, plan.sigma_squared))]
+    variances = TableVariances.of(plan.workload, plan.closure, plan.sigma_squared.floats)
+    checks += [_check_variances(plan, variances), _check_loss(plan, variances)]
+    if plan.loss.is_proven_by_shadow_prices:
+        checks.append(_check_bound_of_shadow_prices(plan))
+        if strategies and plan.closure.strategies:
+            checks.append(_check_strategies(plan))
+    else:
+        caps = plan.loss.caps(plan.workload, plan.certificate.limit)
+        if caps is not None:
+            checks.append(_check_limits(plan, variances.worst, caps))
+        checks.append(_check_bound_of_dual_weights(plan))
+    return tuple(checks)
+
+
+def _check_variances(plan: Plan, variances: TableVariances) -> Check:
     workload, count = plan.workload, len(plan.workload)
     if workload.is_marginals:
         exact = ExactVariances.of(plan.closure, workload.exact_cells, plan.sigma_squared)
@@ -111,12 +147,11 @@ def _check_variances(plan: Plan) -> Check:
             computed = float(exact.fraction(int(off[0])))
             return _differing_variances(plan, off, "variance", plan.variances, computed)
         return Check("variances", True, f"all {count:,} tables have the variance that is stated")
-    variances = TableVariances.of(workload, plan.closure, plan.sigma_squared.floats)
-    for cell, adjective in (("mean", "mean"), ("worst", "largest"), ("best", "smallest")):
+    for cell, extent in (("mean", "mean"), ("worst", "largest"), ("best", "smallest")):
         stated, computed = plan.table_variances.at(cell), variances.at(cell)
         off = np.flatnonzero(~np.isclose(stated, computed, rtol=DECODED_TOLERANCE, atol=0))
         if len(off):
-            noun = f"{adjective} variance of a cell"
+            noun = f"{extent} variance of a cell"
             return _differing_variances(plan, off, noun, stated, float(computed[off[0]]))
     finding = f"all {count:,} tables have the mean and extreme variances stated"
     return Check("variances", True, finding)
@@ -135,7 +170,7 @@ def _differing_variances(
     return Check("variances", False, finding)
 
 
-def _check_loss(plan: Plan) -> Check:
+def _check_loss(plan: Plan, variances: TableVariances) -> Check:
     stated = plan.certificate.loss_value
     if not plan.loss.is_available:
         return Check(
@@ -144,8 +179,139 @@ def _check_loss(plan: Plan) -> Check:
             f"{plan.loss.description} is stated as {stated:.9g}; its definition stands in the "
             "script that made the plan, and is not checked",
         )
-    variances = TableVariances.of(plan.workload, plan.closure, plan.sigma_squared.floats)
     value = plan.loss.value(variances.of_loss(plan.loss), plan.workload)
     tolerance = LOSS_TOLERANCE if plan.workload.is_marginals else DECODED_TOLERANCE
     holds = bool(np.isclose(value, stated, rtol=tolerance, atol=0))
     return Check("loss", holds, f"{plan.loss.description} is {value:.9g}; stated {stated:.9g}")
+
+
+def _check_limits(plan: Plan, variances: np.ndarray, caps: np.ndarray) -> Check:
+    """Whether every table is within its cap, and a `SumWithBoundedMax`'s limit is right."""
+    name = "required" if plan.loss.meets_required_targets else "limit"
+    if isinstance(plan.loss, SumWithBoundedMax) and (wrong := _wrong_limit(plan, plan.loss)):
+        return Check(name, False, wrong)
+    tolerance = DECODED_TOLERANCE if plan.closure.strategies else float(VARIANCE_TOLERANCE)
+    over = np.flatnonzero(variances > caps * (1 + tolerance))
+    count = int(np.count_nonzero(np.isfinite(caps)))
+    finding = f"all {count:,} tables that have a largest allowed variance are within it"
+    if len(over):
+        first = int(over[0])
+        finding = (
+            f"{len(over):,} of {count:,} tables are above their largest allowed variance; the "
+            f"first is {plan.workload.describe(first)}: {variances[first]:.9g} instead of "
+            f"{caps[first]:.9g}"
+        )
+    return Check(name, len(over) == 0, finding)
+
+
+def _wrong_limit(plan: Plan, loss: SumWithBoundedMax) -> str:
+    """What is wrong with the stated limit, which is computed again; "" if it is right."""
+    cells, weights = CellVariances(plan.workload, plan.closure), plan.workload.weights
+    cost, limit = float(plan.budget.record_privacy_cost), plan.certificate.limit or 0.0
+    with one_thread():
+        solution = minimise_max_cell_variance(cells, weights, cost)
+    largest = float(np.max(weights * cells.worst(solution.sigma_squared).variances))
+    least = loss.limit(solution.lower_bound) * (1 - DECODED_TOLERANCE)
+    most = loss.limit(largest) * (1 + 2 * LIMIT_TOLERANCE)
+    if least <= limit <= most:
+        return ""
+    return (
+        f"weight times variance may be {limit:.9g} at most, and the largest that is "
+        f"{100 * loss.slack:.6g} % (of its standard error) above the smallest possible is "
+        f"{loss.limit(largest):.9g}"
+    )
+
+
+def _check_bound_of_shadow_prices(plan: Plan) -> Check:
+    """The dual at the stated shadow prices, which are a sum's shares, or of a largest variance."""
+    certificate, workload, loss = plan.certificate, plan.workload, plan.loss
+    prices, cells = certificate.shadow_prices, certificate.cells
+    weights = loss.table_weights(workload)
+    # Prices that sum to a little more than 1 would prove a little too much.
+    total = float(np.sum(prices))
+    scale, right_prices = max(total, 1.0), abs(total - 1) <= PRICE_TOLERANCE
+    if isinstance(loss, SumOfVariances):
+        shares = weights * plan.variances
+        right_prices = np.allclose(prices, shares / np.sum(shares), rtol=PRICE_TOLERANCE, atol=0)
+        residual_weights = plan.closure.residual_weights(weights)
+    elif workload.is_marginals:
+        residual_weights = plan.closure.residual_weights(weights * prices / scale)
+    elif cells is None:
+        return Check("optimality", False, "the cells that prove the bound are not stated")
+    else:
+        of_tables = np.bincount(cells.tables, cells.prices, len(workload))
+        right_prices &= np.allclose(prices, of_tables, rtol=PRICE_TOLERANCE, atol=PRICE_TOLERANCE)
+        scale = max(float(np.sum(cells.prices)), 1.0)
+        of_cells = CellVariances(workload, plan.closure).map(cells.tables, cells.rows)
+        residual_weights = of_cells.residual_weights(weights[cells.tables] * cells.prices / scale)
+    if not right_prices:
+        return Check("optimality", False, "the stated shadow prices are not those of the tables")
+    costs, cost = plan.closure.privacy_cost_factor, float(plan.budget.record_privacy_cost)
+    return _check_bound(plan, dual_bound(costs, residual_weights, cost) * _lowered(plan))
+
+
+def _check_bound_of_dual_weights(plan: Plan) -> Check:
+    """The bound that follows from the stated dual weights, of other losses."""
+    certificate, workload, loss = plan.certificate, plan.workload, plan.loss
+    dual = certificate.dual_weights
+    if dual is None:
+        return Check("optimality", False, "the dual weights that prove the bound are not stated")
+    caps = loss.caps(workload, certificate.limit)
+    of_sum = loss.weights_on_means(workload, dual)
+    priced_without_cap = (dual > of_sum) & (of_sum > 0) & (caps is not None and np.isinf(caps))
+    usable = _LEAST_WEIGHT < np.max(dual) < _MOST_WEIGHT
+    if np.any(dual < of_sum) or np.any(priced_without_cap) or not usable:
+        return Check("optimality", False, "the stated dual weights cannot bound the loss")
+    cost = float(plan.budget.record_privacy_cost)
+    smallest = _lowered(plan) * smallest_weighted_sum(
+        workload, plan.closure, loss, dual, certificate.cells, cost
+    )
+    if not loss.is_available:
+        gap = max(float(np.sum(dual * plan.variances)) / smallest - 1, 0.0)
+        return Check(
+            "optimality",
+            True,
+            "at the stated dual weights no plan with this budget has a weighted sum of variances "
+            f"more than {rounded(gap, 2, 'up')} (relative) below that of this one; that this "
+            "bounds the loss stands in the script that made the plan",
+        )
+    factor, offset = loss.minorant_of_plan(
+        dual, workload, limit=certificate.limit, variances=plan.variances
+    )
+    return _check_bound(plan, factor * smallest - offset)
+
+
+def _lowered(plan: Plan) -> float:
+    """By what a bound is lowered, so that rounding proves nothing."""
+    return 1 - rounding_allowance(len(plan.workload)) / 4
+
+
+def _check_bound(plan: Plan, bound: float) -> Check:
+    """Whether the stated bound on the loss is proven by this one."""
+    # A computation elsewhere may invert the strategies a little differently, and the bound of an
+    # own loss is known as well as its solver knows it.
+    slack = DECODED_TOLERANCE if plan.closure.strategies else 0.0
+    slack = max(slack, plan.loss.bound_allowance)
+    # The plan itself shows that no bound above its loss is right: such a one comes of weights that
+    # cannot be computed with.
+    if not bound <= plan.certificate.loss_value * (1 + max(slack, _ABOVE_LOSS)):
+        return Check("optimality", False, "the stated prices or weights cannot be computed with")
+    which = " that measures the attributes as this one does" if plan.closure.strategies else ""
+    return bound_check(plan, bound, f"no plan with this budget{which} has a loss", slack)
+
+
+def _check_strategies(plan: Plan) -> Check:
+    """How much better a plan could be that measures attributes through other matrices."""
+    weights = plan.loss.table_weights(plan.workload)
+    bound = strategy_bound(
+        plan.workload, plan.closure, weights, largest=plan.loss.looks_at_worst_cells
+    )
+    bound *= (1 - DECODED_TOLERANCE) / float(plan.budget.record_privacy_cost)
+    gap = max(plan.certificate.loss_value / bound - 1, 0.0)
+    return Check(
+        "strategies",
+        bound <= plan.certificate.loss_value,
+        "with these reference distributions no plan has a loss below "
+        f"{rounded(bound, 9, 'down')}, whatever the matrices of its strategies; this one is within "
+        f"{rounded(gap, 2, 'up')} (relative) of it",
+    )
