@@ -45,12 +45,14 @@ def canonical_text(head: Mapping[str, Any], sections: Mapping[str, Sequence[str]
 def loads(text: str) -> Any:
     """The value of a JSON text; raises `FieldError` for what is not JSON.
 
-    Nor are NaN, infinite numbers, and a key that stands in an object twice: its second value would
-    hide the first.
+    A byte order mark is left out. NaN, infinite numbers, and a key that stands in an object twice,
+    whose second value would hide the first, are no JSON.
     """
     try:
         return json.loads(
-            text, parse_constant=_refuse_constant, object_pairs_hook=_without_repeated_keys
+            text.removeprefix("\ufeff"),
+            parse_constant=_refuse_constant,
+            object_pairs_hook=_without_repeated_keys,
         )
     except ValueError as error:
         raise FieldError(f"it is not valid JSON ({error}).") from None

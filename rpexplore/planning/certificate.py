@@ -2,10 +2,14 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from rpexplore.common.formatting import rounded
+from rpexplore.common.json_fields import not_negative
+from rpexplore.common.numerics import read_only
+from rpexplore.errors import PlanError
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
@@ -35,7 +39,7 @@ class Certificate:
     def __post_init__(self) -> None:
         for array in (self.shadow_prices, self.dual_weights):
             if array is not None:
-                array.setflags(write=False)
+                read_only(array)
 
     @property
     def gap(self) -> float:
@@ -51,6 +55,31 @@ class Certificate:
         if not any_strategies:
             plans += " that measures the attributes as this one does"
         return f"By the objective, {plans} can be better by more than {share}."
+
+
+def certificate_from_json(
+    content: dict[str, Any],
+    loss_key: str,
+    shadow_prices: np.ndarray,
+    *,
+    cells: CellPrices | None = None,
+    dual_weights: np.ndarray | None = None,
+) -> Certificate:
+    """The certificate whose loss stands under `loss_key`; `PlanError` where it cannot be right."""
+    stated = [content[key] for key in (loss_key, "lower_bound", "gap")]
+    loss, lower_bound, gap = not_negative(stated, "number of the certificate").tolist()
+    if lower_bound == 0:
+        raise PlanError("the certificate's lower_bound must be above 0.")
+    limit = content.get("limit")
+    if limit is not None and (limit := float(not_negative([limit], "limit")[0])) == 0:
+        raise PlanError("the certificate's limit must be above 0, or null.")
+    certificate = Certificate(loss, lower_bound, shadow_prices, cells, dual_weights, limit)
+    if certificate.gap != gap:
+        raise PlanError(
+            f"the certificate's gap does not follow from its {loss_key} and lower_bound: it must "
+            f"be {certificate.gap!r}, got {gap!r}."
+        )
+    return certificate
 
 
 def smallest_weighted_sum(

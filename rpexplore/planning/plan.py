@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from rpexplore.common.formatting import rounded
 from rpexplore.common.numerics import normal_quantile
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.errors import WorkloadError
-from rpexplore.planning import plan_file
 from rpexplore.planning.certificate import Certificate
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.cell_variances import CellVariances
@@ -27,8 +26,8 @@ from rpexplore.planning.mechanism.query_covariance import (
     residuals_within,
 )
 from rpexplore.planning.mechanism.table_variances import TableVariances
+from rpexplore.planning.plan_file import fields_of_plan, text_of_plan
 from rpexplore.planning.plan_summary import plan_summary
-from rpexplore.planning.plan_writer import text_from_fields
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
@@ -52,7 +51,7 @@ class Plan(ReleasePlan):
     Make one with `rpexplore.plan` or `Plan.load`.
     """
 
-    file_format = plan_file.FORMAT
+    file_format = "rpexplore-plan"
     item, released_item = "table", "noisy table"
 
     workload: Workload
@@ -264,11 +263,11 @@ class Plan(ReleasePlan):
     @cached_property
     def text(self) -> str:
         """The canonical JSON text, described in schemas/plan-1.json."""
-        return text_from_fields(vars(self))
+        return text_of_plan(self)
 
     @classmethod
-    def _read(cls, text: str, source: str) -> "Plan":
-        return cls(**plan_file.fields_from_text(text, source))
+    def _from_json(cls, content: dict[str, Any]) -> "Plan":
+        return cls(**fields_of_plan(content))
 
     def __str__(self) -> str:
         return plan_summary(self)

@@ -1,110 +1,162 @@
 """The plan file: one JSON text, canonical, so that its SHA-256 is the plan's name.
 
-Described in `schemas/plan-1.json`. A text with the same content that is not byte for byte what
-`plan_writer` writes is read only to be written anew.
+Described in `schemas/plan-1.json`: UTF-8 with the keys in its order, no spaces, and each table and
+residual on a line of its own, so that files can be compared by line. Exact numbers are texts
+("12.5", "1/3"); floats are the shortest decimals that give them back. A text with the same content
+in another layout is read only to be written anew.
 """
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rpexplore.common.exact_numbers import Decimals
+from rpexplore.common.exact_numbers import Decimals, exact_text
 from rpexplore.common.json_fields import (
-    check_format,
+    canonical_text,
     check_keys,
     columns,
+    dumps,
     floats,
     lists,
-    loads,
     not_negative,
     positive_exact,
-    refusing,
     text_of,
 )
 from rpexplore.domain import codebook
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
-from rpexplore.planning.certificate import Certificate
+from rpexplore.planning.certificate import Certificate, certificate_from_json
 from rpexplore.planning.loss_serialization import loss_from_json
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy, measured_attributes
 from rpexplore.planning.mechanism.table_variances import TableVariances
-from rpexplore.planning.plan_writer import FORMAT, VERSION
 from rpexplore.planning.solvers.solution import CellPrices
 from rpexplore.privacy.budget import Budget
-from rpexplore.workload.bases import Basis, from_json
+from rpexplore.workload.bases import Basis, from_json, to_json
 from rpexplore.workload.workload import Workload, padded
 
+if TYPE_CHECKING:
+    from rpexplore.planning.plan import Plan
+
 _KEYS = (
-    "format",
-    "format_version",
-    "library_version",
-    "domain",
-    "loss",
-    "budget",
-    "privacy_cost",
-    "certificate",
-    "bases",
-    "strategies",
-    "tables",
-    "cells",
-    "residuals",
-)
+    "format", "format_version", "library_version", "domain", "loss", "budget", "privacy_cost",
+    "certificate", "bases", "strategies", "tables", "cells", "residuals",
+)  # fmt: skip
 _TABLE_KEYS = (
-    "attributes",
-    "basis_index",
-    "weight",
-    "target",
-    "required",
-    "variance",
-    "worst_variance",
-    "best_variance",
-    "shadow_price",
-    "dual_weight",
-)
+    "attributes", "basis_index", "weight", "target", "required",
+    "variance", "worst_variance", "best_variance", "shadow_price", "dual_weight",
+)  # fmt: skip
 
 
-def fields_from_text(text: str, source: str) -> dict[str, Any]:
-    """The fields of the plan that a text holds, in whichever layout; `source` is named in errors.
+# ---- writing
+
+
+def text_of_plan(plan: "Plan") -> str:
+    """The canonical text of a plan."""
+    workload, certificate = plan.workload, plan.certificate
+    loss = plan.loss.to_json().items()
+    head = {
+        **plan.file_head,
+        "loss": {key: value if isinstance(value, str) else float(value) for key, value in loss},
+        "budget": plan.budget.to_json(),
+        "privacy_cost": exact_text(plan.exact_privacy_cost),
+        "certificate": {
+            "loss": certificate.loss_value,
+            "lower_bound": certificate.lower_bound,
+            "gap": certificate.gap,
+            "limit": certificate.limit,
+        },
+    }
+    residuals = zip(
+        _attribute_names(workload, plan.closure.members), plan.sigma_squared.texts(), strict=True
+    )
+    sections = {
+        "bases": [
+            dumps({"attribute": name, "bases": [to_json(basis) for basis in bases]})
+            for name, bases in zip(workload.domain.names, workload.bases, strict=True)
+            if bases
+        ],
+        "strategies": _strategy_lines(workload, plan.closure),
+        "tables": _table_lines(workload, plan.table_variances, certificate),
+        "cells": _cell_lines(workload, certificate.cells),
+        "residuals": [
+            f'{{"attributes":[{names}],"sigma_squared":"{sigma_squared}"}}'
+            for names, sigma_squared in residuals
+        ],
+    }
+    return canonical_text(head, sections)
+
+
+def _strategy_lines(workload: Workload, closure: Closure) -> list[str]:
+    """One row of a matrix a line."""
+    return [
+        f'{{"attribute":{dumps(workload.domain.names[attribute])},"bits":{strategy.bits},'
+        '"matrix":[\n' + ",\n".join(dumps(row) for row in strategy.integers.tolist()) + "\n]}"
+        for attribute, strategy in sorted(closure.strategies.items())
+    ]
+
+
+def _table_lines(
+    workload: Workload, variances: TableVariances, certificate: Certificate
+) -> list[str]:
+    numbers = [str(number) for number in range(int(workload.basis_index.max(initial=0)) + 1)]
+    weights = certificate.dual_weights
+    rows = zip(
+        _attribute_names(workload, workload.members),
+        _joined(workload.basis_index, numbers),
+        workload.weights.tolist(),
+        workload.targets.tolist(),
+        workload.required.tolist(),
+        variances.mean.tolist(),
+        variances.worst.tolist(),
+        variances.best.tolist(),
+        certificate.shadow_prices.tolist(),
+        [math.nan] * len(workload) if weights is None else weights.tolist(),
+        strict=True,
+    )
+    return [
+        f'{{"attributes":[{names}],"basis_index":[{bases}],"weight":{weight!r},'
+        f'"target":{_or_null(target)},"required":{"true" if required else "false"},'
+        f'"variance":{mean!r},"worst_variance":{worst!r},"best_variance":{best!r},'
+        f'"shadow_price":{price!r},"dual_weight":{_or_null(dual_weight)}}}'
+        for names, bases, weight, target, required, mean, worst, best, price, dual_weight in rows
+    ]
+
+
+def _cell_lines(workload: Workload, cells: CellPrices | None) -> list[str]:
+    if cells is None:
+        return []
+    rows = zip(cells.tables.tolist(), cells.rows.tolist(), cells.prices.tolist(), strict=True)
+    return [
+        dumps({"table": table, "rows": cell[: workload.orders[table]], "shadow_price": price})
+        for table, cell, price in rows
+    ]
+
+
+def _attribute_names(workload: Workload, members: np.ndarray) -> list[str]:
+    """The quoted names of each row's attributes, joined by commas."""
+    return _joined(members, [dumps(name) for name in workload.domain.names])
+
+
+def _joined(rows: np.ndarray, texts: list[str]) -> list[str]:
+    """The texts with the numbers in each row, up to its padding with −1, joined by commas."""
+    return [",".join([texts[index] for index in row if index >= 0]) for row in rows.tolist()]
+
+
+def _or_null(value: float) -> str:
+    return "null" if math.isnan(value) else repr(value)
+
+
+# ---- reading
+
+
+def fields_of_plan(content: dict[str, Any]) -> dict[str, Any]:
+    """The fields of the plan that a file holds; raises what `refusing` takes for what is unusable.
 
     Noise scales, variances, cost and certificate are taken as stated: `verification` checks them.
-    Raises `PlanError` naming the part that cannot be used.
     """
-    with refusing(PlanError, f"{source} is not a plan file"):
-        content = loads(text.removeprefix("\ufeff"))
-        check_format(content, FORMAT, VERSION, "plan")
-    with refusing(PlanError, f"{source} cannot be used"):
-        return _fields(content)
-
-
-def certificate_from_json(
-    content: dict[str, Any],
-    loss_key: str,
-    shadow_prices: np.ndarray,
-    *,
-    cells: CellPrices | None = None,
-    dual_weights: np.ndarray | None = None,
-) -> Certificate:
-    """The certificate whose loss stands under `loss_key`; `PlanError` where it cannot be right."""
-    stated = [content[key] for key in (loss_key, "lower_bound", "gap")]
-    loss, lower_bound, gap = not_negative(stated, "number of the certificate").tolist()
-    if lower_bound == 0:
-        raise PlanError("the certificate's lower_bound must be above 0.")
-    limit = content.get("limit")
-    if limit is not None and (limit := float(not_negative([limit], "limit")[0])) == 0:
-        raise PlanError("the certificate's limit must be above 0, or null.")
-    certificate = Certificate(loss, lower_bound, shadow_prices, cells, dual_weights, limit)
-    if certificate.gap != gap:
-        raise PlanError(
-            f"the certificate's gap does not follow from its {loss_key} and lower_bound: it must "
-            f"be {certificate.gap!r}, got {gap!r}."
-        )
-    return certificate
-
-
-def _fields(content: dict[str, Any]) -> dict[str, Any]:
     check_keys(content, _KEYS, "the plan")
     check_keys(content["certificate"], ("loss", "lower_bound", "gap", "limit"), "the certificate")
     tables = columns(content, "tables", _TABLE_KEYS)

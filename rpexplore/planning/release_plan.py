@@ -7,12 +7,14 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from rpexplore.common.concurrency import collection_paused
 from rpexplore.common.exact_numbers import Exact, float_at_least
 from rpexplore.common.files import write_whole
 from rpexplore.common.formatting import plural, rounded
+from rpexplore.common.json_fields import check_format, loads, refusing
+from rpexplore.domain import codebook
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
 from rpexplore.planning.certificate import Certificate
@@ -21,6 +23,9 @@ from rpexplore.privacy.budget import Budget
 
 if TYPE_CHECKING:
     from rpexplore.planning.verification import Check
+
+
+FORMAT_VERSION = 1  # of plan files
 
 
 class ReleasePlan(ABC):
@@ -115,6 +120,16 @@ class ReleasePlan(ABC):
 
     # ---- files
 
+    @property
+    def file_head(self) -> dict[str, Any]:
+        """The first fields of its file: what kind of file it is, and the codebook."""
+        return {
+            "format": self.file_format,
+            "format_version": FORMAT_VERSION,
+            "library_version": self.version,
+            "domain": codebook.schema_from_attributes(self.domain.attributes),
+        }
+
     @cached_property
     @abstractmethod
     def text(self) -> str:
@@ -161,9 +176,18 @@ class ReleasePlan(ABC):
         return plan
 
     @classmethod
-    @abstractmethod
     def _read(cls, text: str, source: str) -> Self:
         """The plan that a text holds, in whichever layout."""
+        with refusing(PlanError, f"{source} is not a {cls.noun} file"):
+            content = loads(text)
+            check_format(content, cls.file_format, FORMAT_VERSION, cls.noun)
+        with refusing(PlanError, f"{source} cannot be used"):
+            return cls._from_json(content)
+
+    @classmethod
+    @abstractmethod
+    def _from_json(cls, content: dict[str, Any]) -> Self:
+        """The plan that the content of a file describes."""
 
 
 def plan_text(path: str | Path, noun: str = "plan") -> str:

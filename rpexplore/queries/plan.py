@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from rpexplore.errors import PlanError
 from rpexplore.planning.certificate import Certificate
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.privacy.budget import Budget
-from rpexplore.queries import plan_file
+from rpexplore.queries.plan_file import fields_of_plan, text_of_plan
 from rpexplore.queries.query_list import QueryList
 from rpexplore.queries.strategy import QueryStrategy
 
@@ -44,7 +44,7 @@ class QueryPlan(ReleasePlan):
     to be drawn.
     """
 
-    file_format, noun = plan_file.FORMAT, "query plan"
+    file_format, noun = "rpexplore-query-plan", "query plan"
     item, released_item = "query", "noisy answer"
 
     strategy: QueryStrategy
@@ -135,11 +135,11 @@ class QueryPlan(ReleasePlan):
     @cached_property
     def text(self) -> str:
         """The canonical JSON text, described in schemas/query-plan-1.json."""
-        return plan_file.text_from_fields(vars(self))
+        return text_of_plan(self)
 
     @classmethod
-    def _read(cls, text: str, source: str) -> "QueryPlan":
-        return cls(**plan_file.fields_from_text(text, source))
+    def _from_json(cls, content: dict[str, Any]) -> "QueryPlan":
+        return cls(**fields_of_plan(content))
 
     def __str__(self) -> str:
         """The plan in a few lines, for a terminal."""

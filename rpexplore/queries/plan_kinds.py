@@ -28,7 +28,7 @@ def load_plan(path: str | Path, *, canonical: bool = True) -> ReleasePlan:
         file_format = match[1]
     else:
         with refusing(PlanError, f"{name} is not a plan file"):
-            content = loads(text.removeprefix("\ufeff"))
+            content = loads(text)
         file_format = content.get("format") if isinstance(content, dict) else None
     for kind in PLAN_KINDS:
         if kind.file_format == file_format:
