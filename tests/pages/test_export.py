@@ -10,8 +10,9 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import rpexplore as rp
-from pages.components.release import export as _export
+from pages.components.release import export
 from rpexplore.errors import ExportError
+from rpexplore.export import bundle
 from rpexplore.export.report import pdf
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
@@ -28,15 +29,15 @@ def page() -> None:
 @pytest.fixture
 def made(monkeypatch) -> dict[str, Callable[[], str | bytes]]:
     """What each button would hand out, by file name, as far as buttons were drawn."""
-    found: dict[str, Callable[[], str | bytes]] = {}
+    files: dict[str, Callable[[], str | bytes]] = {}
     draw = st.download_button
 
     def noted(label, data, file_name, *more, **options):
-        found[file_name] = data
+        files[file_name] = data
         return draw(label, data, file_name, *more, **options)
 
     monkeypatch.setattr(st, "download_button", noted)
-    return found
+    return files
 
 
 def opened(scenario: Scenario) -> tuple[AppTest, rp.Plan]:
@@ -56,9 +57,14 @@ def test_one_click_takes_everything(made, small):
     with zipfile.ZipFile(BytesIO(made["plan-bundle.zip"]())) as archive:
         assert archive.read("plan.json").decode() == plan.text
         assert "report.html" in archive.namelist()
+    assert not session.code  # until the commands are to be shown
+    session.session_state["commands"] = True
+    session.run()
+    assert "rpexplore verify plan.json" in session.code[0].value
+    assert plan.sha256 in session.code[0].value
 
 
-def asked_for(session, name, made):
+def file_made(session, name, made):
     """What is made of a slow piece, once its button was pressed and the work is done."""
     next(each for each in session.button if each.label == f"Make {name}").click().run()
     for _ in range(30):
@@ -69,12 +75,12 @@ def asked_for(session, name, made):
 
 
 def test_many_tables_are_reported_on_outside_the_script(made, monkeypatch):
-    monkeypatch.setattr(_export, "MANY", 5)
+    monkeypatch.setattr(export, "MANY", 5)
     domain = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
     session, plan = opened(Scenario(domain))
     assert "report.html" not in made
-    assert plan.sha256 in asked_for(session, "report.html", made)
-    with zipfile.ZipFile(BytesIO(asked_for(session, "plan-bundle.zip", made))) as archive:
+    assert plan.sha256 in file_made(session, "report.html", made)
+    with zipfile.ZipFile(BytesIO(file_made(session, "plan-bundle.zip", made))) as archive:
         assert archive.read("plan.json").decode() == plan.text
 
 
@@ -86,7 +92,7 @@ def test_what_cannot_be_made_says_why_and_can_be_tried_again(made, small, monkey
     monkeypatch.setattr(pdf, "pdf", fail)
     session, _ = opened(small)
     with pytest.raises(AssertionError, match="never made"):
-        asked_for(session, "report.pdf", made)
+        file_made(session, "report.pdf", made)
     assert "The disk of fonts is gone" in session.error[0].value
     monkeypatch.setattr(pdf, "pdf", lambda report: b"%PDF-")
     next(each for each in session.button if each.label == "Try again").click().run()
@@ -102,19 +108,7 @@ def test_without_a_browser_the_pdf_is_off_and_says_what_to_do(monkeypatch, small
     assert any(f"{pdf.NO_BROWSER}." in caption.value for caption in session.caption)
 
 
-def test_the_commands_are_shown_when_asked_for(small):
-    session, plan = opened(small)
-    assert not session.code
-    session.session_state["commands"] = True
-    session.run()
-    assert "rpexplore verify plan.json" in session.code[0].value
-    assert plan.sha256 in session.code[0].value
-
-
 def test_nothing_is_made_before_it_is_asked_for(monkeypatch, wide):
-    from pages.components.release import export
-    from rpexplore.export import bundle
-
     def refuse(*_):
         raise AssertionError("made without being asked for")
 
@@ -132,7 +126,7 @@ def test_values_from_records_are_named_and_warned_of(small):
     assert "Nothing of it was made from records." in opened_small.markdown[0].value
     scenario = small.replaced(domain=rp.Domain((*small.domain.attributes, attribute)))
     session, _ = opened(scenario)
-    words = session.markdown[0].value
-    assert "made from records\\, except the values of a\\*b\\, which were taken" in words
+    text = session.markdown[0].value
+    assert "made from records\\, except the values of a\\*b\\, which were taken" in text
     (warning,) = session.warning
     assert "the values of a\\*b. Nothing protects" in warning.value

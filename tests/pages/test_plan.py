@@ -5,10 +5,7 @@ from fractions import Fraction
 import pytest
 
 import rpexplore as rp
-
-
-def plain(texts):
-    return " ".join(texts).replace("\\", "")
+from tests.pages.conftest import plain
 
 
 def test_the_plan_is_there_at_once(app):
@@ -59,10 +56,9 @@ def test_budget_as_epsilon_and_delta(app, small):
     session.text_input(key="delta").set_value("1e-9").run()
     assert session.scenario.budget == rp.Budget(epsilon=1, delta="1e-9")
     assert "at δ = 1e-6" in plain(session.texts("caption"))
-
-
-def test_budgets_that_promise_little_are_noted(app, small):
-    session = app("plan", small.replaced(budget=rp.Budget(epsilon=20, delta="0.001")))
+    assert not session.info
+    session.text_input(key="typed budget").set_value("20").run()
+    session.text_input(key="delta").set_value("0.001").run()
     assert "ε above 10 promises little" in session.info[0].value
     assert "δ should be far below one in the number of records" in session.info[1].value
     assert not session.error
@@ -84,19 +80,15 @@ def test_protecting_people_costs_accuracy(app, small):
 # ---- tables and files
 
 
-def test_tables_are_filtered(app, small):
-    session = app("plan", small)
-    session.multiselect(key="tables containing").set_value(["sex"]).run()
-    assert len(session.dataframe[-1].value) == 3
-    session.multiselect(key="tables containing").set_value(["age", "sex", "region"]).run()
-    assert "No table" in session.info[0].value
-
-
-def test_the_plan_is_made_once(app, small):
+def test_the_plan_is_made_once_and_its_tables_are_filtered(app, small):
     session = app("plan", small)
     planned = session.planned
     session.open("workload").open("release").open("plan")
     assert session.planned is planned
+    session.multiselect(key="tables containing").set_value(["sex"]).run()
+    assert len(session.dataframe[-1].value) == 3
+    session.multiselect(key="tables containing").set_value(["age", "sex", "region"]).run()
+    assert "No table" in session.info[0].value
 
 
 def test_many_tables_do_not_travel_with_the_chart(app, wide):

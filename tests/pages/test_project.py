@@ -7,11 +7,7 @@ from pages.components.shared import autosave, background, solutions
 from rpexplore.scenarios.autosave import Autosaves
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
-
-PAGES = [
-    "codebook", "workload", "plan", "fairness", "tradeoffs", "scenarios", "queries", "release",
-    "results",
-]  # fmt: skip
+from tests.pages.conftest import TITLES
 
 
 def typed_budget(session, value):
@@ -33,15 +29,14 @@ def test_a_change_is_undone_and_made_again(app, small):
     assert session.scenario.budget == rp.Budget(rho="0.2")
     typed_budget(session, "0.5")
     assert session.button(key="Redo step").disabled  # that way was left
-
-
-def test_what_was_typed_into_a_grid_is_undone_with_the_change(app, small):
-    session = app("workload", small)
+    # What was typed into a grid is undone with the change.
+    session.open("workload")
+    before = session.scenario
     session.type_in_grid("workload grid", 1, "weight", 5.0)
     assert session.scenario.request.settings
     session.press("Undo")
     session.run()
-    assert session.scenario == small
+    assert session.scenario == before
 
 
 def saved(session) -> Project | None:
@@ -49,19 +44,15 @@ def saved(session) -> Project | None:
     return saved and saved.project
 
 
-def test_every_change_is_saved_and_only_changes_are(app):
-    session = app("plan")
-    assert saved(session) is None
-    typed_budget(session, "0.25")
-    assert saved(session) == session.project
-    session.press("Undo")
-    assert saved(session) == session.project
-
-
-def test_a_refresh_finds_everything_without_the_codebook_in_the_address(app):
+def test_every_change_is_saved_and_a_refresh_finds_it_without_the_codebook_in_the_address(app):
     before = app("plan")
+    assert saved(before) is None
+    typed_budget(before, "0.5")
     typed_budget(before, "0.25")
-    for page in PAGES:
+    assert saved(before) == before.project
+    before.press("Undo")
+    assert saved(before) == before.project
+    for page in TITLES:
         after = app(page, key=before.query_params["project"])
         assert after.project == before.project, page
         assert not after.error, page

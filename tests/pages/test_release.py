@@ -20,6 +20,7 @@ from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import release as run_release
 from rpexplore.releases.table_folder import Release
 from rpexplore.scenarios.scenario import Scenario
+from tests.pages.conftest import plain
 
 
 @pytest.fixture
@@ -138,18 +139,9 @@ def test_a_limit_that_cannot_be_and_a_run_beyond_one_are_refused(app, records, t
     assert run_button(session).disabled
 
 
-def test_a_ledger_that_cannot_be_read(app, records, tmp_path):
-    shutil.copy(records, tmp_path / "book.sqlite")
-    session = set_up(app("release"), records, tmp_path / "out")
-    session.text_input(key="ledger").set_value(str(tmp_path / "book.sqlite")).run()
-    assert "ledger" in session.error[0].value
-    assert run_button(session).disabled
-    session.text_input(key="ledger").set_value(str(tmp_path / "none" / "book.sqlite")).run()
-    assert "There is no folder" in session.error[0].value
-    assert run_button(session).disabled
-
-
-def test_category_for_other_values_must_be_chosen_and_is_kept(app, records, tmp_path):
+def test_category_for_other_values_must_be_chosen_and_is_kept_for_its_codebook(
+    app, small, records, tmp_path
+):
     session = set_up(app("release"), records, tmp_path / "out")
     session.multiselect(key="others").set_value(["region"]).run()
     assert session.selectbox(key="other value of region").value is None
@@ -164,18 +156,8 @@ def test_category_for_other_values_must_be_chosen_and_is_kept(app, records, tmp_
     assert not run_button(session).disabled
     line = next(text for text in session.texts("caption") if text.startswith("Out"))
     assert line.replace("\\", "") == "Out-of-codebook values: region → R12 (Outer Isles)"
-
-
-def test_category_for_other_values_is_forgotten_with_the_schema(app, small):
-    session = app("release")
-    session.multiselect(key="others").set_value(["region"]).run()
-    session.selectbox(key="other value of region").set_value("R12").run()
     session.scenario = small
-    session.radio(key="source").set_value("A file or folder on this computer").run()
-    session.text_input(key="data path").set_value(__file__).run()
-    assert "neither" in session.error[0].value
-    Path("a.csv").touch()
-    session.text_input(key="data path").set_value("a.csv").run()
+    session.run()
     assert session.multiselect(key="others").value == []
     session.multiselect(key="others").set_value(["region"]).run()
     assert session.selectbox(key="other value of region").value is None
@@ -221,15 +203,6 @@ def test_a_click_on_an_old_picture_of_the_ledger(app, records, tmp_path):
     assert "in total ρ = 0.2 has been spent" in old.success[0].value
 
 
-def test_a_run_that_did_not_finish_is_shown(app, records, tmp_path):
-    session = set_up(app("release"), records, tmp_path / "out")
-    plan = session.scenario.plan()
-    Ledger.beside(records).book(records, plan, plan.record_rho, tmp_path / "gone")
-    session.run()
-    assert "did not finish. It stays charged" in session.warning[0].value
-    assert session.metrics()["Spent on these records"] == "ρ = 0.1"
-
-
 def test_a_run_that_fails_after_it_was_booked_stays_charged(app, records, tmp_path, monkeypatch):
     session = set_up(app("release"), records, tmp_path / "out")
 
@@ -243,11 +216,12 @@ def test_a_run_that_fails_after_it_was_booked_stays_charged(app, records, tmp_pa
     assert shown.startswith(
         "The disk is full. This run was charged ρ = 0.1, which cannot be undone"
     )
+    assert "did not finish. It stays charged" in session.warning[0].value
     assert session.metrics()["Spent on these records"] == "ρ = 0.1"
     assert not run_button(session).disabled
 
 
-def test_what_holds_no_records_is_refused(app, tmp_path):
+def test_what_holds_no_records_or_other_columns_is_refused(app, tmp_path):
     (tmp_path / "a.txt").touch()
     (tmp_path / "a.csv").touch()
     assert "There is no file" in file_problem(tmp_path / "none.csv")
@@ -257,10 +231,25 @@ def test_what_holds_no_records_is_refused(app, tmp_path):
     session = set_up(app("release"), f'"{tmp_path / "b"}"')  # as some file managers copy it
     assert "holds no records" in session.error[0].value
     assert not session.metrics()
+    set_up(session, tmp_path / "a.txt")
+    assert "neither .csv nor .parquet" in plain(session.texts("error"))
+    session = app("release", Scenario(rp.Domain.from_sizes({"age": 10, "shoe size": 5})))
+    assert "shoe size" in session.info[0].value
+    assert not [each for each in session.button if each.label.startswith("Run")]
 
 
-def test_a_folder_that_cannot_be_written(app, records, tmp_path, monkeypatch):
-    session = set_up(app("release"), records, tmp_path)
+def test_folders_and_ledgers_that_cannot_be_used(app, records, tmp_path, monkeypatch):
+    shutil.copy(records, tmp_path / "book.sqlite")
+    session = set_up(app("release"), records, tmp_path / "out")
+    for ledger, message in (
+        (tmp_path / "book.sqlite", "ledger"),
+        (tmp_path / "none" / "book.sqlite", "There is no folder"),
+    ):
+        session.text_input(key="ledger").set_value(str(ledger)).run()
+        assert message in session.error[0].value
+        assert run_button(session).disabled
+    session.text_input(key="ledger").set_value("").run()
+    session.text_input(key="output").set_value(str(tmp_path)).run()
     assert "never overwritten" in session.error[0].value
     assert run_button(session).disabled
     session.text_input(key="output").set_value(str(records / "out")).run()  # below a file
@@ -280,13 +269,6 @@ def test_a_folder_that_cannot_be_written(app, records, tmp_path, monkeypatch):
     assert "Nothing can be written" in session.error[0].value
     assert "cannot be written" in session.error[1].value  # the ledger beside the records
     assert run_button(session).disabled
-
-
-def test_the_sample_lacks_columns_of_another_schema(app):
-    domain = rp.Domain.from_sizes({"age": 10, "shoe size": 5})
-    session = app("release", Scenario(domain))
-    assert "shoe size" in session.info[0].value
-    assert not [each for each in session.button if each.label.startswith("Run")]
 
 
 def test_ledger_of_the_sample_is_beside_its_releases(app, tmp_path):

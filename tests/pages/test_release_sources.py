@@ -7,8 +7,10 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.common.webapp_files import sample_data_folder
+from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.table_folder import Release
+from tests.pages.conftest import plain
 from tests.support.stopped_runs import killed
 
 DATABASE = "A table of a database"
@@ -32,8 +34,12 @@ def of_path(session, path, output):
     return session
 
 
+def run_button(session):
+    return next(each for each in session.button if each.label.startswith("Run the release"))
+
+
 def run_to_the_end(session):
-    next(each for each in session.button if each.label.startswith("Run the release")).click().run()
+    run_button(session).click().run()
     session.session_state["run"].task.wait(30)
     session.run()
     return Release.load(session.session_state["run"].job.output)
@@ -54,6 +60,15 @@ def test_a_folder_is_released_and_its_ledger_lies_beside_it(app, records, tmp_pa
     session = of_path(app("release"), folder, tmp_path / "out")
     assert run_to_the_end(session).folder == tmp_path / "out"
     assert len(Ledger(tmp_path / "rpexplore-ledger.sqlite").account(folder).runs) == 1
+
+
+def protecting_persons(app):
+    """A session whose plan protects a person with at most one record."""
+    session = app()
+    session.scenario = session.scenario.replaced(
+        budget=rp.Budget(rho="0.1", max_records_per_person=1)
+    )
+    return session.run().open("release")
 
 
 # --- a database
@@ -95,13 +110,39 @@ def test_what_is_missing_of_a_database_is_named(app, database):
     assert "nothing" in session.error[0].value
 
 
+def test_a_table_on_a_server_needs_an_order_and_a_ledger(app, database, monkeypatch):
+    monkeypatch.setattr(DatabaseSource, "home", None)  # as of a server, which has no folder
+    session = protecting_persons(app)
+    of_database(session)
+    assert "Name the ledger file to go on" in plain(session.texts("info"))
+    assert not session.metrics()
+    assert run_button(session).disabled
+    session.text_input(key="ledger").set_value(str(database.with_name("own.sqlite"))).run()
+    assert "Name the ledger file" not in plain(session.texts("info"))
+    assert session.metrics()["Spent on these records"] == "ρ = 0"
+    assert not run_button(session).disabled
+    session.selectbox(key="person column").set_value("age").run()
+    session.radio(key="person excess").set_value("Count only the first").run()
+    assert "The records of a database have no order" in plain(session.texts("info"))
+    assert run_button(session).disabled
+    session.selectbox(key="person order").set_value("sex").run()
+    assert not session.info
+    assert not run_button(session).disabled
+
+
 # --- a dry run
 
 
-def test_a_dry_run_spends_nothing_and_records_that_change_after_it_are_refused(
+def test_a_dry_run_refuses_what_a_run_would_and_records_that_change_after_it(
     app, records, tmp_path
 ):
+    usable = records.read_text()
+    records.write_text(usable.replace("Village", "Secretplace", 1))
     session = dry_run(of_path(app("release"), records, tmp_path / "out"))
+    assert "Secretplace" in session.error[0].value
+    assert "Nothing was charged" in session.error[0].value
+    records.write_text(usable)
+    session = dry_run(session.run())
     assert "nothing was spent" in session.success[0].value
     assert "500" not in session.success[0].value
     assert Ledger.beside(records).account(records).runs == ()
@@ -113,17 +154,10 @@ def test_a_dry_run_spends_nothing_and_records_that_change_after_it_are_refused(
     assert session.success
     lines = records.read_text().splitlines(keepends=True)
     records.write_text("".join(lines[:-1]))
-    next(each for each in session.button if each.label.startswith("Run the release")).click().run()
+    run_button(session).click().run()
     session.session_state["run"].task.wait(30)
     session.run()
     assert "have changed since they were checked" in session.error[0].value
-    assert "Nothing was charged" in session.error[0].value
-
-
-def test_a_dry_run_says_what_a_run_would_refuse(app, records, tmp_path):
-    records.write_text(records.read_text().replace("Village", "Secretplace", 1))
-    session = dry_run(of_path(app("release"), records, tmp_path / "out"))
-    assert "Secretplace" in session.error[0].value
     assert "Nothing was charged" in session.error[0].value
 
 
@@ -136,11 +170,7 @@ def of_persons(app, records):
     header, *lines = records.read_text().splitlines()
     rows = [f"{line},{max(i, 1)}" for i, line in enumerate(lines)]
     records.write_text("\n".join([f"{header},who", *rows]) + "\n")
-    session = app()
-    session.scenario = session.scenario.replaced(
-        budget=rp.Budget(rho="0.1", max_records_per_person=1)
-    )
-    return session.run().open("release")
+    return protecting_persons(app)
 
 
 def test_too_many_records_of_a_person_are_refused(of_persons, records, tmp_path):

@@ -5,11 +5,16 @@ import time
 import rpexplore as rp
 from rpexplore.domain.provenance import TO_COMPLETE
 from rpexplore.scenarios.scenario import Scenario, TableSetting, WorkloadRequest
+from tests.pages.conftest import plain
 
 
 def choose(session, kind):
     session.segmented_control(key="kind").set_value(kind).run()
     return session
+
+
+def disabled(session):
+    return {button.label: button.disabled for button in session.button}
 
 
 def test_quick_builders(app, small):
@@ -29,6 +34,13 @@ def test_quick_builders(app, small):
         assert not session.error
 
 
+def test_the_number_of_attributes_stays_what_it_was_with_fewer_of_them(app, small):
+    scenario, _ = small.with_request(order=3).with_domain(rp.Domain(small.domain.attributes[:1]))
+    session = app("workload", scenario)
+    assert session.number_input(key="order").value == 1
+    assert session.scenario.request.order == 3
+
+
 def test_a_list_starts_with_the_present_tables_and_is_edited(app, small):
     session = choose(app("workload", small), "listed")
     assert session.text_area(key="listed").value.splitlines()[:3] == ["total", "age", "sex"]
@@ -37,6 +49,16 @@ def test_a_list_starts_with_the_present_tables_and_is_edited(app, small):
     session.multiselect(key="picked").set_value(["region", "age"]).run()
     session.press("Add this table")
     assert ("age", "region") in session.scenario.workload.tables
+    # None is added twice, and the last table stays.
+    assert disabled(session)["Add this table"]
+    session.text_area(key="listed").set_value("age").run()
+    session.multiselect(key="picked").set_value(["age"]).run()
+    assert disabled(session).items() >= {"Add this table": True, "Take it out": True}.items()
+    session.multiselect(key="picked").set_value([]).run()
+    session.press("Add this table")
+    assert session.scenario.workload.tables == [(), ("age",)]
+    session.press("Take it out")
+    assert session.scenario.workload.tables == [("age",)]
 
 
 def test_an_unusable_list_stays_to_be_mended(app, small):
@@ -70,32 +92,6 @@ def test_a_list_with_an_attribute_named_total(app):
     assert session.scenario.workload.tables[:2] == [(), ("total",)]
 
 
-def buttons(session):
-    return {button.label: button.disabled for button in session.button}
-
-
-def test_a_picked_table_is_added_or_taken_out(app, small):
-    session = app("workload", small.with_request(kind="listed", listed=(("age",),)))
-    # The last table stays, and none is added twice.
-    session.multiselect(key="picked").set_value(["age"]).run()
-    assert buttons(session).items() >= {"Add this table": True, "Take it out": True}.items()
-    session.multiselect(key="picked").set_value([]).run()
-    session.press("Add this table")
-    assert session.scenario.workload.tables == [(), ("age",)]
-    session.press("Take it out")
-    assert session.scenario.workload.tables == [("age",)]
-
-
-def test_a_long_list_is_not_sent_to_the_browser(app, wide):
-    tables = wide.workload.tables[:3000]
-    session = app("workload", wide.with_request(kind="listed", listed=tuple(tables)))
-    assert "3,000 tables, too many to edit as text" in session.info[0].value.replace("\\", "")
-    assert not session.text_area
-    session.multiselect(key="picked").set_value(["a00"]).run()
-    session.press("Take it out")
-    assert len(session.scenario.workload) == 2999
-
-
 # ---- narrowing
 
 
@@ -121,33 +117,22 @@ def test_a_quick_builder_is_narrowed(app, small):
     assert session.scenario.request.only == ("age",)
 
 
-def test_the_number_of_attributes_stays_what_it_was_with_fewer_of_them(app, small):
-    scenario, _ = small.with_request(order=3).with_domain(rp.Domain(small.domain.attributes[:1]))
-    session = app("workload", scenario)
-    assert session.number_input(key="order").value == 1
-    assert session.scenario.request.order == 3
-
-
 # ---- weight and targets
-
-
-def test_weight_and_target_are_typed(app, small):
-    session = app("workload", small)
-    before = session.data_editor[0].value["standard_error"]
-    session.type_in_grid("workload grid", 2, "weight", 5.0)
-    session.type_in_grid("workload grid", 2, "target", "3")
-    assert session.scenario.request.settings == (TableSetting(("sex",), 5.0, 3.0),)
-    after = session.data_editor[0].value["standard_error"]
-    assert after.iloc[2] < before.iloc[2]
-    assert after.iloc[1] > before.iloc[1]
 
 
 def grid_of(session):
     return session.data_editor[0].value.set_index("table")
 
 
-def test_targets_are_typed_and_shown_in_units(app, small):
+def test_weight_and_targets_are_typed_and_shown_in_units(app, small):
     session = app("workload", small)
+    before = grid_of(session)["standard_error"]
+    session.type_in_grid("workload grid", 2, "weight", 5.0)
+    session.type_in_grid("workload grid", 2, "target", "3")
+    assert session.scenario.request.settings == (TableSetting(("sex",), 5.0, 3.0),)
+    after = grid_of(session)["standard_error"]
+    assert after["sex"] < before["sex"]
+    assert after["age"] > before["age"]
     session.type_in_grid("workload grid", 1, "target", "+/- 1,000")
     session.type_in_grid("workload grid", 2, "target", "0.1 % of 100")
     session.type_in_grid("workload grid", 3, "target", "! 12.50")
@@ -167,11 +152,21 @@ def test_targets_are_typed_and_shown_in_units(app, small):
     assert grid_of(session).equals(grid)
 
 
-def test_targets_of_many_tables_are_in_any_unit(app, small):
+def test_a_target_of_many_tables_is_in_any_unit_and_refused_where_it_lacks_something(app, small):
     session = app("workload", small)
+    session.checkbox(key="required of many").check().run()
+    session.press("Set for all 7 tables")
+    assert "Type a required target" in session.info[0].value
+    session.number_input(key="weight of many").set_value(2.0).run()
+    session.press("Set for all 7 tables")
+    assert "Type a required target" in session.info[0].value
+    session.number_input(key="weight of many").set_value(None).run()
     session.number_input(key="target of many").set_value(50.0).run()
     session.selectbox(key="unit of many").set_value("cv").run()
-    session.checkbox(key="required of many").check().run()
+    session.press("Set for all 7 tables")
+    assert "needs the count that it is a share of" in session.error[0].value
+    assert session.number_input(key="target of many").value == 50.0
+    assert session.scenario == small
     session.number_input(key="count of many").set_value(1000.0).run()
     session.press("Set for all 7 tables")
     assert not session.error
@@ -182,32 +177,6 @@ def test_targets_of_many_tables_are_in_any_unit(app, small):
     # Ready for the next ones, and nothing is set twice.
     assert not session.checkbox(key="required of many").value
     assert session.number_input(key="target of many").value is None
-
-
-def test_a_target_of_many_tables_that_lacks_something_is_refused(app, small):
-    session = app("workload", small)
-    session.checkbox(key="required of many").check().run()
-    session.press("Set for all 7 tables")
-    assert "Type a required target" in session.info[0].value
-    session.number_input(key="weight of many").set_value(2.0).run()
-    session.press("Set for all 7 tables")
-    assert "Type a required target" in session.info[0].value
-    assert session.scenario == small
-    session.selectbox(key="unit of many").set_value("cv").run()
-    session.number_input(key="target of many").set_value(5.0).run()
-    session.press("Set for all 7 tables")
-    assert "needs the count that it is a share of" in session.error[0].value
-    assert session.number_input(key="target of many").value == 5.0
-    assert session.scenario == small
-
-
-def test_typed_cells_stay_with_their_tables(app, small):
-    session = app("workload", small)
-    session.type_in_grid("workload grid", 2, "weight", 5.0)
-    choose(session, "of_order")
-    session.run()
-    assert session.scenario.request.settings == (TableSetting(("sex",), 5.0),)
-    assert "1 setting of tables" in " ".join(session.texts("caption"))
 
 
 def test_typed_cells_do_not_reach_other_tables_in_as_many_rows(app, small):
@@ -230,6 +199,8 @@ def test_typed_cells_do_not_reach_other_tables_in_as_many_rows(app, small):
         session.type_in_grid("workload grid", 0, "weight", 5.0)
     assert [setting.weight for setting in session.run().scenario.request.settings] == [5.0] * 3
     assert session.scenario.workload.weights.tolist() == [1, 5, 5, 5, 1, 1, 1]
+    choose(session, "at_most_cells").number_input(key="cells").set_value(5).run()
+    assert "1 setting of tables" in " ".join(session.texts("caption"))
 
 
 def test_a_refused_cell_is_not_dropped_silently_for_other_tables(app, small):
@@ -287,19 +258,6 @@ def test_many_tables_are_set_at_once_and_forgotten(app, small):
     assert session.scenario == small
 
 
-def plain(texts):
-    return " ".join(texts).replace("\\", "")
-
-
-def test_a_long_list_is_cut_visibly(app, wide):
-    session = app("workload", wide)
-    assert "first 2,000 of 166,751" in session.info[0].value
-    assert len(session.data_editor[0].value) == 2000
-    assert session.download_button[0].label == "Download tables.csv"
-    choose(session, "listed")
-    assert len(session.scenario.workload) == 100
-
-
 # ---- what will not fit, and other extremes
 
 
@@ -319,15 +277,14 @@ def test_a_table_of_a_billion_cells_is_shown_and_narrowed_away(app):
     session.press("Keep tables of at most 1,000,000 cells (drops 1 of 8 tables)")
     assert session.scenario.request.most_cells == 10**6
     assert not session.warning
-    assert "Keep tables" not in " ".join(buttons(session))
-
-
-def test_for_a_list_the_page_says_what_would_fit(app):
-    scenario = of_sizes(1000, 1000, 1000, kind="listed", listed=(("a00",), ("a00", "a01", "a02")))
-    session = app("workload", scenario)
+    assert "Keep tables" not in " ".join(disabled(session))
+    # Of a list the page only says what would fit.
+    tables = (("a00",), ("a00", "a01", "a02"))
+    session.scenario = session.scenario.with_request(kind="listed", listed=tables)
+    session.run()
     assert session.warning
     assert "tables of at most 1,000 cells (drops 1 of 2 tables)" in plain(session.texts("markdown"))
-    assert "Keep tables" not in " ".join(buttons(session))
+    assert "Keep tables" not in " ".join(disabled(session))
 
 
 def test_what_cannot_be_planned_is_said_before_it_is_tried(app):
@@ -341,7 +298,7 @@ def test_what_cannot_be_planned_is_said_before_it_is_tried(app):
     assert session.scenario.request.order == 9
 
 
-def test_without_attributes_every_page_says_so(app):
+def test_without_attributes_or_values_every_page_says_so(app, small):
     session = app("workload", Scenario(rp.Domain(())))
     for page in ("workload", "plan", "fairness", "tradeoffs", "release"):
         session.open(page)
@@ -349,18 +306,20 @@ def test_without_attributes_every_page_says_so(app):
         assert len(session.title) == 1
         assert not session.error
         assert not session.metric
-
-
-def test_attributes_without_values_are_named(app, small):
     domain = rp.Domain((*small.domain.attributes, rp.Attribute("income", TO_COMPLETE)))
-    session = app("plan", small.replaced(domain=domain))
-    assert "No values yet for income" in session.warning[0].value
-    assert not session.exception
+    session.scenario = small.replaced(domain=domain)
+    for page in ("workload", "plan", "fairness", "tradeoffs", "release"):
+        session.open(page)
+        assert "No values yet for income" in session.warning[0].value
+        assert not session.exception
 
 
-def test_a_group_of_very_many_tables_is_one_setting_and_drawn_quickly(app, wide):
+def test_very_many_tables_are_cut_visibly_set_at_once_and_listed_without_their_text(app, wide):
     """≤ 1.5 s of processor time for a change, with a factor of two for a slower machine."""
     session = app("workload", wide)
+    assert "first 2,000 of 166,751" in session.info[0].value
+    assert len(session.data_editor[0].value) == 2000
+    assert session.download_button[0].label == "Download tables.csv"
     session.number_input(key="weight of many").set_value(2.0).run()
     started = time.process_time()
     session.press("Set for all 166,751 tables")
@@ -368,3 +327,14 @@ def test_a_group_of_very_many_tables_is_one_setting_and_drawn_quickly(app, wide)
     assert session.scenario.request.settings == ()
     assert set(session.scenario.workload.weights.tolist()) == {2.0}
     assert len(session.scenario.text()) < 20_000
+    # A list begins with the attributes, not with more tables than can be edited.
+    choose(session, "listed")
+    assert len(session.scenario.workload) == 100
+    tables = wide.workload.tables[:3000]
+    session.scenario = wide.with_request(kind="listed", listed=tuple(tables))
+    session.run()
+    assert "3,000 tables, too many to edit as text" in plain(session.texts("info"))
+    assert not session.text_area
+    session.multiselect(key="picked").set_value(["a00"]).run()
+    session.press("Take it out")
+    assert len(session.scenario.workload) == 2999
