@@ -1,9 +1,7 @@
-"""Noisy marginal: a table with noise of one known variance, measured by something else.
+"""Noisy marginal: a table measured by something else, the true counts plus independent noise.
 
-Its cells are the true counts plus independent noise of mean 0 and variance v. Summed over the
-attributes that a residual A' does not have and centred along those that it has, they are an
-unbiased contribution to that residual with σ² = v ∏_{j∈A∖A'} n_j, independent of those to all
-others (docs/mathematics.md §10; ReM §3.2), so that nothing of what the table says is lost.
+Its noise has mean 0 and one known variance; what it says of each residual is in
+docs/mathematics.md §10 (ReM §3.2).
 """
 
 import csv
@@ -13,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,6 +30,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 COUNT = "count"  # what the column of the counts is called, unless another is named
+
+
+class _Stated(TypedDict, total=False):
+    """What may be stated of a `NoisyMarginal` beside its counts; rho as people write it."""
+
+    name: str
+    rho: Exact | None
+    max_records_per_person: int | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,10 +95,7 @@ class NoisyMarginal:
         attributes: AttributeSet,
         values: ArrayLike,
         variance: Exact,
-        *,
-        name: str = "",
-        rho: Exact | None = None,
-        max_records_per_person: int | None = None,
+        **stated: Unpack[_Stated],
     ) -> "NoisyMarginal":
         """From an array with one axis an attribute, in the order in which they are named."""
         names = [attributes] if isinstance(attributes, str) else list(attributes)
@@ -104,8 +107,10 @@ class NoisyMarginal:
             exact_variance = exact_fraction(variance, "The variance")
         except BudgetError as error:
             raise ReleaseError(str(error)) from None
-        exact_rho = None if rho is None else exact_fraction(rho, "rho")
-        return cls(domain, indices, array, exact_variance, name, exact_rho, max_records_per_person)
+        rho = stated.get("rho")
+        # Any, so that a misspelt name is refused by the constructor.
+        fields: Any = {**stated, "rho": None if rho is None else exact_fraction(rho, "rho")}
+        return cls(domain, indices, array, exact_variance, **fields)
 
     @classmethod
     def of_frame(
@@ -115,9 +120,7 @@ class NoisyMarginal:
         variance: Exact,
         *,
         count: str = COUNT,
-        name: str = "",
-        rho: Exact | None = None,
-        max_records_per_person: int | None = None,
+        **stated: Unpack[_Stated],
     ) -> "NoisyMarginal":
         """From one row a cell: a column for each attribute, and one, `count`, for the counts.
 
@@ -125,16 +128,9 @@ class NoisyMarginal:
         `ReleaseError` for a cell that is missing or there twice, a value that is not in the domain,
         and a column that is no attribute.
         """
-        names, values = _counts_of_frame(domain, frame, count, name or "The noisy marginal")
-        return cls.of(
-            domain,
-            names,
-            values,
-            variance,
-            name=name,
-            rho=rho,
-            max_records_per_person=max_records_per_person,
-        )
+        noun = stated.get("name") or "The noisy marginal"
+        names, values = _counts_of_frame(domain, frame, count, noun)
+        return cls.of(domain, names, values, variance, **stated)
 
     @classmethod
     def load(
@@ -144,10 +140,9 @@ class NoisyMarginal:
         variance: Exact,
         *,
         count: str = COUNT,
-        rho: Exact | None = None,
-        max_records_per_person: int | None = None,
+        **stated: Unpack[_Stated],
     ) -> "NoisyMarginal":
-        """From a CSV file, in UTF-8, as `of_frame` reads it; it is called by the file's name."""
+        """From a CSV file in UTF-8, as `of_frame` reads it; called by the file's name or `name`."""
         import pandas as pd
 
         path = Path(path)
@@ -167,15 +162,8 @@ class NoisyMarginal:
                 "column names, and as many values in each row."
             )
         frame = pd.DataFrame(rows, columns=header)
-        return cls.of_frame(
-            domain,
-            frame,
-            variance,
-            count=count,
-            name=path.name,
-            rho=rho,
-            max_records_per_person=max_records_per_person,
-        )
+        stated.setdefault("name", path.name)
+        return cls.of_frame(domain, frame, variance, count=count, **stated)
 
     @property
     def source(self) -> MeasurementSource:
