@@ -1,24 +1,18 @@
 """Nonnegative tables: the nearest contributions whose tables have no cell below 0.
 
-GReM-LNN (ReM §3.1): minimise Σ_A ‖c_A − z_A‖² over the contributions of a release's closure such
-that every maximal table is nonnegative; all other tables are sums of these. Distances are measured
-as in `table_map`: the σ² are left out, as the paper does. Beyond the paper the total is kept as it
-was measured: cells that come up from below 0 would raise it by far more than its standard error,
-and all tables with it.
+GReM-LNN (ReM §3.1): minimise Σ_A ‖c_A − z_A‖², measured as in `table_map`, over the contributions
+of a release's closure such that every maximal table is nonnegative; the total is kept.
 
-Solved by the alternating direction method of multipliers on M c = y, y ≥ 0, whose step in c is
-exact: M_TᵀM_T is a number for each subset of T (without strategies; with them, a bound on it takes
-its place). One number x for each cell holds y = max(x, 0) and the multiplier λ = −ρ min(x, 0). With
-any multipliers λ ≥ 0 and c(λ) = z + ½ K Mᵀλ
-    −½ Σ_A (Mᵀλ)_Aᵀ (c(λ) + z)_A
-is a lower bound on what is minimised; what c(λ) lacks to be nonnegative is added, spread evenly,
-for an upper one. The contributions returned are those of the upper bound: their tables are
-nonnegative and agree, whenever the search stops. As the objective is strongly convex, they are
-within √gap of the optimum, relative to how far they were moved.
+Solved by the alternating direction method of multipliers on M c = y, y ≥ 0, which
+docs/mathematics.md §11 explains, with the lower and upper bound that the gap is between. One number
+x for each cell holds y = max(x, 0) and the multiplier λ = −ρ min(x, 0). The contributions returned
+are those of the upper bound: their tables are nonnegative and agree, whenever the search stops.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import accumulate, groupby
+from operator import itemgetter
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -279,15 +273,9 @@ class _Search:
 
 def _batches(tables: TableMap) -> list[list[AttributeIndices]]:
     """The tables in groups worth a thread's while."""
-    batches: list[list[AttributeIndices]] = [[]]
-    cells = 0
-    for table in tables.tables:
-        if cells >= _CELLS_AT_ONCE:
-            batches.append([])
-            cells = 0
-        batches[-1].append(table)
-        cells += tables.cells(table)
-    return batches
+    ends = accumulate(tables.cells(table) for table in tables.tables)
+    numbered = zip((end // _CELLS_AT_ONCE for end in ends), tables.tables, strict=True)
+    return [[table for _, table in group] for _, group in groupby(numbered, key=itemgetter(0))]
 
 
 def _read_only(contributions: ContributionArrays) -> ContributionArrays:

@@ -1,13 +1,9 @@
 """Whole numbers for a table: each cell moves by less than 1, and totals are kept where they can be.
 
-Rounded from the top: the total to the nearest whole number; then the totals of the table's first
-attribute, so that they add up to it; within each of them those of the first two attributes; and so
-on to the cells. At every step the parts with the largest fractions go up, as many as their whole
-needs. So no total over a table's last attributes moves by 1 or more, and what two tables have for
-their first attributes in common is the same in both; totals over other attributes may differ.
-
-Nothing is drawn at random, so the same table is always rounded alike. That is a bias, of less than
-1 a cell: where a whole has many parts below a half, the larger of them go up and the others to 0.
+Rounded from the total down to the cells, attribute by attribute (docs/mathematics.md §12): at every
+step the parts with the largest fractions go up, as many as their whole needs. What two tables have
+for their first attributes in common is the same in both; totals over other attributes may differ.
+Nothing is drawn at random, so the same table is always rounded alike: a bias of less than 1 a cell.
 """
 
 from collections.abc import Sequence

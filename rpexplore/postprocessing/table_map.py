@@ -2,11 +2,8 @@
 
 Of a family of attribute sets, closed downwards, contributions c_A (one axis an attribute, sums
 along each axis 0) give every maximal table, M_T c = Σ_{A⊆T} c_A spread over the axes of T∖A; by
-1/n_j, or by the reference z_j of an attribute with a strategy (`mechanism.reconstruction`).
-
-Distances are measured as the noise is: ‖c‖² = Σ_A c_Aᵀ K_A⁺ c_A with K_A = ⊗_{i∈A} K_i, where K_i
-is I − 11ᵀ/n_i, or D Dᵀ of a strategy (docs/mathematics.md §11). Without strategies it is the sum of
-squares.
+1/n_j, or by the reference z_j of an attribute with a strategy. Distances are measured as the noise
+is: ‖c‖² = Σ_A c_Aᵀ K_A⁺ c_A (docs/mathematics.md §11), without strategies the sum of squares.
 """
 
 from collections.abc import Iterable, Mapping
@@ -56,11 +53,22 @@ class TableMap:
     def pulled_back(
         self, table: AttributeIndices, values: np.ndarray
     ) -> dict[AttributeIndices, np.ndarray]:
-        """M_Tᵀ λ of one table: of each subset, the values weighted by what it spreads by.
+        """M_Tᵀ λ of one table: weighted sums (means without a strategy) over any of its axes.
 
         To be added up over tables, then given to `shaped`: K M_Tᵀ is the adjoint of M_T.
         """
-        return self._summed(table, values, self.strategies)
+        parts = {table: values}
+        # The longest axes first: what is left is small.
+        for index in sorted(table, key=lambda index: -self.sizes[index]):
+            strategy = self.strategies.get(index)
+            for subset, part in list(parts.items()):
+                axis = subset.index(index)
+                left = subset[:axis] + subset[axis + 1 :]
+                if strategy is None:
+                    parts[left] = part.mean(axis=axis)
+                else:
+                    parts[left] = np.tensordot(strategy.reference, part, axes=(0, axis))
+        return parts
 
     def shaped(self, subset: AttributeIndices, values: np.ndarray) -> np.ndarray:
         """K_A applied to what `pulled_back` gave: a contribution."""
@@ -94,34 +102,17 @@ class TableMap:
         masses: of tables, one axis an attribute. A full table of nonnegative numbers has these
         tables for marginals if all m_T are nonnegative.
         """
+        even = TableMap(self.family, self.sizes, {})
         sums = {subset: np.zeros(self.sizes[list(subset)]) for subset in self.family}
         for table, mass in masses.items():
-            for subset, mean in self._summed(table, mass, {}).items():
+            for subset, mean in even.pulled_back(table, mass).items():
                 sums[subset] += mean * (self.cells(table) / self.cells(subset))
-        even = TableMap(self.family, self.sizes, {})
         parts = {subset: even.shaped(subset, values) for subset, values in sums.items()}
         if not self.strategies:
             return parts
         return {
             subset: self._decomposed(subset, even.table(subset, parts)) for subset in self.family
         }
-
-    def _summed(
-        self, table: AttributeIndices, values: np.ndarray, strategies: Mapping[int, Strategy]
-    ) -> dict[AttributeIndices, np.ndarray]:
-        """The values and their weighted sums (means without a strategy) over any of the axes."""
-        parts = {table: values}
-        # The longest axes first: what is left is small.
-        for index in sorted(table, key=lambda index: -self.sizes[index]):
-            strategy = strategies.get(index)
-            for subset, part in list(parts.items()):
-                axis = subset.index(index)
-                left = subset[:axis] + subset[axis + 1 :]
-                if strategy is None:
-                    parts[left] = part.mean(axis=axis)
-                else:
-                    parts[left] = np.tensordot(strategy.reference, part, axes=(0, axis))
-        return parts
 
     def _measured(self, subset: AttributeIndices, contribution: np.ndarray) -> np.ndarray:
         """R_i applied to each axis with a strategy, so that distances are sums of squares."""
