@@ -1,10 +1,8 @@
 """Combining: several releases and noisy marginals of the same records into one set of tables.
 
-Where several sources measured one residual, each has the truth plus independent noise of
-covariance σ²_k times one and the same matrix; so the best linear unbiased estimate is their mean
-weighted by 1/σ²_k, with 1/σ² = Σ 1/σ²_k (GReM-MLE, ReM §3.2). What one source alone
-measured is kept. As no residual follows from others, this is generalised least squares on
-everything at once.
+The contributions of several sources to one residual are averaged with weights 1/σ²_k, which is
+generalised least squares on everything at once (GReM-MLE, ReM §3.2; docs/mathematics.md §10). What
+one source alone measured is kept.
 """
 
 from collections import defaultdict
@@ -114,7 +112,10 @@ def _common_strategies(parts: Sequence[Estimates]) -> dict[int, Strategy]:
         for index in sorted({index for subset in part.contributions for index in subset}):
             strategy = part.strategies.get(index)
             known, first = strategies.setdefault(index, (strategy, part))
-            if not _measure_the_same(strategy, known):
+            alike = strategy is known  # None: single values
+            if strategy is not None and known is not None:
+                alike = np.array_equal(strategy.matrix, known.matrix)
+            if not alike:
                 raise ReleaseError(
                     f"{part.domain.names[index]!r} was measured by different strategies for "
                     f"{first.sources[0].name!r} and {part.sources[0].name!r}, and such "
@@ -122,13 +123,6 @@ def _common_strategies(parts: Sequence[Estimates]) -> dict[int, Strategy]:
                     "values of this attribute, or were planned with the same strategy."
                 )
     return {index: strategy for index, (strategy, _) in strategies.items() if strategy is not None}
-
-
-def _measure_the_same(left: Strategy | None, right: Strategy | None) -> bool:
-    """Whether two strategies do; None: single values."""
-    if left is None or right is None:
-        return left is right
-    return np.array_equal(left.matrix, right.matrix)
 
 
 def _refuse_different_domains(left: Estimates, right: Estimates) -> None:

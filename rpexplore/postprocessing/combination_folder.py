@@ -27,7 +27,7 @@ from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.measurement_source import MeasurementSource
 from rpexplore.postprocessing.stored_arrays import read_arrays, write_arrays
 from rpexplore.postprocessing.table_writing import new_tables_folder, write_readme, write_tables
-from rpexplore.releases.atomic_folder import check_new, check_room
+from rpexplore.releases.atomic_folder import check_room
 from rpexplore.releases.manifest import (
     checked_folder,
     file_entry,
@@ -51,7 +51,6 @@ def write_combined(
     Raises `ReleaseError` for what cannot be written.
     """
     output = Path(output)
-    check_new(output)
     sizes = estimates.domain.sizes.tolist()
     cells = sum(prod(sizes[attribute] for attribute in table) for table in estimates.tables)
     check_room(BYTES_PER_CELL * float(cells), output)
@@ -64,7 +63,7 @@ def write_combined(
             folder,
             tables,
             lambda position: estimates.cells(tables[position]),
-            lambda share: on_progress("Writing the tables", share),
+            on_progress,
         )
         files.append(write_readme(folder, "combined.md.j2", estimates, estimates.label))
         spent = estimates.spent

@@ -1,10 +1,8 @@
 """Estimates: unbiased tables and their exact accuracy, whatever measurements they came from.
 
-Of every residual A there is one contribution to its own marginal: the truth, centred along every
-axis, plus noise of covariance σ²_A ⊗_{i∈A} (I − 11ᵀ/n_i) (D Dᵀ in the place of an attribute with a
-strategy), independent of the noise of all others. That is what one release measures
-(docs/mathematics.md §9), and what several give that are combined by inverse variance (§10 there);
-so the formulas for variances are the same.
+Of every residual there is one contribution to its own marginal: the truth, centred along every
+axis, plus noise that is independent of that of all others. One release measures just that
+(docs/mathematics.md §9), and several give it when they are combined (§10 there).
 """
 
 from collections.abc import Mapping, Sequence

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from rpexplore.common.concurrency import Progress, no_progress
+from rpexplore.common.concurrency import Progress, no_progress, part_of_progress
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.reconstruction import answers, marginal, query_matrices
@@ -76,7 +76,7 @@ def postprocess(
             estimates.domain.sizes,
             estimates.strategies,
             gap=gap,
-            on_progress=lambda doing, share: on_progress(doing, _SEARCHED * share),
+            on_progress=part_of_progress(on_progress, 0.0, _SEARCHED),
         )
     steps = ["nonnegative and consistent"] if nonnegative else []
     steps += ["rounded to whole numbers"] if rounded else []
@@ -89,24 +89,11 @@ def postprocess(
         values = answers(counts, query_matrices[position])
         return _with_unbiased(values.ravel(), _unbiased_cells(source, position), label)
 
-    done = _SEARCHED if nonnegative else 0.0
+    on_written = part_of_progress(on_progress, _SEARCHED if nonnegative else 0.0, 1.0)
+    processing = {"projection": projection, "rounded_cells": rounded}
     with new_tables_folder(output) as folder:
-        files = write_tables(
-            folder,
-            tables,
-            cells,
-            lambda share: on_progress("Writing the tables", done + (1 - done) * share),
-        )
-        files.append(
-            write_readme(
-                folder,
-                "processed.md.j2",
-                estimates,
-                label,
-                projection=projection,
-                rounded_cells=rounded,
-            )
-        )
+        files = write_tables(folder, tables, cells, on_written)
+        files.append(write_readme(folder, "processed.md.j2", estimates, label, **processing))
         facts = {
             "created": now(),
             "label": label,

@@ -1,6 +1,7 @@
 """Processed tables as they are read again: every value with its label and the unbiased answer."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -35,13 +36,10 @@ class ProcessedTables:
         folder = Path(folder)
         manifest = checked_folder(folder, KIND, "processed tables")
         loaded = cls(folder, MappingProxyType(manifest))
-        try:
-            is_complete = isinstance(loaded.label, str) and len(loaded.table_names) > 0
-        except (KeyError, TypeError):
-            is_complete = False
-        if not is_complete:
-            raise not_as_written(folder, "processed tables")
-        return loaded
+        with suppress(KeyError, TypeError):
+            if isinstance(loaded.label, str) and loaded.table_names:
+                return loaded
+        raise not_as_written(folder, "processed tables")
 
     @property
     def label(self) -> str:
@@ -56,24 +54,25 @@ class ProcessedTables:
     @property
     def table_names(self) -> tuple[tuple[str, ...], ...]:
         """The attributes of each table, in the domain's order."""
-        return tuple(self._paths.values())
+        return tuple(tuple(entry["attributes"]) for entry in self._entries.values())
 
     def has(self, attributes: AttributeSet) -> bool:
         """Whether there is a table with exactly these attributes."""
-        return self._path([attributes]) is not None
+        return frozenset(_names([attributes])) in self._entries
 
     def table(self, *attributes: AttributeSet) -> "pd.DataFrame":
         """One row a cell: labels, value, unbiased_value with standard_error and interval, value_is.
 
         Raises `ReleaseError` if there is no table with exactly these attributes.
         """
-        path = self._path(attributes)
-        if path is None:
-            names = ", ".join(_names(attributes)) or "total"
+        names = _names(attributes)
+        entry = self._entries.get(frozenset(names))
+        if entry is None:
             raise ReleaseError(
-                f"There is no processed table of ({names}); what was "
+                f"There is no processed table of ({', '.join(names) or 'total'}); what was "
                 "processed cannot be summed any further. Ask for a table that is there."
             )
+        path = entry["path"]
         try:
             return pyarrow.parquet.read_table(self.folder / path).to_pandas()
         except (OSError, pa.ArrowException):
@@ -91,19 +90,14 @@ class ProcessedTables:
             "were made of."
         )
 
-    def _path(self, attributes: Sequence[AttributeSet]) -> str | None:
-        """The Parquet file of the table with exactly these attributes."""
-        names = set(_names(attributes))
-        return next((path for path, table in self._paths.items() if set(table) == names), None)
-
     def __repr__(self) -> str:
         return f"<ProcessedTables of {len(self.table_names):,} tables, {self.label}>"
 
     @cached_property
-    def _paths(self) -> dict[str, tuple[str, ...]]:
-        """The Parquet file of each table."""
+    def _entries(self) -> dict[frozenset[str], Mapping[str, Any]]:
+        """What the manifest says of the Parquet file of each table, by the table's attributes."""
         return {
-            entry["path"]: tuple(entry["attributes"])
+            frozenset(entry["attributes"]): entry
             for entry in self.manifest["files"]
             if entry["path"].endswith(".parquet")
         }

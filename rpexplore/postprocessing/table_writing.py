@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from rpexplore.common.concurrency import in_order
+from rpexplore.common.concurrency import Progress, in_order
 from rpexplore.common.formatting import describe_share, rounded
 from rpexplore.errors import ReleaseError
 from rpexplore.postprocessing.estimates import Estimates
@@ -35,14 +35,12 @@ def write_tables(
     folder: Path,
     tables: Sequence[Sequence[str]],
     cells: Callable[[int], pa.Table],
-    on_share: Callable[[float], None],
+    on_progress: Progress,
 ) -> list[dict[str, Any]]:
     """Write tables on all processors; what the manifest says of their files.
 
-    Args:
-        tables: The attributes of each.
-        cells: Of the table at a position, one row a cell; called in threads.
-        on_share: Is told the share of the tables that are written.
+    tables: the attributes of each. cells: of the table at a position, one row a cell; called in
+    threads.
     """
 
     def write(position: int) -> list[dict[str, Any]]:
@@ -53,7 +51,7 @@ def write_tables(
         for position, entries in enumerate(written):
             files += entries
             if position % 16 == 0:
-                on_share(position / len(tables))
+                on_progress("Writing the tables", position / len(tables))
     return files
 
 
