@@ -1,7 +1,7 @@
 """What the options of the command line are turned into: budgets, workloads, queries, records."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,11 +28,11 @@ _FILE_AND_NUMBERS = re.compile(rf"(.+?):({_NUMBER})(?::({_NUMBER}))?")
 
 
 def budget_from_options(
+    parameters: Mapping[str, str | None],
+    delta: str | None,
+    records_per_person: int | None,
     *,
     find_smallest: bool,
-    records_per_person: int | None,
-    delta: str | None,
-    **parameters: str | None,
 ) -> "Budget":
     """The budget, from parameters still in text, so that they are exact.
 
@@ -228,11 +228,10 @@ def source_from_options(data: Path | None, database: str | None, table: str | No
         )
     if (table is None) != (database is None):
         raise RpexploreError("--database NAME and --table TABLE go together; give both.")
-    if data is not None:
-        return FileSource(data)
-    assert database is not None
-    assert table is not None
-    return DatabaseSource(connection_named(database), table)
+    if database is not None and table is not None:
+        return DatabaseSource(connection_named(database), table)
+    assert data is not None
+    return FileSource(data)
 
 
 def person_rule_from_options(

@@ -1,5 +1,6 @@
 """The verbs of planning: schema, plan, show, verify, report."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,13 +83,10 @@ def plan(
     refuse_existing(out, force)
     domain = Domain.load(codebook)
     budget = inputs.budget_from_options(
+        {"rho": rho, "epsilon": epsilon, "mu": mu, "privacy_cost": privacy_cost},
+        delta,
+        records_per_person,
         find_smallest=minimum_budget is not None,
-        records_per_person=records_per_person,
-        delta=delta,
-        rho=rho,
-        epsilon=epsilon,
-        mu=mu,
-        privacy_cost=privacy_cost,
     )
     with progress("Listing the tables"):
         workload = inputs.workload_from_options(
@@ -181,15 +179,11 @@ def verify(plan_file: options.PlanFile, as_json: options.AsJson = False) -> None
     with progress("Checking the plan"):
         loaded = load_plan(plan_file)
         verification = verification_of(loaded)
-    checks = [
-        {"name": check.name, "holds": check.holds, "finding": check.finding}
-        for check in verification.checks
-    ]
     facts = {
         "holds": verification.holds,
         "guarantee": verification.guarantee if verification.holds else None,
         "sha256": loaded.sha256,
-        "checks": checks,
+        "checks": [asdict(check) for check in verification.checks],
     }
     say_result(as_json, facts, str(verification))
     raise typer.Exit(0 if verification.holds else 1)

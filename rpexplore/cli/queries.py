@@ -52,13 +52,10 @@ def plan(
 
     refuse_existing(out, force)
     budget = inputs.budget_from_options(
+        {"rho": rho, "epsilon": epsilon, "mu": mu, "privacy_cost": privacy_cost},
+        delta,
+        records_per_person,
         find_smallest=minimum_budget,
-        records_per_person=records_per_person,
-        delta=delta,
-        rho=rho,
-        epsilon=epsilon,
-        mu=mu,
-        privacy_cost=privacy_cost,
     )
     with progress("Listing the queries"):
         query_list = inputs.queries_from_options(
