@@ -4,7 +4,7 @@
 `formatting`: numbers, counts, durations and lists as people read them. `json_fields`: strict
 reading of JSON objects. `files`: whole-file writing, the user's folder. `concurrency`: one-thread
 linear algebra, ordered parallel map. `numerics`: normal quantiles, how CVXPY is asked.
-`webapp_files`: where the app's own files lie.
+`template_text`: texts from templates. `webapp_files`: where the app's own files lie.
 
 Imports `errors` only.
 """

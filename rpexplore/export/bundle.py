@@ -4,12 +4,12 @@ import io
 import zipfile
 
 from rpexplore.analysis.accuracy import csv_of_tables
+from rpexplore.common.template_text import text_from_template
 from rpexplore.domain.provenance import except_from_records
 from rpexplore.export.report.report import Report, html, report
 from rpexplore.export.reproduction.command_line import command_lines
 from rpexplore.export.reproduction.recipe import custom_basis_files
 from rpexplore.export.reproduction.script import printable, python_script
-from rpexplore.export.reproduction.template_text import text_from_template
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.scenario import Scenario
 
@@ -20,6 +20,14 @@ _MOMENT = (1980, 1, 1, 0, 0, 0)  # the earliest a zip file can say: the same pla
 
 def bundle(plan: Plan, scenario: Scenario) -> bytes:
     """The zip file of a plan and the scenario it was made from; the same bytes every time."""
+    basis_files = dict(custom_basis_files(plan.workload).values())
+    readme = text_from_template(
+        "rpexplore.export.reproduction",
+        "readme.txt.j2",
+        title=printable(" ".join(scenario.name.split())),
+        custom_basis_files=basis_files,
+        exception=printable(except_from_records(scenario.domain)),
+    )
     texts = {
         "plan.json": plan.text,
         "report.html": html(contents_of(plan, scenario)),
@@ -27,8 +35,8 @@ def bundle(plan: Plan, scenario: Scenario) -> bytes:
         "codebook.json": plan.workload.domain.text("codebook.json"),
         "plan.py": python_script(plan, scenario),
         "scenario.json": scenario.text(),
-        "commands.txt": _readme(plan, scenario) + command_lines(plan, scenario),
-        **dict(custom_basis_files(plan.workload).values()),
+        "commands.txt": readme + command_lines(plan, scenario),
+        **basis_files,
     }
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
@@ -49,13 +57,4 @@ def contents_of(plan: Plan, scenario: Scenario) -> Report:
         record_noun=scenario.record_noun,
         expected=scenario.expected,
         request=scenario.request,
-    )
-
-
-def _readme(plan: Plan, scenario: Scenario) -> str:
-    return text_from_template(
-        "readme.txt.j2",
-        title=printable(" ".join(scenario.name.split())),
-        custom_basis_files=[name for name, _ in custom_basis_files(plan.workload).values()],
-        exception=printable(except_from_records(scenario.domain)),
     )

@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from rpexplore.common.concurrency import Progress, in_order
 from rpexplore.common.formatting import describe_share, rounded
+from rpexplore.common.template_text import text_from_template
 from rpexplore.errors import ReleaseError
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.releases.atomic_folder import new_folder
 from rpexplore.releases.manifest import file_entry
-from rpexplore.releases.readme import markdown
 from rpexplore.releases.table_folder import write_table
 
 
@@ -59,7 +59,7 @@ def write_readme(
     folder: Path, template: str, estimates: Estimates, label: str, **facts: Any
 ) -> dict[str, Any]:
     """Write README.md; what the manifest says of it."""
-    text = markdown(
+    text = text_from_template(
         "rpexplore.postprocessing",
         template,
         label=label,

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-import jinja2
 import numpy as np
 
 from rpexplore.common.formatting import plural
+from rpexplore.common.template_text import text_from_template
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.queries.plan import QueryPlan
@@ -46,23 +46,10 @@ def describe_unknown_values(unknown_values: Mapping[str, str]) -> str:
     return f"Out-of-codebook values were counted as: {pairs}. "
 
 
-def markdown(package: str, template: str, **values: object) -> str:
-    """The text that a template of a package makes of the values."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader(package),
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        undefined=jinja2.StrictUndefined,
-        autoescape=False,  # it is no HTML
-    )
-    return environment.get_template(template).render(**values)
-
-
 def _render(template: str, plan: ReleasePlan, note: MeasurementNote, **more: object) -> str:
     rule = f"{note.person_rule} " if note.person_rule else ""
     records = describe_unknown_values(note.unknown_values) + rule
-    return markdown("rpexplore.releases", template, plan=plan, records=records, **more)
+    return text_from_template("rpexplore.releases", template, plan=plan, records=records, **more)
 
 
 def _basis_lines(workload: Workload) -> list[str]:

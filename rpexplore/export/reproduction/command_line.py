@@ -6,8 +6,8 @@ import numpy as np
 
 from rpexplore.analysis.budget_units import typed_text
 from rpexplore.analysis.targets_met import wanted_targets
+from rpexplore.common.template_text import text_from_template
 from rpexplore.export.reproduction.recipe import Recipe
-from rpexplore.export.reproduction.template_text import text_from_template
 from rpexplore.planning.loss_serialization import options_of_loss
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.basis_choice_text import text_of_basis_choice
@@ -31,6 +31,7 @@ def command_lines(plan: Plan, scenario: Scenario) -> str:
     if scenario.record_noun != _RECORD_NOUN:
         report += ["--record-noun", scenario.record_noun]
     return text_from_template(
+        "rpexplore.export.reproduction",
         "commands.txt.j2",
         plan=plan,
         make=" \\\n    ".join(map(shlex.join, [*make, ["--out", "made.json"]])),

@@ -5,11 +5,11 @@ from typing import Any
 
 from rpexplore.analysis.budget_units import typed_text
 from rpexplore.common.formatting import rounded
+from rpexplore.common.template_text import text_from_template
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain.provenance import except_from_records
 from rpexplore.export.reproduction.literals import call, literal, wrapped
 from rpexplore.export.reproduction.recipe import Recipe
-from rpexplore.export.reproduction.template_text import text_from_template
 from rpexplore.planning.loss_serialization import options_of_loss
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.plan import Plan
@@ -41,6 +41,7 @@ def python_script(plan: Plan, scenario: Scenario) -> str:
         return repr(number)
 
     return text_from_template(
+        "rpexplore.export.reproduction",
         "plan.py.j2",
         plan=plan,
         recipe=recipe,
