@@ -16,7 +16,7 @@ from rpexplore.figures.chart import headings
 from rpexplore.figures.distributions import chart_of_publishable_cells
 from rpexplore.planning.plan import Plan
 
-WORST = 20
+MOST_SHOWN = 20
 MOST_ATTACHED = 5_000  # tables in the list that a report carries
 MOST_WEIGHTS = 12
 WANTED_CV = 0.2  # the coefficient of variation that the chart marks; the curve has all the others
@@ -72,11 +72,11 @@ def accuracy(plan: Plan, record_noun: str) -> Section:
     top, frame = standard_errors.headline(plan), standard_errors.by_order(plan)
     (sentences,) = template_blocks("accuracy.txt.j2", plan=plan, top=top, record_noun=record_noun)
     chart = chart_by_order(frame, record_noun, cells_differ=top.cells_differ)
-    return Section("Accuracy", sentences, (chart, _worst(plan), _list_of_tables(plan)))
+    return Section("Accuracy", sentences, (chart, _least_accurate(plan), _list_of_tables(plan)))
 
 
-def _worst(plan: Plan) -> Numbers:
-    frame = standard_errors.of_tables(plan).head(WORST)
+def _least_accurate(plan: Plan) -> Numbers:
+    frame = standard_errors.of_tables(plan).head(MOST_SHOWN)
     names = ["table", "cells", "standard_error", "margin_95"]
     if "worst_standard_error" in frame:
         names += ["best_standard_error", "worst_standard_error"]

@@ -86,7 +86,7 @@ def all_values(domain: Domain) -> Section:
                 f"{attribute.size:,} values, too many to list here; they are in codebook.json and "
                 "in plan.json."
             )
-        rows.append((attribute.name, (text,)))
+        rows.append((attribute.name, text))
     return Section("Appendix: all values", (), (Facts(rows),), folded=True)
 
 

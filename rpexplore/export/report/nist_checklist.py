@@ -35,5 +35,4 @@ def nist_checklist(plan: Plan, record_noun: str) -> Section:
         from_records=describe_attributes_from_records(domain),
         exception=except_from_records(domain),
     )
-    rows = [(point, settled, left) for point, settled, left in points]
-    return Section(heading, (introduction,), (Checklist(rows),))
+    return Section(heading, (introduction,), (Checklist(points),))

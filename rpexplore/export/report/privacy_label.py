@@ -49,9 +49,10 @@ def label(plan: Plan) -> Section:
         cells_differ=cells_differ(plan.table_variances),
         from_records=describe_attributes_from_records(plan.workload.domain),
     )
-    facts = Facts.of_blocks(blocks[:-4])
     meaning, *limits = (Points(sentences, title) for title, *sentences in blocks[-4:])
-    return Section("Privacy label", (), (facts, epsilons(plan), meaning, Beside(limits)))
+    return Section(
+        "Privacy label", (), (Facts(blocks[:-4]), epsilons(plan), meaning, Beside(limits))
+    )
 
 
 def epsilons(plan: Plan) -> Numbers:

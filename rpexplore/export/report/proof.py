@@ -13,10 +13,10 @@ def proof(plan: Plan, verified: Verification) -> Section:
     """The certificate in words and numbers, and what was recomputed."""
     sentences, *facts = template_blocks("proof.txt.j2", plan=plan, certificate=plan.certificate)
     checks = Facts(
-        [(f"✓ {check.name}", (f"{check.finding}.",)) for check in verified.checks],
+        [(f"✓ {check.name}", f"{check.finding}.") for check in verified.checks],
         title="Recomputed for this report, from the plan alone (privacy cost: 2ρ)",
     )
-    return Section("Proof", sentences, (Facts.of_blocks(facts), checks))
+    return Section("Proof", sentences, (Facts(facts), checks))
 
 
 def versions(plan: Plan) -> Section:
@@ -29,4 +29,4 @@ def versions(plan: Plan) -> Section:
         codebook_sha256=hashlib.sha256(codebook.encode()).hexdigest(),
         programs=[*programs, f"Python {platform.python_version()}"],
     )
-    return Section("Versions and hashes", (), (Facts.of_blocks(facts),))
+    return Section("Versions and hashes", (), (Facts(facts),))

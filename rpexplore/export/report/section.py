@@ -31,15 +31,10 @@ _NUMBER = re.compile(r"[-±0-9.,e^% ]*|over 10\^300")
 
 @dataclass(frozen=True)
 class Facts:
-    """Terms, and beside each what there is to say of it: “Noise: Discrete Gaussian noise …”."""
+    """Terms, and behind each what there is to say of it: “Noise”, “Discrete Gaussian noise …”."""
 
-    rows: Sequence[tuple[str, Sequence[str]]]
+    rows: Sequence[Sequence[str]]
     title: str = ""
-
-    @classmethod
-    def of_blocks(cls, blocks: Iterable[Sequence[str]]) -> "Facts":
-        """Facts whose terms are the first lines of the blocks of a template."""
-        return cls([(term, sentences) for term, *sentences in blocks])
 
 
 @dataclass(frozen=True)
@@ -99,7 +94,7 @@ class Attachment:
 class Checklist:
     """Points to tick off: (point, what is the case already, what is still to be done)."""
 
-    rows: Sequence[tuple[str, str, str]]
+    rows: Sequence[Sequence[str]]
 
 
 Part: TypeAlias = Facts | Points | Beside | Numbers | Chart | Attachment | Checklist

@@ -22,7 +22,7 @@ def plan(**budget) -> rp.Plan:
 def facts(made: rp.Plan) -> dict[str, str]:
     part = label(made).parts[0]
     assert isinstance(part, Facts)
-    return {term: " ".join(sentences) for term, sentences in part.rows}
+    return {term: " ".join(sentences) for term, *sentences in part.rows}
 
 
 def in_plain_words(made: rp.Plan) -> str:

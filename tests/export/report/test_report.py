@@ -112,7 +112,7 @@ def test_a_plan_that_does_not_hold_is_not_reported_on():
 def test_every_value_of_every_attribute_is_listed():
     appendix = report_of("up to").sections[-1].parts[0]
     assert isinstance(appendix, Facts)
-    texts = {name: sentences[0] for name, sentences in appendix.rows}
+    texts = dict(appendix.rows)
     assert texts["region"] == "; ".join(f"R{i:02}" for i in range(12))
     assert texts["sex"] == "F (Female); M (Male)"
     assert texts["income"] == "; ".join(survey()["income"].labels())
