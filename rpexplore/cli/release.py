@@ -1,15 +1,14 @@
 """The verbs that read records: release, and the ledger of what releases have cost."""
 
 from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rpexplore.cli import inputs, options
 from rpexplore.cli.console import agreed, interactive, progress, say, say_result
 from rpexplore.errors import RpexploreError
 
 if TYPE_CHECKING:
-    from rpexplore.planning.release_plan import ReleasePlan
+    from rpexplore.releases.manifest import FinishedRelease
 
 # Each verb imports what it needs itself, so that none waits for what it does not use.
 
@@ -49,14 +48,21 @@ def release(
         raise RpexploreError("Name the folder for the tables: --out FOLDER.")
     if resume:
         given = {"DATA": data, "--database": database, "PLAN": plan_file, "--limit-rho": limit_rho}
-        given["--dry-run"] = dry_run
-        _finish(out, ledger, [name for name, value in given.items() if value], as_json)
+        for name, value in (given | {"--dry-run": dry_run}).items():
+            if value:
+                raise RpexploreError(
+                    f"--resume finishes a run from what it has drawn, and takes no {name}; leave "
+                    "it out."
+                )
+        with progress("Finishing the run") as on_progress:
+            done = releases.resume(out, ledger=ledger, on_progress=on_progress)
+        finding = "The run had been charged before; finishing it cost nothing."
+        _say_finished(as_json, done, {"charged_rho": "0"}, finding)
         return
     if plan_file is None:
         raise RpexploreError("Name the plan to run: rpexplore release PLAN DATA --out FOLDER.")
     with progress("Reading the plan"):
         loaded = load_plan(plan_file)
-    unit, factor = loaded.budget.unit, loaded.budget.records_factor
     source = inputs.source_from_options(data, database, table)
     run_options = {
         "unknown_values": inputs.texts_by_attribute(
@@ -81,7 +87,7 @@ def release(
         say_result(as_json, {"findings": findings, "charged_rho": "0"}, text)
         return
     if not as_json:
-        say(announcement(loaded, before, limit_rho))
+        say(f"{announcement(loaded, before, limit_rho)}\n")
     if interactive() and not yes and not agreed("Run it?"):
         raise RpexploreError("Not run: nothing was charged, nothing was written.")
     try:
@@ -102,39 +108,27 @@ def release(
                 note += " Run it again, into the same folder: that costs nothing further."
         error.add_note(note)
         raise
-    after = book.account(source)
+    after, factor = book.account(source), loaded.budget.records_factor
     charged = booked_since(before, after, loaded, out)
-    facts = {"folder": str(done.folder), f"{loaded.item}_count": loaded.n_items}
-    facts |= {"plan_sha256": loaded.sha256, "unit": unit, "charged_rho": exact_text(charged)}
     spent = amount(after.spent_record_rho * factor)
-    text = (
-        f"\n{_where_results_are(loaded, done.folder)}\n"
-        f"Charged {amount(charged)}; spent on this data so far: {spent}"
-    )
-    say_result(as_json, facts | account_facts(after, factor), text)
+    facts = {"unit": loaded.budget.unit, "charged_rho": exact_text(charged)}
+    finding = f"Charged {amount(charged)}; spent on this data so far: {spent}"
+    _say_finished(as_json, done, facts | account_facts(after, factor), finding)
 
 
-def _finish(out: Path, ledger: Path | None, superfluous: list[str], as_json: bool) -> None:
-    """Finish a run that was stopped after its noise was drawn."""
-    from rpexplore.releases.release import resume
-
-    if superfluous:
-        raise RpexploreError(
-            f"--resume finishes a run from what it has drawn, and takes no {superfluous[0]}; leave "
-            "it out."
-        )
-    with progress("Finishing the run") as on_progress:
-        done = resume(out, ledger=ledger, on_progress=on_progress)
-    facts = {"folder": str(done.folder), f"{done.plan.item}_count": done.plan.n_items}
-    facts |= {"plan_sha256": done.plan.sha256, "charged_rho": "0"}
-    where = _where_results_are(done.plan, done.folder)
-    text = f"{where}\nThe run had been charged before; finishing it cost nothing."
-    say_result(as_json, facts, text)
-
-
-def _where_results_are(plan: "ReleasePlan", folder: Path) -> str:
-    """ "The 7 noisy tables are in out"."""
-    return f"The {plan.contents} {'is' if plan.n_items == 1 else 'are'} in {folder}"
+def _say_finished(
+    as_json: bool, done: "FinishedRelease[Any]", facts: dict[str, Any], finding: str
+) -> None:
+    """Say where the results are, and a finding in the end."""
+    plan, folder = done.plan, str(done.folder)
+    facts = {
+        "folder": folder,
+        f"{plan.item}_count": plan.n_items,
+        "plan_sha256": plan.sha256,
+        **facts,
+    }
+    are = "is" if plan.n_items == 1 else "are"
+    say_result(as_json, facts, f"The {plan.contents} {are} in {folder}\n{finding}")
 
 
 def ledger(
