@@ -190,11 +190,21 @@ def small() -> Scenario:
     return Scenario(domain, WorkloadRequest(order=2), record_noun="people")
 
 
-@pytest.fixture
-def wide() -> Scenario:
-    """A hundred attributes, all 166,751 tables of up to three of them."""
-    domain = rp.Domain.from_sizes({f"a{i:02}": 10 for i in range(100)})
+def all_up_to_three(n_attributes: int) -> Scenario:
+    domain = rp.Domain.from_sizes({f"a{i:02}": 10 for i in range(n_attributes)})
     return Scenario(domain, WorkloadRequest(order=3))
+
+
+@pytest.fixture
+def many() -> Scenario:
+    """Fifty attributes, all 20,876 tables of up to three of them: more than are ever drawn."""
+    return all_up_to_three(50)
+
+
+@pytest.fixture
+def very_many() -> Scenario:
+    """A hundred attributes, all 166,751 tables of up to three of them."""
+    return all_up_to_three(100)
 
 
 # Names that Markdown, LaTeX, HTML and Streamlit's own directives would read as something else.

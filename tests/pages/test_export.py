@@ -108,7 +108,7 @@ def test_without_a_browser_the_pdf_is_off_and_says_what_to_do(monkeypatch, small
     assert any(f"{pdf.NO_BROWSER}." in caption.value for caption in session.caption)
 
 
-def test_nothing_is_made_before_it_is_asked_for(monkeypatch, wide):
+def test_nothing_is_made_before_it_is_asked_for(monkeypatch, many):
     def refuse(*_):
         raise AssertionError("made without being asked for")
 
@@ -116,7 +116,7 @@ def test_nothing_is_made_before_it_is_asked_for(monkeypatch, wide):
         monkeypatch.setattr(bundle, name, refuse)
     for name in ("html", "python_script", "command_lines"):
         monkeypatch.setattr(export, name, refuse)
-    opened(wide)
+    opened(many)
 
 
 def test_values_from_records_are_named_and_warned_of(small):

@@ -91,8 +91,8 @@ def test_the_plan_is_made_once_and_its_tables_are_filtered(app, small):
     assert "No table" in session.info[0].value
 
 
-def test_many_tables_do_not_travel_with_the_chart(app, wide):
-    session = app("plan", wide)
+def test_many_tables_do_not_travel_with_the_chart(app, many):
+    session = app("plan", many)
     assert not session.error
     (chart,) = session.get("plotly_chart")
     assert len(chart.proto.spec) < 50_000

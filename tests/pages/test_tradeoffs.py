@@ -228,13 +228,13 @@ def test_what_if_tables_are_left_out(tradeoffs, small):
 # ---- very many tables
 
 
-def test_many_tables_do_not_travel_and_are_typed(tradeoffs, wide):
-    session = tradeoffs(wide.with_group(GroupSetting((), target=500.0)))
+def test_many_tables_do_not_travel_and_are_typed(tradeoffs, many):
+    session = tradeoffs(many.with_group(GroupSetting((), target=500.0)))
     for view in VIEWS["tradeoffs"]:
         session.show("tradeoffs", view)
         if view == WHAT_IF:
             session.multiselect(key="what if attributes").set_value(["a07"]).run()
-            assert "the 4,951 tables with a07" in plain(without_wait(session).texts("caption"))
+            assert "the 1,226 tables with a07" in plain(without_wait(session).texts("caption"))
         without_wait(session)
         assert not session.error
         # (Long tables are served as they are scrolled; the test runner has no server for that.)
