@@ -1,7 +1,7 @@
 """The views of a table of the results: a grid, bars with intervals, and a heat map."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -54,10 +54,10 @@ def bar_view(results: Results, attributes: tuple[str, ...], record_noun: str) ->
         others = [name for name in attributes if name != along]
         beside, groups = _groups(cells, along, others) if others else (None, ())
         axes = [along] if beside is None else [along, beside]
-        fixed = _fixed_values(results, cells, axes)
+        part, remark = _part(results, cells, axes)
     with right:
-        part = _part(results, attributes, axes, fixed)
         if part is None:
+            st.info(remark)
             return
         if beside is not None:
             part = part.only(beside, groups)
@@ -68,7 +68,7 @@ def bar_view(results: Results, attributes: tuple[str, ...], record_noun: str) ->
             part,
             part.describe_bars(record_noun),
             "Counts with their 95 % intervals as bars",
-            _summed(attributes, axes, fixed),
+            remark,
         )
 
 
@@ -88,10 +88,10 @@ def heat_view(results: Results, attributes: tuple[str, ...], record_noun: str) -
             help="A margin of error is shown as a share of the count. At 100 % and more the count "
             "cannot be told from 0.",
         )
-        fixed = _fixed_values(results, cells, [down, across])
+        part, remark = _part(results, cells, [down, across])
     with right:
-        part = _part(results, attributes, [down, across], fixed)
         if part is None:
+            st.info(remark)
             return
         part, by_margin = part.first([MOST_CELLS, MOST_CELLS]), colour == MARGINS
         _chart(
@@ -100,7 +100,7 @@ def heat_view(results: Results, attributes: tuple[str, ...], record_noun: str) -
             part.describe_heat(record_noun, by_margin=by_margin, crossed=is_crossed(part)),
             f"{'Margins of error as a share of the counts' if by_margin else 'Counts'} as a heat "
             "map",
-            _summed(attributes, [down, across], fixed),
+            remark,
         )
 
 
@@ -131,46 +131,40 @@ def _groups(
     return beside, tuple(sorted(picked)) or first
 
 
-def _fixed_values(results: Results, cells: ReleasedCells, axes: Collection[str]) -> dict[str, int]:
-    """The chosen value of each attribute that is on no axis; those that are summed are left out."""
-    fixed, can_be_summed = {}, has_counts(results, axes)
+def _part(
+    results: Results, cells: ReleasedCells, axes: Sequence[str]
+) -> tuple[ReleasedCells | None, str]:
+    """The cells along these axes, and a remark on attributes that are summed; or None and why.
+
+    Draws a choice for each other attribute: one of its values, or all together.
+    """
+    fixed, summed, can_be_summed = {}, [], has_counts(results, axes)
     for axis in cells.axes:
-        size = len(axis.labels)
-        if axis.name in axes or size > MOST_OPTIONS:
+        if axis.name in axes:
             continue
         labels = [TOGETHER, *axis.labels]
-        row = st.selectbox(
-            escaped(axis.name),
-            range(len(labels)),
-            index=0 if can_be_summed else 1,
-            format_func=labels.__getitem__,
-            key=f"results value of {axis.name} among {size}{'' if can_be_summed else ', no sum'}",
-        )
+        row = 0
+        if len(axis.labels) <= MOST_OPTIONS:
+            row = st.selectbox(
+                escaped(axis.name),
+                range(len(labels)),
+                index=0 if can_be_summed else 1,
+                format_func=labels.__getitem__,
+                key=f"results value of {axis.name} among {len(axis.labels)}"
+                f"{'' if can_be_summed else ', no sum'}",
+            )
         if row:
             fixed[axis.name] = row - 1
-    return fixed
-
-
-def _summed(
-    attributes: Collection[str], axes: Collection[str], fixed: Mapping[str, int]
-) -> list[str]:
-    """The attributes that are neither on an axis nor fixed."""
-    return [name for name in attributes if name not in axes and name not in fixed]
-
-
-def _part(
-    results: Results, attributes: Sequence[str], axes: Sequence[str], fixed: Mapping[str, int]
-) -> ReleasedCells | None:
-    """The cells along these axes, at fixed values, others summed; None, if that is not there."""
+        else:
+            summed.append(axis.name)
     names = in_column_order(results, [*axes, *fixed])
     if not has_counts(results, names):
-        others = " and ".join(_summed(attributes, axes, fixed))
-        st.info(
+        return None, (
             "Processed counts cannot be summed any further, and there is no processed table "
-            f"without {escaped(others)}; choose a value there."
+            f"without {escaped(' and '.join(summed))}; choose a value there."
         )
-        return None
-    return _cells(results, names).at(fixed).along(axes)
+    remark = f"{', '.join(summed)}: {TOGETHER}." if summed else ""
+    return _cells(results, names).at(fixed).along(axes), remark
 
 
 def _cells(results: Results, attributes: tuple[str, ...]) -> ReleasedCells:
@@ -188,21 +182,12 @@ def _by_size(cells: ReleasedCells) -> list[str]:
 
 
 def _chart(
-    figure: go.Figure, cells: ReleasedCells, sentence: str, subject: str, summed: list[str]
+    figure: go.Figure, cells: ReleasedCells, sentence: str, subject: str, remark: str
 ) -> None:
     """A chart of cells, and its numbers as a table and as CSV."""
-    frame = cells.frame
-    chart_with_numbers(
-        Chart(
-            figure,
-            subject=subject,
-            sentence=sentence,
-            frame=frame,
-            columns=_columns_of(frame),
-            file=_file_of([axis.name for axis in cells.axes]),
-            remark=f"{', '.join(summed)}: {TOGETHER}." if summed else "",
-        )
-    )
+    frame, file = cells.frame, _file_of([axis.name for axis in cells.axes])
+    columns = _columns_of(frame)
+    chart_with_numbers(Chart(figure, subject, sentence, frame, columns, file, remark))
 
 
 def _columns_of(frame: pd.DataFrame) -> dict[str, Column]:
