@@ -50,7 +50,7 @@ def errors_against_budget(solution: Optimum) -> None:
         series, error, enough = wanted
         mark = figures.Mark(enough.needed, error, f"wanted: {error:g}", series)
         frame = curves.errors_by_budget(drawn, budget, [enough.needed])
-    marks = [mark] if mark.rho <= frame["rho"].max() else []
+    marks = [mark] if mark.rho <= frame["rho"].to_numpy().max() else []
     delta = stated_delta(budget)
     with right:
         chart_with_numbers(
