@@ -2,10 +2,11 @@
 
 import streamlit as st
 
-from pages.components.codebook.file_columns import finish_reading, follow_reading
+from pages.components.codebook.file_columns import READING
 from pages.components.codebook.grid import HERE, add_attribute, apply_typed, downloads, grid
 from pages.components.codebook.sources import choose_source
 from pages.components.codebook.values import apply_labels, values_and_labels
+from pages.components.shared.background import finish, follow_begun
 from pages.components.shared.session import bind, change, current, show_messages
 from rpexplore.common.formatting import describe_count
 from rpexplore.scenarios import codebook_grid as grids
@@ -16,7 +17,7 @@ def set_record_noun() -> None:
     change(HERE, lambda: current().replaced(record_noun=noun))
 
 
-finish_reading()
+finish(READING)
 apply_typed()
 apply_labels()
 st.title("Codebook")
@@ -26,7 +27,7 @@ st.markdown(
     "that somebody has them. No records are needed on this page."
 )
 choose_source()
-follow_reading()
+follow_begun(READING)
 show_messages(HERE)
 domain = current().domain
 if len(domain) == 0:

@@ -51,9 +51,7 @@ def chosen_plan() -> ReleasePlan | None:
     if choice == TABLES:
         return solutions.plan()
     st.page_link("pages/queries.py", label="The queries, their targets and their budget")
-    optimum = query_solutions.optimum()
-    budget = None if optimum is None else query_solutions.chosen_budget(optimum)
-    return None if optimum is None or budget is None else query_solutions.plan(optimum, budget)
+    return query_solutions.chosen_plan()
 
 
 def start(job: Job) -> None:

@@ -3,19 +3,15 @@
 import streamlit as st
 
 from pages.components.results.browser import browse, browse_answers
-from pages.components.results.postprocess import (
-    HERE,
-    finish_postprocessing,
-    is_postprocessing,
-    postprocessing,
-)
+from pages.components.results.postprocess import HERE, POSTPROCESSING, postprocessing
 from pages.components.results.source import record_noun_of, results_source
+from pages.components.shared.background import finish, follow_begun
 from pages.components.shared.session import project, show_messages
 from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.releases.query_release import QueryRelease
 
 project()  # on a new server, where this may be the first page to be requested
-finish_postprocessing()
+finish(POSTPROCESSING)
 st.title("Results")
 st.markdown(
     "Released tables and answers with their accuracy. Nothing here reads a record, and nothing "
@@ -30,6 +26,6 @@ if results is not None:
     else:
         browse(source, record_noun_of(source))
         if isinstance(source, ProcessedTables):
-            is_postprocessing()
+            follow_begun(POSTPROCESSING)
         else:
             postprocessing(source, folder)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
+from pages.components.queries.many_queries import RANGES, TABLES
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import PlanError
 from rpexplore.planning.verification import verify
@@ -154,10 +155,10 @@ def test_a_preset_replaces_the_list_and_undo_brings_it_back(app, listed):
     assert session.multiselect(key="chosen query attributes").value == ["age", "sex"]
 
 
-RANGES = [[first <= age <= last for age in range(10)] for last in range(10) for first in range(10)]
+AGES = [[first <= age <= last for age in range(10)] for last in range(10) for first in range(10)]
 MANY = {
-    "tables": marginals([10, 2], 2),
-    "ranges": np.kron(np.array(RANGES, dtype=float), np.eye(2)),
+    TABLES: marginals([10, 2], 2),
+    RANGES: np.kron(np.array(AGES, dtype=float), np.eye(2)),
 }
 
 
@@ -173,8 +174,8 @@ def test_many_queries_are_added_at_once(app, listed):
     lone = stated_from_text(listed.query_list.queries.domain, "mine: age = 3 & sex = 0 ± 5")
     session = app("queries", listed.replaced(query_list=lone))
     for kind, choices in (
-        ("tables", {"queries up to 2": 2}),
-        ("ranges", {"queries along": "age", "queries by other than age": ["sex"]}),
+        (TABLES, {"queries up to 2": 2}),
+        (RANGES, {"queries along": "age", "queries by other than age": ["sex"]}),
     ):
         add_queries(session, kind, choices)
         stated = session.scenario.query_list

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from pages.components.release.records import file_problem
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.errors import ReleaseError
 from rpexplore.queries.definitions import stated_from_text
@@ -224,15 +223,17 @@ def test_a_run_that_fails_after_it_was_booked_stays_charged(app, records, tmp_pa
 def test_what_holds_no_records_or_other_columns_is_refused(app, tmp_path):
     (tmp_path / "a.txt").touch()
     (tmp_path / "a.csv").touch()
-    assert "There is no file" in file_problem(tmp_path / "none.csv")
-    assert "neither .csv nor .parquet" in file_problem(tmp_path / "a.txt")
-    assert not file_problem(tmp_path / "a.csv")
     (tmp_path / "b").mkdir()
-    session = set_up(app("release"), f'"{tmp_path / "b"}"')  # as some file managers copy it
-    assert "holds no records" in session.error[0].value
-    assert not session.metrics()
-    set_up(session, tmp_path / "a.txt")
-    assert "neither .csv nor .parquet" in plain(session.texts("error"))
+    session = app("release")
+    for path, reason in (
+        (tmp_path / "none.csv", "There are no records at"),
+        (tmp_path / "a.txt", "must be a .csv or .parquet file"),
+        (f'"{tmp_path / "b"}"', "holds no records"),  # as some file managers copy it
+    ):
+        set_up(session, path)
+        assert reason in plain(session.texts("error"))
+        assert not session.metrics()
+    assert not set_up(session, tmp_path / "a.csv").error
     session = app("release", Scenario(rp.Domain.from_sizes({"age": 10, "shoe size": 5})))
     assert "shoe size" in session.info[0].value
     assert not [each for each in session.button if each.label.startswith("Run")]
@@ -250,7 +251,7 @@ def test_folders_and_ledgers_that_cannot_be_used(app, records, tmp_path, monkeyp
         assert run_button(session).disabled
     session.text_input(key="ledger").set_value("").run()
     session.text_input(key="output").set_value(str(tmp_path)).run()
-    assert "never overwritten" in session.error[0].value
+    assert "nothing is ever overwritten" in session.error[0].value
     assert run_button(session).disabled
     session.text_input(key="output").set_value(str(records / "out")).run()  # below a file
     assert "Nothing can be written" in session.error[0].value

@@ -70,7 +70,7 @@ def spec(session) -> dict:
 def made(session):
     """Wait until what is being made is there, and what is there is opened."""
     while "postprocessing" in session.session_state:
-        session.session_state["postprocessing"].task.wait(60)
+        session.session_state["postprocessing"][0].wait(60)
         session.run()
     session.session_state["kept opened results"][1].wait(60)
     return session

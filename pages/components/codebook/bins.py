@@ -6,9 +6,8 @@ from typing import Any
 import streamlit as st
 
 from pages.components.codebook.grid import change_codebook
-from pages.components.shared.session import current, escaped, show_messages
+from pages.components.shared.session import attempt, current, escaped, show_messages
 from rpexplore.domain.attribute import Bins, Integers
-from rpexplore.errors import DomainError
 from rpexplore.scenarios import bins
 from rpexplore.scenarios.codebook_grid import domain_with_values
 
@@ -38,11 +37,7 @@ def bin_editor(name: str) -> None:
     how = st.segmented_control(
         "Change the bins", list(methods), required=True, default=EQUAL, key=f"how to bin {name}"
     )
-    try:
-        changed = methods[how](name, present)
-    except DomainError as error:
-        st.error(escaped(str(error)))
-        return
+    changed = attempt(lambda: methods[how](name, present))
     if changed is None:
         return
     if changed == present:

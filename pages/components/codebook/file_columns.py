@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
 
 from pages.components.codebook.grid import HERE, change_codebook
-from pages.components.shared.background import Task, follow
-from pages.components.shared.paths import path_of
-from pages.components.shared.session import current, escaped, say
+from pages.components.shared.background import Task, begin, finish
+from pages.components.shared.files import path_input
+from pages.components.shared.session import attempt, current, say
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import plural
 from rpexplore.data.files.columns import (
@@ -20,7 +21,6 @@ from rpexplore.data.files.columns import (
     read_header,
 )
 from rpexplore.domain.domain import Domain
-from rpexplore.errors import DataError
 from rpexplore.scenarios import codebook_import
 
 NAMES, WITH_VALUES = "Names only", "Names, and the values found in the records"
@@ -32,27 +32,21 @@ WARNING = (
     "label of each such attribute will say where its values come from."
 )
 PATIENCE = 2.0  # seconds a click waits for a small file before its progress is shown
-TASK = "columns task"
+READING = "columns task"
 
 
 def choose_columns() -> None:
     """Widgets to take the columns of a data file; the file is read in place, never uploaded."""
-    typed = st.text_input(
+    path = path_input(
         "Path of the data file (.csv or .parquet)",
-        key="header path",
-        persist_state="session",
+        "header path",
+        "Only the names of the columns are read, none of the records.",
         placeholder="/data/survey.csv",
         help="The file stays where it is, on this computer. Of a CSV file the first line is "
         "looked at, of a Parquet file the names and declared types of its columns.",
     )
-    if not typed.strip():
-        st.caption("Only the names of the columns are read, none of the records.")
-        return
-    path = path_of(typed)
-    try:
-        header = read_header(path)
-    except DataError as error:
-        st.error(escaped(error.on_screen()))
+    header = None if path is None else attempt(lambda: read_header(path))
+    if path is None or header is None:
         return
     chosen = columns_to_take(header)
     what = st.radio(
@@ -65,9 +59,8 @@ def choose_columns() -> None:
         key="what to take",
         persist_state="session",
     )
-    with_values = what == WITH_VALUES
-    understood = not with_values
-    if with_values:
+    understood = what == NAMES
+    if what == WITH_VALUES:
         st.warning(WARNING)
         understood = st.checkbox(
             "I have read this, and the lists of values of these columns may be public",
@@ -84,8 +77,8 @@ def choose_columns() -> None:
     ):
         line.button(
             label,
-            on_click=take,
-            args=(Columns(path, chosen, add), header, with_values),
+            on_click=take_names if what == NAMES else take_values,
+            args=(Columns(path, header, chosen, add),),
             disabled=not chosen or not understood or (add and len(current().domain) == 0),
         )
 
@@ -116,16 +109,22 @@ class Columns:
     """
 
     path: Path
+    header: Header
     names: Sequence[str]
     add: bool
 
 
-def take(columns: Columns, header: Header, with_values: bool) -> None:
-    """Put the columns into the codebook, after reading the records if that was chosen."""
-    if not with_values:
-        declared = {column.name: column.values for column in header.columns}
-        _put_into_codebook(columns, {name: declared[name] for name in columns.names})
-        return
+def take_names(columns: Columns) -> None:
+    """Put the columns into the codebook, with the values that the file declares."""
+    declared = {column.name: column.values for column in columns.header.columns}
+    _put_into_codebook(columns, {name: declared[name] for name in columns.names})
+
+
+def take_values(columns: Columns) -> None:
+    """Begin to read the records for the values of the columns, which then become attributes.
+
+    They are for the codebook that is open now, and no other.
+    """
 
     def work(on_progress: Progress) -> ColumnValues:
         doing = f"Reading {plural(len(columns.names), 'column')} of {columns.path.name}"
@@ -137,29 +136,16 @@ def take(columns: Columns, header: Header, with_values: bool) -> None:
             on_progress=lambda _, share: on_progress(doing, 0.99 * share),
         )
 
-    if TASK in st.session_state:
-        st.session_state[TASK][0].cancel()
-    task = Task(work).start()
-    st.session_state[TASK] = task, columns, _open_codebook()
+    if READING in st.session_state:
+        st.session_state[READING][0].cancel()
+    task = begin(READING, work, partial(_take_read, columns, _open_codebook()))
     task.wait(PATIENCE)
-    finish_reading()
+    finish(READING)
 
 
-def follow_reading() -> None:
-    """Show how far a reading of records is, if one is going on."""
-    if TASK in st.session_state:
-        follow(st.session_state[TASK][0], "columns")
-
-
-def finish_reading() -> None:
-    """Use the values of a reading of records, once it is done; call it in every run.
-
-    They are for the codebook that was open when it began, and no other.
-    """
-    if TASK not in st.session_state or st.session_state[TASK][0].is_going:
-        return
-    task, columns, codebook = st.session_state.pop(TASK)
-    read: ColumnValues | None = task.result
+def _take_read(columns: Columns, codebook: tuple[str, Domain], task: Task[ColumnValues]) -> None:
+    """Put the columns and the values that were read into the codebook they were read for."""
+    read = task.result
     if task.was_cancelled:  # it may have come to its end all the same
         say(HERE, "error", "Cancelled. Nothing was changed.")
     elif read is None:

@@ -7,6 +7,7 @@ import streamlit as st
 
 from pages.components.shared.codebook_notices import values_from_records_warning
 from pages.components.shared.editors import apply_cells, revision
+from pages.components.shared.files import download
 from pages.components.shared.session import change_domain, current, escaped, show_messages
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.provenance import unfinished
@@ -84,14 +85,12 @@ def grid() -> None:
 def downloads() -> None:
     domain = current().domain
     problem = codebook_import.why_no_csv(domain)
-    buttons = st.container(horizontal=True)
-    buttons.button("Add an attribute", icon=":material/add:", on_click=add_attribute)
-    for ending, disabled in (("json", False), ("csv", bool(problem))):
-        buttons.download_button(
-            f"Download codebook.{ending}",
-            lambda ending=ending: domain.text(f"codebook.{ending}"),
-            f"codebook.{ending}",
-            on_click="ignore",
-            disabled=disabled,
-            help=escaped(problem) or None if disabled else None,
+    with st.container(horizontal=True):
+        st.button("Add an attribute", icon=":material/add:", on_click=add_attribute)
+        download("codebook.json", lambda: domain.text("codebook.json"))
+        download(
+            "codebook.csv",
+            lambda: domain.text("codebook.csv"),
+            disabled=bool(problem),
+            help=escaped(problem) or None,
         )

@@ -8,6 +8,7 @@ from pages.components.codebook.file_columns import choose_columns
 from pages.components.codebook.grid import GRID, HERE, change_codebook
 from pages.components.shared.autosave import new_project
 from pages.components.shared.editors import revision
+from pages.components.shared.files import upload
 from pages.components.shared.session import change, current, say
 from rpexplore.common.formatting import plural
 from rpexplore.domain.domain import Domain
@@ -25,20 +26,14 @@ def choose_source() -> None:
         if change_codebook(HERE, make, from_elsewhere=True, record_noun=record_noun):
             say(HERE, "success", codebook_import.describe_loaded(current(), what))
 
-    def load_file() -> None:
-        file = st.session_state["codebook"]
-        if file is not None:
-            load(lambda: codebook_import.domain_from_bytes(file.getvalue(), file.name), file.name)
+    def load_file(content: bytes, name: str) -> None:
+        load(lambda: codebook_import.domain_from_bytes(content, name), name)
 
     def load_typed() -> None:
         text = st.session_state["typed"]
         load(lambda: codebook_import.domain_from_lines(text), "the typed lines")
 
-    def load_plan() -> None:
-        file = st.session_state["plan file"]
-        if file is None:
-            return
-        content, name = file.getvalue(), file.name
+    def load_plan(content: bytes, name: str) -> None:
         if not change(HERE, lambda: codebook_import.scenario_from_bytes(content, name, current())):
             return
         revision(GRID, step=True)
@@ -63,12 +58,12 @@ def choose_source() -> None:
             args=(lambda: new_project().current.domain, "the sample survey", "people"),
         )
     elif source == FILE:
-        st.file_uploader(
+        upload(
             "Codebook: Frictionless Table Schema (.json), or CSV with the columns attribute, "
             "value and, if wanted, label and group",
-            type=["json", "csv"],
-            key="codebook",
-            on_change=load_file,
+            ["json", "csv"],
+            "codebook",
+            load_file,
         )
     elif source == HEADER:
         choose_columns()
@@ -81,12 +76,12 @@ def choose_source() -> None:
         )
         st.button("Use this codebook", on_click=load_typed)
     elif source == PLAN:
-        st.file_uploader(
+        upload(
             "A plan saved by this app or by the command line: replaces codebook, tables, "
             "objective and budget",
-            type=["json"],
-            key="plan file",
-            on_change=load_plan,
+            ["json"],
+            "plan file",
+            load_plan,
         )
     elif source == EMPTY:
         st.markdown("No attributes at all: add them one by one in the grid below.")

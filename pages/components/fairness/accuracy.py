@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.components.fairness.forecasts import own_scheme
-from pages.components.shared.charts import chart_with_numbers, download, listing, numbers
+from pages.components.shared.charts import chart_with_numbers, download_frame, listing, numbers
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis import accuracy_by_attribute as attributes
 from rpexplore.analysis import fairness, shadow_prices
@@ -47,7 +47,7 @@ def accuracy_by_size(compared: list[Forecast], chosen: Forecast) -> None:
         alt=f"Measures of evenness by plan. {sentence}",
         column_config={"measure": "Measure", "meaning": "What it says"},
     )
-    download(_with_cell(measures, chosen), "evenness.csv")
+    download_frame(_with_cell(measures, chosen), "evenness.csv")
 
 
 def _single_tables(chosen: Forecast) -> None:
@@ -144,7 +144,7 @@ def binding_tables(chosen: Forecast) -> None:
         st.subheader("By number of attributes")
         _draw(price_figures.chart(by_order, "attributes", what), chosen)
     by_attribute = shadow_prices.by_attribute(chosen)
-    if by_attribute["tables"].any():
+    if by_attribute["tables"].to_numpy().any():
         st.subheader("By attribute")
         _draw(price_figures.chart(by_attribute, "attribute", what), chosen)
 

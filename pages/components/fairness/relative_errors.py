@@ -1,9 +1,12 @@
 """Relative errors on the Fairness page: expected counts from public sources, and what follows."""
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from pages.components.fairness.accuracy import names_of
 from pages.components.shared.charts import chart_with_numbers, listing, numbers
+from pages.components.shared.files import upload
 from pages.components.shared.session import (
     attempt,
     bind,
@@ -70,25 +73,15 @@ def _expected_inputs() -> None:
     )
     expected = current().expected
 
+    def set_expected(make: Callable[[], ExpectedCounts | None]) -> None:
+        change(HERE, lambda: current().replaced(expected=make()))
+
     def set_total() -> None:
         total = st.session_state["expected total"]
-        change(
-            HERE,
-            lambda: current().replaced(
-                expected=None if total is None else ExpectedCounts.of_total(total)
-            ),
-        )
+        set_expected(lambda: None if total is None else ExpectedCounts.of_total(total))
 
-    def load() -> None:
-        file = st.session_state["expected margin"]
-        if file is not None:
-            content, domain = file.getvalue(), current().domain
-            change(
-                HERE,
-                lambda: current().replaced(
-                    expected=expected_counts_from_csv(domain, content, file.name)
-                ),
-            )
+    def load(content: bytes, name: str) -> None:
+        set_expected(lambda: expected_counts_from_csv(current().domain, content, name))
 
     left, right = st.columns(2)
     left.number_input(
@@ -104,18 +97,17 @@ def _expected_inputs() -> None:
         on_change=set_total,
         placeholder="none typed",
     )
-    right.file_uploader(
-        "Or a published table: CSV with some attributes of the codebook as columns, and count",
-        type=["csv"],
-        key="expected margin",
-        on_change=load,
-    )
+    with right:
+        upload(
+            "Or a published table: CSV with some attributes of the codebook as columns, and count",
+            ["csv"],
+            "expected margin",
+            load,
+        )
     if expected is not None:
         text, button = st.columns([4, 1], vertical_alignment="center")
         text.markdown(f"**Expected counts:** {escaped(expected.text)}.")
-        button.button(
-            "Remove", on_click=change, args=(HERE, lambda: current().replaced(expected=None))
-        )
+        button.button("Remove", on_click=set_expected, args=(lambda: None,))
 
 
 def _publishable_cells(
@@ -134,7 +126,7 @@ def _publishable_cells(
         chart_with_numbers(chart, more)
     with right:
         st.markdown("**Under each plan**")
-        shares = relative.by_plan(compared, cells, coefficient)[["plan", "share", "whole"]]
+        shares = relative.by_plan(compared, cells, coefficient).filter(["plan", "share", "whole"])
         listing(shares, columns_of(shares), "Publishable cells by plan")
     st.subheader("Table by table, the most publishable first")
     key, names = (chosen, cells, coefficient), names_of(chosen)
@@ -164,7 +156,7 @@ def _cells_of_table(chosen: Forecast, cells: ExpectedCells, coefficient: float) 
     columns = {name: Column(name, "name") for name in attributes}
     numbers(
         frame,
-        columns | columns_of(frame[list(relative.OF_CELLS)]),
+        columns | columns_of(frame.filter(relative.OF_CELLS)),
         "publishable_cells.csv",
         "The cells of the table, with their expected counts",
     )

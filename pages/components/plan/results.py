@@ -5,7 +5,8 @@ from typing import Any
 import streamlit as st
 
 from pages.components.fairness.cells import CELLS_VIEW
-from pages.components.shared.charts import chart_with_numbers, download_tables, listing
+from pages.components.shared.charts import chart_with_numbers, listing
+from pages.components.shared.files import download
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis import accuracy, targets_met
 from rpexplore.analysis import budget_units as budgets
@@ -90,14 +91,8 @@ def table_list(planned: Plan) -> None:
 def downloads(planned: Plan) -> None:
     """The plan file and the tables, made when they are downloaded."""
     with st.container(horizontal=True):
-        st.download_button(
-            "Download plan.json",
-            lambda: planned.text,
-            "plan.json",
-            type="primary",
-            on_click="ignore",
-        )
-        download_tables(planned)
+        download("plan.json", lambda: planned.text, type="primary")
+        download("tables.csv", lambda: accuracy.csv_of_tables(planned))
     st.caption(
         "The plan file holds everything a release needs, and no records: `rpexplore verify "
         "plan.json` checks it, `rpexplore release` runs it where the data lives."

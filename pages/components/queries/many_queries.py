@@ -1,12 +1,14 @@
 """Many queries at once on the Queries page: made from attributes, or loaded from a CSV file."""
 
 from collections.abc import Callable
+from functools import partial
 
 import streamlit as st
 
 from pages.components.queries.query_lines import HERE, default_target, query_domain, replace_list
 from pages.components.queries.typed_lines import MOST_LISTED
 from pages.components.shared.editors import revision
+from pages.components.shared.files import download, upload
 from pages.components.shared.session import change, current, kept, say
 from rpexplore.analysis.queries import describe_queries
 from rpexplore.domain.domain import Domain
@@ -23,12 +25,9 @@ from rpexplore.queries.edits import with_queries
 from rpexplore.queries.query_list import QueryList
 from rpexplore.scenarios.scenario import Scenario
 
-TABLES, CUMULATIVE, RANGES = "tables", "cumulative", "ranges"
-NAMES = {
-    TABLES: "Every cell of small tables",
-    CUMULATIVE: "Cumulative counts",
-    RANGES: "Every range of values",
-}
+TABLES = "Every cell of small tables"
+CUMULATIVE = "Cumulative counts"
+RANGES = "Every range of values"
 
 
 def builders() -> None:
@@ -39,8 +38,7 @@ def builders() -> None:
     with st.expander("Add many at once"):
         kind = st.segmented_control(
             "What to add",
-            list(NAMES),
-            format_func=NAMES.__getitem__,
+            [TABLES, CUMULATIVE, RANGES],
             default=TABLES,
             required=True,
             key="queries to add",
@@ -95,43 +93,42 @@ def csv_files() -> None:
     if not expander.open:
         return
     with expander:
-        key = revision("query file")
-        st.file_uploader(
+        upload(
             "CSV with the columns name, condition and target, or with name, target and a column of "
             "numbers for each cell; it replaces the list",
-            type=["csv"],
-            key=key,
-            on_change=_load,
-            args=(domain, key),
+            ["csv"],
+            revision("query file"),
+            partial(_load, domain),
         )
-        stated, files = current().query_list, {}
-        if stated is not None:
-            with_conditions = kept("query csv", (stated,), lambda: _with_conditions(stated))
-            if with_conditions is not None:
-                files["the list with conditions"] = with_conditions, "query-conditions.csv"
-            files["the list with numbers for cells"] = (
-                lambda: csv_of_coefficients(stated),
-                "query-coefficients.csv",
-            )
-        files["a template with numbers"] = lambda: csv_template(domain), "query-template.csv"
-        line = st.container(horizontal=True)
-        for what, (content, file) in files.items():
-            line.download_button(f"Download {what}", content, file, "text/csv", on_click="ignore")
+        with st.container(horizontal=True):
+            _downloads(domain)
         st.caption(
             "With numbers, a query can be any weighted sum of cells: 1 counts a cell, 0 does not, "
             "and 0.5, −1 or 2.25 weigh it."
         )
 
 
-def _load(domain: Domain, key: str) -> None:
-    file = st.session_state[key]
-    if file is None:
-        return
+def _load(domain: Domain, content: bytes, name: str) -> None:
     had_one = current().query_list is not None
-    if replace_list(lambda: stated_from_csv(domain, file.getvalue(), file.name, default_target())):
+    if replace_list(lambda: stated_from_csv(domain, content, name, default_target())):
         back = " Undo brings the list before it back." if had_one else ""
         count = describe_queries(len(current().query_list or ()))
-        say(HERE, "success", f"Read {file.name}: {count}.{back}")
+        say(HERE, "success", f"Read {name}: {count}.{back}")
+
+
+def _downloads(domain: Domain) -> None:
+    """The list as CSV files, and a template for one."""
+    stated = current().query_list
+    if stated is not None:
+        conditions = kept("query csv", (stated,), lambda: _with_conditions(stated))
+        if conditions is not None:
+            download("query-conditions.csv", conditions, "Download the list with conditions")
+        download(
+            "query-coefficients.csv",
+            lambda: csv_of_coefficients(stated),
+            "Download the list with numbers for cells",
+        )
+    download("query-template.csv", lambda: csv_template(domain), "Download a template with numbers")
 
 
 def _with_conditions(stated: StatedQueries) -> str | None:

@@ -44,6 +44,10 @@ def replace_list(make: Callable[[], StatedQueries | None]) -> bool:
     return is_replaced
 
 
+def remove_list() -> None:
+    replace_list(lambda: None)
+
+
 def default_target() -> Target | None:
     """The target of queries that have none of their own; None where the typed one is none."""
     try:
@@ -99,8 +103,7 @@ def query_list() -> None:
     )
     right.button(
         "Remove the list",
-        on_click=replace_list,
-        args=(lambda: None,),
+        on_click=remove_list,
         disabled=stated is None and lines.typed is None,
     )
     if default_target() is None:

@@ -4,6 +4,7 @@ import streamlit as st
 
 from pages.components.shared.background import worked_out
 from pages.components.shared.charts import chart_with_numbers, numbers
+from pages.components.shared.files import download
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis.queries import (
     budgets_needed,
@@ -17,7 +18,6 @@ from rpexplore.analysis.queries import (
     targets_met,
 )
 from rpexplore.analysis.sufficient_budgets import rho_below_no_queries_are_met
-from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.figures.chart import COLUMNS, Chart, Column
 from rpexplore.figures.queries import budgets_of_baselines, shares_of_cells
@@ -98,14 +98,7 @@ def outcomes(planned: QueryPlan, stated: StatedQueries) -> None:
 
 def downloads(planned: QueryPlan) -> None:
     """The plan file, and how it is run where the records are."""
-    st.download_button(
-        "Download query-plan.json",
-        lambda: planned.text,
-        "query-plan.json",
-        "application/json",
-        type="primary",
-        on_click="ignore",
-    )
+    download("query-plan.json", lambda: planned.text, type="primary")
     st.caption(
         "The plan file holds everything a release needs, and no records. Where the records are, "
         "this command runs it, and enters its cost in the ledger:"
@@ -148,11 +141,11 @@ def privacy_profile(planned: QueryPlan) -> None:
 def baselines(solution: QueryOptimum) -> None:
     """The budget that each plainer method needs for the same targets, drawn and in numbers."""
     st.subheader("Baselines")
-
-    def work(on_progress: Progress):
-        return query_baselines(solution, on_progress=on_progress)
-
-    ratios = worked_out("query baselines", (solution,), work)
+    ratios = worked_out(
+        "query baselines",
+        (solution,),
+        lambda on_progress: query_baselines(solution, on_progress=on_progress),
+    )
     if ratios is None:
         return
     budget = current().budget

@@ -6,14 +6,7 @@ import streamlit as st
 
 from pages.components.plan.budget import HERE, budget_inputs, unit_inputs
 from pages.components.shared.background import worked_out
-from pages.components.shared.session import (
-    attempt,
-    change,
-    current,
-    escaped,
-    kept,
-    show_messages,
-)
+from pages.components.shared.session import attempt, change, current, escaped, kept, show_messages
 from pages.components.shared.solutions import NO_PLAN
 from rpexplore.analysis.queries import describe_queries
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, smallest_query_budget
@@ -100,12 +93,15 @@ def query_budget(solution: QueryOptimum) -> Budget | None:
     return None if enough is None else enough.budget
 
 
-def chosen_budget(solution: QueryOptimum) -> Budget | None:
-    """The budget that was chosen here, on another page; None, and it says why, without one."""
+def chosen_plan() -> QueryPlan | None:
+    """The plan of the budget that was chosen here, on another page; None, and it says why."""
+    solution = optimum()
+    if solution is None:
+        return None
     if st.session_state.get("query budget", ENOUGH) == OWN:
-        return current().budget
+        return plan(solution, current().budget)
     enough = _smallest(solution)
-    return None if enough is None else enough.budget
+    return None if enough is None else plan(solution, enough.budget)
 
 
 def _smallest(solution: QueryOptimum) -> SufficientBudget | None:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.components.shared.paths import RELEASES, nearest_folder, path_of
-from pages.components.shared.session import escaped
+from pages.components.shared.files import RELEASES, nearest_folder, new_folder_input, path_of
+from pages.components.shared.session import attempt, escaped
 from rpexplore.common.exact_numbers import exact_fraction
 from rpexplore.common.formatting import data_size
 from rpexplore.data.source import Source
@@ -22,14 +22,13 @@ from rpexplore.releases.release import can_be_resumed, run_of
 
 def output_folder(planned: ReleasePlan, data: Source) -> Path | None:
     """The new folder for the release; None, with the reason on the screen, if it cannot be."""
-    if not st.session_state.get("output"):
-        st.session_state["output"] = _new_name(data)
-    output = path_of(st.text_input("Folder for the release", key="output", persist_state="session"))
-    if os.path.lexists(output):
-        st.error(
-            "There is something at that path already, and a release is never overwritten; name "
-            "another folder, or empty the field to get a new name."
-        )
+    output = new_folder_input(
+        "Folder for the release",
+        "output",
+        RELEASES / f"{_stem_of(data)}-{datetime.now(UTC).date().isoformat()}",
+        lambda name: os.path.lexists(name) or can_be_resumed(name),
+    )
+    if output is None:
         return None
     if can_be_resumed(output):
         st.info(
@@ -41,44 +40,42 @@ def output_folder(planned: ReleasePlan, data: Source) -> Path | None:
     if not (os.path.isdir(folder) and _writable(folder)):
         st.error(escaped(f"Nothing can be written to {folder}; choose another folder."))
         return None
-    needed = run_of(planned).n_bytes
-    free = shutil.disk_usage(folder).free
+    needed, free = run_of(planned).n_bytes, shutil.disk_usage(folder).free
     st.caption(
-        f"{escaped(str(output.absolute()))} (a new folder, in which nothing is yet). The release "
-        f"needs about {data_size(needed)}; {data_size(free)} are free there."
+        f"{escaped(str(output))} (a new folder, in which nothing is yet). The release needs about "
+        f"{data_size(needed)}; {data_size(free)} are free there."
     )
     if needed > free:
         st.warning("The release will hardly fit there; choose another disk, or ask for less.")
     return output
 
 
+def _stem_of(data: Source) -> str:
+    """What the records are called, as the beginning of a folder's name."""
+    name = re.sub(r"\.(csv|csv\.gz|parquet|pq)$", "", data.name.rpartition("/")[2])
+    return re.sub(r"[^\w-]+", "-", name.partition(" at ")[0]).strip("-") or "release"
+
+
 def ledger_of(data: Source, sample: bool) -> tuple[Ledger, Account] | None:
     """The ledger and what it holds on the records; None, with the reason on the screen, without."""
+    usual, where = _usual_ledger(data, sample)
     typed = st.text_input(
         "Ledger file",
         key="ledger",
         persist_state="session",
-        placeholder=_usual_ledger(data, sample),
+        placeholder=where,
         help="Every run is entered there before its noise is drawn, with what it costs.",
     )
-    is_made = False  # whether its folder is made when it is needed
-    if typed.strip():
-        ledger = Ledger(path_of(typed))
-    elif data.home is None:
+    ledger = Ledger(path_of(typed)) if typed.strip() else usual
+    if ledger is None:
         st.info(
             "Name the ledger file to go on: a database has no folder for it. Use the same one for "
             "every release of these records."
         )
         return None
-    else:
-        # The sample may be part of an installed package, which is no place for one's own files. But
-        # where the command line has booked a run on it already, that is its account.
-        ledger = Ledger.beside(data)
-        if sample and not ledger.path.exists():
-            ledger, is_made = Ledger(RELEASES / FILENAME), True
-    path = ledger.path
-    if not is_made and not os.path.isdir(path.parent):
-        st.error(escaped(f"There is no folder {path.parent} for the ledger; check the path."))
+    path, folder = ledger.path, ledger.path.parent
+    if not os.path.isdir(folder) and folder != RELEASES.resolve():  # which is made when needed
+        st.error(escaped(f"There is no folder {folder} for the ledger; check the path."))
         return None
     is_new = not os.path.lexists(path)
     if os.path.isdir(path) or not (_writable(nearest_folder(path)) and (is_new or _writable(path))):
@@ -93,10 +90,16 @@ def ledger_of(data: Source, sample: bool) -> tuple[Ledger, Account] | None:
     return ledger, account
 
 
-def _usual_ledger(data: Source, sample: bool) -> str:
-    if sample:
-        return "beside the releases"
-    return "/data/ledger.sqlite" if data.home is None else "beside the records"
+def _usual_ledger(data: Source, sample: bool) -> tuple[Ledger | None, str]:
+    """The ledger if no other is named, and where it is, in words; None for a database."""
+    if data.home is None:
+        return None, "/data/ledger.sqlite"
+    beside = Ledger.beside(data)
+    # The sample may be part of an installed package, which is no place for one's own files. But
+    # where the command line has booked a run on it already, that is its account.
+    if sample and not beside.path.exists():
+        return Ledger(RELEASES / FILENAME), "beside the releases"
+    return beside, "beside the records"
 
 
 def limit_input() -> tuple[bool, Fraction | None]:
@@ -108,24 +111,13 @@ def limit_input() -> tuple[bool, Fraction | None]:
         placeholder="no limit",
         help="Noted in the ledger at the first run; runs beyond it are refused.",
     ).strip()
-    try:
-        limit = exact_fraction(typed, "The budget limit") if typed else None
-    except RpexploreError as error:
-        st.error(escaped(str(error)))
-        return False, None
+    if not typed:
+        return True, None
+    limit = attempt(lambda: exact_fraction(typed, "The budget limit"))
     if limit is not None and limit <= 0:
         st.error(escaped(f"The budget limit must be a positive ρ, got {typed}."))
-        return False, None
-    return True, limit
-
-
-def _new_name(data: Source) -> str:
-    """A folder for the release that is not there yet."""
-    name = re.sub(r"\.(csv|csv\.gz|parquet|pq)$", "", data.name.rpartition("/")[2])
-    name = re.sub(r"[^\w-]+", "-", name.partition(" at ")[0]).strip("-") or "release"
-    stem = f"{name}-{datetime.now(UTC).date().isoformat()}"
-    names = (str(RELEASES / (stem + (f"-{n}" if n > 1 else ""))) for n in range(1, 1000))
-    return next(name for name in names if not os.path.lexists(name) and not can_be_resumed(name))
+        limit = None
+    return limit is not None, limit
 
 
 def _writable(path: Path) -> bool:

@@ -6,6 +6,7 @@ import streamlit as st
 
 from pages.components.shared.background import worked_out
 from pages.components.shared.codebook_notices import values_from_records_warning
+from pages.components.shared.files import Content, download
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.common.concurrency import Progress
@@ -18,7 +19,6 @@ from rpexplore.export.reproduction.script import python_script
 from rpexplore.planning.plan import Plan
 
 MANY = 10_000  # tables, whose report takes seconds
-Content = str | bytes
 
 
 def export_section(planned: Plan) -> None:
@@ -38,7 +38,6 @@ def export_section(planned: Plan) -> None:
         "Holds report.html, plan.json, tables.csv, plan.py, codebook.json, the scenario as a file "
         "this app can open, and commands.txt.",
         lambda: bundle.bundle(planned, scenario),
-        "application/zip",
         label="Download everything (.zip)",
         slow=slow,
     )
@@ -50,7 +49,6 @@ def export_section(planned: Plan) -> None:
             "accurate each table is, which tables are least accurate, what is proven, and what is "
             "left to do. One file for a browser; it needs no network.",
             lambda: html(bundle.contents_of(planned, scenario)),
-            "text/html",
             slow=slow,
         )
         no_browser = pdf.find_browser() is None
@@ -58,7 +56,6 @@ def export_section(planned: Plan) -> None:
             "report.pdf",
             f"{pdf.NO_BROWSER}." if no_browser else "The same to print or to file.",
             lambda: pdf.pdf(bundle.contents_of(planned, scenario)),
-            "application/pdf",
             disabled=no_browser,
             slow=key,
         )
@@ -68,13 +65,11 @@ def export_section(planned: Plan) -> None:
             "The plan itself: all that a release needs. “rpexplore verify plan.json” checks it, "
             "“rpexplore release” runs it.",
             lambda: planned.text,
-            "application/json",
         )
         _piece(
             "tables.csv",
             "Every table with its cells, standard error, weight and target.",
             lambda: csv_of_tables(planned),
-            "text/csv",
         )
     with right:
         _piece(
@@ -82,13 +77,11 @@ def export_section(planned: Plan) -> None:
             "A Python script that makes the plan again, checks that it is this one, and can run "
             "the release.",
             lambda: python_script(planned, scenario),
-            "text/x-python",
         )
         _piece(
             "codebook.json",
             "The attributes and their values, for the command line.",
             lambda: domain.text("codebook.json"),
-            "application/json",
         )
     shown = st.expander("The same from the command line", key="commands", on_change="rerun")
     if shown.open:
@@ -102,7 +95,6 @@ def _piece(
     name: str,
     purpose: str,
     make: Callable[[], Content],
-    mime: str,
     *,
     label: str = "",
     disabled: bool = False,
@@ -111,16 +103,8 @@ def _piece(
     """A button for one file. A slow one (its key is given) is made beforehand, with progress."""
     content = make if slow is None else _made(name, slow, make, disabled)
     if content is not None:
-        st.download_button(
-            label or f"Download {name}",
-            content,
-            name,
-            mime,
-            type="primary" if label else "secondary",
-            icon=":material/folder_zip:" if label else None,
-            on_click="ignore",
-            disabled=disabled,
-        )
+        look = {"type": "primary", "icon": ":material/folder_zip:"} if label else {}
+        download(name, content, label, disabled=disabled, **look)
     st.caption(purpose)
 
 

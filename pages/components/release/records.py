@@ -2,12 +2,11 @@
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 
 import streamlit as st
 
 from pages.components.release.run import BackgroundRelease
-from pages.components.shared.paths import path_of
+from pages.components.shared.files import path_input
 from pages.components.shared.session import attempt, escaped, kept
 from rpexplore.common.formatting import plural
 from rpexplore.common.webapp_files import sample_data_folder
@@ -23,7 +22,6 @@ from rpexplore.scenarios.codebook_grid import values_of
 SAMPLE = "The sample survey"
 PATH = "A file or folder on this computer"
 DATABASE = "A table of a database"
-ENDINGS = (".csv", ".csv.gz", ".parquet", ".pq")
 REFUSE, KEEP = "Refuse the records", "Count only the first"
 
 
@@ -65,23 +63,20 @@ def _sample(planned: ReleasePlan) -> Source | None:
 
 
 def _path() -> Source | None:
-    typed = st.text_input(
+    path = path_input(
         "Path of the file (.csv or .parquet), or of a folder with such files",
-        key="data path",
+        "data path",
+        "Name the file or folder with the records to go on.",
         on_change=_forget,
-        persist_state="session",
         placeholder="/data/survey.csv",
         help="The records are counted where they lie, on this computer. They need the plan's "
         "attributes as columns; other columns are not read. Parts of folders such as year=2026 are "
         "columns too.",
     )
-    if not typed.strip():
-        st.info("Name the file or folder with the records to go on.")
+    if path is None:
         return None
-    path = path_of(typed)
-    problem = file_problem(path)
-    if problem:
-        st.error(escaped(problem))
+    if os.path.exists(path) and not os.access(path, os.R_OK):
+        st.error(escaped(f"{path} cannot be read; ask for the right to."))
         return None
     return attempt(lambda: _readable(FileSource(path)))
 
@@ -108,8 +103,8 @@ def _database() -> Source | None:
         help="It is counted there, by the database; only counts come back.",
     )
     try:
-        names = list(connection_names())
-    except RpexploreError as error:
+        names = connection_names()
+    except RpexploreError as error:  # a variable of the environment may do all the same
         st.warning(escaped(str(error)))
     else:
         if names:
@@ -137,15 +132,6 @@ def _forget() -> None:
     held: BackgroundRelease | None = st.session_state.get("run")
     if held is not None and held.failed:
         del st.session_state["run"]
-
-
-def file_problem(data: Path) -> str:
-    """Why a path cannot be that of records; "" if it can."""
-    if not os.path.exists(data):
-        return f"There is no file or folder {data}; check the path."
-    if os.path.isfile(data) and not data.name.lower().endswith(ENDINGS):
-        return f"{data.name} is neither .csv nor .parquet; export the records as one of these."
-    return "" if os.access(data, os.R_OK) else f"{data} cannot be read; ask for the right to."
 
 
 def person_rule_input(planned: ReleasePlan, data: Source) -> tuple[bool, PersonRule | None]:

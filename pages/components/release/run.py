@@ -64,7 +64,7 @@ class Job:
 
     def run(self, function: Callable[..., T], on_progress: Progress, **options: Any) -> T:
         """What `release` or `dry_run` returns for this job."""
-        # Only the sample's ledger may lack its folder; the page refuses others.
+        # Only the folder of releases may not be there yet; the page refuses others.
         self.ledger.path.parent.mkdir(parents=True, exist_ok=True)
         return function(
             self.plan,
@@ -131,16 +131,11 @@ class BackgroundRelease:
         """What cancelling now would cost, as sentences; "" before the run is booked."""
         if self.task.share < self.booked_share:
             return ""
-        rho = self.job.describe_rho(self.job.plan.record_rho)
+        further = "It can be run again into the same folder without further cost."
         if self.task.share > run_of(self.job.plan).drawn_share:
-            return (
-                f"This run is in the ledger: {rho} stays charged. Its noise is drawn and kept; it "
-                "can be finished later without further cost."
-            )
-        return (
-            f"This run is in the ledger: {rho} stays charged. It can be run again into the same "
-            "folder without further cost."
-        )
+            further = "Its noise is drawn and kept; it can be finished later without further cost."
+        rho = self.job.describe_rho(self.job.plan.record_rho)
+        return f"This run is in the ledger: {rho} stays charged. {further}"
 
     def _release(self, on_progress: Progress) -> FinishedRelease:
         job = self.job

@@ -1,18 +1,13 @@
-"""Post-processing: processed tables and combined ones, each an explicit choice with its label.
+"""Post-processing: processed tables and combined ones, each an explicit choice with its label."""
 
-The work goes on while other pages are looked at.
-"""
-
-import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
 
 from pages.components.results.source import open_folder
-from pages.components.shared.background import Task, follow
-from pages.components.shared.paths import path_of
+from pages.components.shared.background import Task, begin, follow_begun
+from pages.components.shared.files import new_folder_input, path_of
 from pages.components.shared.session import say
 from rpexplore.common.concurrency import Progress
 from rpexplore.postprocessing.combination import combine
@@ -22,38 +17,8 @@ from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.releases.table_folder import Release
 
 HERE = "results"
+POSTPROCESSING = "postprocessing"  # the work that goes on
 Work = Callable[[Progress, Path], object]
-
-
-@dataclass(frozen=True)
-class PostprocessTask:
-    """A task, the folder that it writes, and the field that the folder was typed in."""
-
-    task: Task[object]
-    output: Path
-    field: str
-
-
-def is_postprocessing() -> bool:
-    """Whether a folder is being made; its progress is then on the page."""
-    held: PostprocessTask | None = st.session_state.get("postprocessing")
-    if held is not None:
-        follow(held.task, "postprocessing")
-    return held is not None
-
-
-def finish_postprocessing() -> None:
-    """Once a folder is made, have it opened; what went wrong is said on the page."""
-    held: PostprocessTask | None = st.session_state.get("postprocessing")
-    if held is None or held.task.is_going:
-        return
-    del st.session_state["postprocessing"]
-    if held.task.error:
-        say(HERE, "error", held.task.error)
-        return
-    st.session_state.pop(held.field, None)
-    open_folder(held.output)
-    say(HERE, "success", f"Finished: the tables are in {held.output}.")
 
 
 def postprocessing(source: Release | Estimates, folder: Path) -> None:
@@ -64,7 +29,7 @@ def postprocessing(source: Release | Estimates, folder: Path) -> None:
         "no privacy. The released tables stay as they are; new ones go to a folder of their own, "
         "with a label."
     )
-    if is_postprocessing():
+    if follow_begun(POSTPROCESSING):
         return
     with st.expander("Make counts nonnegative or whole"):
         _processing(source, folder)
@@ -89,16 +54,10 @@ def _processing(source: Release | Estimates, folder: Path) -> None:
     is_chosen = nonnegative or whole
 
     def work(on_progress: Progress, output: Path) -> None:
-        postprocess(
-            source,
-            output,
-            nonnegative=nonnegative,
-            rounded=whole,
-            on_progress=on_progress,
-        )
+        postprocess(source, output, nonnegative=nonnegative, rounded=whole, on_progress=on_progress)
 
     field = f"processed into, of {folder}"
-    output = _new_folder("Folder for the processed tables", field, Path(f"{folder}-processed"))
+    output = new_folder_input("Folder for the processed tables", field, Path(f"{folder}-processed"))
     if not is_chosen:
         st.caption("Tick one of the two, or both, to go on.")
     _button("Make the processed tables", work, output if is_chosen else None, field)
@@ -135,7 +94,7 @@ def _combining(source: Release | Estimates, folder: Path) -> None:
         )
 
     field = f"combined into, of {folder}"
-    output = _new_folder("Folder for the combined tables", field, Path(f"{folder}-combined"))
+    output = new_folder_input("Folder for the combined tables", field, Path(f"{folder}-combined"))
     _button("Combine them", work, output if others else None, field)
 
 
@@ -147,22 +106,14 @@ def _button(label: str, work: Work, output: Path | None, field: str) -> None:
 
 def _begin(work: Work, output: Path, field: str) -> None:
     """Start making a folder, unless one is being made: a second click comes here too."""
-    if st.session_state.get("postprocessing") is None:
-        st.session_state["postprocessing"] = PostprocessTask(
-            Task(lambda on_progress: work(on_progress, output)).start(), output, field
-        )
 
+    def at_end(task: Task[object]) -> None:
+        if task.error:
+            say(HERE, "error", task.error)
+            return
+        st.session_state.pop(field, None)
+        open_folder(output)
+        say(HERE, "success", f"Finished: the tables are in {output}.")
 
-def _new_folder(label: str, field: str, usual: Path) -> Path | None:
-    """A field for a folder that is not there yet; None, with the reason, if it cannot be."""
-    if not st.session_state.get(field):
-        names = (f"{usual}-{n}" if n > 1 else str(usual) for n in range(1, 1000))
-        st.session_state[field] = next(name for name in names if not os.path.lexists(name))
-    output = path_of(st.text_input(label, key=field, persist_state="session")).absolute()
-    if os.path.lexists(output):
-        st.error(
-            "There is something in that folder already, and nothing is ever overwritten; name "
-            "another folder, or empty the field to get a new name."
-        )
-        return None
-    return output
+    if POSTPROCESSING not in st.session_state:
+        begin(POSTPROCESSING, lambda on_progress: work(on_progress, output), at_end)

@@ -6,7 +6,7 @@ from pathlib import Path
 import streamlit as st
 
 from pages.components.shared.background import worked_out
-from pages.components.shared.paths import path_of
+from pages.components.shared.files import path_input
 from pages.components.shared.session import current, escaped
 from rpexplore.common.formatting import capitalised
 from rpexplore.postprocessing.results import (
@@ -70,24 +70,18 @@ def _load(folder: Path) -> Results | QueryRelease:
 
 
 def _folder() -> Path | None:
-    typed = st.text_input(
+    folder = path_input(
         "Folder with the results",
-        key="results folder",
-        persist_state="session",
+        "results folder",
+        "Run a release on the page before, or name the folder of one, to look at its results.",
         placeholder="releases/survey-2026-11-22",
         help="Of a release, of combined tables, or of processed ones. Every file is checked "
         "against what was written.",
     )
-    if not typed.strip():
-        st.info(
-            "Run a release on the page before, or name the folder of one, to look at its results."
-        )
+    if folder is not None and not os.path.isdir(folder):
+        st.error(escaped(f"There is no folder {folder.absolute()}; check the path."))
         return None
-    folder = path_of(typed).absolute()
-    if not os.path.isdir(folder):
-        st.error(escaped(f"There is no folder {folder}; check the path."))
-        return None
-    return folder
+    return None if folder is None else folder.absolute()
 
 
 def _finished_at(folder: Path) -> int:

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages.components.shared.autosave import new_project, other_saved_projects
+from pages.components.shared.files import download, upload
 from pages.components.shared.session import change_project, escaped, open_saved, project, say
 from rpexplore.common.formatting import plural
 from rpexplore.domain.provenance import except_from_records
@@ -12,13 +13,10 @@ from rpexplore.scenarios.project import Project
 def project_file(slot: str) -> None:
     """Widgets to save and load the whole project; messages go to `slot`."""
 
-    def load() -> None:
-        file = st.session_state["project file"]
-        if file is None:
-            return
-        if change_project(slot, lambda: Project.from_bytes(file.getvalue(), file.name)):
+    def load(content: bytes, name: str) -> None:
+        if change_project(slot, lambda: Project.from_bytes(content, name)):
             scenarios = plural(len(project().scenarios), "scenario")
-            say(slot, "success", f"Opened {file.name}: {scenarios}. Undo brings back the others.")
+            say(slot, "success", f"Opened {name}: {scenarios}. Undo brings back the others.")
 
     def start_anew() -> None:
         if change_project(slot, new_project):
@@ -32,24 +30,18 @@ def project_file(slot: str) -> None:
         f"what you have chosen, and nothing from records{escaped(but)}."
     )
     held = project()  # the file is made by another thread, which knows no session
-    st.download_button(
-        "Save project.json",
-        lambda: held.text(),
-        "project.json",
-        "application/json",
-        on_click="ignore",
-    )
+    download("project.json", lambda: held.text(), "Save project.json")
     # Only when it is open: the saved projects are read and checked for it.
     expander = st.expander("Open another project", key="other projects", on_change="rerun")
     if not expander.open:
         return
     with expander:
         _saved_projects()
-        st.file_uploader(
+        upload(
             "A project.json saved here, in place of all scenarios above",
-            type=["json"],
-            key="project file",
-            on_change=load,
+            ["json"],
+            "project file",
+            load,
         )
         st.button("Start a new project on the sample survey", on_click=start_anew)
 

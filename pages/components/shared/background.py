@@ -119,6 +119,27 @@ def follow(
     bar()
 
 
+def begin(key: str, work: Callable[[Progress], T], at_end: Callable[[Task[T]], None]) -> Task[T]:
+    """Start work that the session keeps by its key; `at_end` is given the task by `finish`."""
+    task = Task(work).start()
+    st.session_state[key] = task, at_end
+    return task
+
+
+def finish(key: str) -> None:
+    """Use the outcome of the work kept by this key once it has ended; call it in every run."""
+    if key in st.session_state and not st.session_state[key][0].is_going:
+        task, at_end = st.session_state.pop(key)
+        at_end(task)
+
+
+def follow_begun(key: str) -> bool:
+    """Whether there is work kept by this key; how far it is, is then on the page."""
+    if key in st.session_state:
+        follow(st.session_state[key][0], key)
+    return key in st.session_state
+
+
 def has_ended(task: Task, key: str, doing: str) -> bool:
     """Whether a task is done: it is waited for a little; after that its progress is shown."""
     if task.is_going:

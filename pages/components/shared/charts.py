@@ -6,11 +6,10 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from pages.components.shared.files import download
 from pages.components.shared.session import escaped
-from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.common.formatting import capitalised, column_format
 from rpexplore.figures.chart import Chart, Column
-from rpexplore.planning.plan import Plan
 
 MOST_ROWS = 2000  # of a table that travels whole
 
@@ -26,7 +25,12 @@ def chart_with_numbers(chart: Chart, more: str = "") -> None:
 def numbers(frame: pd.DataFrame, columns: Mapping[str, Any], file: str, alt: str) -> None:
     """A frame as a table, with the columns of `listing`, and as CSV."""
     listing(frame, columns, alt)
-    download(frame, file)
+    download_frame(frame, file)
+
+
+def download_frame(frame: pd.DataFrame, file: str) -> None:
+    """A button for a frame as CSV."""
+    download(file, lambda: frame.to_csv(index=False))
 
 
 def listing(frame: pd.DataFrame, columns: Mapping[str, Any], alt: str) -> None:
@@ -60,17 +64,3 @@ def _configuration(values: Iterable[Any], column: Column) -> Any:
     known = [value for value in values if value > 0]  # NaN is not
     form = column_format(known, column.digits) if known else None
     return st.column_config.NumberColumn(heading, format=form)
-
-
-def download(frame: pd.DataFrame, file: str) -> None:
-    """A button for the frame as CSV, made when asked for."""
-    st.download_button(
-        f"Download {file}", lambda: frame.to_csv(index=False), file, on_click="ignore"
-    )
-
-
-def download_tables(planned: Plan) -> None:
-    """A button for all tables of a plan as CSV."""
-    st.download_button(
-        "Download tables.csv", lambda: csv_of_tables(planned), "tables.csv", on_click="ignore"
-    )

@@ -1,9 +1,15 @@
-"""Paths that are typed on a page, and where releases are written."""
+"""Files on the pages: named by a path, uploaded, and downloaded; and where releases are written."""
 
+import mimetypes
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+import streamlit as st
 
 RELEASES = Path("releases")
+Content = str | bytes
 
 
 def path_of(typed: str) -> Path:
@@ -17,3 +23,69 @@ def path_of(typed: str) -> Path:
 def nearest_folder(path: Path) -> Path:
     """The first thing above a path that exists; what is missing below it is made."""
     return next(parent for parent in path.absolute().parents if os.path.exists(parent))
+
+
+def path_input(
+    label: str,
+    key: str,
+    missing: str,
+    *,
+    placeholder: str,
+    help: str,
+    on_change: Callable[[], None] | None = None,
+) -> Path | None:
+    """A field for a path; None while nothing is typed, and the page says what is missing."""
+    typed = st.text_input(
+        label,
+        key=key,
+        persist_state="session",
+        placeholder=placeholder,
+        help=help,
+        on_change=on_change,
+    )
+    if not typed.strip():
+        st.info(missing)
+        return None
+    return path_of(typed)
+
+
+def new_folder_input(
+    label: str, key: str, usual: Path, is_taken: Callable[[str], bool] = os.path.lexists
+) -> Path | None:
+    """A field for a folder that is made; None, and the page says why, if something is there.
+
+    Args:
+        usual: What stands in the field until another name is typed, with a number where needed.
+        is_taken: Whether a folder is not offered.
+    """
+    if not st.session_state.get(key):
+        names = (f"{usual}-{n}" if n > 1 else str(usual) for n in range(1, 1000))
+        st.session_state[key] = next(name for name in names if not is_taken(name))
+    folder = path_of(st.text_input(label, key=key, persist_state="session")).absolute()
+    if os.path.lexists(folder):
+        st.error(
+            "There is something at that path already, and nothing is ever overwritten; name "
+            "another folder, or empty the field to get a new name."
+        )
+        return None
+    return folder
+
+
+def upload(label: str, endings: list[str], key: str, take: Callable[[bytes, str], Any]) -> None:
+    """A box for a file, whose content and name are given to `take` once it is there."""
+
+    def taken() -> None:
+        file = st.session_state[key]
+        if file is not None:
+            take(file.getvalue(), file.name)
+
+    st.file_uploader(label, type=endings, key=key, on_change=taken)
+
+
+def download(
+    file: str, content: Content | Callable[[], Content], label: str = "", **options: Any
+) -> None:
+    """A button for a file; its content is made when asked for, by a thread without a session."""
+    mime = mimetypes.guess_type(file)[0]
+    label = label or f"Download {file}"
+    st.download_button(label, content, file, mime, on_click="ignore", **options)

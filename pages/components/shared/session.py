@@ -70,11 +70,6 @@ def _replace(
     return True
 
 
-def add_scenario(slot: str, make: Callable[[], Scenario]) -> bool:
-    """Keep a further scenario, and open it."""
-    return change_project(slot, lambda: project().added(make()))
-
-
 def step(back: bool) -> None:
     """Undo the last change, or make it again."""
     source, target = "steps back", "steps forward"

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from pages.components.shared.session import add_scenario, change, current, say
+from pages.components.shared.session import change, change_project, current, project, say
 from rpexplore.common.formatting import rounded
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.scenario import NOTE_LENGTH, Scenario
@@ -17,5 +17,5 @@ def use_budget(slot: str, budget: Budget, **changes: Any) -> None:
 
 def save_scenario(slot: str, make: Callable[[], Scenario], note: str) -> None:
     """Save the result as a further scenario, with a note of what it is, and open it."""
-    if add_scenario(slot, lambda: make().replaced(note=note[:NOTE_LENGTH])):
+    if change_project(slot, lambda: project().added(make().replaced(note=note[:NOTE_LENGTH]))):
         say(slot, "success", f"Saved as “{current().name}”, which is open now.")

@@ -8,12 +8,12 @@ from functools import partial
 import streamlit as st
 
 from pages.components.shared.editors import removable
-from pages.components.shared.session import bind, change, current, escaped, say, show_messages
+from pages.components.shared.session import bind, change, current, escaped, show_messages
 from pages.components.workload.basis_input import basis_input, forget_file
 from rpexplore.common.formatting import plural
 from rpexplore.domain.attribute import Attribute
-from rpexplore.errors import RpexploreError
 from rpexplore.scenarios import basis_options
+from rpexplore.scenarios.basis_choices import BasisChoice
 from rpexplore.workload.bases import Basis, Identity
 from rpexplore.workload.table_text import Table, list_titles, title, titles
 
@@ -99,8 +99,7 @@ def _drop(name: str) -> None:
     st.session_state.get(_CHOSEN, set()).discard(name)
     forget_file(f"of all {name}")
     choices = current().request.basis_choices
-    kept = tuple(choice for choice in choices if choice.attribute != name)
-    change("bases", lambda: current().with_request(basis_choices=kept))
+    _set_choices(tuple(choice for choice in choices if choice.attribute != name))
 
 
 def some_tables(attribute: Attribute, general: Basis) -> None:
@@ -109,14 +108,16 @@ def some_tables(attribute: Attribute, general: Basis) -> None:
     general: the aggregation in all other tables
     """
     name = attribute.name
-    for position, choice in enumerate(current().request.basis_choices):
+    choices = current().request.basis_choices
+    for position, choice in enumerate(choices):
         if choice.attribute == name and choice.tables:
             text = (
                 f"In {escaped(list_titles(choice.tables))}: "
                 f"**{escaped(choice.basis.describe(attribute))}**. "
                 f"{escaped(basis_options.describe_queries(choice.basis, attribute))}"
             )
-            removable(text, f"remove basis {position} of {name}", partial(_drop_choice, position))
+            others = (*choices[:position], *choices[position + 1 :])
+            removable(text, f"remove basis {position} of {name}", partial(_set_choices, others))
     shown = st.expander(
         "Another aggregation in some tables", key=f"some {name}", type="compact", on_change="rerun"
     )
@@ -151,11 +152,7 @@ def _other_basis(attribute: Attribute, general: Basis) -> None:
     present: Basis = st.session_state.get(f"basis {key}", Identity())
 
     def choose(basis: Basis) -> None:
-        try:
-            basis.check(attribute)
-        except RpexploreError as error:
-            say(slot, "error", f"{error} Nothing was changed.")
-            return
+        basis.check(attribute)
         st.session_state[f"basis {key}"] = basis
 
     def apply() -> None:
@@ -178,7 +175,5 @@ def _other_basis(attribute: Attribute, general: Basis) -> None:
     show_messages(slot)
 
 
-def _drop_choice(position: int) -> None:
-    choices = current().request.basis_choices
-    kept = (*choices[:position], *choices[position + 1 :])
-    change("bases", lambda: current().with_request(basis_choices=kept))
+def _set_choices(choices: tuple[BasisChoice, ...]) -> None:
+    change("bases", lambda: current().with_request(basis_choices=choices))

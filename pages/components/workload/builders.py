@@ -7,7 +7,7 @@ import streamlit as st
 from pages.components.shared.session import bind, change, current
 from rpexplore.analysis import workload_grid
 from rpexplore.common.formatting import plural
-from rpexplore.workload.table_text import Table, tables_from_text, texts_of_tables
+from rpexplore.workload.table_text import tables_from_text, texts_of_tables
 
 NAMES = {
     "up_to": "Up to k-way",
@@ -19,23 +19,24 @@ HERE = "workload"
 MOST_LISTED = 2000
 
 
+def set_fields(**fields: Any) -> None:
+    change(HERE, lambda: current().with_request(**fields))
+
+
 def set_kind() -> None:
-    kind = st.session_state["kind"]
-    listed = current().request.listed
+    kind, listed = st.session_state["kind"], current().request.listed
     if kind == "listed" and not listed:
         listed = workload_grid.first_list(current(), MOST_LISTED)
-    change(HERE, lambda: current().with_request(kind=kind, listed=listed))
+    set_fields(kind=kind, listed=listed)
 
 
 def set_number(field: str) -> None:
     value = st.session_state[field]
-    change(HERE, lambda: current().with_request(**{field: None if value is None else int(value)}))
+    set_fields(**{field: None if value is None else int(value)})
 
 
 def set_attributes(field: str) -> None:
-    chosen, domain = st.session_state[field], current().domain
-    names = domain.in_order(chosen)
-    change(HERE, lambda: current().with_request(**{field: names}))
+    set_fields(**{field: current().domain.in_order(st.session_state[field])})
 
 
 def builders() -> None:
@@ -108,10 +109,6 @@ def take_list() -> None:
         st.session_state["typed list"] = None if done else text
 
 
-def replace_list(listed: tuple[Table, ...]) -> None:
-    change(HERE, lambda: current().with_request(listed=listed))
-
-
 def own_list() -> None:
     """The list as text, and a table picked by its attributes."""
     listed, refused = current().request.listed, st.session_state.get("typed list")
@@ -143,13 +140,13 @@ def own_list() -> None:
     line = buttons.container(horizontal=True)
     line.button(
         "Add this table",
-        on_click=replace_list,
-        args=((*listed, table),),
+        on_click=set_fields,
+        kwargs={"listed": (*listed, table)},
         disabled=is_listed or refused is not None,
     )
     line.button(
         "Take it out",
-        on_click=replace_list,
-        args=(tuple(one for one in listed if set(one) != set(table)),),
+        on_click=set_fields,
+        kwargs={"listed": tuple(one for one in listed if set(one) != set(table))},
         disabled=not is_listed or len(listed) == 1 or refused is not None,
     )

@@ -4,7 +4,7 @@ import shutil
 
 import streamlit as st
 
-from pages.components.shared.paths import RELEASES, nearest_folder
+from pages.components.shared.files import RELEASES, nearest_folder
 from pages.components.shared.session import change, current, escaped
 from rpexplore.analysis import forecast
 from rpexplore.common.formatting import describe_count, plural

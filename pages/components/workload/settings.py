@@ -6,10 +6,11 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components.shared.charts import download_tables
 from pages.components.shared.editors import apply_cells, removable, revision
+from pages.components.shared.files import download
 from pages.components.shared.session import change, current, escaped, say, show_messages
 from rpexplore.analysis import workload_grid
+from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.common.formatting import column_format
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.table_settings import GroupSetting
@@ -100,7 +101,7 @@ def settings(planned: Plan | None) -> None:
     )
     show_messages(HERE)
     if planned is not None:
-        download_tables(planned)
+        download("tables.csv", lambda: csv_of_tables(planned))
 
 
 def set_group(containing: list[str]) -> None:
