@@ -97,7 +97,7 @@ def set_up(planned: ReleasePlan) -> None:
         if booked is not None and limit_is_good:
             record_limit = None if limit is None else limit / planned.budget.records_factor
             try:
-                booked[0].check(data, planned, planned.record_rho, record_limit)
+                booked[0].check(data, planned, record_limit)
             except RpexploreError as error:
                 limit_is_good = False
                 st.error(escaped(str(error)))

@@ -91,7 +91,7 @@ class ChargedRun:
         self._entry_id = _booked_before(self.ledger, plan, source, output)
         self.is_booked = self._entry_id is not None
         if not self.is_booked:
-            self.ledger.check(source, plan, plan.record_rho, self._record_limit)
+            self.ledger.check(source, plan, self._record_limit)
         refuse_overlaps(self.ledger, source)
         rule = options.person_rule
         if rule is not None and rule.most != plan.budget.max_records_per_person:
@@ -159,11 +159,7 @@ class ChargedRun:
             write_booking(folder, note)
             try:
                 self._entry_id = self.ledger.book(
-                    self._source,
-                    self._plan,
-                    self._plan.record_rho,
-                    self._output,
-                    self._record_limit,
+                    self._source, self._plan, self._output, self._record_limit
                 )
             except LedgerError:  # whatever else happens, it may have been entered
                 (folder / BOOKED).unlink()

@@ -15,7 +15,6 @@ exact rationals in text; a plan that protects a person with at most m records sh
 import getpass
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from rpexplore.data.files.source import AnySource, source_of
 from rpexplore.errors import LedgerError
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.releases.ledger_file import Event, amount_of, read_events, transaction
+from rpexplore.releases.manifest import now
 
 FILENAME = LEDGER
 
@@ -134,27 +134,23 @@ class Ledger:
                     "The budget limit for one record must be positive and not below what is spent, "
                     f"{rounded(spent, 9, 'up')}; got {rounded(record_rho, 9)}."
                 )
-            ledger.add("limit", _limit(names, record_rho))
+            amount = None if record_rho is None else exact_text(record_rho)
+            ledger.add("limit", _note(names, record_rho=amount))
 
     def check(
-        self,
-        data: AnySource,
-        plan: ReleasePlan,
-        record_rho: Fraction,
-        limit_record_rho: Fraction | None = None,
+        self, data: AnySource, plan: ReleasePlan, limit_record_rho: Fraction | None = None
     ) -> None:
         """Raise `LedgerError` where `book` would; enters nothing."""
-        _check_limit(self.account(data), plan, record_rho, limit_record_rho)
+        _check_limit(self.account(data), plan, limit_record_rho)
 
     def book(
         self,
         data: AnySource,
         plan: ReleasePlan,
-        record_rho: Fraction,
         output: str | Path,
         limit_record_rho: Fraction | None = None,
     ) -> int:
-        """Enter a run and return its number; the entry is on disk when this returns.
+        """Charge a run of a plan, and return its number; it is on disk when this returns.
 
         limit_record_rho: noted as the dataset's limit if it has none yet. Raises `LedgerError`, and
         enters nothing, if it has another one, or if the run would go beyond its limit.
@@ -162,20 +158,20 @@ class Ledger:
         names, fingerprint = self._names(data), source_of(data).fingerprint()
         with transaction(self.path) as ledger:
             account = _account(ledger.events, names)
-            self._refuse_elsewhere(account, self)
-            _check_limit(account, plan, record_rho, limit_record_rho)
+            self.refuse_elsewhere(account, self)
+            _check_limit(account, plan, limit_record_rho)
             if limit_record_rho is not None and account.limit_record_rho is None:
-                ledger.add("limit", _limit(names, limit_record_rho))
+                ledger.add("limit", _note(names, record_rho=exact_text(limit_record_rho)))
             return ledger.add(
                 "run",
                 {
                     "names": names,
                     "data_bytes": fingerprint.size,
                     "data_modified": fingerprint.modified,
-                    "started": _now(),
+                    "started": now(),
                     "user": _user(),
                     "plan_sha256": plan.sha256,
-                    "record_rho": exact_text(record_rho),
+                    "record_rho": exact_text(plan.record_rho),
                     "unit": plan.budget.unit,
                     "output": text_of_path(Path(output).resolve()),
                 },
@@ -183,7 +179,7 @@ class Ledger:
 
     def finish(self, entry_id: int, manifest_sha256: str = "") -> None:
         """Note that a run has been written; what it cost was booked before."""
-        content = {"run": entry_id, "finished": _now(), "manifest_sha256": manifest_sha256}
+        content = {"run": entry_id, "finished": now(), "manifest_sha256": manifest_sha256}
         with transaction(self.path) as ledger:
             ledger.add("finished", content)
 
@@ -195,16 +191,12 @@ class Ledger:
         names, path = self._names(data), text_of_path(other.path)
         with transaction(self.path) as ledger:
             account = _account(ledger.events, names)
-            self._refuse_elsewhere(account, other)
+            self.refuse_elsewhere(account, other)
             if not account.elsewhere:
-                noted = {"names": names, "noted": _now(), "user": _user(), "ledger": path}
-                ledger.add("elsewhere", noted)
+                ledger.add("elsewhere", _note(names, ledger=path))
 
-    def refuse_elsewhere(self, data: AnySource, charged: "Ledger") -> None:
+    def refuse_elsewhere(self, account: Account, charged: "Ledger") -> None:
         """Raise `LedgerError` if a dataset has its account here or in a third ledger."""
-        self._refuse_elsewhere(self.account(data), charged)
-
-    def _refuse_elsewhere(self, account: Account, charged: "Ledger") -> None:
         of = [path for path in account.elsewhere if path != text_of_path(charged.path)]
         if charged != self and (account.runs or account.limit_record_rho is not None):
             of.append(text_of_path(self.path))
@@ -237,7 +229,17 @@ def _account(events: Sequence[Event], names: Iterable[str]) -> Account:
         if known.isdisjoint(content.get("names", ())):
             continue
         if event.kind == "run":
-            runs[event.id] = _entry(event)
+            runs[event.id] = LedgerEntry(
+                event.id,
+                content["started"],
+                content["plan_sha256"],
+                amount_of(content["record_rho"]),
+                "started",
+                content["output"],
+                content["data_bytes"],
+                content["data_modified"],
+                content["user"],
+            )
         elif event.kind == "limit":
             text = content["record_rho"]
             account = replace(account, limit_record_rho=None if text is None else amount_of(text))
@@ -246,29 +248,12 @@ def _account(events: Sequence[Event], names: Iterable[str]) -> Account:
     return replace(account, runs=tuple(runs.values()))
 
 
-def _entry(event: Event) -> LedgerEntry:
-    content = event.content
-    return LedgerEntry(
-        event.id,
-        content["started"],
-        content["plan_sha256"],
-        amount_of(content["record_rho"]),
-        "started",
-        content["output"],
-        content["data_bytes"],
-        content["data_modified"],
-        content["user"],
-    )
+def _note(names: Sequence[str], **content: str | None) -> dict[str, Any]:
+    """What is noted of a dataset now, and by whom."""
+    return {"names": names, "noted": now(), "user": _user(), **content}
 
 
-def _limit(names: Sequence[str], record_rho: Fraction | None) -> dict[str, Any]:
-    text = None if record_rho is None else exact_text(record_rho)
-    return {"names": names, "noted": _now(), "user": _user(), "record_rho": text}
-
-
-def _check_limit(
-    account: Account, plan: ReleasePlan, record_rho: Fraction, wanted_limit: Fraction | None
-) -> None:
+def _check_limit(account: Account, plan: ReleasePlan, wanted_limit: Fraction | None) -> None:
     """Raise `LedgerError` for another limit than the noted one, or a run beyond it."""
     unit, limit = plan.budget.unit, account.limit_record_rho
 
@@ -282,18 +267,14 @@ def _check_limit(
             "(rpexplore ledger)."
         )
     limit = wanted_limit if limit is None else limit
-    if limit is not None and account.spent_record_rho + record_rho > limit:
+    if limit is not None and account.spent_record_rho + plan.record_rho > limit:
         left = max(limit - account.spent_record_rho, Fraction(0))
         raise LedgerError(
-            f"This run costs {for_unit(record_rho, 'up')} for {unit}, and the dataset "
+            f"This run costs {for_unit(plan.record_rho, 'up')} for {unit}, and the dataset "
             f"{account.dataset!r} has only {for_unit(left, 'down')} left of its budget limit of "
             f"{for_unit(limit, 'down')}; plan with a smaller budget, or have the limit raised "
             "(rpexplore ledger)."
         )
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _user() -> str:

@@ -217,11 +217,8 @@ def _refusing(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, sqlite3.Error) as error:
+        reason = getattr(error, "strerror", None) or str(error)
         raise LedgerError(
-            f"The ledger {str(path)!r} cannot be used ({_reason(error)}); check that its folder "
-            "can be written to, or name another ledger."
+            f"The ledger {str(path)!r} cannot be used ({reason}); check that its folder can be "
+            "written to, or name another ledger."
         ) from None
-
-
-def _reason(error: Exception) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -32,7 +32,7 @@ def test_of_a_ledger(data, tmp_path):
     good = Ledger.beside(data)
     good.set_limit(data, Fraction(7))
     for _ in range(12):
-        good.finish(good.book(data, plan, plan.record_rho, tmp_path / "out"))
+        good.finish(good.book(data, plan, tmp_path / "out"))
     account, content = good.account(data), good.path.read_bytes()
     refused = 0
     for changed in flipped(content, random.Random(4), FLIPS):

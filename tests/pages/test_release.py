@@ -206,7 +206,7 @@ def test_a_run_that_fails_after_it_was_booked_stays_charged(app, records, tmp_pa
     session = set_up(app("release"), records, tmp_path / "out")
 
     def failing(plan, data, output, *, ledger, **more):
-        Ledger(ledger).book(data, plan, plan.record_rho, output)
+        Ledger(ledger).book(data, plan, output)
         raise ReleaseError("The disk is full.")
 
     monkeypatch.setattr(sys.modules["pages.components.release.run"], "release", failing)
@@ -351,7 +351,7 @@ def test_a_ledger_that_the_command_line_made_beside_the_sample_is_used(app, monk
         budget=rp.Budget(rho="0.25"),
     )
     assert app("release").metrics()["Spent on these records"] == "ρ = 0"
-    Ledger.beside(data).book(data, plan, plan.record_rho, tmp_path / "out", None)
+    Ledger.beside(data).book(data, plan, tmp_path / "out", None)
     assert app("release").metrics()["Spent on these records"] == "ρ = 0.25"
 
 

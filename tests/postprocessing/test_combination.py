@@ -292,7 +292,7 @@ def test_releases_of_different_records_are_refused_where_a_ledger_knows_them(tmp
     book = Ledger(tmp_path / "ledger.sqlite")
     for year in ("2019", "2020"):
         (tmp_path / f"{year}.csv").write_text("a\n1\n")
-        book.book(tmp_path / f"{year}.csv", plan, plan.record_rho, tmp_path / f"out-{year}")
+        book.book(tmp_path / f"{year}.csv", plan, tmp_path / f"out-{year}")
     first, second, third = (
         estimates(name=f"out-{year}", plan_sha256=plan.sha256) for year in ("2019", "2020", "2021")
     )

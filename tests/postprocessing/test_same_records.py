@@ -27,7 +27,7 @@ def book(tmp_path) -> Ledger:
         (PLAN, "2020.csv", "2020/out"),
         (OTHER, "2019.csv", "other"),
     ):
-        book.book(tmp_path / data, plan, plan.record_rho, tmp_path / output)
+        book.book(tmp_path / data, plan, tmp_path / output)
     return book
 
 
@@ -55,7 +55,7 @@ def test_runs_on_the_same_records_are_not(book):
 def test_a_folder_that_was_moved_is_known_by_its_last_name(book):
     third = run(book, PLAN, "third")
     (book.path.parent / "2021.csv").write_text("a,b\n1,1\n")
-    book.book(book.path.parent / "2021.csv", PLAN, PLAN.record_rho, Path(third[1]))
+    book.book(book.path.parent / "2021.csv", PLAN, Path(third[1]))
     assert "2021.csv" in refused(book, run(book, OTHER, "other"), run(book, PLAN, "moved/third"))
     assert "2021.csv" in refused(book, (OTHER.sha256, "other"), (PLAN.sha256, "third"))
 
@@ -88,7 +88,7 @@ def test_a_ledger_that_is_not_there_or_none_is_refused(tmp_path):
 def test_another_state_of_the_records_is_other_records(book):
     data = book.path.parent / "2019.csv"
     data.write_text("a,b\n1,1\n0,0\n")
-    book.book(data, OTHER, OTHER.record_rho, book.path.parent / "later")
+    book.book(data, OTHER, book.path.parent / "later")
     message = refused(book, run(book, PLAN, "2019/out"), run(book, OTHER, "later"))
     assert "'2019.csv as of " in message
     assert "(8 bytes)" in message

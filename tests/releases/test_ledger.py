@@ -8,6 +8,8 @@ import sys
 import threading
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -28,6 +30,11 @@ def plan_with(**budget) -> Plan:
 
 
 PLAN = plan_with(rho="1/2")
+
+
+def costing(record_rho: Fraction, plan: Plan = PLAN) -> Any:
+    """What the ledger sees of a plan, with any cost for one record, also one that no plan has."""
+    return SimpleNamespace(record_rho=record_rho, budget=plan.budget, sha256=plan.sha256)
 
 
 @pytest.fixture
@@ -52,13 +59,13 @@ def spent(ledger: Ledger, data: Path) -> Fraction:
 def test_an_unknown_dataset_has_spent_nothing_and_leaves_no_file(ledger, data):
     account = ledger.account(data)
     assert (account.dataset, account.spent_record_rho, account.runs) == ("records.csv", 0, ())
-    ledger.check(data, PLAN, Fraction(10**9))
+    ledger.check(data, costing(Fraction(10**9)))
     assert not ledger.path.exists()
 
 
 def test_sums_are_exact(ledger, data):
     amounts = [Fraction(1, 3), Fraction(1, 10), Fraction(1, 10**40), Fraction(2**200 + 1, 3**99)]
-    numbers = [ledger.book(data, PLAN, amount, "out") for amount in amounts]
+    numbers = [ledger.book(data, costing(amount), "out") for amount in amounts]
     assert numbers == sorted(set(numbers))
     assert spent(ledger, data) == sum(amounts)
     assert [run.record_rho for run in ledger.account(data).runs] == amounts
@@ -70,24 +77,24 @@ def test_any_amounts_are_kept_to_the_last_digit(tmp_path_factory, amounts):
     data = folder / "records.csv"
     data.touch()
     for amount in amounts:
-        Ledger.beside(data).book(data, PLAN, amount, "out")
+        Ledger.beside(data).book(data, costing(amount), "out")
     assert spent(Ledger.beside(data), data) == sum(amounts, Fraction(0))
 
 
 def test_a_limit_is_reached_exactly_and_never_passed(ledger, data):
     ledger.set_limit(data, Fraction(1))
     for _ in range(3):
-        ledger.book(data, PLAN, Fraction(1, 3), "out")
+        ledger.book(data, costing(Fraction(1, 3)), "out")
     assert ledger.account(data).spent_record_rho == 1
     for refused in (ledger.check, lambda *args: ledger.book(*args, "out")):
         with pytest.raises(LedgerError, match="left of its budget limit"):
-            refused(data, PLAN, Fraction(1, 10**300))
+            refused(data, costing(Fraction(1, 10**300)))
     assert spent(ledger, data) == 1
     assert len(ledger.account(data).runs) == 3
 
 
 def test_a_finished_run_is_told_from_a_started_one(ledger, data):
-    first, second = (ledger.book(data, PLAN, Fraction(1), f"out{i}") for i in range(2))
+    first, second = (ledger.book(data, costing(Fraction(1)), f"out{i}") for i in range(2))
     ledger.finish(second)
     assert [run.state for run in ledger.account(data).runs] == ["started", "finished"]
     assert [run.id for run in ledger.account(data).runs] == [first, second]
@@ -99,9 +106,9 @@ def test_amounts_are_shown_for_the_plan_s_privacy_unit(ledger, data):
     """ρ for a person with 3 records is 9 times that of a record."""
     person = plan_with(rho=9, max_records_per_person=3)
     ledger.set_limit(data, Fraction(2))
-    ledger.book(data, person, Fraction(1, 2), "out")
+    ledger.book(data, costing(Fraction(1, 2), person), "out")
     with pytest.raises(LedgerError) as caught:
-        ledger.check(data, person, Fraction(7, 4))
+        ledger.check(data, costing(Fraction(7, 4), person))
     for shown in (
         "ρ = 15.75",
         "one person with at most 3 records",
@@ -116,7 +123,7 @@ def test_amounts_are_shown_for_the_plan_s_privacy_unit(ledger, data):
 
 @pytest.mark.parametrize("limit", [Fraction(0), Fraction(-1), Fraction(1, 3)])
 def test_a_limit_below_what_is_spent_or_not_positive_is_refused(limit, ledger, data):
-    ledger.book(data, PLAN, Fraction(1, 2), "out")
+    ledger.book(data, costing(Fraction(1, 2)), "out")
     with pytest.raises(LedgerError, match="must be positive and not below what is spent"):
         ledger.set_limit(data, limit)
     assert ledger.account(data).limit_record_rho is None
@@ -132,7 +139,7 @@ def test_limits_and_totals_are_a_dataset_s_own(ledger, data):
     other_data = data.with_name("other.csv")
     other_data.touch()
     ledger.set_limit(data, Fraction(1))
-    ledger.book(other_data, PLAN, Fraction(7), "out")
+    ledger.book(other_data, costing(Fraction(7)), "out")
     assert spent(ledger, data) == 0
     assert ledger.account(other_data).limit_record_rho is None
 
@@ -156,7 +163,7 @@ def test_the_same_file_under_other_paths_is_the_same_dataset(ledger, data, tmp_p
         folder_link / "link.csv",
     ]
     for path in same:
-        Ledger.beside(path).book(path, PLAN, Fraction(1), "out")
+        Ledger.beside(path).book(path, costing(Fraction(1)), "out")
     for path in same:
         assert Ledger.beside(path).path == ledger.path
         assert spent(ledger, path) == len(same)
@@ -174,13 +181,13 @@ def test_data_and_ledger_move_together(name, tmp_path):
     data = here / name
     data.parent.mkdir(parents=True)
     data.touch()
-    Ledger(here / "ledger.sqlite").book(data, PLAN, Fraction(1, 3), "out")
+    Ledger(here / "ledger.sqlite").book(data, costing(Fraction(1, 3)), "out")
     shutil.move(here, there)
     assert spent(Ledger(there / "ledger.sqlite"), there / name) == Fraction(1, 3)
 
 
 def test_changed_contents_stay_the_same_dataset(ledger, data):
-    ledger.book(data, PLAN, Fraction(1), "out")
+    ledger.book(data, costing(Fraction(1)), "out")
     data.write_text("a\n0\n")
     os.utime(data, (1, 1))
     assert spent(ledger, data) == 1
@@ -191,7 +198,7 @@ def test_a_name_that_is_no_text_is_booked_or_refused(tmp_path):
     data = tmp_path / os.fsdecode(b"records-\xff.csv")
     data.touch()
     try:
-        Ledger.beside(data).book(data, PLAN, Fraction(1), "out")
+        Ledger.beside(data).book(data, costing(Fraction(1)), "out")
     except LedgerError:
         return
     assert spent(Ledger.beside(data), data) == 1
@@ -202,7 +209,7 @@ def test_a_name_that_is_no_text_is_booked_or_refused(tmp_path):
 
 def test_it_holds_no_row_count(ledger, data):
     data.write_text("a\n" + "0\n" * 7654)
-    ledger.book(data, PLAN, Fraction(1), "out")
+    ledger.book(data, costing(Fraction(1)), "out")
     connection = sqlite3.connect(ledger.path)
     dump = "\n".join(connection.iterdump())
     connection.close()
@@ -245,7 +252,7 @@ def test_racing_threads_spend_no_more_than_the_limit(ledger, data):
         start.wait()
         for _ in range(3):
             try:
-                Ledger.beside(data).book(data, PLAN, Fraction(1, 10), "out")
+                Ledger.beside(data).book(data, costing(Fraction(1, 10)), "out")
                 outcomes.append(True)
             except LedgerError:
                 outcomes.append(False)
@@ -261,7 +268,6 @@ def test_racing_threads_spend_no_more_than_the_limit(ledger, data):
 
 BOOKER = """
 import sys
-from fractions import Fraction
 from rpexplore.errors import LedgerError
 from rpexplore.releases.ledger import Ledger
 from rpexplore.planning.plan import Plan
@@ -271,7 +277,7 @@ sys.stdin.readline()
 booked = 0
 for _ in range(10):
     try:
-        Ledger.beside(data).book(data, plan, Fraction(1, 10), "out")
+        Ledger.beside(data).book(data, plan, "out")
         booked += 1
     except LedgerError as error:
         assert "limit" in str(error), error
@@ -280,7 +286,8 @@ print(booked)
 
 
 def test_racing_processes_spend_no_more_than_the_limit(ledger, data, tmp_path):
-    PLAN.save(tmp_path / "plan.json")
+    charged = plan_with(rho="1/10")
+    charged.save(tmp_path / "plan.json")
     ledger.set_limit(data, Fraction(7, 10))
     command = [sys.executable, "-c", BOOKER, str(data), str(tmp_path / "plan.json")]
     runs = [
@@ -296,7 +303,7 @@ def test_racing_processes_spend_no_more_than_the_limit(ledger, data, tmp_path):
         run.stdin.flush()
     booked = [int(run.communicate(timeout=60)[0]) for run in runs]
     assert sum(booked) == 7
-    assert spent(ledger, data) == Fraction(7, 10)
+    assert spent(ledger, data) == 7 * charged.record_rho
 
 
 # --- files that cannot be used
@@ -344,13 +351,13 @@ def corrupted(path: Path, how: str) -> None:
 def test_what_is_no_ledger_is_refused(how, booked, ledger, data):
     if booked:
         ledger.set_limit(data, Fraction(5))
-        ledger.book(data, PLAN, Fraction(1), "out")
+        ledger.book(data, costing(Fraction(1)), "out")
     path = ledger.path
     corrupted(path, how)
     for refused in (
         lambda: ledger.account(data),
-        lambda: ledger.check(data, PLAN, Fraction(1)),
-        lambda: ledger.book(data, PLAN, Fraction(1), "out"),
+        lambda: ledger.check(data, costing(Fraction(1))),
+        lambda: ledger.book(data, costing(Fraction(1)), "out"),
     ):
         before = None if path.is_dir() else path.read_bytes()
         with pytest.raises(LedgerError, match="ledger"):
@@ -374,7 +381,7 @@ def test_what_is_no_ledger_is_refused(how, booked, ledger, data):
     ],
 )
 def test_an_impossible_entry_is_refused_even_if_it_is_chained(kind, changed, ledger, data):
-    ledger.finish(ledger.book(data, PLAN, Fraction(1), "out"))
+    ledger.finish(ledger.book(data, costing(Fraction(1)), "out"))
     content = {event.kind: event.content for event in read_events(ledger.path)}.get(kind, {})
     with transaction(ledger.path) as opened:
         opened.add(kind, {**content, **changed})
@@ -388,7 +395,7 @@ def test_another_program_s_database_is_left_as_it_is(ledger, data):
     connection.close()
     before = ledger.path.read_bytes()
     with pytest.raises(LedgerError, match="the database of another program"):
-        ledger.book(data, PLAN, Fraction(1), "out")
+        ledger.book(data, costing(Fraction(1)), "out")
     assert ledger.path.read_bytes() == before
 
 
@@ -396,7 +403,7 @@ def test_another_program_s_database_is_left_as_it_is(ledger, data):
 
 
 def test_a_renamed_moved_or_linked_file_keeps_its_account(ledger, data, tmp_path):
-    ledger.book(data, PLAN, Fraction(1), "out")
+    ledger.book(data, costing(Fraction(1)), "out")
     (tmp_path / "sub").mkdir()
     for name in ("renamed.csv", "sub/moved.csv"):
         data = data.rename(tmp_path / name)
@@ -404,19 +411,19 @@ def test_a_renamed_moved_or_linked_file_keeps_its_account(ledger, data, tmp_path
     (tmp_path / "hard.csv").hardlink_to(data)
     assert spent(ledger, tmp_path / "hard.csv") == 1
     (tmp_path / "soft.csv").symlink_to(data)
-    ledger.book(tmp_path / "soft.csv", PLAN, Fraction(1), "out")
+    ledger.book(tmp_path / "soft.csv", costing(Fraction(1)), "out")
     assert spent(ledger, data) == 2
     assert [account.dataset for account in ledger.accounts()] == ["sub/moved.csv"]
 
 
 def test_a_copy_is_another_dataset(ledger, data, tmp_path):
-    ledger.book(data, PLAN, Fraction(1), "out")
+    ledger.book(data, costing(Fraction(1)), "out")
     shutil.copy2(data, tmp_path / "copy.csv")
     assert spent(ledger, tmp_path / "copy.csv") == 0
 
 
 def test_a_new_file_that_gets_the_number_of_a_removed_one_is_another_dataset(ledger, data):
-    ledger.book(data, PLAN, Fraction(1), "out")
+    ledger.book(data, costing(Fraction(1)), "out")
     content = data.read_text()
     data.unlink()
     new = data.with_name("new.csv")
@@ -428,22 +435,22 @@ def test_accounts_that_turn_out_to_be_one_are_added_up(ledger, data, tmp_path):
     """Two files are charged, then one takes the place of the other."""
     second = tmp_path / "second.csv"
     second.write_text("a\n1\n")
-    ledger.book(data, PLAN, Fraction(1), "out")
-    ledger.book(second, PLAN, Fraction(2), "out")
+    ledger.book(data, costing(Fraction(1)), "out")
+    ledger.book(second, costing(Fraction(2)), "out")
     second.replace(data)
     assert spent(ledger, data) == 3
-    ledger.book(data, PLAN, Fraction(4), "out")
+    ledger.book(data, costing(Fraction(4)), "out")
     (account,) = ledger.accounts()
     assert account.spent_record_rho == 7
 
 
 def test_a_ledger_in_a_folder_that_is_missing_is_refused(data, tmp_path):
     with pytest.raises(LedgerError, match="folder can be written to"):
-        Ledger(tmp_path / "none" / "ledger.sqlite").book(data, PLAN, Fraction(1), "out")
+        Ledger(tmp_path / "none" / "ledger.sqlite").book(data, costing(Fraction(1)), "out")
 
 
 def test_a_locked_ledger_is_refused(ledger, data, monkeypatch):
-    ledger.book(data, PLAN, Fraction(1), "out")
+    ledger.book(data, costing(Fraction(1)), "out")
     connect = sqlite3.connect
     connection = connect(ledger.path, isolation_level=None)
     connection.execute("BEGIN EXCLUSIVE")
@@ -452,7 +459,7 @@ def test_a_locked_ledger_is_refused(ledger, data, monkeypatch):
         lambda path, timeout, **options: connect(path, timeout=0.1, **options),
     )
     with pytest.raises(LedgerError, match="locked"):
-        ledger.book(data, PLAN, Fraction(1), "out")
+        ledger.book(data, costing(Fraction(1)), "out")
     connection.close()
     assert spent(ledger, data) == 1
 
@@ -464,8 +471,8 @@ def test_all_datasets_are_listed_by_name(ledger, data):
     assert ledger.accounts() == ()
     other_data = data.with_name("another.csv")
     other_data.write_text(data.read_text())
-    ledger.book(data, PLAN, Fraction(1, 7), "out")
-    ledger.book(data, PLAN, Fraction(1, 7), "out2")
+    ledger.book(data, costing(Fraction(1, 7)), "out")
+    ledger.book(data, costing(Fraction(1, 7)), "out2")
     ledger.set_limit(other_data, Fraction(3))
     booked = ledger.accounts()
     assert [account.dataset for account in booked] == ["another.csv", "records.csv"]
@@ -475,7 +482,7 @@ def test_all_datasets_are_listed_by_name(ledger, data):
 
 def test_a_run_is_found_by_its_number(ledger, data):
     assert ledger.entry(1) is None
-    number = ledger.book(data, PLAN, Fraction(1, 7), "out")
+    number = ledger.book(data, costing(Fraction(1, 7)), "out")
     assert ledger.entry(number) == ledger.account(data).runs[0]
     assert ledger.entry(number + 1) is None
 
@@ -489,8 +496,8 @@ def test_records_without_a_folder_need_a_named_ledger(tmp_path):
 
 
 def test_frames_are_in_the_unit_of_the_plan_and_rounded_against_us(ledger, data):
-    ledger.book(data, PLAN, Fraction(1, 3), "out")
-    ledger.book(data, PLAN, Fraction(1, 7), "two")
+    ledger.book(data, costing(Fraction(1, 3)), "out")
+    ledger.book(data, costing(Fraction(1, 7)), "two")
     listed = runs(ledger.account(data), 4)
     assert listed["run"].tolist() == [2, 1]
     assert listed["rho"].tolist() == ["0.571429", "1.33334"]

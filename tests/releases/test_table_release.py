@@ -38,6 +38,7 @@ from rpexplore import (
     SumOfVariances,
     Workload,
 )
+from rpexplore.common.exact_numbers import exact_text
 from rpexplore.data.counts import Counts
 from rpexplore.data.files.source import FileSource
 from rpexplore.errors import (
@@ -616,8 +617,11 @@ def test_an_unusable_ledger_is_refused(how, data, output, forbidden_noise, tmp_p
     elif how == "folder missing":
         path = tmp_path / "none" / "ledger.sqlite"
     else:
-        Ledger(path).book(data, PLAN, Fraction(1), "out")
-        _rows(Ledger(path), "UPDATE events SET content = replace(content, '\"1\"', 'rubbish')")
+        Ledger(path).book(data, PLAN, "out")
+        amount = exact_text(PLAN.record_rho)
+        _rows(
+            Ledger(path), f"UPDATE events SET content = replace(content, '\"{amount}\"', 'rubbish')"
+        )
     with pytest.raises(LedgerError):
         release(PLAN, data, output, ledger=path)
     assert entries(output.parent) == []
