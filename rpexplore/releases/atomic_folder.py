@@ -122,6 +122,14 @@ def _open_as_usual(folder: Path) -> None:
     usual.rmdir()
 
 
+def write_to_disk(path: Path, text: str) -> None:
+    """Write a file whose contents are on disk afterwards."""
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
 def names_to_disk(folder: Path) -> None:
     """Have the names in a folder on disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

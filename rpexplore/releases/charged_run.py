@@ -3,12 +3,11 @@
     charged_run = ChargedRun(plan, source, output, options)  # refuses what it can
     counts = charged_run.count(on_progress)                  # reads records, refuses what is left
     with charged_run.folder() as folder:
-        charged_run.book()                                   # on disk from here on
+        charged_run.book(folder)                             # on disk from here on
         ...                                                  # draw noise, write
 
 What stops a run after it was booked leaves its unfinished folder, and the charge stays. The same
-run into the same folder is then not charged again; one whose noise is all drawn, and on disk, can
-be finished without records.
+run into the same folder is then not charged again.
 """
 
 import os
@@ -80,7 +79,7 @@ class ChargedRun:
         self.run.check_measurable()
         check_new(output, drawn=NOTE)
         check_room(self.run.n_bytes, output)
-        self._fingerprint = source.fingerprint()
+        self.fingerprint = source.fingerprint()
         named = options.ledger
         self.ledger = Ledger(named) if named is not None else Ledger.beside(source)
         self._beside = _ledger_to_tell(source, self.ledger)
@@ -107,7 +106,7 @@ class ChargedRun:
         `ReleaseError` if there are too many.
         """
         options = self._options
-        if options.expected_fingerprint not in (None, self._fingerprint):
+        if options.expected_fingerprint not in (None, self.fingerprint):
             raise DataError(
                 f"The records {self._source.name!r} have changed since they were checked; check "
                 "them again."
@@ -120,7 +119,7 @@ class ChargedRun:
             person_rule=options.person_rule,
             on_progress=part_of_progress(on_progress, 0.0, self.run.booked_share),
         )
-        if self._source.fingerprint() != self._fingerprint:
+        if self._source.fingerprint() != self.fingerprint:
             raise DataError(
                 f"The records {self._source.name!r} have changed while they were counted; run it "
                 "again when nobody writes to them."
@@ -128,22 +127,21 @@ class ChargedRun:
         self.run.check_countable(counts)
         return counts
 
-    def dry_run(self) -> DryRun:
-        """What is in order when the records have been counted."""
+    def findings(self) -> tuple[str, ...]:
+        """What is in order when the records have been counted, in sentences."""
         most, rule = self._plan.budget.max_records_per_person, self._options.person_rule
         by_rule = "" if rule is None else f" {rule.text}"
         if rule is None and most is not None:
             by_rule = f" That nobody has more than {plural(most, 'record')} is taken for granted."
         unknown = ", or counted as the category that takes out-of-codebook values"
         room = "the run already: it costs nothing further" if self.is_booked else "room for the run"
-        findings = (
+        return (
             f"The plan holds what it claims, and protects {self._plan.budget.unit}.{by_rule}",
             "The records have every column that the plan needs, and each value in it is one of the "
             f"plan's{unknown if self._options.unknown_values else ''}.",
             f"{str(self._output)!r} can be written; about {data_size(self.run.n_bytes)} will be.",
             f"The ledger {str(self.ledger.path)!r} has {room}.",
         )
-        return DryRun(findings, self._fingerprint)
 
     def book(self, folder: Path) -> int:
         """Enter the run in the ledger unless it is there, and return its number.

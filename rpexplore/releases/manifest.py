@@ -6,7 +6,6 @@ in it, and are compared when a release is opened.
 
 import hashlib
 import json
-import os
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.releases.atomic_folder import write_to_disk
 from rpexplore.releases.measurement_file import PLAN, MeasurementNote
 
 CONFIDENCE = 0.95  # of the intervals in all files of a release
@@ -110,11 +110,7 @@ def save_manifest(
         },
         "files": list(files),
     }
-    with (folder / _NAME).open("w", encoding="utf-8", newline="\n") as file:
-        json.dump(manifest, file, indent=1, ensure_ascii=False)
-        file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())
+    write_to_disk(folder / _NAME, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
     return manifest
 
 

@@ -54,7 +54,7 @@ def measure_residual(plan: Plan, residual: int, counts: Counts) -> np.ndarray:
         else:
             # In int64, partial sums as well: `check_countable` has made sure that all of them fit.
             answers = np.moveaxis(np.tensordot(strategy.integers, answers, (1, axis)), 0, axis)
-    scales = _noise_scales(plan)
+    scales = _integer_scales(plan)
     scale = prod(scales[attribute] for attribute in attribute_indices)
     noise = discrete_gaussian(answers.size, plan.sigma_squared.fraction(residual) * scale**2)
     return answers + noise.reshape(answers.shape)
@@ -91,7 +91,7 @@ def check_measurable(plan: Plan) -> None:
             f"The release would measure {total:,.0f} cells in all, and at most {MAX_CELLS:,} are "
             "counted in memory; release fewer or smaller tables."
         )
-    gamma = np.sqrt(plan.sigma_squared.floats) * _product(plan, _noise_scales(plan))
+    gamma = np.sqrt(plan.sigma_squared.floats) * _product(plan, _integer_scales(plan))
     residual = int(np.argmax(gamma))
     if gamma[residual] >= LARGEST_GAMMA * (1 - 1e-9):
         raise ReleaseError(
@@ -105,12 +105,8 @@ def check_countable(plan: Plan, counts: Counts) -> None:
     """Raise `ReleaseError` if Ξ x, or a sum on the way to it, could leave 64-bit integers.
 
     All of them are at most ∏ m_i · records, with m_i the largest entry of an attribute's integer
-    matrix in absolute value, and n_i where there is none: an entry of what has been computed after
-    some axes is Σ c x over cells, |c| at most ∏ m_i over these axes, and no cell is in two entries
-    that differ in the other axes alone. So sums of absolute values along a further axis are at most
-    ∏ m_i · records over the axes before, and partial sums with its matrix m_i times that; so are
-    n_i times an entry, and the sum it is taken from. Below 2^61 all of them fit, with noise
-    (below 2^55) as well, however floating point has rounded the product.
+    matrix in absolute value, and n_i where there is none (docs/mathematics.md §7.4). Below 2^61 all
+    fit, with noise (below 2^55) as well, however floating point has rounded the product.
     """
     entries = plan.closure.sizes.astype(float)
     for attribute, strategy in plan.closure.strategies.items():
@@ -124,7 +120,7 @@ def check_countable(plan: Plan, counts: Counts) -> None:
         )
 
 
-def _noise_scales(plan: Plan) -> list[int]:
+def _integer_scales(plan: Plan) -> list[int]:
     """What the measured integers of each attribute are larger by than the plan's: n_i, or 2^b."""
     scales = plan.closure.sizes.tolist()
     for attribute, strategy in plan.closure.strategies.items():

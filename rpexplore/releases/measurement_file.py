@@ -19,14 +19,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.releases.atomic_folder import names_to_disk
+from rpexplore.releases.atomic_folder import names_to_disk, write_to_disk
 from rpexplore.releases.measurement import measured_cells, measured_shape
 
 NOTE, BOOKED, PLAN = "run/drawn.json", "run/booked.json", "plan.json"
@@ -35,8 +35,6 @@ RUN_FOLDER = "run"
 _MEASURED, _NOTE = "run/measured.int64", "run/drawn.new"
 _MOST_NOTED = 1 << 16  # bytes: names of attributes, values and paths
 
-_FORMAT = "rpexplore-drawn", 1
-_BOOKED_FORMAT = "rpexplore-booked", 1
 _TYPE = np.dtype("<i8")
 
 
@@ -74,21 +72,22 @@ class BookingNote:
     n_entries: int
 
 
+Note = MeasurementNote | BookingNote
+NoteKind = TypeVar("NoteKind", MeasurementNote, BookingNote)
+
+_FORMATS = {MeasurementNote: ("rpexplore-drawn", 1), BookingNote: ("rpexplore-booked", 1)}
+
+
 def write_booking(folder: Path, note: BookingNote) -> None:
     """Note what is about to be booked; it is on disk afterwards."""
-    content = {"format": _BOOKED_FORMAT[0], "format_version": _BOOKED_FORMAT[1], **asdict(note)}
-    with (folder / BOOKED).open("w", encoding="utf-8") as file:
-        file.write(json.dumps(content))
-        file.flush()
-        os.fsync(file.fileno())
+    write_to_disk(folder / BOOKED, _note_text(note))
     names_to_disk((folder / BOOKED).parent)
     names_to_disk(folder)
 
 
 def read_booking(folder: Path) -> BookingNote | None:
     """What was about to be booked; None if there is no such note, or none that was finished."""
-    note = _noted(folder / BOOKED, BookingNote, _BOOKED_FORMAT)
-    return note if isinstance(note, BookingNote) else None
+    return _note_in(folder / BOOKED, BookingNote)
 
 
 def preallocate(folder: Path, plan: ReleasePlan, n_measured: int) -> None:
@@ -96,10 +95,7 @@ def preallocate(folder: Path, plan: ReleasePlan, n_measured: int) -> None:
 
     So a full disk is noticed before a run is charged. Raises `OSError`.
     """
-    with (folder / PLAN).open("w", encoding="utf-8", newline="\n") as file:
-        file.write(plan.text)
-        file.flush()
-        os.fsync(file.fileno())
+    write_to_disk(folder / PLAN, plan.text)
     (folder / RUN_FOLDER).mkdir(exist_ok=True)
     for name, size in ((_MEASURED, _TYPE.itemsize * n_measured), (_NOTE, _MOST_NOTED)):
         with (folder / name).open("wb") as file:
@@ -124,9 +120,9 @@ def write_measured(folder: Path, parts: Iterable[np.ndarray]) -> str:
 
 def write_note(folder: Path, note: MeasurementNote) -> None:
     """Note that everything was drawn; it and all names in the folder are on disk afterwards."""
-    draft, file_format = folder / _NOTE, {"format": _FORMAT[0], "format_version": _FORMAT[1]}
+    draft = folder / _NOTE
     with draft.open("r+", encoding="utf-8") as file:
-        json.dump({**file_format, **asdict(note)}, file)
+        file.write(_note_text(note))
         file.truncate()
         file.flush()
         os.fsync(file.fileno())
@@ -137,8 +133,8 @@ def write_note(folder: Path, note: MeasurementNote) -> None:
 
 def read_note(folder: Path) -> MeasurementNote:
     """What was noted; raises `ReleaseError` if it, or a measurement, is not as it was written."""
-    note = _noted(folder / NOTE, MeasurementNote, _FORMAT)
-    if not isinstance(note, MeasurementNote):
+    note = _note_in(folder / NOTE, MeasurementNote)
+    if note is None:
         raise ReleaseError(
             f"The run in {str(folder)!r} cannot be finished: its note {NOTE} cannot be read. "
             "What it was charged stays charged; remove the folder, and run the plan again."
@@ -153,12 +149,17 @@ def read_note(folder: Path) -> MeasurementNote:
     return note
 
 
-def _noted(path: Path, kind: type[Any], note_format: tuple[str, int]) -> Any:
-    """The note in a file; None if there is none of this format."""
+def _note_text(note: Note) -> str:
+    name, version = _FORMATS[type(note)]
+    return json.dumps({"format": name, "format_version": version, **asdict(note)})
+
+
+def _note_in(path: Path, kind: type[NoteKind]) -> NoteKind | None:
+    """The note in a file; None if there is none of this kind."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         stated = content.pop("format"), content.pop("format_version")
-        return kind(**content) if stated == note_format else None
+        return kind(**content) if stated == _FORMATS[kind] else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 

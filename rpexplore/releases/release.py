@@ -8,8 +8,7 @@
 
 `dry_run` ends before the booking. A run that is stopped while it measures can be run again at no
 further cost; one that is stopped while it writes can be finished by `resume`, which draws nothing.
-All this is the same for every kind of plan; what a kind counts, measures and writes says its
-`PlanRun`.
+What a kind of plan counts, measures and writes says its `PlanRun`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -128,7 +127,7 @@ def release(
             sha256,
         )
         write_note(folder, note)
-        manifest = _write(run, folder, note, on_progress)
+        manifest = run.write(folder, note, part_of_progress(on_progress, run.drawn_share, 1.0))
     on_progress("Finished", 1.0)
     return run.release_kind(output, plan, manifest)
 
@@ -165,7 +164,7 @@ def dry_run(
     charged_run = ChargedRun(plan, _source(plan, data, name, person_rule), Path(output), options)
     charged_run.count(on_progress)
     on_progress("Finished", 1.0)
-    return charged_run.dry_run()
+    return DryRun(charged_run.findings(), charged_run.fingerprint)
 
 
 def resume(
@@ -216,7 +215,7 @@ def resume(
                     "that it was booked in, or restore the plan."
                 )
             run = verified_run_of(plan)
-            manifest = _write(run, folder, note, on_progress)
+            manifest = run.write(folder, note, part_of_progress(on_progress, run.drawn_share, 1.0))
     except OSError as error:
         raise not_written_but_drawn(output, error) from None
     note_finished(book, note.entry_id, output)
@@ -254,10 +253,3 @@ def _with_progress(
         on_measured("Measuring with noise", n_done / run.n_measured)
         yield part
         n_done += part.size
-
-
-def _write(
-    run: PlanRun, folder: Path, note: MeasurementNote, on_progress: Progress
-) -> Mapping[str, object]:
-    """Write what follows from the measurements; returns the manifest."""
-    return run.write(folder, note, part_of_progress(on_progress, run.drawn_share, 1.0))

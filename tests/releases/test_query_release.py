@@ -33,6 +33,7 @@ from tests.queries.test_plan import query_lists
 from tests.support.query_lists import query_list
 from tests.support.strategies import workloads
 
+RELEASE = "rpexplore.releases.release"
 NOISE = "rpexplore.releases.query_release.discrete_gaussian"
 DOMAIN = Domain(
     (
@@ -372,7 +373,7 @@ def test_a_run_is_on_disk_before_the_noise(data, output, monkeypatch):
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit, MemoryError])
-@pytest.mark.parametrize("where", [NOISE, "rpexplore.releases.release.write_measured", "json.dump"])
+@pytest.mark.parametrize("where", [NOISE, f"{RELEASE}.write_measured", f"{RELEASE}.write_note"])
 def test_an_interrupted_run_stays_charged_and_can_be_run_again_for_nothing(
     error, where, data, output, monkeypatch
 ):
