@@ -99,7 +99,7 @@ def test_before_all_is_drawn_a_killed_run_can_be_run_again_and_is_charged_once(
 @pytest.mark.parametrize(
     ("function", "nth"),
     [
-        ("rpexplore.releases.release._write", 1),
+        ("rpexplore.releases.query_release.QueryRun.write", 1),
         (WRITE, 1),
         ("pyarrow.csv.write_csv", 1),
         ("rpexplore.releases.query_release.file_entry", 3),

@@ -102,7 +102,7 @@ def test_before_all_is_drawn_a_killed_run_can_be_run_again_and_is_charged_once(
 @pytest.mark.parametrize(
     ("function", "nth"),
     [
-        ("rpexplore.releases.release._write", 1),
+        ("rpexplore.releases.table_folder.TableRun.write", 1),
         (TABLE, 1),
         ("rpexplore.releases.table_folder.file_entry", 9),
         ("rpexplore.releases.table_folder.FolderWriter.residuals", 1),
