@@ -183,7 +183,7 @@ def test_pages_hold_no_mathematics():
         ("planning.plan", "from rpexplore.releases.ledger import Ledger", "may not"),
         ("planning.losses.base", "from rpexplore.planning import plan", "may not"),
         ("planning.losses.base", "from ..solvers import convex", "may not"),
-        ("domain.domain", "def f():\n    from rpexplore.data.files import batches", "may not"),
+        ("domain.domain", "def f():\n    from rpexplore.data.files import source", "may not"),
         ("planning.plan", "import importlib\nimportlib.import_module('rpexplore.cli')", "may not"),
         ("common.files", "import rpexplore.privacy.budget", "may not"),
         ("planning.plan", "from rpexplore import Plan", "may not"),

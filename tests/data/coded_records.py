@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from rpexplore.data.coding import coders
-from rpexplore.data.files.batches import batches, readable
+from rpexplore.data.files.source import FileSource
 from rpexplore.domain.domain import Domain
 
 
@@ -37,11 +37,11 @@ def read_records(
     on_progress: Callable[[float], None] = lambda share: None,
 ) -> CodedRecords:
     """All records of a file or folder in memory: what `FileSource.count` sees batch by batch."""
-    path, coding = Path(path), coders(domain, indices, unknown_values)
+    source, coding = FileSource(path), coders(domain, indices, unknown_values)
     parts: dict[int, list[np.ndarray]] = {index: [] for index in indices}
     n_records = 0
-    with readable(path):
-        for batch, share in batches(path, [coder.name for coder in coding.values()]):
+    with source.readable():
+        for batch, share in source.batches([coder.name for coder in coding.values()]):
             for index, coder in coding.items():
                 parts[index].append(coder.codes(batch.column(coder.name)))
             n_records += batch.num_rows

@@ -19,9 +19,9 @@ import pyarrow.parquet
 
 from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.data.coding import as_text, of_known_type
-from rpexplore.data.files.batches import batches, readable
 from rpexplore.data.files.csv_batches import csv_header
 from rpexplore.data.files.listing import record_files
+from rpexplore.data.files.source import FileSource
 from rpexplore.errors import DataError
 
 MOST_VALUES = 100  # of one column; more are an identifier, a measurement or free text
@@ -62,9 +62,9 @@ def read_header(path: str | Path) -> Header:
 
     Raises `DataError` for a file that cannot be read, or whose first line may be a record.
     """
-    path = Path(path)
-    with readable(path):
-        first = record_files(path)[0]
+    source = FileSource(path)
+    with source.readable():
+        first = record_files(source.path)[0]
         of_kind = _csv_columns if first.kind == "csv" else _parquet_columns
         columns = [*of_kind(first.path), *(Column(name, TEXT) for name in first.keys)]
     counts = Counter(column.name for column in columns)
@@ -75,7 +75,7 @@ def read_header(path: str | Path) -> Header:
     ]
     if not usable:
         raise DataError(
-            f"The file {str(path)!r} names no columns; put their names in a first line."
+            f"The file {source.name!r} names no columns; put their names in a first line."
         )
     return Header(tuple(usable), len(columns) - len(usable))
 
@@ -104,11 +104,11 @@ def read_column_values(
 
     Raises `DataError` for a file that cannot be read.
     """
-    path = Path(path)
+    source = FileSource(path)
     values: dict[str, set[str]] = {name: set() for name in names}
     refused: dict[str, str] = {}
-    with readable(path):
-        for batch, share in batches(path, names):
+    with source.readable():
+        for batch, share in source.batches(names):
             for name in values.keys() - refused.keys():
                 values[name] |= _distinct_texts(batch.column(name))
                 if len(values[name]) > most:

@@ -21,6 +21,7 @@ from rpexplore.data.files.columns import (
     read_column_values,
     read_header,
 )
+from rpexplore.data.files.source import FileSource
 from rpexplore.errors import DataError
 from tests.data.coded_records import read_records
 
@@ -87,7 +88,7 @@ def test_only_the_head_of_a_file_is_looked_at(tmp_path, monkeypatch):
     def refuse(*_):
         raise AssertionError("records were read")
 
-    monkeypatch.setattr(module, "batches", refuse)
+    monkeypatch.setattr(FileSource, "batches", refuse)
     path = written(tmp_path, b'age,sex\n5,"F\n\xff\xfe,,,\n')
     assert [column.name for column in read_header(path).columns] == ["age", "sex"]
     assert read_header(stored(tmp_path, age=[1])).columns[0].name == "age"

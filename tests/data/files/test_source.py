@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 from rpexplore import Attribute, Bins, Categories, Domain, Integers
 from rpexplore.data.counts import Counts
-from rpexplore.data.files import batches as files
 from rpexplore.data.files import source as file_source
+from rpexplore.data.files import source as files
 from rpexplore.data.files.columns import read_column_values, read_header
 from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import PersonRule, Source
