@@ -123,19 +123,14 @@ def summed_tables(
 
     One attribute is summed away at a time, and what is left serves all tables without it.
     """
-    return _summed(counts, block.attribute_indices, list(block.tables))
-
-
-def _summed(
-    counts: np.ndarray, indices: AttributeIndices, tables: list[AttributeIndices]
-) -> Iterator[tuple[AttributeIndices, np.ndarray]]:
-    smaller = [table for table in tables if table != indices]
-    if len(smaller) < len(tables):
+    indices = block.attribute_indices
+    smaller = [table for table in block.tables if table != indices]
+    if len(smaller) < len(block.tables):
         yield indices, counts
     while smaller:
         n_without = [sum(index not in table for table in smaller) for index in indices]
         axis = int(np.argmax(n_without))
-        without = [table for table in smaller if indices[axis] not in table]
-        left = indices[:axis] + indices[axis + 1 :]
-        yield from _summed(counts.sum(axis=axis), left, without)
+        without = tuple(table for table in smaller if indices[axis] not in table)
+        left = Block(indices[:axis] + indices[axis + 1 :], without)
+        yield from summed_tables(left, counts.sum(axis=axis))
         smaller = [table for table in smaller if indices[axis] in table]
