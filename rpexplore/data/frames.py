@@ -72,9 +72,11 @@ class FrameSource(BatchSource):
         digest = hashlib.sha256()
         with self.readable():
             for field, column in zip(self._table.schema, self._table.columns, strict=True):
-                digest.update(f"{len(field.name)} {field.name} {field.type};".encode())
+                head = f"{len(field.name)} {field.name} {field.type} {len(column)};"
+                digest.update(head.encode())
                 if not pa.types.is_nested(field.type):  # others are never counted
-                    digest.update(_content_digest(column))
+                    for part in _bytes_of(column):
+                        digest.update(part)
         return Fingerprint(self._table.nbytes, "", digest.hexdigest())
 
     def columns(self) -> tuple[str, ...]:
@@ -137,19 +139,17 @@ def _known_type(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def _content_digest(column: pa.ChunkedArray) -> bytes:
-    """A digest of the values, which does not depend on how they lie in memory."""
-    is_missing, lengths, values = hashlib.sha256(), hashlib.sha256(), hashlib.sha256()
-    for chunk in column.chunks:
-        for start in range(0, len(chunk), _ROWS):
-            part = of_known_type(chunk.slice(start, _ROWS).cast(_known_type(chunk.type)))
-            is_missing.update(part.is_null().to_numpy(zero_copy_only=False).tobytes())
-            if pa.types.is_string(part.type):
-                texts = pc.fill_null(part, "").cast(pa.binary())
-                lengths.update(pc.binary_length(texts).to_numpy().tobytes())
-                values.update(b"".join(texts.to_pylist()))
-            else:
-                # What stands below a missing value is nobody's.
-                filled = pc.fill_null(part, pa.scalar(0).cast(part.type))
-                values.update(filled.to_numpy(zero_copy_only=False).tobytes())
-    return is_missing.digest() + lengths.digest() + values.digest()
+def _bytes_of(column: pa.ChunkedArray) -> Iterator[bytes]:
+    """The values, as bytes that do not depend on how they lie in memory."""
+    for start in range(0, len(column), _ROWS):
+        rows = column.slice(start, _ROWS).cast(_known_type(column.type)).combine_chunks()
+        values = of_known_type(rows)
+        yield values.is_null().to_numpy(zero_copy_only=False).tobytes()
+        if pa.types.is_string(values.type):
+            texts = pc.fill_null(values, "").cast(pa.binary())
+            yield pc.binary_length(texts).to_numpy().tobytes()
+            yield b"".join(texts.to_pylist())
+        else:
+            # What stands below a missing value is nobody's.
+            filled = pc.fill_null(values, pa.scalar(0).cast(values.type))
+            yield filled.to_numpy(zero_copy_only=False).tobytes()
