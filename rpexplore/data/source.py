@@ -163,17 +163,13 @@ class Source(Protocol):
         ...
 
 
-def path_seen_from(folder: Path, path: Path) -> str:
-    """The path as seen from the folder, where it lies inside; else the whole path."""
-    return text_of_path(path.relative_to(folder) if path.is_relative_to(folder) else path)
-
-
 def file_names(folder: Path, path: Path, prefix: str = "", suffix: str = "") -> tuple[str, ...]:
     """Names of records in a file, for a ledger in this folder: by its path, and by what it is.
 
-    Both with what tells the records apart from others in the file before and behind them.
+    The path is seen from the folder, where it lies inside. Both with what tells the records apart
+    from others in the file before and behind them.
     """
-    names = [path_seen_from(folder, path)]
+    names = [text_of_path(path.relative_to(folder) if path.is_relative_to(folder) else path)]
     with suppress(OSError):  # it may be gone
         names.append(file_identity(path))
     return tuple(f"{prefix}{name}{suffix}" for name in names)

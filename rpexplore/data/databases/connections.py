@@ -19,12 +19,11 @@ from rpexplore.errors import DataError
 class Engine:
     """What is known of an engine without its package.
 
-    schemes         of its addresses, the usual one first
-    form            an address, as an example
-    package         its Python package
-    error_packages  top-level packages that its errors come from
-    extra           the optional extra of rpexplore that installs the package
-    is_file         whether an address names a file, rather than a server
+    schemes   of its addresses
+    form      an address, as an example
+    packages  of Python: the one that it needs, then others that its errors come from
+    extra     the optional extra of rpexplore that installs the first
+    is_file   whether an address names a file, rather than a server
 
     Its module `<extra>_session` has `open_session(connection)`, a context manager of a `Session`.
     """
@@ -32,8 +31,7 @@ class Engine:
     name: str
     schemes: tuple[str, ...]
     form: str
-    package: str
-    error_packages: tuple[str, ...]
+    packages: tuple[str, ...]
     extra: str
     is_file: bool = False
 
@@ -45,7 +43,6 @@ ENGINES = {
             "postgresql",
             ("postgresql", "postgres"),
             "postgresql://user:password@host:5432/database",
-            "psycopg",
             ("psycopg",),
             "postgres",
         ),
@@ -53,19 +50,11 @@ ENGINES = {
             "duckdb",
             ("duckdb",),
             "duckdb:///path/to/file",
-            "duckdb",
             ("duckdb", "_duckdb"),
             "duckdb",
             is_file=True,
         ),
-        Engine(
-            "spark",
-            ("spark", "pyspark"),
-            "spark://host:7077",
-            "pyspark",
-            ("pyspark", "py4j"),
-            "spark",
-        ),
+        Engine("spark", ("spark", "pyspark"), "spark://host:7077", ("pyspark", "py4j"), "spark"),
     )
 }
 

@@ -23,6 +23,8 @@ _LOCAL = ("", "localhost", "127.0.0.1", "::1")
 class PostgresSession(Session):
     """A session on a server, which sees one state of the records."""
 
+    tells_capitals = True
+
     def extent(self, name: str) -> str:
         """The file that a table is in, and its size."""
         parts = [part for part in parts_of(name) if part]
@@ -34,9 +36,6 @@ class PostgresSession(Session):
                 (quoted,),
             )
             return str(extent.fetchone())
-
-    def _as_engine_knows(self, name: str) -> str:
-        return name
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -33,6 +33,8 @@ class Session:
     schema    where tables are looked for that name no schema
     cancel    stops the statement that runs
     begin     called in the thread that a statement runs in, before it
+
+    tells_capitals  whether names that differ in capital letters alone are different ones
     """
 
     connection: Connection
@@ -41,6 +43,7 @@ class Session:
     schema: str
     cancel: Callable[[], None]
     begin: Callable[[], None] = lambda: None
+    tells_capitals: ClassVar[bool] = False
 
     def table(self, name: str) -> Any:
         """A table of the engine, schema.table or table; raises `DataError` if it is not there."""
@@ -55,11 +58,8 @@ class Session:
     def table_address(self, name: str) -> str:
         """The address of a table, with its schema."""
         schema, table = parts_of(name)
-        return f"{self.address}/{self._as_engine_knows(f'{schema or self.schema}.{table}')}"
-
-    def _as_engine_knows(self, name: str) -> str:
-        """A name as the engine knows it; most take capitals for small letters."""
-        return name.lower()
+        name = f"{schema or self.schema}.{table}"
+        return f"{self.address}/{name if self.tells_capitals else name.lower()}"
 
     @contextmanager
     def hold(self, records: Any) -> Iterator[Any]:
@@ -114,7 +114,7 @@ def session_of(connection: Connection) -> Iterator[Session]:
     Raises `DataError` if a package is missing or the engine cannot be reached.
     """
     engine = ENGINES[connection.engine]
-    for package in ("ibis", engine.package):
+    for package in ("ibis", engine.packages[0]):
         if find_spec(package) is None:
             raise DataError(
                 f"The connection {connection.name!r} needs the package {package!r}; install it: "
@@ -184,5 +184,5 @@ def _error_kind(error: BaseException) -> str:
     names = {base.__name__ for base in bases}
     known = next((kind for kind, errors in _KINDS.items() if not names.isdisjoint(errors)), "")
     packages = {base.__module__.partition(".")[0] for base in bases}
-    is_of_engine = any(packages & {"ibis", *engine.error_packages} for engine in ENGINES.values())
+    is_of_engine = any(packages & {"ibis", *engine.packages} for engine in ENGINES.values())
     return known or ("failed" if is_of_engine else "")
