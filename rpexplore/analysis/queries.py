@@ -35,11 +35,6 @@ _TITLES = {
 }
 
 
-def describe_queries(count: int) -> str:
-    """ "1 query", "1,200 queries"."""
-    return f"{count:,} quer{'y' if count == 1 else 'ies'}"
-
-
 # ---- outcomes
 
 

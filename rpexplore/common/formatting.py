@@ -73,8 +73,10 @@ def capitalised(text: str) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """ "1 table", "67 tables", with thousands separators."""
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+    """ "1 table", "67 tables", "1,200 queries", with thousands separators."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count:,} {noun[:-1]}ies" if noun.endswith("ry") else f"{count:,} {noun}s"
 
 
 def data_size(n_bytes: float) -> str:

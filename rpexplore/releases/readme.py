@@ -28,12 +28,12 @@ def table_readme(plan: Plan, note: MeasurementNote) -> str:
 
 def query_readme(plan: QueryPlan, note: MeasurementNote) -> str:
     """The README.md of a release of queries."""
-    queries = "1 query" if len(plan.queries) == 1 else f"{len(plan.queries):,} queries"
     return _render(
         "queries.md.j2",
         plan,
         note,
-        queries_over_cells=f"{queries} over the {plural(plan.queries.n_cells, 'cell')}",
+        queries_over_cells=f"{plural(len(plan.queries), 'query')} over the "
+        f"{plural(plan.queries.n_cells, 'cell')}",
         attributes=" × ".join(f"`{name}`" for name in plan.domain.names),
     )
 

@@ -5,7 +5,7 @@ import string
 import numpy as np
 import pandas as pd
 
-from rpexplore.common.formatting import joined
+from rpexplore.common.formatting import joined, plural
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.workload.bases import BASES, Basis
 from rpexplore.workload.query_matrix import query_matrix
@@ -45,9 +45,8 @@ def describe_queries(basis: Basis, attribute: Attribute) -> str:
     count = queries.n_rows
     rows = [row for row in dict.fromkeys(basis.example_rows(attribute)) if row < count]
     quoted = [f"“{queries.label(row)}”" for row in rows[:3]]
-    start = "1 query" if count == 1 else f"{count:,} queries"
     separator = ", such as " if count > len(quoted) else ": "
-    return f"{start}{separator}{joined(quoted)}."
+    return f"{plural(count, 'query')}{separator}{joined(quoted)}."
 
 
 def describe_order(basis: Basis, attribute: Attribute) -> str:

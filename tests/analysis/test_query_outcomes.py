@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis.queries import describe_queries, of_queries, targets_met
+from rpexplore.analysis.queries import of_queries, targets_met
 from rpexplore.common.formatting import rounded
 from rpexplore.queries.definitions import StatedQueries, stated_from_text
 from rpexplore.queries.planner import query_optimum, query_plan
@@ -86,5 +86,3 @@ def test_one_query_is_told_in_grammar():
         "The one target is not met. Furthest off is everybody: ±43.9 for a target of ±10 at 95 %. "
         "Meeting all takes 19.3 times the budget, or targets 4.39 times as wide.",
     )
-    assert describe_queries(1) == "1 query"
-    assert describe_queries(1200) == "1,200 queries"

@@ -82,6 +82,8 @@ def test_counts(count, text):
 
 def test_plural():
     assert [plural(n, "table") for n in (0, 1, 1200)] == ["0 tables", "1 table", "1,200 tables"]
+    assert [plural(n, "query") for n in (0, 1, 1200)] == ["0 queries", "1 query", "1,200 queries"]
+    assert plural(2, "day") == "2 days"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.components.queries.typed_lines import TypedLines
 from pages.components.shared.editors import revision
 from pages.components.shared.session import bind, change, current, escaped, kept
-from rpexplore.analysis.queries import describe_queries
+from rpexplore.common.formatting import plural
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
 from rpexplore.queries.definitions import StatedQueries
@@ -80,7 +80,7 @@ def query_list() -> None:
     text = kept("query lines", (stated, lines.typed), lambda: lines.shown(stated))
     if text is None:
         st.info(
-            f"This list of {describe_queries(len(stated or ()))} cannot be edited here: it is "
+            f"This list of {plural(len(stated or ()), 'query')} cannot be edited here: it is "
             "long, or has queries that no line can hold. Download the CSV file below, change it, "
             "and load it again."
         )

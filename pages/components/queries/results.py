@@ -10,7 +10,6 @@ from rpexplore.analysis.queries import (
     budgets_needed,
     describe_budgets,
     describe_profile,
-    describe_queries,
     of_queries,
     profile_of_cells,
     query_baselines,
@@ -68,7 +67,7 @@ def headline(planned: QueryPlan, stated: StatedQueries) -> None:
     met, privacy = (column.container(gap="xxsmall") for column in st.columns(2))
     met.metric("Targets met", f"{count_met:,} of {len(stated):,}")
     cells = plural(planned.queries.n_cells, "cell")
-    met.caption(f"{describe_queries(len(stated))} over {cells}")
+    met.caption(f"{plural(len(stated), 'query')} over {cells}")
     privacy.metric("Privacy", f"ρ = {rounded(planned.rho, 3, 'up')}")
     privacy.caption(f"{'; '.join(planned.guarantees[:2])}; protects {escaped(planned.budget.unit)}")
     st.markdown(f":material/straighten: **Targets.** {escaped(sentence)}")

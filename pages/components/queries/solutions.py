@@ -8,9 +8,9 @@ from pages.components.plan.budget import HERE, budget_inputs, unit_inputs
 from pages.components.shared.background import worked_out
 from pages.components.shared.session import attempt, change, current, escaped, kept, show_messages
 from pages.components.shared.solutions import NO_PLAN
-from rpexplore.analysis.queries import describe_queries
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, smallest_query_budget
 from rpexplore.common.concurrency import Progress
+from rpexplore.common.formatting import plural
 from rpexplore.privacy.budget import Budget
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import QueryOptimum, query_optimum
@@ -37,7 +37,7 @@ def optimum() -> QueryOptimum | None:
             return solution
 
     def work(on_progress: Progress) -> QueryOptimum:
-        on_progress(f"Planning {describe_queries(len(queries))}", 0.0)
+        on_progress(f"Planning {plural(len(queries), 'query')}", 0.0)
         return query_optimum(queries, on_progress=on_progress)
 
     solution = worked_out("query optimum", (queries,), work, NO_PLAN)
