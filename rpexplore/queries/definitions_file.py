@@ -1,7 +1,7 @@
 """Stated queries as plain values, as a scenario's file has them.
 
 Each query has its name, its target as it was typed, and its condition; or, where it was given by
-coefficients, terms as those of `QueryList.to_json`: as JSON within a text, which is read and
+coefficients, their terms (`query_list.terms_from_row`): as JSON within a text, which is read and
 written many times as fast as numbers that a file has on lines of their own. Standard errors and
 cells follow from these when the file is read, so that they cannot disagree with what is shown.
 """

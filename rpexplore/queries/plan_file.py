@@ -20,10 +20,18 @@ from rpexplore.common.json_fields import (
     text_of,
 )
 from rpexplore.common.numerics import read_only
+from rpexplore.domain import codebook
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
 from rpexplore.planning.certificate import certificate_from_json
 from rpexplore.privacy.budget import Budget
-from rpexplore.queries.query_list import QueryList
+from rpexplore.queries.query_list import (
+    QueryList,
+    check_list_size,
+    checked_n_cells,
+    row_from_terms,
+    terms_from_row,
+)
 from rpexplore.queries.strategy import QueryStrategy
 
 if TYPE_CHECKING:
@@ -39,7 +47,7 @@ _QUERY_KEYS = ("name", "target", "terms", "variance", "shadow_price")
 
 def text_of_plan(plan: "QueryPlan") -> str:
     """The canonical text of a query plan."""
-    certificate = plan.certificate
+    certificate, queries = plan.certificate, plan.queries
     head = {
         **plan.file_head,
         "budget": plan.budget.to_json(),
@@ -52,17 +60,16 @@ def text_of_plan(plan: "QueryPlan") -> str:
             "cell_weights": plan.cell_weights.tolist(),
         },
     }
-    rows = zip(
-        plan.queries.to_json()["queries"],
+    columns_of_queries = (
+        queries.names,
+        queries.targets.tolist(),
+        map(terms_from_row, queries.coefficients),
         plan.variances.tolist(),
         certificate.shadow_prices.tolist(),
-        strict=True,
     )
+    rows = zip(*columns_of_queries, strict=True)
     sections = {
-        "queries": [
-            dumps({**query, "variance": variance, "shadow_price": price})
-            for query, variance, price in rows
-        ],
+        "queries": [dumps(dict(zip(_QUERY_KEYS, row, strict=True))) for row in rows],
         "strategy": [dumps(row) for row in plan.strategy.integers.tolist()],
     }
     return canonical_text(head, sections)
@@ -78,9 +85,7 @@ def fields_of_plan(content: dict[str, Any]) -> dict[str, Any]:
     certificate = content["certificate"]
     check_keys(certificate, _CERTIFICATE_KEYS, "the certificate")
     rows = columns(content, "queries", _QUERY_KEYS)
-    keys = ("name", "target", "terms")
-    definitions = [{key: query[key] for key in keys} for query in content["queries"]]
-    queries = QueryList.from_json({"domain": content["domain"], "queries": definitions})
+    queries = _queries(content["domain"], rows)
     cell_weights = not_negative(list_of(certificate, "cell_weights"), "cell_weight")
     if len(cell_weights) != queries.n_cells:
         raise PlanError(
@@ -99,6 +104,17 @@ def fields_of_plan(content: dict[str, Any]) -> dict[str, Any]:
         "cell_weights": read_only(cell_weights),
         "version": text_of(content, "library_version"),
     }
+
+
+def _queries(schema: Any, rows: dict[str, list[Any]]) -> QueryList:
+    """The queries over the cells of a codebook, from the columns of a file."""
+    domain = Domain(tuple(codebook.attributes_from_schema(schema)))
+    n_cells = checked_n_cells(domain)
+    check_list_size(len(rows["name"]), n_cells)
+    definitions = zip(rows["terms"], rows["name"], strict=True)
+    coefficients = [row_from_terms(terms, n_cells, name) for terms, name in definitions]
+    targets: Any = rows["target"]
+    return QueryList(domain, np.array(coefficients), tuple(rows["name"]), targets)
 
 
 def _integers(rows: Any) -> np.ndarray:

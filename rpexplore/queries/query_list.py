@@ -16,9 +16,7 @@ import numpy as np
 
 from rpexplore.common.exact_numbers import shown
 from rpexplore.common.formatting import describe_count
-from rpexplore.common.json_fields import check_keys, columns
 from rpexplore.common.numerics import read_only
-from rpexplore.domain import codebook
 from rpexplore.domain.attribute import is_text
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
@@ -119,36 +117,6 @@ class QueryList:
             whole = (units % 10 ** (MOST_DECIMALS - decimals) == 0).all(axis=1)
             denominators[whole] = 10**decimals
         return read_only(denominators)
-
-    # ---- files
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values for a file; `from_json` undoes it exactly.
-
-        The terms of a query are runs of cells with one coefficient: [first, last, coefficient],
-        cells counted from 0 and both ends included.
-        """
-        rows = zip(self.names, self.targets.tolist(), self.coefficients, strict=True)
-        queries = [
-            {"name": name, "target": target, "terms": terms_from_row(row)}
-            for name, target, row in rows
-        ]
-        schema = codebook.schema_from_attributes(self.domain.attributes)
-        return {"domain": schema, "queries": queries}
-
-    @classmethod
-    def from_json(cls, content: Any) -> "QueryList":
-        """The queries of a file; `RpexploreError` if it is not what `to_json` writes."""
-        check_keys(content, ("domain", "queries"), "a list of queries")
-        domain = Domain(tuple(codebook.attributes_from_schema(content["domain"])))
-        n_cells = checked_n_cells(domain)
-        fields = columns(content, "queries", ("name", "target", "terms"))
-        names: list[Any] = fields["name"]
-        targets: Any = fields["target"]
-        check_list_size(len(names), n_cells)
-        definitions = zip(fields["terms"], names, strict=True)
-        rows = [row_from_terms(terms, n_cells, name) for terms, name in definitions]
-        return cls(domain, np.array(rows), tuple(names), targets)
 
 
 def cell_labels(domain: Domain) -> tuple[str, ...]:
@@ -263,7 +231,10 @@ def _check_targets(targets: np.ndarray, names: Sequence[str]) -> None:
 
 
 def terms_from_row(row: np.ndarray) -> list[list[int | float]]:
-    """Runs of cells with one coefficient that is not 0, as [first, last, coefficient]."""
+    """Runs of cells with one coefficient that is not 0, as files have them.
+
+    Each is [first, last, coefficient], cells counted from 0 and both ends included.
+    """
     starts = np.flatnonzero(np.diff(row, prepend=math.nan) != 0)
     ends = np.append(starts[1:], len(row)) - 1
     runs = zip(starts.tolist(), ends.tolist(), row[starts].tolist(), strict=True)

@@ -1,6 +1,5 @@
-"""Lists of linear queries: exact numbers, refusals, and a file that holds them exactly."""
+"""Lists of linear queries: exact numbers, and refusals."""
 
-import json
 from fractions import Fraction
 
 import numpy as np
@@ -9,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.errors import RpexploreError, WorkloadError
+from rpexplore.errors import WorkloadError
 from rpexplore.queries.query_list import MAX_CELLS, QueryList
 from tests.support.query_lists import query_list
 from tests.support.strategies import described_domains, words
@@ -63,16 +62,6 @@ def test_integers_are_the_decimals_exactly(made):
         assert [Fraction(repr(value)) for value in row] == [Fraction(one, below) for one in whole]
         assert 10**6 % below == 0
         assert below == 1 or any(one % 10 for one in whole), "no smaller power of ten does"
-
-
-@given(lists())
-def test_a_file_holds_them_exactly(made):
-    content = json.loads(json.dumps(made.to_json()))
-    again = QueryList.from_json(content)
-    assert again.domain == made.domain
-    assert again.names == made.names
-    np.testing.assert_array_equal(again.coefficients, made.coefficients)
-    np.testing.assert_array_equal(again.targets, made.targets)
 
 
 def test_nothing_can_be_changed_afterwards():
@@ -130,40 +119,3 @@ def test_too_many_queries():
         query_list(np.ones((10_001, 2)))
     with pytest.raises(WorkloadError, match=r"at most 2,000,000 coefficients .* got 2,048,000"):
         query_list(np.ones((2_000, 1_024)))
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda content: content.pop("domain"), "exactly domain, queries"),
-        (lambda content: content.update(more=1), "exactly domain, queries"),
-        (lambda content: content.update(queries=3), "queries must be a list"),
-        (lambda content: content.update(queries=[]), "at least one query"),
-        (lambda content: content["queries"][0].pop("name"), "exactly name, target, terms"),
-        (lambda content: content["queries"][0].update(name=1), "must be a text"),
-        (lambda content: content["queries"][0].update(target="1"), "must be numbers"),
-        (lambda content: content["queries"][0].update(target=10**400), "must be numbers"),
-        *(
-            (lambda content, terms=terms: content["queries"][0].update(terms=terms), message)
-            for terms, message in [
-                ([], "counts no cell"),
-                (None, "terms of query 'women'"),
-                ([[0, 1]], "must be .first cell"),
-                ([[0, 6, 1]], "cells from 0 to 5"),
-                ([[-1, 2, 1]], "ascending cells"),
-                ([[2, 1, 1]], "ascending cells"),
-                ([[0, 1, 1], [1, 2, 1]], "ascending cells"),
-                ([[0, 1.0, 1]], "ascending cells"),
-                ([[False, 1, 1]], "ascending cells"),
-                ([[0, 1, True]], "ascending cells"),
-                ([[0, 1, "1"]], "ascending cells"),
-                ([[0, 1, 10**400]], "within ±1,000,000"),
-            ]
-        ),
-    ],
-)
-def test_a_file_that_holds_something_else_is_refused(change, message):
-    content = queries().to_json()
-    change(content)
-    with pytest.raises(RpexploreError, match=message):
-        QueryList.from_json(content)
