@@ -104,7 +104,6 @@ class Plan(ReleasePlan):
 
     @property
     def proven(self) -> str:
-        """How good the plan is proven to be, as a sentence."""
         if not self.loss.is_available:
             return (
                 f"Whether {self.loss.description} can be smaller is known to the script that made "

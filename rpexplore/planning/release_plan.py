@@ -114,6 +114,11 @@ class ReleasePlan(ABC):
             f"ideal. {self.accuracy_statement}"
         )
 
+    @property
+    def proven(self) -> str:
+        """How good the plan is proven to be, as a sentence."""
+        return self.certificate.sentence()
+
     @abstractmethod
     def checks(self, *, strategies: bool = True) -> "tuple[Check, ...]":
         """All claims of the plan, held against a recomputation; see `verification.verify`."""

@@ -125,11 +125,6 @@ class QueryPlan(ReleasePlan):
         """
         return normal_quantile(confidence) * self.standard_errors
 
-    @property
-    def proven(self) -> str:
-        """How good the plan is proven to be, as a sentence."""
-        return self.certificate.sentence()
-
     # ---- files
 
     @cached_property
@@ -148,8 +143,8 @@ class QueryPlan(ReleasePlan):
         furthest = int(np.argmax(self.variance_ratios))
         n_spare = np.count_nonzero(self.strategy.spare)
         lines = [
-            f"Plan for {len(queries):,} quer{'y' if len(queries) == 1 else 'ies'} over "
-            f"{plural(queries.n_cells, 'cell')} ({measured} to measure)",
+            f"Plan for {plural(len(queries), 'query')} over {plural(queries.n_cells, 'cell')} "
+            f"({measured} to measure)",
             f"  Protects   {self.budget.unit}; neighbours add or remove it",
             f"  Privacy    {rounded(self.rho, 6, 'up')}-zCDP "
             f"(privacy cost {rounded(self.exact_privacy_cost, 6, 'up')}), so "
