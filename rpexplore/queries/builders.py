@@ -15,7 +15,7 @@ from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.queries.conditions import TOTAL
 from rpexplore.queries.query_list import QueryList, check_list_size, checked_n_cells, free_name
-from rpexplore.workload.bases import Basis, Hierarchy, Identity, Prefix, Ranges
+from rpexplore.workload.bases import Basis, Identity
 from rpexplore.workload.query_matrix import QueryMatrix, query_matrix
 
 USUAL_TARGET = 10.0  # standard error: about ±20 in 95 of 100 cases
@@ -41,18 +41,16 @@ def marginal_queries(domain: Domain, up_to: int, target: float = USUAL_TARGET) -
     return table_queries(domain, tables, target)
 
 
-def cumulative_queries(
-    domain: Domain, name: str, by: Iterable[str] = (), target: float = USUAL_TARGET
+def crossed_queries(
+    domain: Domain, name: str, basis: Basis, by: Iterable[str] = (), target: float = USUAL_TARGET
 ) -> QueryList:
-    """All values of the attribute up to each one, for each combination of the attributes `by`."""
-    return table_queries(domain, [_crossed(name, Prefix(), by)], target)
-
-
-def range_queries(
-    domain: Domain, name: str, by: Iterable[str] = (), target: float = USUAL_TARGET
-) -> QueryList:
-    """Every range of the attribute's values, for each combination of the attributes `by`."""
-    return table_queries(domain, [_crossed(name, Ranges(), by)], target)
+    """The queries of an attribute's basis for each combination of the attributes `by`."""
+    crossed: dict[str, Basis] = dict.fromkeys(by, Identity())
+    if name in crossed:
+        raise WorkloadError(
+            f"The attribute {name!r} cannot be crossed with itself; leave it out of the others."
+        )
+    return table_queries(domain, [{**crossed, name: basis}], target)
 
 
 def table_queries(
@@ -105,16 +103,7 @@ def _cells(domain: Domain, matrices: Mapping[str, QueryMatrix]) -> Iterable[tupl
             continue
         factors.append(matrix.of(np.eye(attribute.size), 0))
         labels.append([f"{attribute.name} {label}" for label in matrix.labels()])
-        if isinstance(matrix.basis, Hierarchy) and matrix.n_rows > 1:
+        if matrix.basis.starts_with_total and matrix.n_rows > 1:
             labels[-1][0] = ""  # all values
     names = (" × ".join(filter(None, parts)) or TOTAL for parts in product(*labels))
     return zip(names, reduce(np.kron, factors), strict=True)
-
-
-def _crossed(name: str, basis: Basis, by: Iterable[str]) -> dict[str, Basis]:
-    crossed: dict[str, Basis] = dict.fromkeys(by, Identity())
-    if name in crossed:
-        raise WorkloadError(
-            f"The attribute {name!r} cannot be crossed with itself; leave it out of the others."
-        )
-    return {**crossed, name: basis}

@@ -7,13 +7,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpexplore import Attribute, Categories, Domain, Hierarchy, Identity, Integers, Prefix, Windows
+from rpexplore import (
+    Attribute,
+    Categories,
+    Domain,
+    Hierarchy,
+    Identity,
+    Integers,
+    Prefix,
+    Ranges,
+    Windows,
+)
 from rpexplore.errors import DomainError, WorkloadError
 from rpexplore.queries.builders import (
-    cumulative_queries,
+    crossed_queries,
     marginal_queries,
     query_list,
-    range_queries,
     table_queries,
 )
 from tests.support.strategies import domains
@@ -51,7 +60,7 @@ def test_all_small_tables(domain, data):
 
 
 def test_cumulative_counts():
-    queries = cumulative_queries(DOMAIN, "age", target=3)
+    queries = crossed_queries(DOMAIN, "age", Prefix(), target=3)
     assert queries.names == ("age ≤ 4", "age ≤ 9", "age ≤ 14", "age ≤ 19")
     rows = [counted(lambda age, sex, region, k=k: age <= k) for k in range(4)]
     assert queries.coefficients.tolist() == rows
@@ -59,7 +68,7 @@ def test_cumulative_counts():
 
 
 def test_cumulative_counts_by_another_attribute():
-    queries = cumulative_queries(DOMAIN, "age", ["region"])
+    queries = crossed_queries(DOMAIN, "age", Prefix(), ["region"])
     rows = [
         counted(lambda age, sex, region, k=k, r=r: age <= k and region == r)
         for k in range(4)
@@ -72,7 +81,7 @@ def test_cumulative_counts_by_another_attribute():
 
 
 def test_ranges():
-    queries = range_queries(DOMAIN, "region", ["sex"])
+    queries = crossed_queries(DOMAIN, "region", Ranges(), ["sex"])
     rows = [
         counted(lambda age, sex, region, s=s, a=a, b=b: sex == s and a <= region <= b)
         for s in range(2)
@@ -124,16 +133,17 @@ def test_names_that_would_be_the_same_are_numbered():
     [
         (lambda: marginal_queries(DOMAIN, 4), WorkloadError, "at most 0 to 3 attributes, got 4"),
         (lambda: marginal_queries(DOMAIN, -1), WorkloadError, "got -1"),
-        (lambda: cumulative_queries(DOMAIN, "ages"), DomainError, "no attribute 'ages'"),
-        (lambda: cumulative_queries(DOMAIN, "age", ["age"]), WorkloadError, "leave it out of"),
-        (lambda: range_queries(DOMAIN, "age", ["x"]), DomainError, "no attribute 'x'"),
+        (lambda: crossed_queries(DOMAIN, "ages", Prefix()), DomainError, "no attribute 'ages'"),
+        (lambda: crossed_queries(DOMAIN, "age", Prefix(), ["age"]), WorkloadError, "leave it out"),
+        (lambda: crossed_queries(DOMAIN, "age", Ranges(), ["x"]), DomainError, "no attribute 'x'"),
         (lambda: table_queries(DOMAIN, []), WorkloadError, "at least one query"),
         (lambda: table_queries(DOMAIN, [{"sex": Hierarchy()}]), WorkloadError, "must have groups"),
         (lambda: marginal_queries(DOMAIN, 1, 0), WorkloadError, "target of query 'total'"),
         # Refused before anything large is made.
         (lambda: marginal_queries(Domain.from_sizes({f"a{i}": 2 for i in range(10)}), 10),
          WorkloadError, "at most 10,000 queries, got 59,049"),
-        (lambda: range_queries(Domain.from_sizes({"a": 1024}), "a"), WorkloadError, "got 524,800"),
+        (lambda: crossed_queries(Domain.from_sizes({"a": 1024}), "a", Ranges()),
+         WorkloadError, "got 524,800"),
         (lambda: marginal_queries(Domain.from_sizes({"a": 1025}), 1), WorkloadError, "1,024 cells"),
     ],
 )  # fmt: skip

@@ -10,10 +10,10 @@ from pages.components.queries.typed_lines import MOST_LISTED
 from pages.components.shared.editors import revision
 from pages.components.shared.files import download, upload
 from pages.components.shared.session import change, current, kept, say
-from rpexplore.analysis.queries import describe_queries
+from rpexplore.common.formatting import plural
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
-from rpexplore.queries.builders import cumulative_queries, marginal_queries, range_queries
+from rpexplore.queries.builders import crossed_queries, marginal_queries
 from rpexplore.queries.csv_files import (
     csv_of_coefficients,
     csv_of_conditions,
@@ -24,6 +24,7 @@ from rpexplore.queries.definitions import StatedQueries
 from rpexplore.queries.edits import with_queries
 from rpexplore.queries.query_list import QueryList
 from rpexplore.scenarios.scenario import Scenario
+from rpexplore.workload.bases import Prefix, Ranges
 
 TABLES = "Every cell of small tables"
 CUMULATIVE = "Cumulative counts"
@@ -61,8 +62,8 @@ def builders() -> None:
                 key=f"queries by other than {name}",
                 placeholder="nothing: for all together",
             )
-            make = cumulative_queries if kind == CUMULATIVE else range_queries
-            args = (lambda: make(domain, name, by),)
+            basis = Prefix() if kind == CUMULATIVE else Ranges()
+            args = (lambda: crossed_queries(domain, name, basis, by),)
         st.button("Add to the list", on_click=_add, args=args)
         st.caption(
             "They get the target of queries without one of their own. What counts the same as a "
@@ -81,7 +82,7 @@ def _add(make: Callable[[], QueryList]) -> None:
 
     if change(HERE, longer):
         added = len(current().query_list or ()) - len(before or ())
-        say(HERE, "success", f"Added {describe_queries(added)}.")
+        say(HERE, "success", f"Added {plural(added, 'query')}.")
 
 
 def csv_files() -> None:
@@ -112,7 +113,7 @@ def _load(domain: Domain, content: bytes, name: str) -> None:
     had_one = current().query_list is not None
     if replace_list(lambda: stated_from_csv(domain, content, name, default_target())):
         back = " Undo brings the list before it back." if had_one else ""
-        count = describe_queries(len(current().query_list or ()))
+        count = plural(len(current().query_list or ()), "query")
         say(HERE, "success", f"Read {name}: {count}.{back}")
 
 

@@ -32,6 +32,7 @@ class Basis(ABC):
     min_values: ClassVar[int] = 2  # of an attribute for which it says more than single values do
     max_values: ClassVar[int] = MAX_VALUES
     is_identity: ClassVar[bool] = False
+    starts_with_total: ClassVar[bool] = False  # the first of several rows sums all values
     ends_with_values: ClassVar[bool] = False  # the last rows are the single values, in order
     follows_order: ClassVar[bool] = True  # rows lie in the order of the values
     counts_records: ClassVar[bool] = True  # every answer is a number of records

@@ -44,6 +44,7 @@ class Hierarchy(Basis):
     parameter = "numbers"
     parameter_title = "Values in a group, such as 5, 10"
     min_values = 3
+    starts_with_total = True
     ends_with_values = True
     follows_order = False
 
