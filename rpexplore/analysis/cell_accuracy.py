@@ -17,7 +17,6 @@ from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.mechanism.table_variances import is_negligible_difference
-from rpexplore.workload.bases import Ranges
 from rpexplore.workload.query_matrix import QueryMatrix, query_matrix
 from rpexplore.workload.table_text import attribute_title, title_of, titles
 from rpexplore.workload.workload import Workload
@@ -53,26 +52,20 @@ class CellAccuracy:
     """Standard errors over the cells of a table, or over some of them.
 
     table    what the table is called
-    down     None where one attribute is spread out along a line
+    axes     down and across; or across alone, where one attribute is spread out along a line
     errors   float64[n_down, n_across] (or [n_across]): of the least accurate cell of each block;
              NaN where there is none
-    is_even  whether `across` goes on by values, so that a line may join them
+    is_even  whether the axis across goes on by values, so that a line may join them
     joint    how the label of a cell is made of those of the axes: " to " for ranges
     remarks  what holds for other attributes and for blocks, in sentences; may be ""
     """
 
     table: str
-    down: Axis | None
-    across: Axis
+    axes: tuple[Axis, ...]
     errors: np.ndarray
     is_even: bool
     joint: str
     remarks: str
-
-    @property
-    def axes(self) -> list[Axis]:
-        """The one or two axes, in the order of those of `errors`."""
-        return [axis for axis in (self.down, self.across) if axis is not None]
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -83,12 +76,12 @@ class CellAccuracy:
         return pd.DataFrame(columns | {"standard_error": errors, "margin_95": errors * MARGIN})
 
     @property
-    def worst(self) -> tuple[int, ...]:
+    def least_accurate(self) -> tuple[int, ...]:
         """Where the least accurate cell is, among `errors`."""
         return self._index(np.nanargmax(self.errors))
 
     @property
-    def best(self) -> tuple[int, ...]:
+    def most_accurate(self) -> tuple[int, ...]:
         """Where the most accurate one of those that are shown is."""
         return self._index(np.nanargmin(self.errors))
 
@@ -96,7 +89,7 @@ class CellAccuracy:
     def is_level(self) -> bool:
         """Whether all cells are equally accurate."""
         return is_negligible_difference(
-            float(self.errors[self.best]), float(self.errors[self.worst])
+            float(np.nanmin(self.errors)), float(np.nanmax(self.errors))
         )
 
     def label(self, cell: tuple[int, ...]) -> str:
@@ -106,13 +99,14 @@ class CellAccuracy:
 
     def describe(self, record_noun: str) -> str:
         """Where the table is least and most accurate, and what the picture leaves out."""
-        high, low = (rounded(float(self.errors[cell]), 3) for cell in (self.worst, self.best))
+        least, most = self.least_accurate, self.most_accurate
+        high, low = (rounded(float(self.errors[cell]), 3) for cell in (least, most))
         if self.is_level:
             text = f"All cells of {self.table} are equally accurate: σ = {high} {record_noun}."
         else:
             text = (
                 f"The cells of {self.table} are not equally accurate: σ = {high} {record_noun} for "
-                f"{self.label(self.worst)} against {low} for {self.label(self.best)}."
+                f"{self.label(least)} against {low} for {self.label(most)}."
             )
         return f"{text} {self.remarks}".strip()
 
@@ -137,45 +131,43 @@ def accuracy_of_cells(
             cell is least accurate is taken.
 
     Raises:
-        WorkloadError: If the table does not have these axes, or the forecast has no noise.
+        WorkloadError: If the table does not have these axes.
     """
     fixed, matrices = dict(fixed or {}), query_matrices(forecast, table)
-    if forecast.noise is None:
-        raise WorkloadError("The forecast has tables only; make it of a plan to see cells.")
     count = len(matrices)
     if not 1 <= len(set(axes)) == len(axes) <= 2 or not {*axes, *fixed} <= set(range(count)):
         raise WorkloadError(
             f"One or two of the {count} attributes of a table can be spread out, got {[*axes]}; "
             "choose others."
         )
-    noise, first = TableNoise.of(forecast.noise, table), matrices[axes[0]]
-    is_triangle = len(axes) == 1 and isinstance(first.basis, Ranges)
+    noise, spread_out = TableNoise.of(forecast, table), [matrices[axis] for axis in axes]
+    is_triangle = len(axes) == 1 and spread_out[0].basis.is_triangle
     if is_triangle:
-        down, across, variances = _triangle(first, noise, axes[0], fixed)
-        in_blocks = len(across.labels) < first.n_values
-    elif len(axes) == 1:
-        blocks = Blocks.even(first.n_rows, MOST_ALONG_A_LINE)
-        down, across = None, _axis(first, blocks)
-        variances = noise.largest_along(axes[0], blocks, fixed)
-        in_blocks = variances.size < first.n_rows
+        lengths = [spread_out[0].n_values] * 2
+        shown, variances = _triangle(spread_out[0], noise, axes[0], fixed)
     else:
-        second = matrices[axes[1]]
-        both = Blocks.even(first.n_rows, MOST), Blocks.even(second.n_rows, MOST)
-        down, across = _axis(first, both[0]), _axis(second, both[1])
-        variances = noise.largest_across((axes[0], axes[1]), both, fixed)
-        in_blocks = variances.size < first.n_rows * second.n_rows
+        lengths = [matrix.n_rows for matrix in spread_out]
+        most = MOST if len(axes) == 2 else MOST_ALONG_A_LINE
+        blocks = [Blocks.even(length, most) for length in lengths]
+        shown = tuple(
+            Axis(_name(matrix), _labels(matrix.label, of_axis))
+            for matrix, of_axis in zip(spread_out, blocks, strict=True)
+        )
+        if len(axes) == 2:
+            variances = noise.largest_across(axes, blocks, fixed)
+        else:
+            variances = noise.largest_along(axes[0], blocks[0], fixed)
     remarks = [
         f"{_name(matrices[axis])}: {matrices[axis].label(row)}." for axis, row in fixed.items()
     ]
     free = [_name(matrices[axis]) for axis in range(count) if axis not in (*axes, *fixed)]
     if free:
         remarks.append(f"Whatever {' and '.join(free)}: the least accurate cell is shown.")
-    if in_blocks:
+    if [len(axis.labels) for axis in shown] != lengths:
         remarks.append("Of neighbouring cells together the least accurate one is shown.")
     return CellAccuracy(
         table=title_of(forecast.workload, table),
-        down=down,
-        across=across,
+        axes=shown,
         errors=np.sqrt(variances),
         is_even=matrices[axes[-1]].basis.follows_order,
         joint=" to " if is_triangle else ", ",
@@ -198,13 +190,13 @@ def usual_axes(forecast: Forecast, table: int) -> tuple[int, ...]:
     One alone where its basis is all ranges, two of several otherwise.
     """
     matrices = query_matrices(forecast, table)
-    if len(matrices) < 2 or forecast.noise is None:
+    if len(matrices) < 2:
         return tuple(range(len(matrices)))
-    noise = TableNoise.of(forecast.noise, table)
+    noise = TableNoise.of(forecast, table)
     lines = [noise.along(axis) for axis in range(len(matrices))]
     ratios = np.array([line.max() / line.min() for line in lines])
     first, second, *_ = np.argsort(-ratios, kind="stable").tolist()
-    return (first,) if isinstance(matrices[first].basis, Ranges) else tuple(sorted((first, second)))
+    return (first,) if matrices[first].basis.is_triangle else tuple(sorted((first, second)))
 
 
 def tables_with_cells(workload: Workload) -> dict[int, str]:
@@ -214,15 +206,8 @@ def tables_with_cells(workload: Workload) -> dict[int, str]:
 
 
 def least_even_table(forecast: Forecast) -> int:
-    """The table whose worst cell is the farthest from its best."""
-    if forecast.noise is None:
-        return 0
-    variances = forecast.noise.variances
-    return int(np.argmax(variances.worst / variances.best))
-
-
-def _axis(matrix: QueryMatrix, blocks: Blocks) -> Axis:
-    return Axis(_name(matrix), _labels(matrix.label, blocks))
+    """The table whose least accurate cell is the farthest from its most accurate one."""
+    return int(np.argmax(forecast.variances.worst / forecast.variances.best))
 
 
 def _labels(label: Callable[[int], str], blocks: Blocks) -> tuple[str, ...]:
@@ -235,8 +220,8 @@ def _labels(label: Callable[[int], str], blocks: Blocks) -> tuple[str, ...]:
 
 def _triangle(
     matrix: QueryMatrix, noise: TableNoise, axis: int, fixed: Mapping[int, int]
-) -> tuple[Axis, Axis, np.ndarray]:
-    """(from, to, variances [n, n]) of all ranges."""
+) -> tuple[tuple[Axis, ...], np.ndarray]:
+    """(from and to, variances [n, n]) of all ranges."""
     n, attribute = matrix.n_values, matrix.attribute
     values = Blocks.even(n, MOST)
     side = len(values.start)
@@ -247,7 +232,7 @@ def _triangle(
     square[np.unique(keys)] = noise.largest_along(axis, Blocks.of_keys(keys), fixed)
     labels = _labels(attribute.values.label, values)
     axes = Axis(f"{attribute.name} from", labels), Axis(f"{attribute.name} to", labels)
-    return *axes, square.reshape(side, side)
+    return axes, square.reshape(side, side)
 
 
 def _name(matrix: QueryMatrix) -> str:

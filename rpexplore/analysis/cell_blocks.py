@@ -5,13 +5,13 @@ The variance of a cell is multilinear in the pairs (N, T) of its rows, with nonn
 whose pair is on the upper right hull of all pairs (`cells.hull`): a handful of hundreds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
 
-from rpexplore.analysis.forecast import Noise
+from rpexplore.analysis.forecast import Forecast
 from rpexplore.planning.mechanism.strategy import Moments, hull
 
 
@@ -66,14 +66,14 @@ class TableNoise:
     moments: list[Moments]
 
     @classmethod
-    def of(cls, noise: Noise, table: int) -> "TableNoise":
-        cells, workload = noise.cells, noise.cells.workload
+    def of(cls, forecast: Forecast, table: int) -> "TableNoise":
+        cells, workload = forecast.cells, forecast.workload
         order = int(workload.orders[table])
         _, columns, axes = next(cells.closure.by_order(workload, np.array([table])))
         # Attributes with a single value have no residual.
         within = np.zeros((2,) * order)
         where = tuple(slice(None) if axis in axes[0] else 0 for axis in range(order))
-        within[where] = noise.sigma_squared[columns[0]].reshape((2,) * axes.shape[1])
+        within[where] = forecast.sigma_squared[columns[0]].reshape((2,) * axes.shape[1])
         bases = workload.attribute_basis_index[table, :order]
         return cls(within, [cells.moments[basis] for basis in bases])
 
@@ -98,7 +98,7 @@ class TableNoise:
         return np.maximum.reduceat(largest[blocks.rows], blocks.start)
 
     def largest_across(
-        self, axes: tuple[int, int], blocks: tuple[Blocks, Blocks], fixed: Mapping[int, int]
+        self, axes: Sequence[int], blocks: Sequence[Blocks], fixed: Mapping[int, int]
     ) -> np.ndarray:
         """The largest variance in each block of rows of two attributes, float64[n_down, n_across].
 

@@ -12,7 +12,7 @@ from rpexplore.common.formatting import plural
 from rpexplore.planning.losses.base import WEIGHTINGS, Loss, MaxVariance, SumOfVariances
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.table_variances import CELLS, TableVariances, cells_differ
-from rpexplore.planning.optimum import Optimum
+from rpexplore.planning.optimum import Optimum, record_cost
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.table_text import title_of
@@ -47,92 +47,71 @@ def scheme_of(loss: Loss, workload: Workload) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Noise:
-    """What the accuracy of every cell of a forecast's tables follows from.
-
-    cells          of the workload, as measured
-    sigma_squared  float64[n_residuals]
-    variances      of each table: mean, worst and best cell
-    """
-
-    cells: CellVariances
-    sigma_squared: np.ndarray
-    variances: TableVariances
-
-
-@dataclass(frozen=True, eq=False)
 class Forecast:
     """Accuracy of the tables of a workload, in one standard error of each.
 
-    standard_errors  float64[n_tables]
-    shadow_prices    float64[n_tables], sum 1: the share of the loss that each table has
-    cell             which standard error of a table that is, of `table_variances.CELLS`
-    noise            behind the standard errors; without it all cells of a table are taken as alike
+    cells          of the workload, as measured
+    sigma_squared  float64[n_residuals]
+    variances      of each table: of its mean, its least and its most accurate cell
+    shadow_prices  float64[n_tables], sum 1: the share of the loss that each table has
+    cell           whose standard error is looked at, of `table_variances.CELLS`
     """
 
     name: str
-    workload: Workload
-    standard_errors: np.ndarray
+    cells: CellVariances
+    sigma_squared: np.ndarray
+    variances: TableVariances
     shadow_prices: np.ndarray
     cell: str = "mean"
-    noise: Noise | None = None
 
     @classmethod
     def of_plan(cls, name: str, plan: Plan) -> "Forecast":
         """What a plan gives, seen at the root mean square of its cells."""
-        cells = CellVariances(plan.workload, plan.closure)
-        noise = Noise(cells, plan.sigma_squared.floats, plan.table_variances)
-        prices = plan.certificate.shadow_prices
-        return cls(name, plan.workload, plan.standard_errors, prices, noise=noise)
+        cells, prices = CellVariances(plan.workload, plan.closure), plan.certificate.shadow_prices
+        return cls(name, cells, plan.sigma_squared.floats, plan.table_variances, prices)
 
     @classmethod
     def of_optimum(cls, name: str, optimum: Optimum, budget: Budget) -> "Forecast":
         """What the plan at this budget would give, without making it."""
-        workload, solution = optimum.workload, optimum.solution
-        cost, at_cost_1 = float(budget.record_privacy_cost), optimum.table_variances
-        mean = worst = best = at_cost_1.mean / cost
-        if at_cost_1.worst is not at_cost_1.best:
-            worst, best = at_cost_1.worst / cost, at_cost_1.best / cost
-        cells = CellVariances(workload, optimum.closure)
-        variances = TableVariances(mean, worst, best)
-        noise = Noise(cells, solution.sigma_squared / cost, variances)
-        errors = optimum.standard_errors(budget)
-        return cls(name, workload, errors, solution.shadow_prices, noise=noise)
+        cost, at_cost_1 = record_cost(budget), optimum.table_variances
+        variances = TableVariances(*(at_cost_1.at(cell) / cost for cell in CELLS))
+        cells, solution = CellVariances(optimum.workload, optimum.closure), optimum.solution
+        return cls(name, cells, solution.sigma_squared / cost, variances, solution.shadow_prices)
+
+    @property
+    def workload(self) -> Workload:
+        """The tables."""
+        return self.cells.workload
+
+    @cached_property
+    def standard_errors(self) -> np.ndarray:
+        """The standard error of each table that is looked at, float64[n_tables]."""
+        return self.variances.standard_errors(self.cell)
 
     def cell_standard_errors(self, table: int) -> np.ndarray:
         """Standard error of every cell of a table, one axis an attribute."""
-        if self.noise is None:
-            bases = self.workload.attribute_basis_index[table, : self.workload.orders[table]]
-            rows = [self.workload.n_queries[basis] for basis in bases]
-            return np.full(rows, self.standard_errors[table])
-        return np.sqrt(self.noise.cells.variances_of(table, self.noise.sigma_squared))
+        return np.sqrt(self.cells.variances_of(table, self.sigma_squared))
 
     def at_cell(self, cell: str) -> "Forecast":
         """The same tables seen at another cell of each: one of `table_variances.CELLS`."""
-        if self.noise is None or cell == self.cell:
-            return self
-        return replace(self, standard_errors=self.noise.variances.standard_errors(cell), cell=cell)
+        return replace(self, cell=cell)
 
     @cached_property
     def cells_differ(self) -> bool:
         """Whether some table's cells differ noticeably in accuracy."""
-        return self.noise is not None and cells_differ(self.noise.variances)
+        return cells_differ(self.variances)
 
     def extremes(self, tables: np.ndarray) -> dict[str, np.ndarray]:
-        """Columns for these tables: their best and worst cell, where cells differ."""
-        if self.noise is None or not self.cells_differ:
-            return {}
+        """Columns for these tables: their most and least accurate cell, where cells differ."""
         return {
-            f"{cell}_standard_error": self.noise.variances.standard_errors(cell)[tables]
-            for cell in ("best", "worst")
+            f"{cell}_standard_error": self.variances.standard_errors(cell)[tables]
+            for cell in (("best", "worst") if self.cells_differ else ())
         }
 
     @property
     def cell_text(self) -> str:
         """Which cell is looked at, in a sentence; "" where all cells are alike."""
-        if not self.cells_differ:
-            return ""
-        return f"Of each table, {CELLS[self.cell]} is shown."
+        return f"Of each table, {CELLS[self.cell]} is shown." if self.cells_differ else ""
 
 
 def order_groups(workload: Workload) -> np.ndarray:

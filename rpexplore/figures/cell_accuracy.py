@@ -9,7 +9,7 @@ import math
 import numpy as np
 import plotly.graph_objects as go
 
-from rpexplore.analysis.cell_accuracy import Axis, CellAccuracy
+from rpexplore.analysis.cell_accuracy import CellAccuracy
 from rpexplore.common.formatting import rounded
 from rpexplore.figures import axes
 
@@ -20,20 +20,19 @@ _SCALE = [[0.0, "#9cc5f2"], [0.35, "#5b90d4"], [0.65, "#8f62b3"], [1.0, "#932a5b
 
 
 def cells_of_table(accuracy: CellAccuracy, record_noun: str) -> go.Figure:
-    """The standard errors over the cells of a table, with the worst and the best one marked."""
+    """The standard errors over the cells of a table; the least and the most accurate are marked."""
     unit = f"standard error of a cell ({axes.plotly_text(record_noun)})"
-    if accuracy.down is None:
-        figure = _line(accuracy, unit)
-    else:
-        figure = _heat_map(accuracy, accuracy.down, unit)
+    is_line = len(accuracy.axes) == 1
+    figure = _line(accuracy, unit) if is_line else _heat_map(accuracy, unit)
     if not accuracy.is_level:
-        _mark(figure, accuracy, accuracy.worst, "worst", "x")
-        _mark(figure, accuracy, accuracy.best, "best", "circle")
-    figure.update_xaxes(axes.category_axis(accuracy.across.name, accuracy.across.labels))
-    return axes.with_layout(figure, 400 if accuracy.down is None else 460, legend=True, t=40)
+        _mark(figure, accuracy, accuracy.least_accurate, "least accurate", "x")
+        _mark(figure, accuracy, accuracy.most_accurate, "most accurate", "circle")
+    across = accuracy.axes[-1]
+    figure.update_xaxes(axes.category_axis(across.name, across.labels))
+    return axes.with_layout(figure, 400 if is_line else 460, legend=True, t=40)
 
 
-def _heat_map(accuracy: CellAccuracy, down: Axis, unit: str) -> go.Figure:
+def _heat_map(accuracy: CellAccuracy, unit: str) -> go.Figure:
     errors = accuracy.errors
     low, high = float(np.nanmin(errors)), float(np.nanmax(errors))
     colours, limits = errors, (low, max(high, low * (1 + 1e-9)))
@@ -63,6 +62,7 @@ def _heat_map(accuracy: CellAccuracy, down: Axis, unit: str) -> go.Figure:
         colorbar=bar,
         showscale=True,
     )
+    down = accuracy.axes[0]
     figure = go.Figure(heat)
     return figure.update_yaxes(axes.category_axis(down.name, down.labels, downwards=True))
 
@@ -72,7 +72,7 @@ def _line(accuracy: CellAccuracy, unit: str) -> go.Figure:
     points = {
         "x": list(range(len(errors))),
         "y": errors,
-        "hovertext": [axes.plotly_text(label) for label in accuracy.across.labels],
+        "hovertext": [axes.plotly_text(label) for label in accuracy.axes[0].labels],
         "hovertemplate": "%{hovertext}<br>standard error: %{y:,.3~g}<extra></extra>",
         "showlegend": False,
     }

@@ -1,7 +1,12 @@
 """Forecasts of the four schemes, for the tests of what compares them."""
 
+import numpy as np
+
 import rpexplore as rp
 from rpexplore.analysis.forecast import SCHEMES, Forecast
+from rpexplore.planning.mechanism.cell_variances import CellVariances
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.planning.planner import optimum
 
 
@@ -17,3 +22,15 @@ def forecast_of(workload: rp.Workload, loss=None, rho: str = "0.1") -> Forecast:
     """What one loss would give."""
     solution = optimum(workload, loss=loss or rp.SumOfVariances())
     return Forecast.of_optimum("this", solution, rp.Budget(rho=rho))
+
+
+def with_errors(workload: rp.Workload, errors, prices=None) -> Forecast:
+    """Tables with these standard errors and shadow prices, whatever noise would give them."""
+    closure, variances = Closure.of(workload), np.square(errors, dtype=float)
+    return Forecast(
+        "this",
+        CellVariances(workload, closure),
+        np.ones(len(closure)),
+        TableVariances(variances, variances, variances),
+        np.asarray(variances if prices is None else prices, dtype=float),
+    )

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis import accuracy_by_attribute as attributes
-from rpexplore.analysis.forecast import Forecast
 from rpexplore.workload.table_text import title
-from tests.analysis.schemes import forecast_of
+from tests.analysis.schemes import forecast_of, with_errors
 from tests.support.strategies import workloads
 
 DOMAIN = rp.Domain.from_sizes({"age": 30, "sex": 2, "region": 7, "unused": 4})
@@ -20,7 +19,7 @@ DOMAIN = rp.Domain.from_sizes({"age": 30, "sex": 2, "region": 7, "unused": 4})
 def test_against_a_loop_over_tables(data, workload):
     count = len(workload)
     errors = np.array(data.draw(st.lists(st.floats(1, 100), min_size=count, max_size=count)))
-    frame = attributes.by_attribute(Forecast("this", workload, errors, errors))
+    frame = attributes.by_attribute(with_errors(workload, errors))
     rows = {row["attribute"]: row for row in frame.to_dict("records")}
     used = {name for table in workload.tables for name in table}
     assert set(rows) == used

@@ -45,7 +45,7 @@ def dense(plan, table):
         (("sex", "region", "income"), (1,)),
     ],
 )
-def test_attributes_that_are_not_shown_are_taken_at_their_worst(plan, forecast, names, axes):
+def test_attributes_that_are_not_shown_are_least_accurate(plan, forecast, names, axes):
     table = plan.workload.position(names)
     every = dense(plan, table)
     others = tuple(axis for axis in range(len(names)) if axis not in axes)
@@ -54,8 +54,8 @@ def test_attributes_that_are_not_shown_are_taken_at_their_worst(plan, forecast, 
     if axes == (1, 0):
         expected = expected.T
     np.testing.assert_allclose(found.errors, expected, rtol=1e-6)
-    assert found.errors[found.worst] == pytest.approx(every.max(), rel=1e-6)
-    labels = [axis.labels for axis in (found.down, found.across) if axis]
+    assert found.errors[found.least_accurate] == pytest.approx(every.max(), rel=1e-6)
+    labels = [axis.labels for axis in found.axes]
     asked = [cells.query_matrices(forecast, table)[axis] for axis in axes]
     assert [list(each) for each in labels] == [each.labels() for each in asked]
     assert len(found.frame) == expected.size
@@ -106,15 +106,14 @@ def test_many_cells_are_blocks_that_show_the_worst_of_each(monkeypatch, plan, fo
             part = every[edges[0][i] : edges[0][i + 1], edges[1][j] : edges[1][j + 1]]
             assert found.errors[i, j] == pytest.approx(part.max(), rel=1e-6)
     assert "Of neighbouring cells together" in found.describe("people")
-    assert found.down is not None
-    assert found.down.labels[0] == "≤ 0 … ≤ 1"
+    assert found.axes[0].labels[0] == "≤ 0 … ≤ 1"
     line = cells.accuracy_of_cells(forecast, table, (0,))
     for i in range(3):
         part = every[edges[0][i] : edges[0][i + 1]]
         assert line.errors[i] == pytest.approx(part.max(), rel=1e-6)
     triangle = cells.accuracy_of_cells(forecast, plan.workload.position(("income",)), (0,))
     assert triangle.errors.shape == (3, 3)  # of values 0, 1 to 2, 3 to 4
-    assert triangle.across.labels == ("0", "1 … 2", "3 … 4")
+    assert triangle.axes[1].labels == ("0", "1 … 2", "3 … 4")
     ranges = dense(plan, plan.workload.position(("income",)))
     rows = [(first, last) for first in range(5) for last in range(first, 5)]
     block = [0, 1, 1, 2, 2]
@@ -150,7 +149,7 @@ def test_the_least_and_the_most_accurate_cell_are_named():
     errors = np.array([2.2, 3.0, 4.1, 3.5, 2.5])
     labels = tuple(f"≤ {age}" for age in (18, 30, 44, 60, 90))
     across = cells.Axis("age (cumulative)", labels)
-    found = cells.CellAccuracy("age (cumulative)", None, across, errors, True, ", ", "")
+    found = cells.CellAccuracy("age (cumulative)", (across,), errors, True, ", ", "")
     assert found.describe("people") == (
         "The cells of age (cumulative) are not equally accurate: σ = 4.1 people for ≤ 44 against "
         "2.2 for ≤ 18."
@@ -162,7 +161,7 @@ def test_other_questions_are_told_by_their_ends():
     assert not groups.is_even
     assert "age (hierarchy of 5) are not equally accurate" in groups.describe("people")
     assert single(Windows(4)).is_even
-    assert single(CustomBasis(tuple(map(tuple, np.eye(30).tolist())))).down is None
+    assert len(single(CustomBasis(tuple(map(tuple, np.eye(30).tolist())))).axes) == 1
 
 
 def test_marginals_are_level():
@@ -181,9 +180,6 @@ def test_axes_must_be_of_the_table(plan, forecast):
     for axes in ((), (2,), (0, 0), (0, 1, 2)):
         with pytest.raises(WorkloadError, match="One or two of the 2 attributes"):
             cells.accuracy_of_cells(forecast, table, axes)
-    bare = Forecast("bare", plan.workload, plan.standard_errors, plan.certificate.shadow_prices)
-    with pytest.raises(WorkloadError, match="make it of a plan"):
-        cells.accuracy_of_cells(bare, table, (0,))
 
 
 def test_a_name_like_a_column_keeps_its_own():

@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.analysis import distributions
 from rpexplore.analysis.distributions import errors_by_order, errors_by_plan, quantiles
-from rpexplore.analysis.forecast import SCHEMES, Forecast
-from tests.analysis.schemes import forecast_of, of_schemes
+from rpexplore.analysis.forecast import SCHEMES
+from tests.analysis.schemes import forecast_of, of_schemes, with_errors
 
 DOMAIN = rp.Domain.from_sizes({"age": 30, "sex": 2, "region": 7})
 
 
-def with_errors(errors):
+def one_way(errors):
     domain = rp.Domain.from_sizes({f"a{i}": 2 for i in range(len(errors))})
     workload = rp.Workload.all_of_order(domain, 1)
-    return Forecast("this", workload, np.array(errors, dtype=float), np.full(len(errors), 1.0))
+    return with_errors(workload, errors)
 
 
 def share_at_most(errors, value):
@@ -27,7 +27,7 @@ def share_at_most(errors, value):
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.sampled_from([1.0, 1.5, 2.0, 3.0]) | st.floats(1, 100), min_size=1))
 def test_a_short_curve_is_the_distribution_function(errors):
-    frame = distributions.curves(errors_by_order(with_errors(errors)))
+    frame = distributions.curves(errors_by_order(one_way(errors)))
     assert frame["share"].iloc[0] == 0
     assert frame["share"].iloc[-1] == 1
     for error in set(errors):
@@ -39,7 +39,7 @@ def test_a_short_curve_is_the_distribution_function(errors):
 @given(st.integers(201, 1500), st.integers(0, 2**32 - 1))
 def test_a_long_curve_has_few_points_and_all_lie_on_the_function(count, seed):
     errors = np.random.default_rng(seed).lognormal(0, 2, count)
-    frame = distributions.curves(errors_by_order(with_errors(errors)))
+    frame = distributions.curves(errors_by_order(one_way(errors)))
     assert len(frame) <= distributions.MOST_STEPS + 1
     assert np.all(np.diff(frame["standard_error"]) >= 0)
     assert np.all(frame["share"] >= np.arange(201) / 200 - 1e-12)

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis import fairness
-from rpexplore.analysis.forecast import SCHEMES, Forecast
-from tests.analysis.schemes import forecast_of, of_schemes
+from rpexplore.analysis.forecast import SCHEMES
+from tests.analysis.schemes import forecast_of, of_schemes, with_errors
 from tests.published import figures
 
 DOMAIN = rp.Domain.from_sizes({"age": 30, "sex": 2, "region": 7})
@@ -20,12 +20,11 @@ def schemes():
     return of_schemes(rp.Workload.all_up_to(DOMAIN, 2))
 
 
-def with_errors(*errors):
+def one_way(*errors):
     """A forecast whose tables (of one attribute each) have these standard errors."""
     domain = rp.Domain.from_sizes({f"a{i}": 2 for i in range(len(errors))})
     workload = rp.Workload.all_of_order(domain, 1)
-    count = len(errors)
-    return Forecast("this", workload, np.array(errors, dtype=float), np.full(count, 1 / count))
+    return with_errors(workload, errors)
 
 
 errors_of_tables = st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=30)
@@ -51,7 +50,7 @@ def test_gini_of_known_cases(errors, gini):
 @settings(deadline=None, max_examples=50)
 @given(errors_of_tables)
 def test_measures_of_a_plan(errors):
-    forecast = with_errors(*errors)
+    forecast = one_way(*errors)
     measures = fairness.measures_of(forecast)
     assert measures["best"] == min(errors)
     assert measures["worst"] == max(errors)
@@ -101,7 +100,7 @@ def test_side_by_side_has_a_column_for_each_plan(schemes):
 
 
 def test_words_for_an_uneven_plan():
-    words = fairness.describe_unevenness(with_errors(3, 12, 4), "people")
+    words = fairness.describe_unevenness(one_way(3, 12, 4), "people")
     assert words == (
         "The least accurate table is a1: its standard error of 12 people is 4 times that of the "
         "most accurate, a0, at 3. 67 % of the tables are within twice the smallest."
@@ -120,11 +119,11 @@ def test_words_for_an_uneven_plan():
     ],
 )
 def test_words_where_nobody_is_worse_off(errors, words):
-    assert fairness.describe_unevenness(with_errors(*errors), "people") == words
+    assert fairness.describe_unevenness(one_way(*errors), "people") == words
 
 
 def test_nearly_all_tables_are_not_all():
-    forecast = with_errors(*[1.0] * 285, 9.0)
+    forecast = one_way(*[1.0] * 285, 9.0)
     assert "99.7 % of the tables are within" in fairness.describe_unevenness(forecast, "people")
     frame = fairness.side_by_side(fairness.measures([forecast]))
     assert "99.7 %" in frame.iloc[:, 1].tolist()

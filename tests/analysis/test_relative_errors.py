@@ -19,7 +19,7 @@ from rpexplore.errors import WorkloadError
 from rpexplore.workload.query_matrix import query_matrix
 from rpexplore.workload.table_text import title
 from tests.analysis import bases
-from tests.analysis.schemes import forecast_of, of_schemes
+from tests.analysis.schemes import forecast_of, of_schemes, with_errors
 from tests.support.strategies import workloads
 
 DOMAIN = rp.Domain(
@@ -67,7 +67,7 @@ def situations(draw):
     counts = pick.uniform(0, 100, size) * (pick.uniform(size=size) < 0.8)
     counts[0] = pick.uniform(1, 100)
     errors = pick.uniform(0.1, 20, len(workload))
-    forecast = Forecast("this", workload, errors, errors / errors.sum())
+    forecast = with_errors(workload, errors)
     return forecast, margin(domain, names, counts.tolist()), draw(st.floats(0.01, 3))
 
 

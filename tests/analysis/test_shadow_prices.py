@@ -1,5 +1,7 @@
 """Shadow prices: which tables are binding, and whether less accuracy for them helps as said."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,9 +9,8 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis import shadow_prices
-from rpexplore.analysis.forecast import Forecast
 from rpexplore.planning.planner import optimum
-from tests.analysis.schemes import forecast_of
+from tests.analysis.schemes import forecast_of, with_errors
 from tests.published import figures
 
 DOMAIN = rp.Domain.from_sizes({"age": 30, "sex": 2, "region": 7})
@@ -19,7 +20,7 @@ BUDGET = rp.Budget(rho="0.1")
 def with_prices(*prices):
     domain = rp.Domain.from_sizes({f"a{i}": 2 for i in range(len(prices))})
     workload = rp.Workload.all_of_order(domain, 1)
-    return Forecast("this", workload, np.ones(len(prices)), np.array(prices, dtype=float))
+    return with_errors(workload, np.ones(len(prices)), prices)
 
 
 @settings(deadline=None, max_examples=50)
@@ -153,7 +154,7 @@ def test_words_for_targets():
 def test_words_for_the_first(frame_of, names, told):
     forecast = forecast_of(figures.workload("CPS", "<=1"), rp.MaxVariance())
     prices = np.array([0.4, 0.1, 0.1, 0.05, 0.05, 0.3])
-    forecast = Forecast("this", forecast.workload, forecast.standard_errors, prices)
+    forecast = replace(forecast, shadow_prices=prices)
     frame = frame_of(forecast)
     if names == "attributes":
         frame = frame.head(1)

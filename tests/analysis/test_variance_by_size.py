@@ -5,8 +5,8 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis import variance_by_size as cell_variances
-from rpexplore.analysis.forecast import SCHEMES, Forecast
-from tests.analysis.schemes import of_schemes
+from rpexplore.analysis.forecast import SCHEMES
+from tests.analysis.schemes import of_schemes, with_errors
 from tests.published import figures
 
 DOMAIN = rp.Domain.from_sizes({"age": 30, "sex": 2, "region": 7})
@@ -100,11 +100,11 @@ def test_words(small):
     assert words.endswith("people for every table, whatever its size.")
     workload = small[0].workload
     errors = np.sqrt(workload.cells)
-    large = Forecast("this", workload, errors, errors / errors.sum())
+    large = with_errors(workload, errors)
     assert "σ ranges from 1 to 14.5 people; large tables are less accurate." in (
         cell_variances.describe([large], "people")
     )
-    mixed = Forecast("this", workload, np.array([1, 1, 1, 2, 2, 1, 1.0]), errors)
+    mixed = with_errors(workload, [1, 1, 1, 2, 2, 1, 1])
     assert "with little trend by size" in cell_variances.describe([mixed], "people")
 
 
@@ -112,8 +112,7 @@ def test_size_is_told_from_the_number_of_attributes(small):
     workload = small[0].workload
 
     def words(errors):
-        forecast = Forecast("this", workload, np.array(errors, float), np.ones(7) / 7)
-        return cell_variances.describe([forecast], "people")
+        return cell_variances.describe([with_errors(workload, errors)], "people")
 
     # Tables: total, age (30), sex (2), region (7), age × sex, age × region, sex × region.
     steps = words([1, 2, 2, 2, 4, 4.1, 4])
@@ -129,5 +128,5 @@ def test_size_is_told_from_the_number_of_attributes(small):
 def test_of_tables_of_one_size_each_order_is_a_size():
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 3, "b": 3, "c": 3}), 2)
     errors = np.array([1, 2, 2, 2, 4, 4, 4.0])
-    words = cell_variances.describe([Forecast("this", workload, errors, errors)], "people")
+    words = cell_variances.describe([with_errors(workload, errors)], "people")
     assert "σ ranges from 1 to 4 people; large tables are less accurate." in words

@@ -23,32 +23,33 @@ def picture(basis, size=12):
 
 def made(errors, *, down=True, is_even=True, names=("<b>age</b>", "sex & x")):
     errors = np.array(errors, dtype=float)
-    axes = [
-        Axis(name, tuple(f"{name} {place}" for place in range(size)))
-        for name, size in zip(names, errors.shape if down else (0, len(errors)), strict=True)
-    ]
-    return CellAccuracy("t", axes[0] if down else None, axes[1], errors, is_even, ", ", "")
+    axes = tuple(
+        Axis(name, tuple(f"{name} {index}" for index in range(size)))
+        for name, size in zip(names if down else names[1:], errors.shape, strict=True)
+    )
+    return CellAccuracy("t", axes, errors, is_even, ", ", "")
 
 
-def test_a_line_marks_its_worst_and_best_cell():
-    found = picture(Prefix())
-    figure = cells_of_table(found, "people")
-    line, worst, best = figure.data
-    np.testing.assert_allclose(line.y, found.errors, rtol=1e-4)
-    assert (worst.x[0], best.x[0]) == (found.worst[0], found.best[0])
-    assert worst.marker.symbol != best.marker.symbol
-    assert worst.name.startswith(f"worst: {found.label(found.worst)}, σ = ")
+def test_a_line_marks_its_least_and_most_accurate_cell():
+    accuracy = picture(Prefix())
+    figure = cells_of_table(accuracy, "people")
+    line, least, most = figure.data
+    np.testing.assert_allclose(line.y, accuracy.errors, rtol=1e-4)
+    assert (least.x[0], most.x[0]) == (accuracy.least_accurate[0], accuracy.most_accurate[0])
+    assert least.marker.symbol != most.marker.symbol
+    label = accuracy.label(accuracy.least_accurate)
+    assert least.name.startswith(f"least accurate: {label}, σ = ")
     assert figure.layout.yaxis.title.text == "standard error of a cell (people)"
 
 
 def test_a_triangle_leaves_out_what_is_no_range():
-    found = picture(Ranges())
-    heat, worst, _ = cells_of_table(found, "people").data
+    accuracy = picture(Ranges())
+    heat, least, _ = cells_of_table(accuracy, "people").data
     values = np.array(heat.z, dtype=float)
-    np.testing.assert_allclose(values, found.errors, rtol=1e-4)
-    assert (worst.y[0], worst.x[0]) == found.worst
+    np.testing.assert_allclose(values, accuracy.errors, rtol=1e-4)
+    assert (least.y[0], least.x[0]) == accuracy.least_accurate
     assert heat.colorbar.title.text == "standard error of a cell (people)"
-    assert "NaN" not in cells_of_table(found, "people").to_json()
+    assert "NaN" not in cells_of_table(accuracy, "people").to_json()
 
 
 def test_colours_go_by_the_logarithm_where_errors_are_far_apart():

@@ -37,6 +37,7 @@ class Basis(ABC):
     follows_order: ClassVar[bool] = True  # rows lie in the order of the values
     counts_records: ClassVar[bool] = True  # every answer is a number of records
     sums_neighbours: ClassVar[bool] = False  # queries are sums of consecutive values
+    is_triangle: ClassVar[bool] = False  # rows run over all pairs of a first and a last value
 
     @property
     def depends_on_order(self) -> bool:

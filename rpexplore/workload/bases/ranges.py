@@ -28,6 +28,7 @@ class Ranges(Basis):
     option_help = "ranges (every range of values)"
     text_forms = ("ranges",)
     sums_neighbours = True
+    is_triangle = True
 
     def n_rows(self, attribute: Attribute) -> int:
         return attribute.size * (attribute.size + 1) // 2
