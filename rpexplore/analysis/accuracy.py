@@ -23,19 +23,22 @@ class Headline:
     """The accuracy of a whole plan in a few numbers; margins are half 95 % intervals of a cell.
 
     median_error   median over the tables of the root mean square error of a table's cells
-    worst_error    of the least accurate cell of any table, which is one of worst_table
+    largest_error  of the least accurate cell of any table, one of least_accurate_table
     cells_differ   whether some table's cells differ noticeably in accuracy
-    targets_met    tables whose least accurate cell is as accurate as wanted
     """
 
     median_error: float
-    median_margin: float
-    worst_error: float
-    worst_margin: float
-    worst_table: str
+    largest_error: float
+    least_accurate_table: str
     cells_differ: bool
-    targets: int
-    targets_met: int
+
+    @property
+    def median_margin(self) -> float:
+        return self.median_error * MARGIN
+
+    @property
+    def largest_margin(self) -> float:
+        return self.largest_error * MARGIN
 
     @property
     def median_text(self) -> str:
@@ -43,53 +46,49 @@ class Headline:
         return f"a cell of the median table{' (root mean square)' if self.cells_differ else ''}"
 
     @property
-    def worst_text(self) -> str:
-        """Whose the largest error is: "a cell of the worst table"."""
+    def largest_text(self) -> str:
+        """Whose the largest error is: "a cell of the least accurate table"."""
         if self.cells_differ:
             return "the least accurate cell of all tables"
-        return "a cell of the worst table"
+        return "a cell of the least accurate table"
 
 
 def headline(plan: Plan) -> Headline:
     """The accuracy of a plan in a few numbers."""
-    median, worst_errors = float(np.median(plan.standard_errors)), plan.worst_standard_errors
-    worst, targets = int(np.argmax(worst_errors)), plan.workload.targets
+    table = int(np.argmax(plan.worst_standard_errors))
     return Headline(
-        median_error=median,
-        median_margin=median * MARGIN,
-        worst_error=float(worst_errors[worst]),
-        worst_margin=float(worst_errors[worst]) * MARGIN,
-        worst_table=title_of(plan.workload, worst),
+        median_error=float(np.median(plan.standard_errors)),
+        largest_error=float(plan.worst_standard_errors[table]),
+        least_accurate_table=title_of(plan.workload, table),
         cells_differ=cells_differ(plan.table_variances),
-        targets=int(np.count_nonzero(~np.isnan(targets))),
-        targets_met=int(np.count_nonzero(worst_errors <= targets * MET)),
     )
 
 
 def by_order(plan: Plan) -> pd.DataFrame:
     """Standard error of a cell over the tables of each order, one row an order.
 
-    Columns: order, tables, smallest, lower_quartile, median, upper_quartile, largest, best_table,
-    worst_table. Where the cells of a table differ, quartiles and median are those of root mean
-    squares over cells, smallest and largest of the most and the least accurate cell of any table.
+    Columns: order, tables, smallest, lower_quartile, median, upper_quartile, largest,
+    most_accurate_table, least_accurate_table. Where the cells of a table differ, quartiles and
+    median are those of root mean squares over cells, smallest and largest of the most and the
+    least accurate cell of any table.
     """
     lowest, highest = plan.table_variances.standard_errors("best"), plan.worst_standard_errors
     rows = []
     for order in np.unique(plan.workload.orders).tolist():
         tables = np.flatnonzero(plan.workload.orders == order)
-        best, worst = tables[np.argmin(lowest[tables])], tables[np.argmax(highest[tables])]
+        most, least = tables[np.argmin(lowest[tables])], tables[np.argmax(highest[tables])]
         lower, median, upper = np.quantile(plan.standard_errors[tables], [0.25, 0.5, 0.75])
         rows.append(
             {
                 "order": order,
                 "tables": len(tables),
-                "smallest": lowest[best],
+                "smallest": lowest[most],
                 "lower_quartile": lower,
                 "median": median,
                 "upper_quartile": upper,
-                "largest": highest[worst],
-                "best_table": title_of(plan.workload, best),
-                "worst_table": title_of(plan.workload, worst),
+                "largest": highest[least],
+                "most_accurate_table": title_of(plan.workload, most),
+                "least_accurate_table": title_of(plan.workload, least),
             }
         )
     return pd.DataFrame(rows)
@@ -109,19 +108,19 @@ def describe_by_order(frame: pd.DataFrame, record_noun: str, *, cells_differ: bo
         return f"{middle} All tables are equally accurate."
     which = "cell is one of" if cells_differ else "table is"
     return (
-        f"{middle} The least accurate {which} {extreme['worst_table']}, at "
+        f"{middle} The least accurate {which} {extreme['least_accurate_table']}, at "
         f"{rounded(extreme['largest'], 3, zeros=True)}."
     )
 
 
 def describe_medians(medians: Mapping[str, float], measure: str, record_noun: str) -> str:
     """How the medians of groups of tables compare: {which tables: median}."""
-    best, worst = min(medians, key=medians.__getitem__), max(medians, key=medians.__getitem__)
-    low, high = (rounded(medians[tables], 3, zeros=True) for tables in (best, worst))
-    if is_negligible_difference(medians[best], medians[worst]):
+    most, least = min(medians, key=medians.__getitem__), max(medians, key=medians.__getitem__)
+    low, high = (rounded(medians[tables], 3, zeros=True) for tables in (most, least))
+    if is_negligible_difference(medians[most], medians[least]):
         orders = " at every number of attributes" if len(medians) > 1 else ""
         return f"The median {measure} is {high} {record_noun}{orders}."
-    return f"Median {measure}s range from {low} {record_noun} for {best} to {high} for {worst}."
+    return f"Median {measure}s range from {low} {record_noun} for {most} to {high} for {least}."
 
 
 def describe_boxes(frame: pd.DataFrame, *, cells_differ: bool = False) -> str:
@@ -134,7 +133,9 @@ def describe_boxes(frame: pd.DataFrame, *, cells_differ: bool = False) -> str:
             "Boxes hold the middle half of the tables, each by the root mean square of its cells; "
             "whiskers reach the most and the least accurate cell of all."
         )
-    return "Boxes hold the middle half of the tables; whiskers reach the best and the worst."
+    return (
+        "Boxes hold the middle half of the tables; whiskers reach the most and the least accurate."
+    )
 
 
 def describe_targets_met(met: int, targets: int) -> str:
@@ -158,16 +159,16 @@ def of_tables(plan: Plan, containing: Sequence[str] = ()) -> pd.DataFrame:
     ("yes", "no", or "" where there is no target). Where the cells of some table differ, standard
     error and margin are those of the root mean square, and best_standard_error and
     worst_standard_error stand behind them; tables are then ordered, and compared with targets, by
-    their worst cell.
+    their least accurate cell.
     """
     workload, tables = plan.workload, least_accurate_first(plan, containing)
-    errors, worst = plan.standard_errors[tables], plan.worst_standard_errors[tables]
+    errors, largest = plan.standard_errors[tables], plan.worst_standard_errors[tables]
     targets = workload.targets[tables]
-    met = np.where(worst <= targets * MET, "yes", "no")
+    met = np.where(largest <= targets * MET, "yes", "no")
     extremes = {}
     if cells_differ(plan.table_variances):
-        best = plan.table_variances.standard_errors("best")[tables]
-        extremes = {"best_standard_error": best, "worst_standard_error": worst}
+        smallest = plan.table_variances.standard_errors("best")[tables]
+        extremes = {"best_standard_error": smallest, "worst_standard_error": largest}
     return pd.DataFrame(
         {
             "table": titles(workload, tables),
@@ -184,7 +185,7 @@ def of_tables(plan: Plan, containing: Sequence[str] = ()) -> pd.DataFrame:
 
 
 def least_accurate_first(plan: Plan, containing: Sequence[str] = ()) -> np.ndarray:
-    """Indices of the tables that have all of these attributes, by their worst cell, int64[n]."""
+    """Indices of the tables with these attributes, by their least accurate cell, int64[n]."""
     tables = plan.workload.containing(containing)
     return tables[np.argsort(-plan.worst_standard_errors[tables], kind="stable")]
 
@@ -193,7 +194,7 @@ def csv_of_tables(plan: Plan) -> str:
     """All tables of a plan as CSV, the least accurate first; `workload_from_csv` reads it again.
 
     Whether targets are required is there where some are; the aggregation of a table's attributes,
-    and its best and worst cell, where some table has other bases than single values.
+    and its most and least accurate cell, where some table has other bases than single values.
     """
     frame, workload = plan.tables, plan.workload
     frame["attributes"] = list(texts_of_tables(workload.domain, workload.tables))

@@ -15,12 +15,12 @@ def by_attribute(forecast: Forecast) -> pd.DataFrame:
     """One row an attribute that some table has, the largest median standard error first.
 
     Columns: attribute, values (how many it has), tables (that contain it), smallest,
-    lower_quartile, median, upper_quartile, largest, best_table, worst_table. Quantiles are
-    errors of tables, without interpolation, but for the median of an even number.
+    lower_quartile, median, upper_quartile, largest, most_accurate_table, least_accurate_table.
+    Quantiles are errors of tables, without interpolation, but for the median of an even number.
     """
     workload, errors = forecast.workload, forecast.standard_errors
     ranks = np.argsort(errors, kind="stable")
-    # Tables by attribute, and for each attribute from the best to the worst.
+    # Tables by attribute, and for each attribute the most accurate first.
     members = workload.members[ranks]
     rows, columns = np.nonzero(members >= 0)
     attributes = members[rows, columns]
@@ -44,8 +44,8 @@ def by_attribute(forecast: Forecast) -> pd.DataFrame:
             "median": (at(span // 2) + at((span + 1) // 2)) / 2,
             "upper_quartile": at(span - span // 4),
             "largest": at(span),
-            "best_table": titles(workload, tables[first]),
-            "worst_table": titles(workload, tables[last]),
+            "most_accurate_table": titles(workload, tables[first]),
+            "least_accurate_table": titles(workload, tables[last]),
         }
     )
     return frame.sort_values("median", ascending=False, kind="stable", ignore_index=True)
@@ -62,22 +62,22 @@ def describe(frame: pd.DataFrame, forecast: Forecast, record_noun: str) -> str:
     """Which attribute's tables are least accurate, which most, and which are in no table."""
     if frame.empty:
         return "No table has an attribute: there is only the total."
-    worst, best = frame.iloc[0], frame.iloc[-1]
-    high, low = (rounded(row["median"], 3, zeros=True) for row in (worst, best))
+    least, most = frame.iloc[0], frame.iloc[-1]
+    high, low = (rounded(row["median"], 3, zeros=True) for row in (least, most))
     if len(frame) == 1:
         text = (
-            f"Tables that contain {worst['attribute']} have a median standard error of {high} "
+            f"Tables that contain {least['attribute']} have a median standard error of {high} "
             f"{record_noun}."
         )
-    elif is_negligible_difference(best["median"], worst["median"]):
+    elif is_negligible_difference(most["median"], least["median"]):
         text = (
             f"Tables have the same median standard error of {high} {record_noun}, whichever "
             "attribute they contain."
         )
     else:
         text = (
-            f"Tables that contain {worst['attribute']} are the least accurate (median standard "
-            f"error {high} {record_noun}), those that contain {best['attribute']} the most ({low})."
+            f"Tables that contain {least['attribute']} are the least accurate (median standard "
+            f"error {high} {record_noun}), those that contain {most['attribute']} the most ({low})."
         )
     covered = set(frame["attribute"])
     missing = [name for name in forecast.workload.domain.names if name not in covered]

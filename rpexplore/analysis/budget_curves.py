@@ -54,37 +54,37 @@ class Curve:
 
 
 def quantile_curves(optimum: Optimum) -> list[Curve]:
-    """The worst table, the median, and the best table; one curve where they are the same.
+    """The least accurate table, the median, the most accurate one; one curve if they are the same.
 
-    Where the cells of tables differ: the worst cell, the median of the tables' mean variances, and
-    the best cell.
+    Where the cells of tables differ: the least accurate cell, the median of the tables' mean
+    variances, and the most accurate cell.
     """
     variances = optimum.table_variances
-    worst, best = int(np.argmax(variances.worst)), int(np.argmin(variances.best))
-    high, low = float(variances.worst[worst]), float(variances.best[best])
+    least, most = int(np.argmax(variances.worst)), int(np.argmin(variances.best))
+    high, low = float(variances.worst[least]), float(variances.best[most])
     if len(variances.mean) == 1:
         return table_curves(optimum, 0)
     if is_negligible_difference(math.sqrt(low), math.sqrt(high)):
         return [Curve("every table", high)]
     noun = "cell" if cells_differ(variances) else "table"
     return [
-        Curve(f"worst {noun}", high, title_of(optimum.workload, worst)),
+        Curve(f"least accurate {noun}", high, title_of(optimum.workload, least)),
         Curve("median table", float(np.median(variances.mean))),
-        Curve(f"best {noun}", low, title_of(optimum.workload, best)),
+        Curve(f"most accurate {noun}", low, title_of(optimum.workload, most)),
     ]
 
 
-def order_curves(optimum: Optimum, *, worst: bool) -> list[Curve]:
-    """The worst cell or the median table of each number of attributes."""
+def order_curves(optimum: Optimum, *, least_accurate: bool) -> list[Curve]:
+    """The least accurate cell or the median table of each number of attributes."""
     groups, curves = order_groups(optimum.workload), []
-    of_tables = optimum.table_variances.worst if worst else optimum.variances
+    of_tables = optimum.table_variances.worst if least_accurate else optimum.variances
     for group in np.unique(groups).tolist():
         tables = np.flatnonzero(groups == group)
         variances, name = of_tables[tables], group_name(group, optimum.workload)
-        if worst and len(tables) > 1:
-            most = int(np.argmax(variances))
-            title = title_of(optimum.workload, tables[most])
-            curves.append(Curve(f"worst of {name}", float(variances[most]), title))
+        if least_accurate and len(tables) > 1:
+            largest = int(np.argmax(variances))
+            title = title_of(optimum.workload, tables[largest])
+            curves.append(Curve(f"least accurate of {name}", float(variances[largest]), title))
         else:
             curves.append(Curve(name, float(np.median(variances))))
     return curves
@@ -93,12 +93,12 @@ def order_curves(optimum: Optimum, *, worst: bool) -> list[Curve]:
 def table_curves(optimum: Optimum, table: int) -> list[Curve]:
     """One table's; two where its cells differ, their root mean square and the least accurate."""
     name, variances = title_of(optimum.workload, table), optimum.table_variances
-    mean, worst = float(variances.mean[table]), float(variances.worst[table])
-    if is_negligible_difference(math.sqrt(mean), math.sqrt(worst)):
+    mean, largest = float(variances.mean[table]), float(variances.worst[table])
+    if is_negligible_difference(math.sqrt(mean), math.sqrt(largest)):
         return [Curve(name, mean, name)]
     return [
         Curve(f"{name}, {CELLS['mean']}", mean, name),
-        Curve(f"{name}, {CELLS['worst']}", worst, name),
+        Curve(f"{name}, {CELLS['worst']}", largest, name),
     ]
 
 

@@ -16,13 +16,13 @@ from rpexplore.planning.mechanism.table_variances import is_negligible_differenc
 
 MOST_STEPS = 200
 _QUANTILES = {
-    "best": 0.0,
+    "smallest": 0.0,
     "lower_tenth": 0.1,
     "lower_quartile": 0.25,
     "median": 0.5,
     "upper_quartile": 0.75,
     "upper_tenth": 0.9,
-    "worst": 1.0,
+    "largest": 1.0,
 }
 
 
@@ -55,7 +55,7 @@ def curves(groups: Groups) -> pd.DataFrame:
 
 
 def quantiles(groups: Groups) -> pd.DataFrame:
-    """One row a group: series (its name), tables, best, …, worst."""
+    """One row a group: series (its name), tables, smallest, …, largest."""
     rows = []
     for name, errors in groups.values():
         values = np.quantile(errors, list(_QUANTILES.values())).tolist()

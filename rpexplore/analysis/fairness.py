@@ -5,6 +5,7 @@ errors themselves, which a larger budget divides by one number.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -18,11 +19,11 @@ from rpexplore.workload.workload import Workload
 
 # What to call each measure, and what it means.
 MEASURES = {
-    "best": ("Smallest σ", "Standard error of a cell of the most accurate table."),
+    "smallest": ("Smallest σ", "Standard error of a cell of the most accurate table."),
     "lower_tenth": ("10th percentile", "One tenth of the tables have at most this σ."),
     "median": ("Median σ", "Half of the tables have at most this σ."),
     "upper_tenth": ("90th percentile", "Nine tenths of the tables have at most this σ."),
-    "worst": ("Largest σ", "Standard error of a cell of the least accurate table."),
+    "largest": ("Largest σ", "Standard error of a cell of the least accurate table."),
     "ratio": ("Largest ÷ smallest σ", "1 if all tables are equally accurate."),
     "tenths_ratio": ("90th ÷ 10th percentile", "The same without the tables at either end."),
     "gini": (
@@ -36,17 +37,17 @@ MEASURES = {
 def measures_of(forecast: Forecast) -> dict[str, float]:
     """The `MEASURES` of a plan."""
     errors = forecast.standard_errors
-    best, lower, median, upper, worst = np.quantile(errors, [0, 0.1, 0.5, 0.9, 1]).tolist()
+    low, lower, median, upper, high = np.quantile(errors, [0, 0.1, 0.5, 0.9, 1]).tolist()
     return {
-        "best": best,
+        "smallest": low,
         "lower_tenth": lower,
         "median": median,
         "upper_tenth": upper,
-        "worst": worst,
-        "ratio": worst / best,
+        "largest": high,
+        "ratio": high / low,
         "tenths_ratio": upper / lower,
         "gini": gini(errors),
-        "within_twice": float(np.mean(errors <= 2 * best)),
+        "within_twice": float(np.mean(errors <= 2 * low)),
     }
 
 
@@ -83,7 +84,9 @@ def is_even(forecast: Forecast) -> bool:
     return is_negligible_difference(float(errors.min()), float(errors.max()))
 
 
-def worst_and_best(forecast: Forecast, most: int = 10) -> tuple[pd.DataFrame, pd.DataFrame]:
+def least_and_most_accurate(
+    forecast: Forecast, most: int = 10
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The tables with the largest standard errors, largest first, and those with the smallest.
 
     Columns as those of `ranking`. Where there are few, none is in both.
@@ -91,27 +94,26 @@ def worst_and_best(forecast: Forecast, most: int = 10) -> tuple[pd.DataFrame, pd
     errors = forecast.standard_errors
     few = min(most, len(errors) - len(errors) // 2)
     ascending = np.argsort(errors, kind="stable")
-    worst, best = ascending[::-1][:few], ascending[: min(most, len(errors) - few)]
+    least_accurate, most_accurate = ascending[::-1][:few], ascending[: min(most, len(errors) - few)]
     return (
-        _ranked_rows(forecast, worst, titles(forecast.workload, worst)),
-        _ranked_rows(forecast, best, titles(forecast.workload, best)),
+        _ranked_rows(forecast, least_accurate, titles(forecast.workload, least_accurate)),
+        _ranked_rows(forecast, most_accurate, titles(forecast.workload, most_accurate)),
     )
 
 
+@lru_cache(maxsize=2)  # most of the work for a long list
 def all_titles(workload: Workload) -> np.ndarray:
-    """What to call each table, object[n_tables]: most of the work for a long list, to be kept."""
+    """What to call each table, object[n_tables]."""
     return np.array(titles(workload, np.arange(len(workload))), dtype=object)
 
 
-def ranking(forecast: Forecast, names: np.ndarray) -> pd.DataFrame:
+def ranking(forecast: Forecast) -> pd.DataFrame:
     """All tables, the least accurate first: table, order, cells, standard_error, margin_95 and
     times_median, how many times the median standard error that is; where cells differ also
     best_standard_error and worst_standard_error, of the table's most and least accurate cell.
-
-    names: `all_titles` of the workload
     """
     rows = np.argsort(-forecast.standard_errors, kind="stable")
-    return _ranked_rows(forecast, rows, names[rows])
+    return _ranked_rows(forecast, rows, all_titles(forecast.workload)[rows])
 
 
 def _ranked_rows(
@@ -134,11 +136,11 @@ def _ranked_rows(
 def describe_unevenness(forecast: Forecast, record_noun: str) -> str:
     """The least accurate table, and by how much, in a sentence or two."""
     errors = forecast.standard_errors
-    best, worst = int(np.argmin(errors)), int(np.argmax(errors))
-    best_table, worst_table = titles(forecast.workload, np.array([best, worst]))
+    extremes = np.array([np.argmin(errors), np.argmax(errors)])
+    most, least = titles(forecast.workload, extremes)
     if len(errors) == 1:
         return (
-            f"There is one table, {worst_table}: the standard error of a cell is "
+            f"There is one table, {least}: the standard error of a cell is "
             f"{rounded(float(errors[0]), 3)} {record_noun}."
         )
     values = measures_of(forecast)
@@ -149,9 +151,9 @@ def describe_unevenness(forecast: Forecast, record_noun: str) -> str:
             "relative errors."
         )
     return (
-        f"The least accurate table is {worst_table}: its standard error of "
-        f"{rounded(values['worst'], 3)} {record_noun} is {rounded(values['ratio'], 2)} times that "
-        f"of the most accurate, {best_table}, at {rounded(values['best'], 3)}. "
+        f"The least accurate table is {least}: its standard error of "
+        f"{rounded(values['largest'], 3)} {record_noun} is {rounded(values['ratio'], 2)} times "
+        f"that of the most accurate, {most}, at {rounded(values['smallest'], 3)}. "
         f"{describe_share(values['within_twice'])} of the tables are within twice the smallest."
     )
 

@@ -47,12 +47,12 @@ def targets_met(plan: QueryPlan, stated: StatedQueries) -> tuple[int, str]:
     ratios = plan.standard_errors / plan.targets
     met = int(np.count_nonzero(plan.standard_errors <= plan.targets * MET))
     text = describe_targets_met(met, len(stated))
-    worst = int(np.argmax(ratios))
-    factor, target = float(ratios[worst]), stated.targets[worst]
+    furthest = int(np.argmax(ratios))
+    factor, target = float(ratios[furthest]), stated.targets[furthest]
     if met < len(stated):
-        now = describe_now(target, float(plan.standard_errors[worst]))
+        now = describe_now(target, float(plan.standard_errors[furthest]))
         text += (
-            f" Furthest off is {stated.queries.names[worst]}: {now} for a target of "
+            f" Furthest off is {stated.queries.names[furthest]}: {now} for a target of "
             f"{target.description}. Meeting all takes {rounded(factor**2, 3, 'up')} times the "
             f"budget, or targets {rounded(factor, 3, 'up')} times as wide."
         )
@@ -167,8 +167,8 @@ def query_baselines(optimum: QueryOptimum, *, on_progress: Progress = no_progres
                          attribute's values change fastest) is counted; answers by least squares
     sum of variances     the least sum of variances, each over its squared target
 
-    All of them add independent noise of one size to what they measure, and are scaled until their
-    worst query meets its target.
+    All of them add independent noise of one size to what they measure, and are scaled until every
+    query meets its target.
 
     Columns: baseline, measured (how many numbers), privacy_cost (of one record, at which all
     targets are met), largest_ratio and mean_ratio (of variance to squared target, at the optimal

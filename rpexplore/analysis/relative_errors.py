@@ -11,6 +11,7 @@ import pandas as pd
 
 from rpexplore.analysis.cell_accuracy import Axis, label_columns, query_matrices
 from rpexplore.analysis.expected_cells import ExpectedCells
+from rpexplore.analysis.fairness import all_titles
 from rpexplore.analysis.forecast import Forecast, group_name, order_groups
 from rpexplore.common.formatting import describe_count, describe_share, plural
 from rpexplore.errors import WorkloadError
@@ -22,14 +23,11 @@ MOST_LISTED = 100_000  # cells of one table
 OF_CELLS = ("expected", "standard_error", "relative_error", "accurate")
 
 
-def of_tables(
-    forecast: Forecast, cells: ExpectedCells, coefficient: float, names: np.ndarray
-) -> pd.DataFrame:
+def of_tables(forecast: Forecast, cells: ExpectedCells, coefficient: float) -> pd.DataFrame:
     """One row a table, the largest share of publishable cells first, then the smallest error.
 
     Columns: table, order, cells, publishable (cells), share, median_count
     (expected), median_relative_error and standard_error.
-    names: `fairness.all_titles` of the workload
     """
     workload, errors = forecast.workload, forecast.standard_errors
     shares, medians = cells.shares(forecast, coefficient), cells.medians()
@@ -38,7 +36,7 @@ def of_tables(
     tables = tables[cells.held[tables]]
     return pd.DataFrame(
         {
-            "table": names[tables],
+            "table": all_titles(workload)[tables],
             "order": workload.orders[tables],
             "cells": workload.cells[tables],
             "publishable": np.round(shares * workload.cells)[tables],

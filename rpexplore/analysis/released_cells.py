@@ -201,13 +201,15 @@ class ReleasedCells:
 
 
 def describe_margin(frame: pd.DataFrame, record_noun: str) -> str:
-    """Half the 95 % interval of a table's cells: "±32 people", or of the best and the worst."""
+    """Half the 95 % interval of a table's cells: "±32 people", or the range."""
     upper, lower = (frame[name].to_numpy(dtype=float) for name in ("upper_95", "lower_95"))
     margins = (upper - lower) / 2
-    best, worst = rounded(float(margins.min())), rounded(float(margins.max()))
-    if best == worst:
-        return f"±{worst} {record_noun}"
-    return f"±{best} {record_noun} (the most accurate cell) to ±{worst} (the least accurate one)"
+    smallest, largest = rounded(float(margins.min())), rounded(float(margins.max()))
+    if smallest == largest:
+        return f"±{largest} {record_noun}"
+    return (
+        f"±{smallest} {record_noun} (the most accurate cell) to ±{largest} (the least accurate one)"
+    )
 
 
 def _axes(labels: pd.DataFrame, attributes: Sequence[str]) -> tuple[Axis, ...]:

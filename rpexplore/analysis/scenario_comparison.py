@@ -1,7 +1,6 @@
 """Scenarios side by side: their inputs, their accuracy and privacy, and single tables."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ import pandas as pd
 
 from rpexplore.analysis.accuracy import headline
 from rpexplore.analysis.budget_units import DELTAS, stated_delta, text_in_unit
+from rpexplore.analysis.targets_met import target_counts
 from rpexplore.common.formatting import describe_count, plural, rounded
 from rpexplore.planning.mechanism.table_variances import SAME, cells_differ
 from rpexplore.planning.plan import Plan
@@ -17,20 +17,12 @@ from rpexplore.workload.table_text import titles
 from rpexplore.workload.workload import Workload
 
 
-@dataclass(frozen=True, eq=False)
-class SideBySide:
-    """Scenarios as text, one column each, in their order.
+def inputs(scenarios: Sequence[Scenario]) -> pd.DataFrame:
+    """What was chosen in the scenarios, as text; single values alone are no row.
 
-    texts    one row an input or an outcome, one column a scenario (by its index)
-    differs  for each row, whether the scenarios are not all the same there
+    One row an input, one column a scenario (by its number), and differs: whether the scenarios are
+    not all the same there.
     """
-
-    texts: pd.DataFrame
-    differs: list[bool]
-
-
-def inputs(scenarios: Sequence[Scenario]) -> SideBySide:
-    """What was chosen in the scenarios; single values alone are no row."""
     columns = [_inputs(scenario) for scenario in scenarios]
     rows = {name: [column[name] for column in columns] for name in columns[0]}
     if all(scenario.workload.is_marginals for scenario in scenarios):
@@ -40,26 +32,26 @@ def inputs(scenarios: Sequence[Scenario]) -> SideBySide:
     return _side_by_side(texts, values)
 
 
-def outcomes(scenarios: Sequence[Scenario], plans: Sequence[Plan]) -> SideBySide:
-    """Accuracy and privacy of the scenarios' plans; they differ where the digits shown do."""
-    heads = [headline(plan) for plan in plans]
+def outcomes(scenarios: Sequence[Scenario], plans: Sequence[Plan]) -> pd.DataFrame:
+    """Accuracy and privacy of the scenarios' plans, as `inputs`; digits shown are compared."""
+    heads, targets = list(map(headline, plans)), list(map(target_counts, plans))
     pairs = list(zip(scenarios, heads, strict=True))
-    median, worst = "Median table", "Least accurate table"
+    median, largest = "Median table", "Least accurate table"
     if any(head.cells_differ for head in heads):
-        median, worst = "Median table (root mean square)", "Least accurate cell"
+        median, largest = "Median table (root mean square)", "Least accurate cell"
     deltas = dict.fromkeys([*(stated_delta(plan.budget) for plan in plans), *DELTAS])
     texts = {
         f"{median}, 95 % margin of error": [
             f"±{rounded(head.median_margin, 3)} {scenario.record_noun}" for scenario, head in pairs
         ],
-        f"{worst}, 95 % margin of error": [
-            f"±{rounded(head.worst_margin, 3)} {scenario.record_noun}" for scenario, head in pairs
+        f"{largest}, 95 % margin of error": [
+            f"±{rounded(head.largest_margin, 3)} {scenario.record_noun}" for scenario, head in pairs
         ],
-        "Least accurate": [head.worst_table for head in heads],
+        "Least accurate": [head.least_accurate_table for head in heads],
         "Largest ÷ smallest σ of a cell": [rounded(_spread(plan), 3, zeros=True) for plan in plans],
         "Targets met": [
-            f"{head.targets_met:,} of {head.targets:,}" if head.targets else "none set"
-            for head in heads
+            f"{counts.met:,} of {counts.targets:,}" if counts.targets else "none set"
+            for counts in targets
         ],
         "Cells of all tables": [
             describe_count(sum(plan.workload.exact_cells.tolist())) for plan in plans
@@ -82,7 +74,7 @@ def table_differences(left: Plan, right: Plan) -> pd.DataFrame:
     """Tables that both plans have, by attribute names and bases, the one that changes most first.
 
     Columns: table, order, left, right (standard errors), change (right over left, minus 1). Where
-    the cells of a table differ these are root mean squares, and left_worst and right_worst are
+    the cells of a table differ these are root mean squares, and left_largest and right_largest are
     those of the least accurate cells.
     """
     at_right = {table: index for index, table in enumerate(_tables_with_bases(right.workload))}
@@ -95,11 +87,11 @@ def table_differences(left: Plan, right: Plan) -> pd.DataFrame:
     ratio = right.standard_errors[rights] / left.standard_errors[lefts]
     order = np.argsort(-np.abs(np.log(ratio)), kind="stable")
     lefts, rights = lefts[order], rights[order]
-    worst = {}
+    largest = {}
     if any(cells_differ(plan.table_variances) for plan in (left, right)):
-        worst = {
-            "left_worst": left.worst_standard_errors[lefts],
-            "right_worst": right.worst_standard_errors[rights],
+        largest = {
+            "left_largest": left.worst_standard_errors[lefts],
+            "right_largest": right.worst_standard_errors[rights],
         }
     return pd.DataFrame(
         {
@@ -107,7 +99,7 @@ def table_differences(left: Plan, right: Plan) -> pd.DataFrame:
             "order": left.workload.orders[lefts],
             "left": left.standard_errors[lefts],
             "right": right.standard_errors[rights],
-            **worst,
+            **largest,
             "change": ratio[order] - 1,
         }
     )
@@ -123,7 +115,7 @@ def describe_differences(frame: pd.DataFrame, left: str, right: str) -> str:
     if worse == better == 0:
         return f"“{left}” and “{right}” have {common}, and all are equally accurate in both."
     first = frame.iloc[0]
-    measure = "root mean square error" if "left_worst" in frame else "standard error"
+    measure = "root mean square error" if "left_largest" in frame else "standard error"
     return (
         f"“{left}” and “{right}” have {common}. In “{right}” {plural(worse, 'table')} "
         f"{'has' if worse == 1 else 'have'} a larger {measure} and {better:,} a smaller one "
@@ -138,12 +130,10 @@ def summary(scenario: Scenario) -> str:
     return f"{tables}; {scenario.loss.title}; {_describe_budget(scenario)}"
 
 
-def _side_by_side(texts: dict[str, list[str]], values: list[list[Any]]) -> SideBySide:
+def _side_by_side(texts: dict[str, list[str]], values: list[list[Any]]) -> pd.DataFrame:
     """values: of each row, what is compared."""
-    return SideBySide(
-        pd.DataFrame(list(texts.values()), index=pd.Index(list(texts))),
-        [any(value != row[0] for value in row) for row in values],
-    )
+    frame = pd.DataFrame(list(texts.values()), index=pd.Index(list(texts)))
+    return frame.assign(differs=[any(value != row[0] for value in row) for row in values])
 
 
 def _inputs(scenario: Scenario) -> dict[str, tuple[str, Any]]:
@@ -233,8 +223,8 @@ def _describe_budget(scenario: Scenario) -> str:
 
 def _spread(plan: Plan) -> float:
     """Largest standard error of a cell over the smallest."""
-    best = plan.table_variances.standard_errors("best")
-    return float(np.max(plan.worst_standard_errors) / np.min(best))
+    smallest = plan.table_variances.standard_errors("best")
+    return float(np.max(plan.worst_standard_errors) / np.min(smallest))
 
 
 def _percent(change: float) -> str:

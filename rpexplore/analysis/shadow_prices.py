@@ -4,6 +4,8 @@ A shadow price is the share of the loss that a table stands for. Were the table 
 the loss of the best plan would fall by that share of 1 %.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
@@ -51,35 +53,38 @@ def by_attribute(forecast: Forecast) -> pd.DataFrame:
     share: of the tables that contain the attribute, together. A table of several attributes
     counts with each of them.
     """
-    workload = forecast.workload
-    rows, columns = np.nonzero(workload.members >= 0)
-    attributes = workload.members[rows, columns]
-    size = len(workload.domain)
-    tables = np.bincount(attributes, minlength=size)
-    frame = pd.DataFrame(
-        {
-            "attribute": workload.domain.names,
-            "tables": tables,
-            "share": np.bincount(attributes, forecast.shadow_prices[rows], minlength=size),
-            "share_of_tables": tables / len(workload),
-        }
-    )
+    rows, columns = np.nonzero(forecast.workload.members >= 0)
+    attributes = forecast.workload.members[rows, columns]
+    names = forecast.workload.domain.names
+    frame = _summed({"attribute": names}, attributes, rows, forecast)
     return frame.sort_values("share", ascending=False, kind="stable", ignore_index=True)
 
 
 def by_order(forecast: Forecast) -> pd.DataFrame:
     """One row a group of orders: attributes, tables, share, share_of_tables."""
     groups = order_groups(forecast.workload)
-    tables = np.bincount(groups)
-    used = np.flatnonzero(tables)
-    return pd.DataFrame(
-        {
-            "attributes": [group_name(group, forecast.workload) for group in used.tolist()],
-            "tables": tables[used],
-            "share": np.bincount(groups, forecast.shadow_prices)[used],
-            "share_of_tables": tables[used] / len(groups),
-        }
-    )
+    used, group_of_table = np.unique(groups, return_inverse=True)
+    names = [group_name(group, forecast.workload) for group in used.tolist()]
+    return _summed({"attributes": names}, group_of_table, np.arange(len(groups)), forecast)
+
+
+def _summed(
+    names: dict[str, Sequence[str]], row_of: np.ndarray, tables: np.ndarray, forecast: Forecast
+) -> pd.DataFrame:
+    """Tables and their shares summed by row; row_of: of each of these tables, which may repeat."""
+    (labels,) = names.values()
+    count = np.bincount(row_of, minlength=len(labels))
+    share = np.bincount(row_of, forecast.shadow_prices[tables], minlength=len(labels))
+    columns = {"tables": count, "share": share, "share_of_tables": count / len(forecast.workload)}
+    return pd.DataFrame(names | columns)
+
+
+FRAMES = {"table": by_table, "attribute": by_attribute, "order": by_order}  # by what a row is
+_SUBJECTS = {
+    "table": "The table {} has",
+    "attribute": "The tables with {} have",
+    "order": "The tables of {} have",
+}
 
 
 def describe_loss(loss: Loss, workload: Workload) -> str:
@@ -91,24 +96,20 @@ def describe_loss(loss: Loss, workload: Workload) -> str:
     return loss.description
 
 
-def describe_first(frame: pd.DataFrame, names: str, loss_text: str) -> str:
-    """The row with the largest share of a frame of this module, in a sentence."""
+def describe_first(frame: pd.DataFrame, kind: str, loss_text: str) -> str:
+    """The row with the largest share of one of the `FRAMES`, in a sentence; kind: which one."""
     row = max(frame.to_dict("records"), key=lambda row: row["share"])
-    name = row[names]
-    if names == "table":
-        return f"The table {name} has {describe_share(row['share'])} of {loss_text}."
-    if name == "total":
-        subject = "The total has"
-    else:
-        subject = f"The tables {'with' if names == 'attribute' else 'of'} {name} have"
-    return (
-        f"{subject} {describe_share(row['share'])} of {loss_text}, with "
-        f"{describe_share(row['share_of_tables'])} of the tables."
-    )
+    name = row[frame.columns[0]]
+    subject = "The total has" if name == "total" else _SUBJECTS[kind].format(name)
+    text = f"{subject} {describe_share(row['share'])} of {loss_text}"
+    if kind == "table":
+        return f"{text}."
+    return f"{text}, with {describe_share(row['share_of_tables'])} of the tables."
 
 
-def describe(forecast: Forecast, loss_text: str) -> str:
-    """Which tables are binding, and what would help. loss_text: of `describe_loss`"""
+def describe(forecast: Forecast, loss: Loss) -> str:
+    """Which tables are binding for a loss, and what would help."""
+    loss_text = describe_loss(loss, forecast.workload)
     if len(forecast.workload) == 1:
         return f"The only table has all of {loss_text}."
     binding = binding_tables(forecast)
@@ -124,8 +125,7 @@ def describe(forecast: Forecast, loss_text: str) -> str:
             "What helps is a larger budget, or less accuracy for many tables at once."
         )
     # To first order: a target is compared with σ, whose square is the variance.
-    is_target = loss_text == TARGET_LOSS.description
-    change = "target 5 % larger" if is_target else "weight 10 % less"
+    change = "target 5 % larger" if loss == TARGET_LOSS else "weight 10 % less"
     return (
         f"{start}: {list_titles([(name,) for name in names], FEW)}. Less accuracy for "
         f"{'it' if count == 1 else 'the first'} helps most: with its {change}, "

@@ -1,7 +1,7 @@
 """The workload as a grid of weights and targets, and back from what was typed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -99,20 +99,15 @@ def settings_from_grid(
     return settings
 
 
-@dataclass(frozen=True)
-class EditedScenario:
-    """A scenario with what was typed into its grid, and why some of it was refused."""
-
-    scenario: Scenario
-    refused: tuple[str, ...] = ()
-
-
 def scenario_from_grid(
     scenario: Scenario, tables: Sequence[Table], changes: Mapping[int, Mapping[str, Any]]
-) -> EditedScenario:
-    """The scenario after changes {row: {column: value}}; what cannot be used is refused by cell."""
+) -> tuple[Scenario, list[str]]:
+    """The scenario after changes {row: {column: value}}, and why some of these are refused.
+
+    What cannot be used is refused cell by cell.
+    """
     try:
-        return EditedScenario(scenario.with_settings(settings_from_grid(scenario, tables, changes)))
+        return scenario.with_settings(settings_from_grid(scenario, tables, changes)), []
     except WorkloadError:
         pass
     refused = []
@@ -124,7 +119,7 @@ def scenario_from_grid(
                 scenario = scenario.with_settings(settings_from_grid(scenario, tables, cell))
             except WorkloadError as error:
                 refused.append(str(error))
-    return EditedScenario(scenario, tuple(refused))
+    return scenario, refused
 
 
 def with_target_where_missing(scenario: Scenario, target: Target | float) -> Scenario:

@@ -70,11 +70,11 @@ def quantiles_text(row: dict) -> str:
     """Which errors the tables of a row have, for its hover text."""
     return (
         f"{plural(row['tables'], 'table')}<br>"
-        f"worst {rounded(row['largest'], 3)}: {axes.plotly_text(row['worst_table'])}<br>"
+        f"largest {rounded(row['largest'], 3)}: {axes.plotly_text(row['least_accurate_table'])}<br>"
         f"three quarters at most {rounded(row['upper_quartile'], 3)}<br>"
         f"half at most {rounded(row['median'], 3)}<br>"
         f"one quarter at most {rounded(row['lower_quartile'], 3)}<br>"
-        f"best {rounded(row['smallest'], 3)}: {axes.plotly_text(row['best_table'])}"
+        f"smallest {rounded(row['smallest'], 3)}: {axes.plotly_text(row['most_accurate_table'])}"
     )
 
 
@@ -85,21 +85,21 @@ def _labels(row: dict, span: float) -> list[tuple[float, str]]:
         return [(median, rounded(median, 3, zeros=True))]
     middle = "root mean square" if is_one else "median"
     labels = [(median, f"{middle} {rounded(median, 3, zeros=True)}")]
-    for name, value in (("worst", row["largest"]), ("best", row["smallest"])):
-        if abs(math.log(value / median)) > 0.05 * span:
-            labels.append((value, f"{name} {rounded(value, 3, zeros=True)}"))
+    for name in ("largest", "smallest"):
+        if abs(math.log(row[name] / median)) > 0.05 * span:
+            labels.append((row[name], f"{name} {rounded(row[name], 3, zeros=True)}"))
     return labels
 
 
 def _hover(row: dict) -> str:
     if row["tables"] > 1:
         return quantiles_text(row)
-    table = f"{axes.plotly_text(row['worst_table'])}: {rounded(row['median'], 3)}"
+    table = f"{axes.plotly_text(row['least_accurate_table'])}: {rounded(row['median'], 3)}"
     if row["smallest"] == row["largest"]:
         return table
     return (
-        f"{table}<br>worst cell {rounded(row['largest'], 3)}<br>"
-        f"best cell {rounded(row['smallest'], 3)}"
+        f"{table}<br>least accurate cell {rounded(row['largest'], 3)}<br>"
+        f"most accurate cell {rounded(row['smallest'], 3)}"
     )
 
 

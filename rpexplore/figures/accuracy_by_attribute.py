@@ -22,7 +22,7 @@ def chart(frame: pd.DataFrame, forecast: Forecast, record_noun: str) -> Chart:
     drawn, left_out = accuracy_by_attribute.first_and_last(frame, _MOST_LINES)
     remark = (
         "Dots are medians, thick lines hold the middle half of the tables, thin lines reach the "
-        "best and the worst."
+        "most and the least accurate."
     )
     if left_out:
         remark += f" {plural(left_out, 'attribute')} in between left out; the numbers have all."

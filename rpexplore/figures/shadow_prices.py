@@ -5,6 +5,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rpexplore.analysis import shadow_prices
+from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import describe_share
 from rpexplore.figures import axes
 from rpexplore.figures.chart import Chart, Column, columns_of
@@ -12,22 +13,22 @@ from rpexplore.figures.chart import Chart, Column, columns_of
 _MOST_BARS = 15
 
 
-def chart(frame: pd.DataFrame, names: str, what: str) -> Chart:
+def chart(forecast: Forecast, kind: str, what: str) -> Chart:
     """The largest shadow prices.
 
-    frame: of `analysis.shadow_prices`, names: the column that names its rows, what: the loss that
-    they are shares of
+    kind: what a row is, of `analysis.shadow_prices.FRAMES`; what: the loss that they are shares of
     """
-    rows = "number of attributes" if names == "attributes" else names
+    frame = shadow_prices.FRAMES[kind](forecast)
+    rows = "number of attributes" if kind == "order" else kind
     remarks = []
-    if names == "attribute":
+    if kind == "attribute":
         remarks.append("A table counts with each of its attributes.")
     if len(frame) > _MOST_BARS:
         remarks.append(f"The first {_MOST_BARS} of {len(frame):,}.")
     return Chart(
-        bars(frame.head(_MOST_BARS), names, what),
+        bars(frame.head(_MOST_BARS), what),
         subject=f"Share of {what} by {rows}",
-        sentence=shadow_prices.describe_first(frame, names, what),
+        sentence=shadow_prices.describe_first(frame, kind, what),
         frame=frame,
         columns=columns_of(frame) | {"share": Column("shadow price", "share")},
         file=f"shadow_prices_by_{rows.replace(' ', '_')}.csv",
@@ -36,17 +37,17 @@ def chart(frame: pd.DataFrame, names: str, what: str) -> Chart:
     )
 
 
-def bars(frame: pd.DataFrame, names: str, what: str) -> go.Figure:
+def bars(frame: pd.DataFrame, what: str) -> go.Figure:
     """One bar a row, from the top: its share of `what`.
 
-    frame: of `analysis.shadow_prices`; names: the column that names the rows. Where the frame has
+    frame: of `analysis.shadow_prices`; its first column names the rows. Where it has
     share_of_tables, a mark shows the share that the row would have if all tables had the same.
     """
-    rows = frame.to_dict("records")
-    shares = [row["share"] for row in rows]
-    marks = [row.get("share_of_tables", 0.0) for row in rows]
+    shares = frame["share"].tolist()
+    has_marks = "share_of_tables" in frame
+    marks = frame["share_of_tables"].tolist() if has_marks else shares
     figure = axes.row_bars(
-        [row[names] for row in rows],
+        frame.iloc[:, 0].tolist(),
         shares,
         # Beside the bar or the mark, whichever reaches further, so that neither hides the number.
         np.maximum(shares, marks).tolist(),
@@ -55,11 +56,11 @@ def bars(frame: pd.DataFrame, names: str, what: str) -> go.Figure:
         marker={"color": axes.style(0).fill(0.75)},
         room=0.18,
     )
-    if "share_of_tables" in frame:
+    if has_marks:
         figure.add_trace(
             go.Scatter(
                 x=marks,
-                y=list(range(len(rows))),
+                y=list(range(len(marks))),
                 mode="markers",
                 marker={"symbol": "line-ns", "size": 16, "line": {"color": axes.GREY, "width": 3}},
                 hovertemplate="%{x:.2%} of the tables<extra></extra>",
@@ -67,4 +68,4 @@ def bars(frame: pd.DataFrame, names: str, what: str) -> go.Figure:
             )
         )
     figure.update_xaxes(title=f"share of {axes.plotly_text(what)}")
-    return axes.with_layout(figure, 110 + 30 * len(rows), legend="share_of_tables" in frame, t=30)
+    return axes.with_layout(figure, 110 + 30 * len(shares), legend=has_marks, t=30)

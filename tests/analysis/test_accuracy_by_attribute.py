@@ -34,8 +34,8 @@ def test_against_a_loop_over_tables(data, workload):
         assert row["lower_quartile"] == np.quantile(found, 0.25, method="lower")
         assert row["upper_quartile"] == np.quantile(found, 0.75, method="higher")
         titled = {title(workload.tables[place]): errors[place] for place in places}
-        assert titled[row["worst_table"]] == found[-1]
-        assert titled[row["best_table"]] == found[0]
+        assert titled[row["least_accurate_table"]] == found[-1]
+        assert titled[row["most_accurate_table"]] == found[0]
 
 
 def test_the_ends_of_many():

@@ -48,31 +48,31 @@ def test_epsilon_is_that_of_the_stated_delta():
     assert len(now) == 3
 
 
-def test_worst_median_and_best():
+def test_least_accurate_median_and_most_accurate():
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5}), 2)
     solved = optimum(workload, loss=rp.SumOfVariances("cells"))
     plan = solved.at(rp.Budget(rho=1))
-    worst, median, best = curves.quantile_curves(solved)
+    least, median, most = curves.quantile_curves(solved)
     errors = plan.standard_errors
-    found = [curve.standard_error(1.0, rp.Budget(rho=1)) for curve in (worst, median, best)]
+    found = [curve.standard_error(1.0, rp.Budget(rho=1)) for curve in (least, median, most)]
     assert found == pytest.approx([errors.max(), np.sqrt(np.median(errors**2)), errors.min()])
-    assert worst.table == title(workload.tables[int(errors.argmax())])
-    assert best.table == title(workload.tables[int(errors.argmin())])
-    assert (worst.name, median.table) == ("worst table", "")
+    assert least.table == title(workload.tables[int(errors.argmax())])
+    assert most.table == title(workload.tables[int(errors.argmin())])
+    assert (least.name, median.table) == ("least accurate table", "")
 
 
 def test_by_number_of_attributes():
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5}), 2)
     solved = optimum(workload, loss=rp.SumOfVariances("cells"))
-    worst = curves.order_curves(solved, worst=True)
-    assert [curve.name for curve in worst] == [
+    largest = curves.order_curves(solved, least_accurate=True)
+    assert [curve.name for curve in largest] == [
         "total",
-        "worst of 1 attribute",
-        "worst of 2 attributes",
+        "least accurate of 1 attribute",
+        "least accurate of 2 attributes",
     ]
-    for order, curve in enumerate(worst):
+    for order, curve in enumerate(largest):
         assert curve.variance == solved.variances[workload.orders == order].max()
-    median = curves.order_curves(solved, worst=False)
+    median = curves.order_curves(solved, least_accurate=False)
     assert median[1].variance == np.median(solved.variances[workload.orders == 1])
     assert median[1].name == "1 attribute"
 
@@ -110,14 +110,17 @@ def test_budgets_at_the_ends_of_the_range_have_curves(rho):
 
 def test_in_words():
     present = rp.Budget(rho="0.1")
-    found = [curves.Curve("worst table", 45.0, "age × sex"), curves.Curve("median table", 20.0)]
+    found = [
+        curves.Curve("least accurate table", 45.0, "age × sex"),
+        curves.Curve("median table", 20.0),
+    ]
     words = curves.describe_curves(found, present, "people")
     # √(45 / 0.2) = 15 and √(20 / 0.2) = 10; ε(ρ = 0.4, δ = 1e-6) = 4.6044
-    assert "worst table 15; median table 10." in words
+    assert "least accurate table 15; median table 10." in words
     assert "ρ = 0.4 (ε = 4.61 at δ = 1e-6)" in words
     enough = budget_for_error(45.0, 7.5, present)
     words = curves.describe_wanted_error(found[0], 7.5, enough, present, "people")
-    assert words.startswith("For a standard error of 7.5 people in “worst table” (now 15)")
+    assert words.startswith("For a standard error of 7.5 people in “least accurate table” (now 15)")
     assert "ρ = 0.40001" in words
     assert words.endswith(": 4 times the current budget.")
 
@@ -135,19 +138,22 @@ def test_half_the_error_is_at_four_times_the_budget():
 def test_budget_curves_start_and_end_at_cells(unequal_optimum, dense_errors):
     curves = {curve.name: curve for curve in budget_curves.quantile_curves(unequal_optimum)}
     rho = float(BUDGET.rho)
-    assert list(curves) == ["worst cell", "median table", "best cell"]
-    for name, cell, pick in (("worst cell", "worst", np.max), ("best cell", "best", np.min)):
+    assert list(curves) == ["least accurate cell", "median table", "most accurate cell"]
+    for name, cell, pick in (
+        ("least accurate cell", "worst", np.max),
+        ("most accurate cell", "best", np.min),
+    ):
         error = curves[name].standard_error(rho, BUDGET)
         assert error == pytest.approx(pick(errors_at(dense_errors, cell)), rel=1e-6)
     table = unequal_optimum.workload.tables.index(("age", "sex"))
-    median, worst = budget_curves.table_curves(unequal_optimum, table)
+    median, largest = budget_curves.table_curves(unequal_optimum, table)
     assert median.standard_error(rho, BUDGET) == pytest.approx(
         errors_at(dense_errors, "mean")[table]
     )
-    assert worst.standard_error(rho, BUDGET) == pytest.approx(
+    assert largest.standard_error(rho, BUDGET) == pytest.approx(
         errors_at(dense_errors, "worst")[table]
     )
-    assert worst.name == "age (cumulative) × sex, its least accurate cell"
+    assert largest.name == "age (cumulative) × sex, its least accurate cell"
     (alike,) = budget_curves.table_curves(
         unequal_optimum, unequal_optimum.workload.tables.index(("sex",))
     )

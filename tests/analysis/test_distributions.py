@@ -82,7 +82,7 @@ def test_quantiles():
     assert frame.index.tolist() == ["total", "1 attribute", "2 attributes"]
     assert frame["tables"].tolist() == [1, 3, 3]
     ones = forecast.standard_errors[1:4]
-    drawn = frame.loc["1 attribute", ["best", "lower_quartile", "upper_tenth", "worst"]]
+    drawn = frame.loc["1 attribute", ["smallest", "lower_quartile", "upper_tenth", "largest"]]
     assert drawn.tolist() == pytest.approx(np.quantile(ones, [0, 0.25, 0.9, 1]).tolist())
 
 

@@ -55,7 +55,7 @@ def test_a_forecast_is_seen_at_any_cell(unequal_plan, dense_errors, unequal_opti
         np.testing.assert_allclose(
             shown.at_cell("mean").standard_errors, forecast.standard_errors, rtol=1e-12
         )
-        assert fairness.measures_of(shown)["worst"] == pytest.approx(
+        assert fairness.measures_of(shown)["largest"] == pytest.approx(
             errors_at(dense_errors, cell).max(), rel=1e-6
         )
         frame = attributes.by_attribute(shown).set_index("attribute")

@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.analysis import expected_cells
 from rpexplore.analysis import relative_errors as relative
-from rpexplore.analysis.fairness import all_titles
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.query_matrix import query_matrix
-from rpexplore.workload.table_text import title
+from rpexplore.workload.table_text import title, titles
 from tests.analysis import bases
 from tests.analysis.schemes import forecast_of, of_schemes, with_errors
 from tests.support.strategies import workloads
@@ -51,7 +50,7 @@ def cells_by_brute_force(expected, workload, table):
 
 
 def of_tables(forecast, cells, coefficient):
-    return relative.of_tables(forecast, cells, coefficient, all_titles(forecast.workload))
+    return relative.of_tables(forecast, cells, coefficient)
 
 
 @st.composite
@@ -281,7 +280,7 @@ def test_unequal_cells_are_judged_one_by_one(asked):
     cells = relative.ExpectedCells.of(expected, workload)
     assert len(cells.unequal) == len(workload) - 2  # all but the total and sex
     frame = of_tables(forecast, cells, 0.5).set_index("table")
-    names = all_titles(workload)
+    names = titles(workload, np.arange(len(workload)))
     for position in range(len(workload)):
         answers = answers_by_brute_force(expected, workload, position)
         errors = np.sqrt(bases.dense_cell_variances(plan, position))

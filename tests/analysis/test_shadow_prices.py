@@ -91,8 +91,7 @@ def test_a_little_larger_target_lowers_the_loss_by_twice_the_share():
 
 
 def words_of(*prices, loss=None):
-    what = shadow_prices.describe_loss(loss or rp.MaxVariance(), rp.Workload.all_up_to(DOMAIN, 1))
-    return shadow_prices.describe(with_prices(*prices), what)
+    return shadow_prices.describe(with_prices(*prices), loss or rp.MaxVariance())
 
 
 def test_words_for_a_few_tables():
@@ -144,18 +143,18 @@ def test_words_for_targets():
 
 
 @pytest.mark.parametrize(
-    ("frame_of", "names", "told"),
+    ("kind", "text"),
     [
-        (shadow_prices.by_table, "table", "The table (total) has 40 % of it."),
-        (shadow_prices.by_order, "attributes", "The total has 40 % of it, with 17 %"),
-        (shadow_prices.by_attribute, "attribute", "The tables with a4 have 30 % of it, with"),
+        ("table", "The table (total) has 40 % of it."),
+        ("order", "The total has 40 % of it, with 17 %"),
+        ("attribute", "The tables with a4 have 30 % of it, with"),
     ],
 )
-def test_words_for_the_first(frame_of, names, told):
+def test_the_first_in_a_sentence(kind, text):
     forecast = forecast_of(figures.workload("CPS", "<=1"), rp.MaxVariance())
     prices = np.array([0.4, 0.1, 0.1, 0.05, 0.05, 0.3])
     forecast = replace(forecast, shadow_prices=prices)
-    frame = frame_of(forecast)
-    if names == "attributes":
+    frame = shadow_prices.FRAMES[kind](forecast)
+    if kind == "order":
         frame = frame.head(1)
-    assert shadow_prices.describe_first(frame, names, "it").startswith(told)
+    assert shadow_prices.describe_first(frame, kind, "it").startswith(text)

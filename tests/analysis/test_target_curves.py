@@ -10,6 +10,7 @@ from rpexplore.analysis import target_curves
 from rpexplore.analysis import target_curves as curves
 from rpexplore.analysis.sufficient_budgets import needed_rho, smallest_budget
 from rpexplore.analysis.target_curves import CURRENT, SHORTFALL, TARGET_LOSS
+from rpexplore.analysis.targets_met import target_counts
 from rpexplore.planning.planner import optimum
 from rpexplore.scenarios.table_settings import TableSetting
 from tests.analysis.bases import SCENARIO
@@ -176,7 +177,7 @@ def test_a_target_is_met_by_the_least_accurate_cell(unequal_plan, dense_errors):
     assert unequal_plan.standard_errors[table] < between < unequal_plan.worst_standard_errors[table]
     asked = SCENARIO.with_settings([TableSetting(("age",), target=between)])
     missed = asked.plan()
-    assert se.headline(missed).targets_met == 0
+    assert target_counts(missed).met == 0
     assert se.of_tables(missed).set_index("table").loc["age (cumulative)", "met"] == "no"
     solved = optimum(asked.workload, loss=asked.loss)
     needs = needed_rho(solved, SCENARIO.budget)
@@ -190,4 +191,4 @@ def test_a_target_is_met_by_the_least_accurate_cell(unequal_plan, dense_errors):
     found = target_curves.outlook(solved, None, SCENARIO.budget)
     assert (found.met, found.is_least) == (0, False)
     met = asked.replaced(budget=smallest_budget(solved, SCENARIO.budget).budget).plan()
-    assert se.headline(met).targets_met == 1
+    assert target_counts(met).met == 1

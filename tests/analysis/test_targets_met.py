@@ -115,12 +115,12 @@ def test_the_least_accurate_cell_is_what_counts():
     asked = Scenario(DOMAIN).with_basis("age", rp.Prefix())
     plan = asked.plan()
     row = plan.workload.tables.index(("age",))
-    median, worst = plan.standard_errors[row], plan.worst_standard_errors[row]
-    between = float(median + worst) / 2
-    assert median < between < worst
+    median, largest = plan.standard_errors[row], plan.worst_standard_errors[row]
+    between = float(median + largest) / 2
+    assert median < between < largest
     plan = asked.with_settings([TableSetting(("age",), target=between)]).plan()
     (outcome,) = targets_met.of_targets(plan)["outcome"]
-    assert outcome == f"short by {rounded(float(worst) - between)}"
+    assert outcome == f"short by {rounded(float(largest) - between)}"
     assert targets_met.target_counts(plan).met == 0
 
 

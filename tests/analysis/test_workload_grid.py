@@ -64,17 +64,15 @@ def test_a_grid_without_a_plan_has_no_standard_errors():
 def test_one_unusable_weight_does_not_hold_up_the_others():
     scenario = Scenario(DOMAIN)
     changes = {0: {"weight": 0.0, "target": "4"}, 1: {"weight": 2.0}}
-    result = workload_grid.scenario_from_grid(scenario, [("age",), ("sex",)], changes)
-    assert result.scenario.request.settings == (
+    result, refused = workload_grid.scenario_from_grid(scenario, [("age",), ("sex",)], changes)
+    assert result.request.settings == (
         TableSetting(("age",), target=4.0),
         TableSetting(("sex",), 2.0),
     )
-    (reason,) = result.refused
+    (reason,) = refused
     assert "must be a positive number" in reason
     good = workload_grid.scenario_from_grid(scenario, [("age",)], {0: {"weight": 2.0}})
-    assert good == workload_grid.EditedScenario(
-        scenario.with_settings([TableSetting(("age",), 2.0)])
-    )
+    assert good == (scenario.with_settings([TableSetting(("age",), 2.0)]), [])
 
 
 def test_a_grid_knows_the_tables_of_its_rows():
@@ -91,8 +89,8 @@ def test_an_emptied_cell_is_what_the_groups_give():
     scenario = Scenario(DOMAIN).with_group(GroupSetting(("sex",), factor=2.0, target=5.0))
     scenario = scenario.with_settings([TableSetting(("sex",), 7.0, 6.0)])
     changes = {0: {"weight": None, "target": None}}
-    result = workload_grid.scenario_from_grid(scenario, [("sex",)], changes)
-    workload = result.scenario.workload
+    result, _ = workload_grid.scenario_from_grid(scenario, [("sex",)], changes)
+    workload = result.workload
     assert (workload.weights[2], workload.targets[2]) == (2.0, 5.0)
 
 
@@ -131,8 +129,8 @@ def edited(scenario, change, table=("age",)):
     return workload_grid.scenario_from_grid(scenario, [table], {0: change})
 
 
-def target_of(result, table=("age",)):
-    settings = {each.attributes: each.target for each in result.scenario.request.settings}
+def target_of(scenario, table=("age",)):
+    settings = {each.attributes: each.target for each in scenario.request.settings}
     return settings.get(table)
 
 
@@ -161,24 +159,24 @@ def test_a_grid_shows_targets_as_typed_and_whether_they_are_met():
 
 def test_a_must_is_marked_and_unmarked():
     scenario = Scenario(DOMAIN).with_group(GroupSetting((), target="±50"))
-    marked = edited(scenario, {"required": True})
+    marked, _ = edited(scenario, {"required": True})
     assert target_of(marked) == rp.parse_target("±50 required")
-    assert edited(marked.scenario, {"required": False}).scenario == scenario
+    assert edited(marked, {"required": False}) == (scenario, [])
     # Typed anew it stays one, unless the mark is taken away as well; both are typed over and over.
-    anew = edited(marked.scenario, {"target": "30"})
-    assert target_of(anew) == rp.parse_target("30 required")
-    assert edited(anew.scenario, {"target": "30"}) == anew
-    both = edited(marked.scenario, {"target": "30", "required": False})
-    assert target_of(both) == rp.parse_target("30")
-    assert edited(both.scenario, {"required": False, "target": "30"}) == both
-    assert target_of(edited(scenario, {"target": "! 30"})) == rp.parse_target("30 required")
+    anew = edited(marked, {"target": "30"})
+    assert target_of(anew[0]) == rp.parse_target("30 required")
+    assert edited(anew[0], {"target": "30"}) == anew
+    both = edited(marked, {"target": "30", "required": False})
+    assert target_of(both[0]) == rp.parse_target("30")
+    assert edited(both[0], {"required": False, "target": "30"}) == both
+    assert target_of(edited(scenario, {"target": "! 30"})[0]) == rp.parse_target("30 required")
 
 
 def test_a_group_of_required_lets_one_table_off():
     scenario = Scenario(DOMAIN).with_group(GroupSetting((), target="30 required"))
-    off = edited(scenario, {"required": False}).scenario
+    off, _ = edited(scenario, {"required": False})
     assert off.workload.required.tolist() == [True, False, *[True] * 5]
-    assert edited(off, {"target": None}).scenario == scenario
+    assert edited(off, {"target": None}) == (scenario, [])
 
 
 @pytest.mark.parametrize(
@@ -194,7 +192,6 @@ def test_a_group_of_required_lets_one_table_off():
     ],
 )
 def test_an_unusable_target_is_refused_and_nothing_else(change, told):
-    result = edited(Scenario(DOMAIN), change)
-    (reason,) = result.refused
+    scenario, (reason,) = edited(Scenario(DOMAIN), change)
     assert re.search(told, reason)
-    assert result.scenario.request.settings == (TableSetting(("age",), 2.0),)
+    assert scenario.request.settings == (TableSetting(("age",), 2.0),)

@@ -117,7 +117,7 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
     expect(opened).to_have_value("Small largest error")
     go_to(page, "Plan")
     page.get_by_text("Minimise the largest error", exact=True).click()
-    expect(metric(page, "A cell of the worst table")).to_be_visible()
+    expect(metric(page, "A cell of the least accurate table")).to_be_visible()
     go_to(page, "Scenarios")
     expect(page.get_by_text("26 tables in common")).to_be_visible()
     expect(page.locator(".js-plotly-plot").first).to_be_visible()

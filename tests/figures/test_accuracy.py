@@ -19,7 +19,8 @@ NAMES = ["smallest", "lower_quartile", "median", "upper_quartile", "largest"]
 def frame_of(*rows, name="age"):
     return pd.DataFrame(
         [
-            {"order": order, "tables": tables, "best_table": name, "worst_table": name}
+            {"order": order, "tables": tables}
+            | dict.fromkeys(["most_accurate_table", "least_accurate_table"], name)
             | dict(zip(NAMES, errors, strict=True))
             for order, tables, errors in rows
         ]
@@ -40,7 +41,7 @@ def test_boxes_hold_the_frame():
         found = [box.lowerfence, box.q1, box.median, box.q3, box.upperfence]
         assert [value[0] for value in found] == [row[name] for name in NAMES]
     assert list(labels[0].text) == ["5.00"]
-    assert list(labels[1].text) == ["median 5.00", "worst 40.0", "best 2.00"]
+    assert list(labels[1].text) == ["median 5.00", "largest 40.0", "smallest 2.00"]
     assert list(labels[1].y) == [5, 40, 2]
 
 

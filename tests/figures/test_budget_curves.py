@@ -19,7 +19,10 @@ HOSTILE = curves.Curve("<b>a&b</b>", 30.0, "<b>a&b</b>")
 
 @pytest.fixture
 def errors():
-    found = [curves.Curve("worst table", 45.0, "age × sex"), curves.Curve("median table", 20.0)]
+    found = [
+        curves.Curve("least accurate table", 45.0, "age × sex"),
+        curves.Curve("median table", 20.0),
+    ]
     return curves.errors_by_budget([*found, HOSTILE], BUDGET)
 
 
@@ -41,8 +44,8 @@ def test_curves_hold_the_frame_and_their_names(errors):
         assert list(line.y) == rows["standard_error"].tolist()
     assert len({line.line.dash for line in lines}) == 3
     assert len({line.line.color for line in lines}) == 3
-    assert {"worst table", "median table"} <= set(texts_of(figure))
-    assert "worst table: age × sex" in lines[0].hovertemplate
+    assert {"least accurate table", "median table"} <= set(texts_of(figure))
+    assert "least accurate table: age × sex" in lines[0].hovertemplate
 
 
 def test_axes_are_logarithmic_with_epsilon_above(errors):

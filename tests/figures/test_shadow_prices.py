@@ -18,7 +18,7 @@ def forecast():
 
 def test_bars_have_their_numbers(forecast):
     frame = shadow_prices.by_table(forecast)
-    bar, numbers = shares.bars(frame, "table", "the largest variance").data
+    bar, numbers = shares.bars(frame, "the largest variance").data
     assert list(bar.x) == frame["share"].tolist()
     assert list(bar.y) == list(numbers.y) == list(range(10))
     assert [float(text.removesuffix(" %")) / 100 for text in numbers.text] == pytest.approx(
@@ -29,14 +29,14 @@ def test_bars_have_their_numbers(forecast):
 
 def test_the_first_row_is_at_the_top(forecast):
     frame = shadow_prices.by_table(forecast)
-    axis = shares.bars(frame, "table", "the largest variance").layout.yaxis
+    axis = shares.bars(frame, "the largest variance").layout.yaxis
     assert list(axis.ticktext) == frame["table"].tolist()
     assert axis.range[0] > axis.range[1]
 
 
 def test_marks_show_the_share_of_the_tables_and_numbers_stand_clear_of_them(forecast):
     frame = shadow_prices.by_attribute(forecast)
-    bar, numbers, marks = shares.bars(frame, "attribute", "the largest variance").data
+    bar, numbers, marks = shares.bars(frame, "the largest variance").data
     assert list(marks.x) == frame["share_of_tables"].tolist()
     for number, share, mark in zip(numbers.x, bar.x, marks.x, strict=True):
         assert number > max(share, mark)
@@ -45,13 +45,13 @@ def test_marks_show_the_share_of_the_tables_and_numbers_stand_clear_of_them(fore
 
 def test_nearly_all_is_not_all():
     frame = pd.DataFrame({"table": ["a", "b"], "share": [0.996, 0.004]})
-    texts = shares.bars(frame, "table", "it").data[-1].text
+    texts = shares.bars(frame, "it").data[-1].text
     assert list(texts) == ["99.6 %", "0.4 %"]
 
 
 def test_names_are_cut_and_not_read_as_markup():
     frame = pd.DataFrame({"table": ["<b>x</b>" + " long" * 20], "share": [1.0]})
-    figure = shares.bars(frame, "table", "<i>it</i>")
+    figure = shares.bars(frame, "<i>it</i>")
     assert "<b>" not in json.loads(figure.to_json())["data"][0]["hovertext"][0]
     assert figure.layout.yaxis.ticktext[0].startswith("&lt;b&gt;")
     assert "<i>" not in figure.layout.xaxis.title.text

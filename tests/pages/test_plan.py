@@ -12,7 +12,7 @@ def test_the_plan_is_there_at_once(app):
     session = app("plan")
     metrics = session.metrics()
     assert metrics["A cell of the median table"] == "±26 people"
-    assert metrics["A cell of the worst table"] == "±30 people"
+    assert metrics["A cell of the least accurate table"] == "±30 people"
     # epsilon(rho = 0.1, delta = 1e-6) = 2.14194, rounded up
     assert metrics["Privacy"] == "ε = 2.15"
     assert "better by more than one part in a billion" in plain(session.texts("markdown"))

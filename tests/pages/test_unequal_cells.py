@@ -39,8 +39,8 @@ def test_one_control_says_which_cell_all_views_are_about(app, solved):
     session = app("fairness", SCENARIO.replaced(expected=ExpectedCounts.of_total(2000)))
     session.segmented_control(key="cell_shown").set_value(cell).run()
     assert not session.exception
-    worst = solved.standard_errors(SCENARIO.budget, cell).max()
-    assert session.metrics()["Least accurate table"] == f"σ = {worst:.3g}"
+    largest = solved.standard_errors(SCENARIO.budget, cell).max()
+    assert session.metrics()["Least accurate table"] == f"σ = {largest:.3g}"
     for name in ("By size", "Distribution", "Attributes", "Binding targets"):
         session.show("fairness", name)
         for chart in session.get("plotly_chart"):
@@ -50,7 +50,7 @@ def test_one_control_says_which_cell_all_views_are_about(app, solved):
     listed = session.dataframe[-1].value
     (shown,) = set(listed["cell"])
     assert SEEN[cell] in shown
-    assert listed["standard_error"].max() == pytest.approx(worst)
+    assert listed["standard_error"].max() == pytest.approx(largest)
     assert {"best_standard_error", "worst_standard_error"} <= set(listed.columns)
     session.show("fairness", "Relative errors")
     assert session.get("plotly_chart")
@@ -66,15 +66,15 @@ def test_other_rules_are_planned_on_their_own_and_once(app, monkeypatch):
     panels = json.loads(session.get("plotly_chart")[0].proto.spec)["layout"]["annotations"]
     assert [panel["text"] for panel in panels][1:] == list(SCHEMES)
     assert "taken over from your plan" not in plain(session.texts("caption"))
-    worst = {}
+    largest = {}
     for name, loss in SCHEMES.items():
         alone = optimum(SCENARIO.workload, loss=loss, uniform_reference=True)
-        worst[name] = alone.standard_errors(SCENARIO.budget).max()
+        largest[name] = alone.standard_errors(SCENARIO.budget).max()
     # None of them is planned again to look at it.
     monkeypatch.setattr(
         sys.modules["rpexplore.planning.solving_with_strategies"], "best_strategies", None
     )
-    for name, error in worst.items():
+    for name, error in largest.items():
         session.segmented_control(key="plan_shown").set_value(name).run()
         assert not session.exception
         assert not session.error
@@ -115,15 +115,15 @@ def test_the_cells_of_a_table(app, solved):
 def test_the_plan_page_tells_median_and_least_accurate_cells(app, solved):
     session = app("plan", SCENARIO)
     metrics = session.metrics()
-    worst = solved.standard_errors(SCENARIO.budget, "worst").max()
+    largest = solved.standard_errors(SCENARIO.budget, "worst").max()
     assert metrics["The least accurate cell of all tables"].startswith("±")
     proven = plain(session.texts("markdown"))
     assert "Noise proven best for what is measured." in proven
     assert "Accuracy proven best." not in proven
-    assert f"σ = {worst:.3g}" in plain(session.texts("caption"))
+    assert f"σ = {largest:.3g}" in plain(session.texts("caption"))
     assert "The least accurate cell is one of" in plain(session.texts("caption"))
     listed = next(widget.value for widget in session.dataframe if "outcome" in widget.value)
-    assert listed["worst_standard_error"].max() == pytest.approx(worst)
+    assert listed["worst_standard_error"].max() == pytest.approx(largest)
     assert "Which cells of a table" in plain(
         widget.proto.label for widget in session.get("page_link")
     )
@@ -158,4 +158,4 @@ def test_scenarios_with_other_bases_stand_side_by_side(app):
     assert "Aggregation" in rows
     assert "Largest ÷ smallest σ of a cell" in session.dataframe[1].value["row"].tolist()
     differences = session.dataframe[-1].value
-    assert {"left_worst", "right_worst"} <= set(differences.columns)
+    assert {"left_largest", "right_largest"} <= set(differences.columns)

@@ -1,7 +1,6 @@
 """Views of the Fairness page: accuracy by size, its distribution, by table and by attribute."""
 
 from dataclasses import replace
-from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -16,7 +15,7 @@ from rpexplore.analysis.forecast import SCHEMES, Forecast
 from rpexplore.common.formatting import plural
 from rpexplore.figures import accuracy_by_attribute as attribute_figures
 from rpexplore.figures import distributions as curves
-from rpexplore.figures import shadow_prices as price_figures
+from rpexplore.figures import shadow_prices as shares
 from rpexplore.figures import variance_by_size as size_figures
 from rpexplore.figures.chart import COLUMNS, Chart, columns_of
 from rpexplore.planning.mechanism.table_variances import CELLS
@@ -105,7 +104,7 @@ def all_tables(chosen: Forecast) -> None:
     """The ten least accurate, the ten most accurate, and all tables."""
     if not fairness.is_even(chosen):  # else the headline says so
         st.markdown(escaped(fairness.describe_unevenness(chosen, current().record_noun)))
-    titles, frames = ("Least accurate", "Most accurate"), fairness.worst_and_best(chosen)
+    titles, frames = ("Least accurate", "Most accurate"), fairness.least_and_most_accurate(chosen)
     for column, title, frame in zip(st.columns(2), titles, frames, strict=True):
         if not frame.empty:  # as for a single table
             with column:
@@ -114,15 +113,9 @@ def all_tables(chosen: Forecast) -> None:
                 listing(frame, shown, f"{title} tables")
     heading = "All tables, the least accurate first"
     st.subheader(heading)
-    frame = kept("fairness ranking", (chosen,), lambda: fairness.ranking(chosen, names_of(chosen)))
+    frame = kept("fairness ranking", (chosen,), lambda: fairness.ranking(chosen))
     frame = _with_cell(frame, chosen)
     numbers(frame, columns_of(frame), "tables_by_standard_error.csv", heading)
-
-
-def names_of(chosen: Forecast) -> Any:
-    """What the tables are called, kept for as long as they are the same."""
-    workload = chosen.workload
-    return kept("fairness names", (workload,), lambda: fairness.all_titles(workload))
 
 
 def binding_tables(chosen: Forecast) -> None:
@@ -130,23 +123,21 @@ def binding_tables(chosen: Forecast) -> None:
     loss = SCHEMES.get(chosen.name, current().loss)
     what = shadow_prices.describe_loss(loss, chosen.workload)
     sentence = kept(
-        "fairness binding", (chosen, what), lambda: shadow_prices.describe(chosen, what)
+        "fairness binding", (chosen, loss), lambda: shadow_prices.describe(chosen, loss)
     )
     st.markdown(escaped(sentence))
     st.caption("These shares are about small changes of the plan.")
     st.page_link("pages/tradeoffs.py", label="To leave tables out: Trade-offs, What if")
-    by_table, by_order = shadow_prices.by_table(chosen), shadow_prices.by_order(chosen)
     left, right = st.columns(2)
     with left:
         st.subheader("Tables")
-        _draw(price_figures.chart(by_table, "table", what), chosen)
+        _draw(shares.chart(chosen, "table", what), chosen)
     with right:
         st.subheader("By number of attributes")
-        _draw(price_figures.chart(by_order, "attributes", what), chosen)
-    by_attribute = shadow_prices.by_attribute(chosen)
-    if by_attribute["tables"].to_numpy().any():
+        _draw(shares.chart(chosen, "order", what), chosen)
+    if chosen.workload.orders.any():
         st.subheader("By attribute")
-        _draw(price_figures.chart(by_attribute, "attribute", what), chosen)
+        _draw(shares.chart(chosen, "attribute", what), chosen)
 
 
 def _draw(chart: Chart, forecast: Forecast, more: str = "") -> None:

@@ -102,12 +102,12 @@ def headline(chosen: Forecast) -> None:
         st.markdown(escaped(fairness.describe_unevenness(chosen, current().record_noun)))
         return
     measures = fairness.measures_of(chosen)
-    least, most = (frame["table"][0] for frame in fairness.worst_and_best(chosen, 1))
-    worst, best, ratio, gini = (column.container(gap="xxsmall") for column in st.columns(4))
-    worst.metric("Least accurate table", f"σ = {rounded(measures['worst'], 3)}")
-    worst.caption(f"{record_noun}, in {escaped(str(least))}")
-    best.metric("Most accurate table", f"σ = {rounded(measures['best'], 3)}")
-    best.caption(f"{record_noun}, in {escaped(str(most))}")
+    least, most = (frame["table"][0] for frame in fairness.least_and_most_accurate(chosen, 1))
+    largest, smallest, ratio, gini = (column.container(gap="xxsmall") for column in st.columns(4))
+    largest.metric("Least accurate table", f"σ = {rounded(measures['largest'], 3)}")
+    largest.caption(f"{record_noun}, in {escaped(str(least))}")
+    smallest.metric("Most accurate table", f"σ = {rounded(measures['smallest'], 3)}")
+    smallest.caption(f"{record_noun}, in {escaped(str(most))}")
     ratio.metric("Least vs most accurate", f"{rounded(measures['ratio'], 3, zeros=True)} times")
     ratio.caption(
         f"{describe_share(measures['within_twice'])} of the tables within twice the smallest"

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages.components.fairness.accuracy import names_of
 from pages.components.shared.charts import chart_with_numbers, listing, numbers
 from pages.components.shared.files import upload
 from pages.components.shared.session import (
@@ -129,8 +128,8 @@ def _publishable_cells(
         shares = relative.by_plan(compared, cells, coefficient).filter(["plan", "share", "whole"])
         listing(shares, columns_of(shares), "Publishable cells by plan")
     st.subheader("Table by table, the most publishable first")
-    key, names = (chosen, cells, coefficient), names_of(chosen)
-    frame = kept("fairness publishable", key, lambda: relative.of_tables(*key, names))
+    key = chosen, cells, coefficient
+    frame = kept("fairness publishable", key, lambda: relative.of_tables(*key))
     numbers(
         frame, columns_of(frame), "publishable_cells_by_table.csv", "Publishable cells by table"
     )

@@ -20,13 +20,12 @@ from rpexplore.planning.plan import Plan
 def headline(planned: Plan) -> None:
     """Median and least accuracy, privacy, targets, and the certificate in words."""
     top, record_noun = accuracy.headline(planned), escaped(current().record_noun)
-    median, worst, privacy = (column.container(gap="xxsmall") for column in st.columns(3))
+    median, largest, privacy = (column.container(gap="xxsmall") for column in st.columns(3))
     median.metric(capitalised(top.median_text), f"±{rounded(top.median_margin)} {record_noun}")
     median.caption(f"95 % of the time (standard error σ = {rounded(top.median_error, 3)})")
-    worst.metric(capitalised(top.worst_text), f"±{rounded(top.worst_margin)} {record_noun}")
-    worst.caption(
-        f"95 % of the time (σ = {rounded(top.worst_error, 3)}): {escaped(top.worst_table)}"
-    )
+    largest.metric(capitalised(top.largest_text), f"±{rounded(top.largest_margin)} {record_noun}")
+    sigma, table = rounded(top.largest_error, 3), escaped(top.least_accurate_table)
+    largest.caption(f"95 % of the time (σ = {sigma}): {table}")
     epsilon, further = budgets.describe_epsilon(planned)
     privacy.metric("Privacy", epsilon)
     privacy.caption(

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pandas as pd
 import streamlit as st
 
 from pages.components.shared.charts import chart_with_numbers, numbers
@@ -62,15 +63,15 @@ def _chosen() -> list[Scenario]:
 
 
 def _side_by_side(
-    heading: str, texts: compared.SideBySide, scenarios: list[Scenario], differing: bool
+    heading: str, texts: pd.DataFrame, scenarios: list[Scenario], differing: bool
 ) -> None:
     """A table of texts; rows that differ carry a mark, and can be all that is shown."""
     st.markdown(f"**{heading}**")
-    frame = texts.texts.set_axis([f"scenario {index}" for index in texts.texts], axis=1)
-    frame.insert(0, "differs", ["≠" if differs else "" for differs in texts.differs])
+    rows = texts.loc[texts["differs"]] if differing else texts
+    names = [f"scenario {index}" for index in range(len(scenarios))]
+    frame = rows.set_axis([*names, "differs"], axis=1)
+    frame["differs"] = ["≠" if differs else "" for differs in rows["differs"]]
     frame.insert(0, "row", frame.index)
-    if differing:
-        frame = frame[texts.differs]
     if frame.empty:
         st.caption("The same in all scenarios.")
         return
@@ -79,10 +80,11 @@ def _side_by_side(
         hide_index=True,
         height="content",
         alt=f"{heading}, side by side; ≠ marks what differs",
+        column_order=["row", "differs", *names],
         column_config={
             "row": st.column_config.TextColumn("", pinned=True),
             "differs": st.column_config.TextColumn("≠", width=40, help="≠: not the same in all"),
-            **{f"scenario {index}": scenario.name for index, scenario in enumerate(scenarios)},
+            **{name: scenario.name for name, scenario in zip(names, scenarios, strict=True)},
         },
     )
 
@@ -122,7 +124,7 @@ def _tables(scenarios: list[Scenario], plans: list[Plan]) -> None:
     st.markdown(escaped(compared.describe_differences(frame, one, two)))
     if frame.empty:
         return
-    differ = "left_worst" in frame  # the cells of some table
+    differ = "left_largest" in frame  # the cells of some table
     mean = "root mean square of cells" if differ else "standard error"
     columns = {
         "table": COLUMNS["table"],
@@ -131,8 +133,8 @@ def _tables(scenarios: list[Scenario], plans: list[Plan]) -> None:
         "right": Column(f"{mean} σ in {two}"),
     }
     if differ:
-        columns["left_worst"] = Column(f"least accurate cell σ in {one}")
-        columns["right_worst"] = Column(f"least accurate cell σ in {two}")
+        columns["left_largest"] = Column(f"least accurate cell σ in {one}")
+        columns["right_largest"] = Column(f"least accurate cell σ in {two}")
     columns["change"] = Column("change of the root mean square" if differ else "change", "share")
     alt = f"Standard error of each table in {one} and in {two}"
     numbers(frame, columns, "differences.csv", alt)

@@ -19,11 +19,11 @@ from rpexplore.workload.table_text import readable_title, table_from_text, texts
 HERE = "budget curves"
 MOST_OPTIONS = 1000  # tables to choose from; of more, their attributes are typed
 MOST_CURVES = 6  # as many as there are styles to tell apart
-QUANTILES, MEDIAN, WORST = "quantiles", "median", "worst"
+QUANTILES, MEDIAN, LEAST_ACCURATE = "quantiles", "median", "least accurate"
 SHOWN = {
     QUANTILES: "Least accurate, median and most accurate",
     MEDIAN: "Median by number of attributes",
-    WORST: "Least accurate by number of attributes",
+    LEAST_ACCURATE: "Least accurate by number of attributes",
 }
 TABLE_COLUMNS = {
     "table": COLUMNS["table"],
@@ -79,7 +79,7 @@ def _chosen_curves(solution: Optimum) -> list[curves.Curve]:
     if shown == QUANTILES:
         drawn = curves.quantile_curves(solution)
     else:
-        drawn = curves.order_curves(solution, worst=shown == WORST)
+        drawn = curves.order_curves(solution, least_accurate=shown == LEAST_ACCURATE)
     workload, domain = solution.workload, solution.workload.domain
     few = len(workload) <= MOST_OPTIONS
     typed = st.multiselect(

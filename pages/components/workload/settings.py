@@ -28,9 +28,9 @@ def apply_typed() -> None:
 
     def apply(cells: dict[int, dict[str, Any]]) -> Sequence[str]:
         rows = st.session_state["rows of grid"]
-        edited = workload_grid.scenario_from_grid(current(), rows, cells)
-        change(HERE, lambda: edited.scenario)
-        return edited.refused
+        edited, refused = workload_grid.scenario_from_grid(current(), rows, cells)
+        change(HERE, lambda: edited)
+        return refused
 
     apply_cells(GRID, HERE, apply)
 

@@ -104,12 +104,12 @@ def _side_by_side(compared: list[Forecast], record_noun: str) -> tuple[Numbers, 
 
 def _binding_tables(plan: Plan, own: Forecast) -> Chart:
     what = shadow_prices.describe_loss(plan.loss, plan.workload)
-    chart = shares.chart(shadow_prices.by_table(own), "table", what)
-    return replace(chart, sentence=shadow_prices.describe(own, what))
+    chart = shares.chart(own, "table", what)
+    return replace(chart, sentence=shadow_prices.describe(own, plan.loss))
 
 
 def _best_off(own: Forecast) -> Numbers:
-    _, best = fairness.worst_and_best(own, BEST)
+    _, best = fairness.least_and_most_accurate(own, BEST)
     frame = pd.DataFrame(best).assign(cells=counts(best["cells"]))
     names = ["table", "cells", "standard_error", "margin_95", "times_median"]
     if own.cells_differ:
