@@ -1,7 +1,7 @@
 """The codebook as a grid that people edit: to a DataFrame, and back from what was typed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -37,50 +37,43 @@ def codebook_grid(domain: Domain) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=_COLUMNS).astype(dict.fromkeys(whole, "Int64"))
 
 
-@dataclass(frozen=True)
-class EditedDomain:
-    """A domain read back from a grid, {old name: new name}, and why other changes were refused."""
-
-    domain: Domain
-    renamed: Mapping[str, str]
-    refused: tuple[str, ...] = ()
-
-
-def domain_from_grid(domain: Domain, changes: Mapping[int, Mapping[str, Any]]) -> EditedDomain:
-    """The domain after changes {row: {column: value}} to its grid.
+def domain_from_grid(
+    domain: Domain, changes: Mapping[int, Mapping[str, Any]]
+) -> tuple[Domain, dict[str, str], list[str]]:
+    """The domain after changes {row: {column: value}} to its grid; {old name: new name}; refusals.
 
     A new kind starts with values that come closest to the old ones, to be edited further.
     Changes that cannot be used are refused one by one; the others are in the domain.
     """
     try:
-        return _changed_domain(domain, changes)
+        return *_changed_domain(domain, changes), []
     except DomainError:
         pass
     accepted: dict[int, dict[str, Any]] = {}
-    result, refused = EditedDomain(domain, {}), []
+    refused = []
     for row, change in changes.items():
         for columns in _TOGETHER:
             part = {column: change[column] for column in columns if column in change}
-            if not part:
-                continue
             trial = accepted | {row: accepted.get(row, {}) | part}
             try:
-                result, accepted = _changed_domain(domain, trial), trial
+                _changed_domain(domain, trial)
             except DomainError as error:
                 refused.append(str(error))
-    return replace(result, refused=tuple(refused))
+            else:
+                accepted = trial
+    return *_changed_domain(domain, accepted), refused
 
 
-def _changed_domain(domain: Domain, changes: Mapping[int, Mapping[str, Any]]) -> EditedDomain:
+def _changed_domain(
+    domain: Domain, changes: Mapping[int, Mapping[str, Any]]
+) -> tuple[Domain, dict[str, str]]:
     attributes, renamed = [], {}
     for row, attribute in enumerate(domain.attributes):
         change = changes.get(row, {})
-        if change.get("remove"):
-            continue
-        edited = _edited(attribute, change)
-        renamed[attribute.name] = edited.name
-        attributes.append(edited)
-    return EditedDomain(Domain(tuple(attributes)), renamed)
+        if not change.get("remove"):
+            attributes.append(_edited(attribute, change))
+            renamed[attribute.name] = attributes[-1].name
+    return Domain(tuple(attributes)), renamed
 
 
 def values_in_all(domain: Domain) -> int:
@@ -129,11 +122,11 @@ def domain_with_values(domain: Domain, name: str, values: Values) -> Domain:
 
 def domain_with_labels(
     domain: Domain, name: str, changes: Mapping[int, Mapping[str, Any]]
-) -> EditedDomain:
+) -> tuple[Domain, list[str]]:
     """The domain after changes {row: {"label": text, "group": text}} to an attribute's values.
 
-    An emptied label is the value itself; only categories have labels of their own. Groups are
-    paths, "South > East"; an emptied one is none. What cannot be used is refused one by one.
+    And why some of them are refused, one by one. An emptied label is the value itself; only
+    categories have labels of their own. Groups are paths, "South > East"; an emptied one is none.
     """
     refused: list[str] = []
     attribute = domain[name]
@@ -144,7 +137,7 @@ def domain_with_labels(
                     attribute = with_text(attribute, row, str(change[column] or "").strip())
                 except DomainError as error:
                     refused.append(str(error))
-    return EditedDomain(_domain_with(domain, attribute), {}, tuple(refused))
+    return _domain_with(domain, attribute), refused
 
 
 def _with_label(attribute: Attribute, row: int, text: str) -> Attribute:

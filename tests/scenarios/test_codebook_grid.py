@@ -20,7 +20,7 @@ DOMAIN = rp.Domain(
 
 
 def edited(changes, domain=DOMAIN):
-    return grids.domain_from_grid(domain, changes).domain
+    return grids.domain_from_grid(domain, changes)[0]
 
 
 def test_grid_shows_every_attribute():
@@ -61,15 +61,15 @@ def test_whole_numbers_become_intervals_with_the_same_values():
 
 
 def test_new_names_and_labels():
-    result = grids.domain_from_grid(DOMAIN, {0: {"name": " years ", "label": None}})
-    assert result.domain.attributes[0] == Attribute("years", Integers(0, 99, 5))
-    assert result.renamed == {"age": "years", "sex": "sex", "income": "income"}
+    result, renamed, _ = grids.domain_from_grid(DOMAIN, {0: {"name": " years ", "label": None}})
+    assert result.attributes[0] == Attribute("years", Integers(0, 99, 5))
+    assert renamed == {"age": "years", "sex": "sex", "income": "income"}
 
 
 def test_removed_rows_are_gone():
-    result = grids.domain_from_grid(DOMAIN, {1: {"remove": True}})
-    assert result.domain.names == ("age", "income")
-    assert "sex" not in result.renamed
+    result, renamed, _ = grids.domain_from_grid(DOMAIN, {1: {"remove": True}})
+    assert result.names == ("age", "income")
+    assert "sex" not in renamed
 
 
 @pytest.mark.parametrize(
@@ -85,15 +85,15 @@ def test_removed_rows_are_gone():
     ],
 )
 def test_what_cannot_be_used_is_refused_by_name(changes, message):
-    result = grids.domain_from_grid(DOMAIN, changes)
-    assert len(result.refused) == 1
-    assert re.search(message, result.refused[0])
+    _, _, refused = grids.domain_from_grid(DOMAIN, changes)
+    assert len(refused) == 1
+    assert re.search(message, refused[0])
 
 
 def test_all_rows_may_be_removed():
-    result = grids.domain_from_grid(DOMAIN, {row: {"remove": True} for row in range(3)})
-    assert (result.domain, result.refused) == (rp.Domain(()), ())
-    assert len(grids.codebook_grid(result.domain)) == 0
+    result, _, refused = grids.domain_from_grid(DOMAIN, {row: {"remove": True} for row in range(3)})
+    assert (result, refused) == (rp.Domain(()), [])
+    assert len(grids.codebook_grid(result)) == 0
 
 
 def test_an_attribute_waits_until_enough_is_typed():
@@ -127,9 +127,11 @@ def test_an_attribute_gets_the_values_that_are_typed(typed, values):
 
 def test_what_is_typed_for_a_waiting_attribute_may_be_refused():
     domain = grids.with_new_attribute(rp.Domain(()))
-    result = grids.domain_from_grid(domain, {0: {"minimum": 9, "maximum": 1, "name": "age"}})
-    assert result.domain.names == ("age",)
-    assert "must not be below" in result.refused[0]
+    result, _, refused = grids.domain_from_grid(
+        domain, {0: {"minimum": 9, "maximum": 1, "name": "age"}}
+    )
+    assert result.names == ("age",)
+    assert "must not be below" in refused[0]
 
 
 def test_values_can_be_taken_back():
@@ -142,15 +144,15 @@ def test_one_unusable_cell_does_not_hold_up_the_others():
         1: {"values": ["F", "F"], "name": "gender"},
         2: {"remove": True},
     }
-    result = grids.domain_from_grid(DOMAIN, changes)
-    assert result.domain == rp.Domain(
+    result, renamed, refused = grids.domain_from_grid(DOMAIN, changes)
+    assert result == rp.Domain(
         (
             Attribute("age", Integers(0, 49, 5), "Years"),
             Attribute("gender", Categories(("F", "M"), ("Female", "Male"))),
         )
     )
-    assert result.renamed == {"age": "age", "sex": "gender"}
-    assert ["twice" in reason for reason in result.refused] == [True, True]
+    assert renamed == {"age": "age", "sex": "gender"}
+    assert ["twice" in reason for reason in refused] == [True, True]
 
 
 def test_values_replace_those_of_an_attribute():
@@ -173,8 +175,8 @@ def test_typed_categories_may_hold_commas_where_each_has_a_line():
 
 
 def test_names_are_swapped():
-    result = grids.domain_from_grid(DOMAIN, {0: {"name": "sex"}, 1: {"name": "age"}})
-    assert (result.domain.names, result.refused) == (("sex", "age", "income"), ())
+    result, _, refused = grids.domain_from_grid(DOMAIN, {0: {"name": "sex"}, 1: {"name": "age"}})
+    assert (result.names, refused) == (("sex", "age", "income"), [])
 
 
 def test_long_lists_are_left_out_of_the_grid_and_stay_as_they_are():
@@ -182,7 +184,7 @@ def test_long_lists_are_left_out_of_the_grid_and_stay_as_they_are():
     domain = rp.Domain((Attribute("code", many),))
     assert grids.codebook_grid(domain).loc[0, "values"] is None
     assert edited({0: {"label": "Code"}}, domain)["code"].values == many
-    (reason,) = grids.domain_from_grid(domain, {0: {"kind": grids.BINS}}).refused
+    _, _, (reason,) = grids.domain_from_grid(domain, {0: {"kind": grids.BINS}})
     assert "too many to list" in reason
     assert len(grids.values_of(domain["code"])) == grids.MAX_LISTED
 
@@ -207,11 +209,13 @@ def test_new_attributes_get_new_names():
 
 
 def test_labels_are_changed_and_bad_ones_refused():
-    result = grids.domain_with_labels(DOMAIN, "sex", {0: {"label": " Women "}})
-    assert result.domain["sex"].values == Categories(("F", "M"), ("Women", "Male"))
-    result = grids.domain_with_labels(DOMAIN, "sex", {0: {"label": "Male"}, 1: {"label": None}})
-    assert result.domain["sex"].values == Categories(("F", "M"), ("Female", "M"))
-    assert "'Male' stands for two" in result.refused[0]
+    result, _ = grids.domain_with_labels(DOMAIN, "sex", {0: {"label": " Women "}})
+    assert result["sex"].values == Categories(("F", "M"), ("Women", "Male"))
+    result, refused = grids.domain_with_labels(
+        DOMAIN, "sex", {0: {"label": "Male"}, 1: {"label": None}}
+    )
+    assert result["sex"].values == Categories(("F", "M"), ("Female", "M"))
+    assert "'Male' stands for two" in refused[0]
 
 
 # ---- groups
@@ -241,19 +245,19 @@ def test_groups_are_typed_and_bad_ones_refused():
         1: {"group": None},
         2: {"group": " > ", "label": "Cove"},
     }
-    result = grids.domain_with_labels(GROUPED, "region", changes)
-    assert result.domain["region"].groups == (("South", "Hills"), (), ())
-    assert result.domain["region"].values.labels == ("Alton", "Bury", "Cove")
-    (reason,) = result.refused
+    result, refused = grids.domain_with_labels(GROUPED, "region", changes)
+    assert result["region"].groups == (("South", "Hills"), (), ())
+    assert result["region"].values.labels == ("Alton", "Bury", "Cove")
+    (reason,) = refused
     assert "groups of attribute 'region'" in reason
-    assert result.domain.attributes[1:] == GROUPED.attributes[1:]
-    numbers = grids.domain_with_labels(GROUPED, "age", {1: {"group": "Adults"}}).domain["age"]
+    assert result.attributes[1:] == GROUPED.attributes[1:]
+    numbers = grids.domain_with_labels(GROUPED, "age", {1: {"group": "Adults"}})[0]["age"]
     assert numbers.groups == (("young",), ("Adults",))
 
 
 def test_the_last_group_to_go_leaves_none():
     changes = {0: {"group": ""}, 1: {"group": ""}}
-    assert grids.domain_with_labels(GROUPED, "region", changes).domain["region"].groups == ()
+    assert grids.domain_with_labels(GROUPED, "region", changes)[0]["region"].groups == ()
 
 
 @pytest.mark.parametrize(

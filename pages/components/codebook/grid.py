@@ -35,9 +35,9 @@ def apply_typed() -> None:
     domain = current().domain
 
     def apply(cells: dict[int, dict[str, Any]]) -> Sequence[str]:
-        edited = grids.domain_from_grid(domain, cells)
-        change_domain(GRID, lambda: edited.domain, renamed=dict(edited.renamed))
-        return edited.refused
+        edited, renamed, refused = grids.domain_from_grid(domain, cells)
+        change_domain(GRID, lambda: edited, renamed=renamed)
+        return refused
 
     apply_cells(GRID, GRID, apply)
     if len(current().domain) != len(domain):

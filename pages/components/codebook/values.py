@@ -39,9 +39,9 @@ def apply_labels() -> None:
         return
 
     def apply(cells: dict[int, dict[str, Any]]) -> Sequence[str]:
-        edited = grids.domain_with_labels(domain, name, cells)
-        change_domain(HERE, lambda: edited.domain)
-        return edited.refused
+        edited, refused = grids.domain_with_labels(domain, name, cells)
+        change_domain(HERE, lambda: edited)
+        return refused
 
     apply_cells(grid_of(domain[name]), HERE, apply)
 
