@@ -87,21 +87,20 @@ class Project:
         """A copy without one scenario; refuses to remove the last one."""
         if len(self.scenarios) == 1:
             raise WorkloadError("This is the only scenario; a project needs one.")
-        scenarios = self.scenarios[:index] + self.scenarios[index + 1 :]
-        keys = self.keys[:index] + self.keys[index + 1 :]
+        order = [old for old in range(len(self.scenarios)) if old != index]
         open_index = self.open_index - 1 if index < self.open_index else self.open_index
-        return Project(scenarios, min(open_index, len(scenarios) - 1), keys)
+        return self._in_order(order, min(open_index, len(order) - 1))
 
     def moved(self, index: int, by: int) -> "Project":
         """A copy in which a scenario is further down by so many (up if negative)."""
-        to = min(max(index + by, 0), len(self.scenarios) - 1)
         order = list(range(len(self.scenarios)))
-        order.insert(to, order.pop(index))
-        return Project(
-            tuple(self.scenarios[old] for old in order),
-            order.index(self.open_index),
-            tuple(self.keys[old] for old in order),
-        )
+        order.insert(min(max(index + by, 0), len(order) - 1), order.pop(index))
+        return self._in_order(order, order.index(self.open_index))
+
+    def _in_order(self, order: list[int], open_index: int) -> "Project":
+        """A copy with the scenarios of these indices."""
+        scenarios = tuple(self.scenarios[index] for index in order)
+        return Project(scenarios, open_index, tuple(self.keys[index] for index in order))
 
     def free_name(self, wanted: str) -> str:
         """The wanted name, or, where it is taken, the first of "wanted (2)", "wanted (3)", …"""

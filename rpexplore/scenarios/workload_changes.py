@@ -64,16 +64,15 @@ def changed_workload(scenario: Scenario, change: WorkloadChange) -> Workload:
         return replace(workload, weights=weights)
     if len(rows) == len(workload):
         raise WorkloadError("That would leave no table; leave out fewer.")
-    members = np.delete(workload.members, rows, axis=0)
-    width = int(np.max(np.count_nonzero(members >= 0, axis=1)))  # the largest tables may be gone
-    return Workload(
-        workload.domain,
-        members[:, :width],
-        np.delete(workload.weights, rows),
-        np.delete(workload.targets, rows),
-        workload.bases,
-        np.delete(workload.basis_index, rows, axis=0)[:, :width],
-        np.delete(workload.required, rows),
+    left = np.delete(np.arange(len(workload)), rows)
+    width = int(np.max(workload.orders[left]))  # the largest tables may be gone
+    return replace(
+        workload,
+        members=workload.members[left, :width],
+        weights=workload.weights[left],
+        targets=workload.targets[left],
+        basis_index=workload.basis_index[left, :width],
+        required=workload.required[left],
     )
 
 

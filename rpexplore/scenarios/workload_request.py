@@ -140,16 +140,11 @@ class WorkloadRequest:
     def settled(self, workload: Workload) -> Workload:
         """These tables with the weights and the targets of this request and no others."""
         weights = np.ones(len(workload))
-        for group in self.groups:
-            rows = workload.containing(group.containing)
-            if group.weight is not None:
-                weights[rows] = group.weight
-            if group.factor is not None:
-                weights[rows] *= group.factor
-        for setting in self.settings:
-            row = workload.find(workload.domain.positions(setting.attributes))
-            if row is not None and setting.weight is not None:
-                weights[row] = setting.weight
+        for rows, setting in self._rows_of_settings(workload):
+            if setting.weight is not None:
+                weights[rows] = setting.weight
+            if isinstance(setting, GroupSetting) and setting.factor is not None:
+                weights[rows] *= setting.factor
         targets, which = self.targets(workload)
         return replace(
             workload,
@@ -165,16 +160,22 @@ class WorkloadRequest:
         """
         targets: list[Target] = []
         which = np.full(len(workload), -1)
-        for group in self.groups:
-            if group.target is not None:
-                which[workload.containing(group.containing)] = len(targets)
-                targets.append(group.target)
-        for setting in self.settings:
-            row = workload.find(workload.domain.positions(setting.attributes))
-            if row is not None and setting.target is not None:
-                which[row] = len(targets)
+        for rows, setting in self._rows_of_settings(workload):
+            if setting.target is not None:
+                which[rows] = len(targets)
                 targets.append(setting.target)
         return targets, which
+
+    def _rows_of_settings(
+        self, workload: Workload
+    ) -> Iterator[tuple[np.ndarray | int, GroupSetting | TableSetting]]:
+        """Groups and then settings with their tables; without those kept aside."""
+        for group in self.groups:
+            yield workload.containing(group.containing), group
+        for setting in self.settings:
+            row = workload.find(workload.domain.positions(setting.attributes))
+            if row is not None:
+                yield row, setting
 
     def _tables(self, domain: Domain) -> Workload:
         if self.kind == "listed":
