@@ -12,12 +12,11 @@ the value lies in: "South > East". A row whose value is empty is refused.
 
 import csv
 import io
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rpexplore.common.files import csv_rows
-from rpexplore.common.json_fields import refusing
+from rpexplore.common.json_fields import loads, refusing
 from rpexplore.domain.attribute import LEVELS, Attribute, Bins, Categories, Integers, Values
 from rpexplore.errors import DomainError
 
@@ -41,15 +40,8 @@ def schema_from_attributes(attributes: Iterable[Attribute]) -> dict[str, Any]:
 
 def attributes_from_json(text: str, source: str) -> list[Attribute]:
     """The attributes of a Table Schema text; `source` is named in errors."""
-    try:
-        schema = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        problem = "a number too long, or too many brackets"
-        if isinstance(error, json.JSONDecodeError):
-            problem = f"line {error.lineno}: {error.msg}"
-        raise DomainError(
-            f"{source} is not valid JSON ({problem}); it must be a Frictionless Table Schema."
-        ) from None
+    with refusing(DomainError, f"{source} must be a Frictionless Table Schema"):
+        schema = loads(text)
     return attributes_from_schema(schema)
 
 

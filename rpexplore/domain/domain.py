@@ -14,6 +14,7 @@ import numpy as np
 
 from rpexplore.common.exact_numbers import whole_number
 from rpexplore.common.files import utf8_text, write_whole
+from rpexplore.common.numerics import read_only
 from rpexplore.domain import codebook
 from rpexplore.domain.attribute import Attribute, Integers
 from rpexplore.errors import DomainError
@@ -130,9 +131,7 @@ class Domain:
     @cached_property
     def sizes(self) -> np.ndarray:
         """Number of values of each attribute, int64[d], read-only."""
-        sizes = np.array([attribute.size for attribute in self.attributes], dtype=np.int64)
-        sizes.setflags(write=False)
-        return sizes
+        return read_only(np.array([attribute.size for attribute in self.attributes], np.int64))
 
     @cached_property
     def indices(self) -> dict[str, int]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from rpexplore.common.exact_numbers import shown, whole_number
 from rpexplore.common.formatting import describe_count, plural, rounded
+from rpexplore.common.numerics import read_only
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 
@@ -81,9 +82,7 @@ class ExpectedCounts:
     @cached_property
     def margin(self) -> np.ndarray:
         """The counts, float64[shape], read-only."""
-        margin = np.array(self.counts).reshape(self.shape)
-        margin.setflags(write=False)
-        return margin
+        return read_only(np.array(self.counts).reshape(self.shape))
 
     @property
     def text(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rpexplore.common.exact_numbers import shown
+from rpexplore.common.exact_numbers import shown, shown_few
 from rpexplore.common.files import csv_rows, utf8_text
 from rpexplore.common.formatting import plural
 from rpexplore.common.json_fields import refusing
@@ -93,7 +93,7 @@ def _value_index(attribute: Attribute, text: str) -> int:
     if index is None:
         raise WorkloadError(
             f"{attribute.name!r} has no value {shown(text)!r} in the codebook; it has "
-            f"{_first_few(attribute.stored_values(4))}."
+            f"{shown_few(attribute.stored_values())}."
         )
     return index
 
@@ -107,7 +107,7 @@ def _columns(domain: Domain, header: Sequence[str]) -> tuple[dict[int, int], int
     called = next((name for name in COUNT_COLUMNS if name in titles), None)
     if called is None:
         raise WorkloadError(
-            f"There must be a column called count, got {_first_few(header) or 'no header'}."
+            f"There must be a column called count, got {shown_few(header) or 'no header'}."
         )
     count_column = len(titles) - 1 - titles[::-1].index(called)
     columns: dict[int, int] = {}
@@ -140,8 +140,3 @@ def _describe_cell(attributes: Sequence[Attribute], cell: Sequence[int]) -> str:
     pairs = zip(attributes, cell, strict=True)
     texts = [f"{attribute.name} = {attribute.stored_values(i + 1)[i]}" for attribute, i in pairs]
     return ", ".join(texts) or "the total"
-
-
-def _first_few(texts: Sequence[str]) -> str:
-    """The first three texts for a sentence."""
-    return ", ".join(map(shown, texts[:3])) + (", …" if len(texts) > 3 else "")

@@ -8,12 +8,12 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TypeAlias
 
+from rpexplore.common.exact_numbers import shown_few
 from rpexplore.domain.attribute import LEVELS, Attribute, Bins, Categories, Integers
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DomainError
 
 RANGE = ".."
-_MOST_SHOWN = 4
 
 # One text, or several of which each names some values: "0..17", ["North", "East"], 30.
 Selection: TypeAlias = str | int | Sequence[str | int]
@@ -137,12 +137,11 @@ def _starts_and_ends(attribute: Attribute) -> tuple[Mapping[float, int], Mapping
 
 def _refusal(attribute: Attribute, text: str) -> DomainError:
     labels = attribute.labels()
-    known = [*map(repr, labels[:_MOST_SHOWN]), *(["…"] if len(labels) > _MOST_SHOWN else [])]
     is_numeric = not isinstance(attribute.values, Categories)
     ends = ", from where a value begins to where one ends" if is_numeric else ""
     groups = ", a group" if attribute.groups else ""
     return DomainError(
         f"The values of attribute {attribute.name!r} must be named by one of them{groups} "
         f"or a range such as {labels[0]}{RANGE}{labels[-1]}{ends}, got {text!r}; its "
-        f"values are {', '.join(known)}."
+        f"values are {shown_few(labels)}."
     )

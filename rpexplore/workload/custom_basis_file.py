@@ -10,7 +10,7 @@ import numpy as np
 
 from rpexplore.common.files import csv_rows, utf8_text
 from rpexplore.common.json_fields import loads, refusing
-from rpexplore.domain.attribute import Attribute, Categories
+from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.bases.custom import MAX_CUSTOM_QUERIES, CustomBasis, check_custom_size
 
@@ -83,11 +83,6 @@ def _matrix_of_npy(content: bytes, filename: str) -> Any:
         ) from None
     if not isinstance(matrix, np.ndarray):
         raise WorkloadError(f"{filename} must hold one matrix; write it with numpy.save.")
-    if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
-        raise WorkloadError(
-            f"{filename} must hold a matrix of real numbers [queries, values], got "
-            f"{matrix.ndim} dimensions of {matrix.dtype}."
-        )
     return matrix
 
 
@@ -154,9 +149,7 @@ def _order_of_values(
     number, cells = line
     names = [cell.strip() for cell in cells[labelled:]]
     shown = [label.strip() for label in attribute.labels()]
-    stored = shown
-    if isinstance(attribute.values, Categories):
-        stored = [value.strip() for value in attribute.values.values]
+    stored = [value.strip() for value in attribute.stored_values()]
     known = next((known for known in (stored, shown) if sorted(known) == sorted(names)), None)
     headed = labelled and cells[0].strip().lower() in _HEADS
     if not headed and all(_number(name) is not None for name in names):

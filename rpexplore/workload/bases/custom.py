@@ -1,14 +1,14 @@
 """CustomBasis: a matrix given by the user, one row a query about one attribute's values."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Self
 
 import numpy as np
 
-from rpexplore.common.formatting import joined
+from rpexplore.common.exact_numbers import shown_few
 from rpexplore.common.numerics import read_only
 from rpexplore.domain.attribute import Attribute, is_text
 from rpexplore.errors import WorkloadError
@@ -20,7 +20,6 @@ MAX_CUSTOM_QUERIES = 10_000
 MAX_CUSTOM_ENTRIES = 2_000_000
 # Squares of entries, and their sums, stay normal numbers.
 _LARGEST, _SMALLEST = 1e12, 1e-12
-
 _MOST_NAMED = 5
 
 
@@ -148,14 +147,15 @@ class CustomBasis(Basis):
     def _what_is_missing(self, attribute: Attribute) -> str:
         """Which values the queries leave open, and which queries would settle them."""
         unseen, remedy = _unseen(self)
-        label = attribute.values.label
+        labels = attribute.labels()
         open_values = np.flatnonzero(np.abs(unseen).max(axis=0) > 1e-6).tolist()
+        open_labels = shown_few([labels[value] for value in open_values], _MOST_NAMED)
         each_of = "" if len(remedy) == 1 else "each of "
         return (
             f"{self._called} must determine the counts of all {attribute.size:,} values of "
             f"attribute {attribute.name!r}, but has rank {attribute.size - len(unseen):,} and "
-            f"leaves open how many are in {_listed(map(label, open_values))}. Add a query for "
-            f"{each_of}{_listed(map(label, remedy))}."
+            f"leaves open how many are in {open_labels}. Add a query for "
+            f"{each_of}{shown_few([labels[value] for value in remedy], _MOST_NAMED)}."
         )
 
 
@@ -194,7 +194,7 @@ def _matrix(rows: Sequence[Sequence[float]]) -> np.ndarray:
     check_custom_size(len(rows), len(rows[0]) if len(rows) else 0)
     given = np.array(rows)
     if given.ndim != 2 or given.dtype.kind not in "biuf":
-        raise WorkloadError("An own matrix must be rows of numbers, and holds something else.")
+        raise WorkloadError(f"An own matrix must be rows of real numbers, got {given.dtype}.")
     matrix = given.astype(np.float64) + 0.0
     size = np.abs(matrix)
     usual = (size <= _LARGEST) & ((size >= _SMALLEST) | (size == 0))  # NaN is not
@@ -232,11 +232,3 @@ def _unseen(basis: CustomBasis) -> tuple[np.ndarray, list[int]]:
     unseen[:, order[rank:]] = np.eye(n - rank)
     unseen[:, order[:rank]] = -solve_triangular(upper[:rank, :rank], upper[:rank, rank:]).T
     return unseen, sorted(order[rank:].tolist())
-
-
-def _listed(labels: Iterable[str]) -> str:
-    """ "'A', 'B' and 'C'", cut where it is long."""
-    names = [repr(label) for label in labels]
-    if len(names) > _MOST_NAMED:
-        names = [*names[: _MOST_NAMED - 1], f"{len(names) - _MOST_NAMED + 1:,} more"]
-    return joined(names)
