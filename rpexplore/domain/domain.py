@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -176,6 +176,6 @@ class Domain:
         """The names in the order of the domain."""
         return tuple(self.names[index] for index in self.positions(names))
 
-    def describe(self, indices: Sequence[int]) -> str:
-        """The attributes with these indices for a sentence: "(age, sex)", or "(total)"."""
-        return f"({', '.join(self.names[index] for index in indices) or 'total'})"
+    def describe(self, indices: Iterable[int]) -> str:
+        """The attributes with these indices for a sentence, "(age, sex)" or "(total)"; −1: none."""
+        return f"({', '.join(self.names[index] for index in indices if index >= 0) or 'total'})"

@@ -9,7 +9,7 @@ from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.scenarios.basis_choices import BasisChoice, changed_basis_choices, with_basis_choices
 from rpexplore.workload.bases import BASES, Basis, CustomBasis
-from rpexplore.workload.table_text import table_from_text, title
+from rpexplore.workload.table_text import table_from_text
 from rpexplore.workload.workload import Workload
 
 ReadCustom = Callable[[Path, Attribute], CustomBasis]
@@ -82,11 +82,6 @@ def _choice(
             continue
         basis.check(attribute)
         tables = () if table_text is None else (table_from_text(domain, table_text),)
-        if tables and attribute.name not in tables[0]:
-            raise WorkloadError(
-                f"The table {title(tables[0])} does not have the attribute {attribute.name!r} "
-                f"whose basis {text!r} chooses; name it for a table that does."
-            )
         return BasisChoice(attribute.name, basis, tables)
     raise WorkloadError(f"{text!r} must give the basis of {attribute.name!r}: {text_forms()}.")
 

@@ -83,7 +83,5 @@ def example_table(workload: Workload, name: str, basis: Basis) -> int | None:
         return None
     index = workload.attribute_bases.index(pair)
     tables = np.flatnonzero(np.any(workload.attribute_basis_index == index, axis=1))
-    if not len(tables):
-        return None
     distances = np.minimum(np.abs(workload.orders[tables] - 2), 3)
     return int(tables[np.argmin(distances)])

@@ -1,7 +1,7 @@
 """What is asked for: tables with weights and targets, and the query basis of each attribute.
 
 In reading order: `targets`; `bases/`, `custom_basis_file`; `query_matrix` (the matrix W of a basis,
-with names for its rows); `attribute_sets`, `basis_index`, `workload_arrays`, `workload`;
+with names for its rows); `attribute_sets`, `workload_arrays`, `workload`;
 `table_text` (what tables are called, tables as text and CSV).
 
 Imports `domain`, `common` and `errors`.

@@ -93,11 +93,6 @@ def check_order(domain: Domain, order: int) -> None:
         )
 
 
-def describe_row(domain: Domain, members: np.ndarray, row: int) -> str:
-    """A table's attributes for a sentence: "(age, sex)", or "(total)"."""
-    return domain.describe(tuple(index for index in members[row].tolist() if index >= 0))
-
-
 def refuse_too_many(count: int, more: str = "") -> None:
     """Raise `WorkloadError` if so many tables cannot be planned."""
     if count > MAX_TABLES:

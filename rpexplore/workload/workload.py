@@ -18,7 +18,6 @@ from rpexplore.workload.attribute_sets import (
     stacked,
 )
 from rpexplore.workload.bases import Basis
-from rpexplore.workload.basis_index import Bases, changed_bases
 from rpexplore.workload.targets import Target
 
 
@@ -50,7 +49,7 @@ class Workload:
     members: np.ndarray
     weights: np.ndarray
     targets: np.ndarray
-    bases: Bases = ()
+    bases: arrays.Bases = ()
     basis_index: np.ndarray = field(default_factory=lambda: np.empty((0, 0), dtype=np.int32))
     required: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=bool))
 
@@ -160,12 +159,7 @@ class Workload:
 
         tables: those in which they have it (each must hold all these attributes); None: all.
         """
-        rows = None if tables is None else [self.position(table) for table in tables]
-        indices = {self.domain.position(name): basis for name, basis in bases.items()}
-        changed, basis_index = changed_bases(
-            self.domain, self.members, self.bases, self.basis_index, indices, rows
-        )
-        return replace(self, bases=changed, basis_index=basis_index)
+        return replace(self, **arrays.changed_bases(self, bases, tables))
 
     def with_weights(self, weights: Mapping[AttributeSet, float]) -> "Workload":
         """A copy in which the named tables have these weights."""
@@ -316,7 +310,7 @@ class Workload:
 
     def describe(self, position: int) -> str:
         """A table's attributes for a sentence: "(age, sex)", or "(total)"."""
-        return self.domain.describe(self.attribute_indices(position))
+        return self.domain.describe(self.members[position])
 
     def __repr__(self) -> str:
         return f"<Workload of {len(self):,} tables over {len(self.domain)} attributes>"

@@ -1,16 +1,23 @@
 """The arrays of a workload: checked, and in the one order and form in which it keeps them."""
 
-from collections.abc import Sequence
-from typing import Any
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from rpexplore.common.exact_numbers import shown
-from rpexplore.domain.domain import Domain
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.domain import AttributeSet, Domain
 from rpexplore.errors import WorkloadError
-from rpexplore.workload.attribute_sets import describe_row
-from rpexplore.workload.basis_index import Bases, canonical_bases
+from rpexplore.workload.bases import Basis, Identity, to_json
 from rpexplore.workload.targets import Target
+
+if TYPE_CHECKING:
+    from rpexplore.workload.workload import Workload
+
+Bases: TypeAlias = tuple[tuple[Basis, ...], ...]  # of each attribute of a domain
 
 
 def canonical_arrays(
@@ -46,7 +53,7 @@ def canonical_arrays(
     same = np.all(members[1:] == members[:-1], axis=1)
     if np.any(same):
         raise WorkloadError(
-            f"The table {describe_row(domain, members, int(np.argmax(same)))} is in the workload "
+            f"The table {domain.describe(members[np.argmax(same)])} is in the workload "
             "twice; keep one of them, and give it more weight if it is important."
         )
     bases, arrays["basis_index"] = canonical_bases(domain, members, bases, basis_index)
@@ -55,7 +62,7 @@ def canonical_arrays(
     missing = arrays["required"] & np.isnan(arrays["targets"])
     if np.any(missing):
         raise WorkloadError(
-            f"The table {describe_row(domain, members, int(np.argmax(missing)))} must meet its "
+            f"The table {domain.describe(members[np.argmax(missing)])} must meet its "
             "target but has none; give it one, or do not require it."
         )
     for array in arrays.values():
@@ -98,7 +105,7 @@ def _refuse_unusable(
     if not np.all(usable):
         row = int(np.argmin(usable))
         raise WorkloadError(
-            f"The {noun} of table {describe_row(domain, members, row)} must be a positive number, "
+            f"The {noun} of table {domain.describe(members[row])} must be a positive number, "
             f"got {values[row]}; leave it out if it is not wanted."
         )
 
@@ -150,3 +157,83 @@ def setting_arrays(
         "targets": standard_errors(targets),
         "required": required_marks(required),
     }
+
+
+# ---- bases
+
+
+def canonical_bases(
+    domain: Domain, members: np.ndarray, bases: Bases, basis_index: np.ndarray
+) -> tuple[Bases, np.ndarray]:
+    """Bases and their indices with only those that some table has, single values first.
+
+    Args as of `Workload`; where there are no bases, the indices are not looked at.
+
+    Raises `WorkloadError` for shapes that do not fit, an index that is not in its list, and a basis
+    that its attribute cannot have.
+    """
+    canonical, moved = [], np.where(members < 0, -1, 0).astype(np.int32)
+    if all(basis.is_identity for listed in bases for basis in listed):
+        used = set(np.unique(members).tolist())
+        return tuple((Identity(),) if index in used else () for index in range(len(domain))), moved
+    if len(bases) != len(domain) or basis_index.shape != members.shape:
+        raise WorkloadError(
+            f"The bases must be given for each of {len(domain)} attributes, and their indices in "
+            f"the shape of members, {members.shape}; got {len(bases)} and {basis_index.shape}."
+        )
+    for attribute_index, (attribute, listed) in enumerate(zip(domain, bases, strict=True)):
+        where = members == attribute_index
+        used, inverse = np.unique(basis_index[where], return_inverse=True)
+        if len(used) and not 0 <= used[0] <= used[-1] < len(listed):
+            raise WorkloadError(
+                f"A table has {attribute.name!r} in a basis that is not in the list of its bases."
+            )
+        kept = [listed[index] for index in used.tolist()]
+        distinct = tuple(dict.fromkeys(sorted(kept, key=_rank)))
+        moved[where] = np.array([distinct.index(basis) for basis in kept], dtype=np.int32)[inverse]
+        canonical.append(distinct)
+    for attribute, listed in zip(domain, canonical, strict=True):
+        for basis in listed:
+            _check(basis, attribute)
+    return tuple(canonical), moved
+
+
+def changed_bases(
+    workload: "Workload", changes: Mapping[str, Basis], tables: Iterable[AttributeSet] | None
+) -> dict[str, Any]:
+    """`bases` and `basis_index` where attributes have other bases in these tables, or in all.
+
+    Raises `WorkloadError` for what is no basis, or a table that does not have the attribute.
+    """
+    domain, members = workload.domain, workload.members
+    basis_index, listed = workload.basis_index.copy(), list(workload.bases)
+    chosen = np.full(len(members), tables is None)
+    chosen[[workload.position(table) for table in tables or ()]] = True
+    for name, basis in changes.items():
+        if not isinstance(basis, Basis):
+            raise WorkloadError(
+                f"The basis of {name!r} must be one of the library's, such as Prefix(), got "
+                f"{type(basis).__name__}."
+            )
+        attribute_index = domain.position(name)
+        where = (members == attribute_index) & chosen[:, None]
+        lacking = chosen & ~np.any(where, axis=1)
+        if tables is not None and np.any(lacking):
+            raise WorkloadError(
+                f"The table {domain.describe(members[np.argmax(lacking)])} does not have the "
+                f"attribute {name!r}; name it for tables that do."
+            )
+        basis_index[where] = len(listed[attribute_index])
+        listed[attribute_index] = (*listed[attribute_index], basis)
+    return {"bases": tuple(listed), "basis_index": basis_index}
+
+
+def _rank(basis: Basis) -> tuple[bool, str]:
+    """Single values first, then by their description."""
+    return not basis.is_identity, json.dumps(to_json(basis), sort_keys=True)
+
+
+@lru_cache(maxsize=1000)
+def _check(basis: Basis, attribute: Attribute) -> None:
+    """`Basis.check`, once: workloads are made anew with every change of a weight."""
+    basis.check(attribute)

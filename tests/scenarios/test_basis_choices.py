@@ -186,7 +186,7 @@ PREFIX = {"attribute": "age", "basis": {"kind": "prefix"}, "tables": []}
         ([{"attribute": "age"}], "must hold exactly attribute, basis"),
         ([{**PREFIX, "basis": {"kind": "median"}}], "got 'median'"),
         ([{**PREFIX, "basis": {"kind": "windows", "width": 0}}], "at least 1, got 0"),
-        ([{**PREFIX, "basis": {"kind": "windows"}}], "'width' is missing"),
+        ([{**PREFIX, "basis": {"kind": "windows"}}], "must hold exactly kind, width"),
         ([{**PREFIX, "basis": {"kind": "hierarchy", "widths": []}}], "must have groups"),
         ([{**PREFIX, "basis": "prefix"}], ""),
     ],

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rpexplore import Attribute, Bins, Categories, Integers
+from rpexplore.common.json_fields import FieldError
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.bases import (
     CustomBasis,
@@ -193,7 +194,7 @@ def test_refused(make, message):
 
 @pytest.mark.parametrize("content", [{}, {"kind": "windows"}, {"kind": "custom"}, 3, None])
 def test_json_that_is_no_basis(content):
-    with pytest.raises((KeyError, TypeError)):
+    with pytest.raises((KeyError, TypeError, FieldError)):
         from_json(content)
 
 

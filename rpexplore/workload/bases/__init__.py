@@ -31,7 +31,7 @@ def to_json(basis: Basis) -> dict[str, Any]:
 
 
 def from_json(content: dict[str, Any]) -> Basis:
-    """The basis of JSON content; KeyError, TypeError or `WorkloadError` for anything else."""
+    """The basis of JSON content; KeyError, TypeError or `RpexploreError` for anything else."""
     kind = content["kind"]
     if kind not in BASES:
         raise WorkloadError(

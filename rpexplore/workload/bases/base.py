@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, Self
 
 from rpexplore.common.formatting import plural
+from rpexplore.common.json_fields import check_keys
 from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.bases.operators import Operator
@@ -83,14 +84,9 @@ class Basis(ABC):
 
     @classmethod
     def from_json_fields(cls, content: Mapping[str, Any]) -> Self:
-        """Raises KeyError, TypeError or `WorkloadError` for anything but `json_fields`."""
+        """Raises TypeError or `RpexploreError` for anything but `json_fields`."""
         names = [field.name for field in fields(cls)]
-        unknown = set(content) - {*names, "kind"}
-        if unknown:
-            raise WorkloadError(
-                f"The basis {cls.kind} must have the fields {', '.join(names) or 'kind alone'}, "
-                f"got {', '.join(map(repr, sorted(unknown)))}; leave it out."
-            )
+        check_keys(content, ["kind", *names], f"the basis {cls.kind}")
         return cls(**{name: content[name] for name in names})
 
     def parameter_text(self) -> str:
