@@ -5,6 +5,8 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
+from rpexplore.planning.solvers.solution import share_done
+
 _MEMORY = 10  # earlier steps that a new one is fitted from
 _LONGEST = 4.0  # the largest change of one number in a step; the numbers are logarithms
 _PATIENCE = 200  # steps without progress before giving up
@@ -34,16 +36,15 @@ def anderson_acceleration(
     """The step with the smallest error, which is at most `tolerance` unless none was found.
 
     leeway: how far above the smallest error a fit may lead before it is given up. on_share: called
-    with the share that is done, by the logarithm of the error; it may raise.
+    with the share that is done; it may raise.
     """
     best = at = step(state)
-    first = at.error
-    progress, at_progress = 0, first
+    progress, at_progress = 0, at.error
     states: list[np.ndarray] = []
     residuals: list[np.ndarray] = []
     plain = rejected = 0
     for count in range(1, limit):
-        on_share(_share(first, best.error, tolerance))
+        on_share(share_done(best.error, tolerance))
         if best.error <= tolerance or count - progress > _PATIENCE:
             break
         states = [*states, at.state][-_MEMORY:]
@@ -78,10 +79,3 @@ def _extrapolated(
         fit = np.linalg.lstsq(scaled, weights * residuals[-1], rcond=1e-7)[0]
         step = step - (moves + changes) @ (fit / lengths)
     return states[-1] + step * min(1, _LONGEST / max(np.abs(step).max(), 1e-300))
-
-
-def _share(first: float, error: float, tolerance: float) -> float:
-    """How much of the way from the first error to the tolerance is done, in logarithms."""
-    if first <= tolerance:
-        return 1.0
-    return float(np.clip(np.log(first / max(error, 1e-300)) / np.log(first / tolerance), 0, 1))
