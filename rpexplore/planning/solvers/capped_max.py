@@ -60,9 +60,8 @@ def minimise_capped_max(
     alone = cells.closure.residual_weights(table_weights / np.count_nonzero(counted))
     lowest = dual_bound(cells.closure.privacy_cost_factor, alone, privacy_cost)
     factor, bound, gap_wanted, idle = float(np.sqrt(lowest * value)), 0.0, _FIRST_GAP, 0
-    solution, best = None, None
+    solution, best, gap = None, None, np.inf
     for _ in range(_MOST_STEPS):
-        gap = value / bound - 1 if bound > 0 else np.inf
         solution = minimise_max_cell_variance(
             cells,
             np.where(counted, inverse / factor, inverse),

@@ -59,12 +59,12 @@ def minimise_capped(
     everywhere = table_weights / np.sum(table_weights) + inverse / np.sum(inverse)
     room = with_room(closure, inside, everywhere, privacy_cost)
     worst = cells.worst(room)
+    inner = float(np.max(worst.variances[capped] * inverse[capped]))
     best_value, best_sigma_squared = float(held @ room), room
     at, rows = _first_cells(cells, capped, worst.rows[capped])
     start = (inside.solution.shadow_prices[at] + 1e-6 / len(at)) * best_value
-    best_bound, kept, kept_at, kept_rows = 0.0, start, at, rows
+    best_bound, gap, kept, kept_at, kept_rows = 0.0, 1.0, start, at, rows
     for _ in range(_MOST_PASSES):
-        gap = best_value / best_bound - 1 if best_bound > 0 else 1.0
         gap_wanted = tolerance if pure else max(tolerance / 2, min(gap, 0.1) / 30)
         of_cells = cells.map(at, rows)
         search = _Search(of_cells, inverse[at], privacy_cost, held, room)
@@ -79,7 +79,6 @@ def minimise_capped(
         worst = cells.worst(sigma_squared)
         relative = worst.variances[capped] * inverse[capped]
         if np.max(relative) > 1:
-            inner = float(np.max(cells.worst(room).variances[capped] * inverse[capped]))
             sigma_squared = search.mixed(sigma_squared, float(np.max(relative)), inner)
         value = float(held @ sigma_squared)
         if value < best_value:
@@ -97,13 +96,12 @@ def minimise_capped(
     per_table = np.bincount(kept_at, kept * inverse[kept_at], len(caps))
     # A price that is nothing beside the weight could not be told from rounding.
     dual_weights = table_weights + np.where(per_table > _NOTHING * table_weights, per_table, 0.0)
-    of_tables = np.bincount(kept_at, kept, len(caps))
     total = float(np.sum(kept))
     return Solution(
         sigma_squared=best_sigma_squared,
         lower_bound=best_bound - rounding_allowance(len(caps)) * (best_bound + 2 * total),
-        shadow_prices=of_tables / total,
-        cells=None if pure else CellPrices.sorted(kept_at, kept_rows, kept / np.sum(kept)),
+        shadow_prices=np.bincount(kept_at, kept, len(caps)) / total,
+        cells=None if pure else CellPrices.sorted(kept_at, kept_rows, kept / total),
         dual_weights=dual_weights,
     )
 
@@ -158,13 +156,7 @@ class _Search(Search):
         logs = np.maximum(logs, np.max(logs) - 600.0)
         prices = np.exp(logs)
         priced = self.variance_map.residual_weights(prices * self.weights)
-        log_k = _best_multiple(
-            self.variance_map.privacy_cost_factor,
-            self.held,
-            priced,
-            float(np.sum(prices)),
-            self.privacy_cost,
-        )
+        log_k = self._best_multiple(priced, float(np.sum(prices)))
         prices = prices * np.exp(log_k)
         step, bound = self._evaluate(prices, np.exp(log_k) * priced)
         return Point(prices, logs + log_k, step, bound)
@@ -198,26 +190,23 @@ class _Search(Search):
             float(np.sum(self.variance_map.privacy_cost_factor / mixed)) / self.privacy_cost
         )
 
+    def _best_multiple(self, priced: np.ndarray, total: float) -> float:
+        """log k, such that (Σ√(p (held + k·priced)))² / c − k·total is largest.
 
-def _best_multiple(
-    costs: np.ndarray, held: np.ndarray, priced: np.ndarray, total: float, privacy_cost: float
-) -> float:
-    """log k, such that (Σ√(p (held + k·priced)))² / c − k·total is largest.
-
-    Concave in k: Newton's method on the logarithm of the ratio of the slopes, between bounds.
-    """
-    low, high, log_k = -_FARTHEST, _FARTHEST, 0.0
-    for _ in range(_MOST_NEWTON):
-        weights = held + np.exp(log_k) * priced
-        roots = np.sqrt(costs * weights)
-        share = np.exp(log_k) * priced / weights
-        root_sum, slope = float(np.sum(roots)), float(roots @ share) / 2
-        ratio = np.log(2 * root_sum * slope / privacy_cost / total) - log_k
-        bend = float(roots @ (share * (1 - share / 2))) / 2
-        fall = slope / root_sum + bend / slope - 1
-        low, high = (log_k, high) if ratio > 0 else (low, log_k)
-        if abs(ratio) <= _CLOSE or high - low <= _CLOSE:
-            break
-        following = log_k - ratio / fall if fall < 0 else np.inf
-        log_k = following if low < following < high else (low + high) / 2
-    return log_k
+        Concave in k: Newton's method on the logarithm of the ratio of the slopes, between bounds.
+        """
+        low, high, log_k = -_FARTHEST, _FARTHEST, 0.0
+        for _ in range(_MOST_NEWTON):
+            weights = self.held + np.exp(log_k) * priced
+            roots = np.sqrt(self.variance_map.privacy_cost_factor * weights)
+            share = np.exp(log_k) * priced / weights
+            root_sum, slope = float(np.sum(roots)), float(roots @ share) / 2
+            ratio = np.log(2 * root_sum * slope / self.privacy_cost / total) - log_k
+            bend = float(roots @ (share * (1 - share / 2))) / 2
+            fall = slope / root_sum + bend / slope - 1
+            low, high = (log_k, high) if ratio > 0 else (low, log_k)
+            if abs(ratio) <= _CLOSE or high - low <= _CLOSE:
+                break
+            following = log_k - ratio / fall if fall < 0 else np.inf
+            log_k = following if low < following < high else (low + high) / 2
+        return log_k

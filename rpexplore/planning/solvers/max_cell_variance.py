@@ -51,7 +51,7 @@ def minimise_max_cell_variance(
     closure = cells.closure
     indices = np.arange(len(table_weights)) if tables is None else tables
     if cells.workload.is_marginals:
-        prices = None
+        prices = np.ones(len(indices))
         if start is not None:  # some that had no influence may need it now: they grow from a little
             prices = start.shadow_prices[indices] + _AFRESH / len(indices)
         if tables is None and (start is None or len(indices) > MOST_CELLS):
@@ -73,12 +73,12 @@ def minimise_max_cell_variance(
             prices,
             on_progress,
         )
-        of_tables = np.zeros(len(table_weights))
-        of_tables[indices] = solution.shadow_prices
+        of_tables = np.bincount(indices, solution.shadow_prices, len(table_weights))
         return replace(solution, shadow_prices=of_tables)
     weights = closure.residual_weights(table_weights)
     sigma_squared, _ = best_response(closure.privacy_cost_factor, weights, privacy_cost)
-    tables, rows, prices = indices, cells.worst(sigma_squared).rows[indices], None
+    tables, rows = indices, cells.worst(sigma_squared).rows[indices]
+    prices = np.ones(len(indices))
     if start is not None and start.cells is not None:
         tables, rows = start.cells.tables, start.cells.rows
         prices = start.cells.prices + _AFRESH / len(tables)
@@ -127,7 +127,7 @@ def _of_cells(
     privacy_cost: float,
     tolerance: float,
     fixed_weights: np.ndarray,
-    start: np.ndarray | None,
+    start: np.ndarray,
     on_progress: Progress = no_progress,
 ) -> Solution:
     """The solution for these cells alone: by multiplicative steps, then by Newton's if need be."""
