@@ -9,6 +9,7 @@ budget Σ d V is at least (Σ√(p Bᵀd))² / c (RP+ Lemma 2).
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -68,17 +69,15 @@ def minimise_conic(
         )
     best: Solution | None = None
     best_gap = np.inf
-    for classes in problem.classes():
-        for number in range(_TRIES):
-            solution = problem.solution(classes, problem.unit(best, number))
-            gap = problem.gap(solution)
-            if gap < best_gap:
-                best, best_gap = solution, gap
-            report_gap(on_progress, best_gap)
-            if best is not None and best_gap <= tolerance:
-                problem.refuse_faults(best)
-                return best
-    if best_gap > _WORST_GAP:
+    for classes, number in problem.tries():
+        solution = problem.solution(classes, problem.unit(best, number))
+        gap = problem.gap(solution)
+        if gap < best_gap:
+            best, best_gap = solution, gap
+        report_gap(on_progress, best_gap)
+        if best_gap <= tolerance:
+            break
+    if best_gap > max(_WORST_GAP, tolerance):
         best = None
     problem.refuse_faults(best)
     if best is None:
@@ -119,15 +118,15 @@ class _Problem:
             return np.inf
         return max(value / solution.lower_bound - 1, 0.0)
 
-    def classes(self) -> Iterator[Classes]:
-        """Merged, where the loss was not seen to tell tables apart; then single."""
+    def tries(self) -> Iterator[tuple[Classes, int]]:
+        """Merged, where the loss was not seen to tell tables apart; then single; with a number."""
         apart = (self.workload.weights, self.workload.targets)
         merged = symmetric_classes(self.closure, self.weights, apart)
         variances = self.closure.variances(self.average)
         value = self.loss.function(len(variances))
         if not merged.are_single and is_same_when_swapped(value, variances, merged.tables):
-            yield merged
-        yield single_classes(self.closure, self.weights)
+            yield from product([merged], range(_TRIES))
+        yield from product([single_classes(self.closure, self.weights)], range(_TRIES))
 
     def unit(self, best: Solution | None, number: int) -> np.ndarray:
         """σ² near those of the solution, float64[n_residuals], for a try of this number."""
