@@ -39,11 +39,6 @@ class StrategySolution:
     root: float
     lower_bound: float
 
-    @property
-    def gap(self) -> float:
-        """How far the root may be above the smallest one, relative to that."""
-        return self.root / self.lower_bound - 1 if self.lower_bound > 0 else np.inf
-
 
 @one_thread()
 def best_matrix(
