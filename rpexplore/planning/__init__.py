@@ -2,8 +2,8 @@
 
 In reading order: `losses/`, `mechanism/`, `solvers/`; `strategy_cache`, `strategy_search`,
 `optimal_strategies` (what is measured of an attribute); `solving` (the solver of each loss),
-`loss_serialization`, `solving_with_strategies`, `certificate`; `optimum`, `planner`,
-`minimum_budget`; `release_plan`, `plan`, `plan_file` (described in `schemas/plan-1.json`),
+`loss_serialization`, `certificate`; `optimum`, `planner`, `minimum_budget`;
+`release_plan`, `plan`, `plan_file` (described in `schemas/plan-1.json`),
 `plan_summary`, `verification`.
 
 Imports `workload`, `privacy`, `domain`, `common` and `errors`.

@@ -6,12 +6,13 @@ from typing import Any
 
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.losses.base import Loss
-from rpexplore.planning.solving import loss_kinds
+from rpexplore.planning.solving import LOSSES
 
 
 def loss_from_json(content: Any) -> Loss:
     """The loss of `Loss.to_json`; raises `PlanError` for an unknown kind."""
-    options, kinds = dict(content), loss_kinds()
+    # Of a `CustomLoss` files hold the name only, as the `UnavailableLoss` of the same kind.
+    options, kinds = dict(content), {loss.kind: loss for loss in LOSSES}
     kind = options.pop("kind")
     if kind not in kinds:
         raise PlanError(f"the loss must be one of {', '.join(kinds)}, got {kind!r}.")
@@ -20,7 +21,7 @@ def loss_from_json(content: Any) -> Loss:
 
 def loss_choices() -> dict[str, Loss]:
     """What can be chosen on a page: a loss with its usual options, by its `Loss.choice`."""
-    return {loss.choice: loss for kind in loss_kinds().values() for loss in kind.choices()}
+    return {loss.choice: loss for kind in LOSSES for loss in kind.choices()}
 
 
 def option_forms() -> list[str]:
@@ -85,7 +86,7 @@ def options_of_loss(loss: Loss) -> list[tuple[str, str]]:
 
 
 def _writable() -> Iterable[type[Loss]]:
-    return [loss for loss in loss_kinds().values() if loss.option]
+    return [loss for loss in LOSSES if loss.option]
 
 
 def _flags(loss: type[Loss]) -> list[str]:

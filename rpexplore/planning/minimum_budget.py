@@ -17,7 +17,7 @@ from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers.feasibility import FeasiblePoint, find_feasible
 from rpexplore.planning.solvers.solution import TOLERANCE
-from rpexplore.planning.solving_with_strategies import phases, with_strategies_within
+from rpexplore.planning.solving import phases, with_strategies_within
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
 

@@ -31,7 +31,7 @@ _STEADY = 1e-5  # rounds end when the weighted value grows by less (relative)
 
 
 @one_thread()
-def best_strategies(
+def with_best_strategies(
     workload: Workload,
     closure: Closure,
     table_weights: np.ndarray,
@@ -39,8 +39,8 @@ def best_strategies(
     largest: bool = False,
     even: bool = False,
     on_progress: Progress = no_progress,
-) -> dict[int, Strategy]:
-    """The strategies with which a weighted sum, or maximum, of variances can be smallest.
+) -> Closure:
+    """The closure with the strategies that make a weighted sum, or maximum, of variances smallest.
 
     Those of an earlier search, in this process or in another one of the same user, are used again.
 
@@ -51,16 +51,18 @@ def best_strategies(
         on_progress: What it raises ends the search.
 
     Returns:
-        Attribute index -> strategy, for each attribute that needs one.
+        The closure itself where no attribute needs a strategy.
 
     Raises:
         PlanError: If the bases are too ill-conditioned to compute with.
     """
+    if workload.is_marginals:
+        return closure
     key = _key(workload, table_weights, largest, even)
     kept = user_cache().get(key)
     strategies = None if kept is None else _strategies_of(kept, workload)
     if strategies is not None:
-        return strategies
+        return closure.with_strategies(workload, strategies)
     try:
         with np.errstate(divide="ignore", invalid="ignore"):  # refused below
             search = StrategySearch(workload, closure, table_weights, keep_references=even)
@@ -78,7 +80,7 @@ def best_strategies(
             "digits of the computer. Scale them alike, or leave out those that follow from others."
         ) from None
     user_cache().put(key, _arrays_of(strategies))
-    return strategies
+    return closure.with_strategies(workload, strategies)
 
 
 @one_thread()

@@ -12,8 +12,7 @@ from rpexplore.planning.mechanism.strategy import Strategy, measured_attributes
 from rpexplore.planning.optimum import Optimum, record_cost
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.solvers.solution import TOLERANCE
-from rpexplore.planning.solving import SOLVERS, Problem, solve
-from rpexplore.planning.solving_with_strategies import solve_with_optimal_strategies
+from rpexplore.planning.solving import LOSSES, Problem, solve, solve_with_optimal_strategies
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
 
@@ -97,7 +96,7 @@ def optimum(
         True
     """
     _refuse_type(workload, {Workload}, "workload", "Workload.all_up_to(domain, 2)")
-    _refuse_type(loss, SOLVERS, "loss", "SumOfVariances() or MaxVariance()")
+    _refuse_type(loss, LOSSES, "loss", "SumOfVariances() or MaxVariance()")
     if len(workload.domain) == 0:
         raise PlanError("The schema has no attributes yet; give it at least one.")
     if not _LEAST_TOLERANCE <= tolerance < 1:

@@ -1,7 +1,9 @@
 """Solutions: the noise that is best for a loss, by the solver that the loss takes.
 
 Sums, largest variances and p-norms have solvers of their own; losses within limits take the capped
-one, and custom losses a conic one (docs/mathematics.md §6).
+one, and custom losses a conic one (docs/mathematics.md §6). Where attributes are measured through
+strategies, these are looked for as well: where a loss has no search of its own, they are the best
+for a weighted sum, first with the loss's own weights and then with the solution's dual weights.
 """
 
 from collections.abc import Callable
@@ -26,6 +28,7 @@ from rpexplore.planning.losses.p_norm import PNorm
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.table_variances import TableVariances
+from rpexplore.planning.optimal_strategies import with_best_strategies
 from rpexplore.planning.solvers.capped_max import minimise_capped_max
 from rpexplore.planning.solvers.capped_sum import minimise_capped
 from rpexplore.planning.solvers.conic_program import minimise_conic
@@ -39,6 +42,8 @@ from rpexplore.workload.workload import Workload
 LIMIT_TOLERANCE = 1e-4
 _MOST_NAMED = 3
 _NO_PRICE = 1e-9  # relative to the largest: rounding
+_SEARCH = 0.8  # share of the time that the search for strategies takes, where there is one
+_LEAST_WEIGHT = 1e-9  # relative to the largest, of a table in the search for strategies
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +88,106 @@ def solve(problem: Problem) -> Solution:
     Raises `OutOfReachError` if required targets cannot be met.
     """
     with one_thread():
-        return SOLVERS[type(problem.loss)](problem)
+        return LOSSES[type(problem.loss)](problem)
+
+
+# ---- with strategies
+
+
+def phases(workload: Workload, on_progress: Progress) -> tuple[Progress, Progress]:
+    """Where to report the search for strategies, if there is one, and that for the best noise."""
+    if workload.is_marginals:
+        return no_progress, on_progress
+    return (
+        lambda doing, share: on_progress(doing, _SEARCH * share),
+        lambda doing, share: on_progress(doing, _SEARCH + (1 - _SEARCH) * share),
+    )
+
+
+def solve_with_optimal_strategies(problem: Problem, *, even: bool) -> tuple[Closure, Solution]:
+    """The closure with strategies that suit the loss, and the best noise for it.
+
+    Where these leave targets out of reach, those that come furthest inside the targets are taken;
+    and in the end those that suit the dual weights of the solution, if they are better.
+
+    Raises `OutOfReachError` if required targets cannot be met.
+    """
+    searching, solving = phases(problem.workload, problem.on_progress)
+    closure = _with_strategies_for_loss(problem, even=even, on_progress=searching)
+    problem = replace(problem, closure=closure, on_progress=solving)
+    try:
+        solution = solve(problem)
+    except OutOfReachError:
+        caps = problem.loss.caps(problem.workload)
+        if not closure.strategies or caps is None:
+            raise
+        closure = with_strategies_within(
+            problem.workload, closure, caps, even=even, on_progress=searching
+        )
+        problem = replace(problem, closure=closure)
+        solution = solve(problem)
+    return _improved(problem, solution, even=even)
+
+
+def _with_strategies_for_loss(problem: Problem, *, even: bool, on_progress: Progress) -> Closure:
+    """The closure, measured by strategies that suit the loss; itself if none are needed."""
+    loss, weights, largest = problem.loss, problem.weights, problem.loss.looks_at_worst_cells
+    caps = loss.caps(problem.workload)
+    if caps is not None and not loss.has_limit:
+        # What a cap is worth is not known yet: as much as all other tables together, at first.
+        inverse = 1 / caps
+        largest = False
+        weights = weights / np.sum(weights) + inverse / np.sum(inverse)
+    return with_best_strategies(
+        problem.workload,
+        problem.closure,
+        weights,
+        largest=largest,
+        even=even,
+        on_progress=on_progress,
+    )
+
+
+def with_strategies_within(
+    workload: Workload, closure: Closure, caps: np.ndarray, *, even: bool, on_progress: Progress
+) -> Closure:
+    """The closure, measured by strategies that come as far inside caps as can be.
+
+    caps: float64[n_tables] on the variance of the least accurate cell, inf: none. even: whether
+    reference distributions are uniform.
+    """
+    # Tables without a cap count a little, so that all attributes are measured.
+    finite = np.isfinite(caps)
+    weights = np.where(finite, 1 / caps, np.min(1 / caps[finite]) * 1e-3)
+    return with_best_strategies(
+        workload, closure, weights, largest=True, even=even, on_progress=on_progress
+    )
+
+
+def _improved(problem: Problem, solution: Solution, *, even: bool) -> tuple[Closure, Solution]:
+    """The better of a solution and the one with the strategies that suit its dual weights.
+
+    Where there is a limit each has one of its own; the better one is no worse in that either.
+    """
+    dual, closure = solution.dual_weights, problem.closure
+    if dual is None or not closure.strategies:
+        return closure, solution
+    weights = np.maximum(dual, np.max(dual) * _LEAST_WEIGHT)
+    closure = with_best_strategies(problem.workload, closure, weights, even=even)
+    changed = replace(problem, closure=closure)
+    try:
+        again = solve(changed)
+    except OutOfReachError:
+        return problem.closure, solution
+    is_better = _value(changed, again) < _value(problem, solution)
+    if is_better and (again.limit or 0.0) <= (solution.limit or 0.0):
+        return closure, again
+    return problem.closure, solution
+
+
+def _value(problem: Problem, solution: Solution) -> float:
+    variances = TableVariances.of(problem.workload, problem.closure, solution.sigma_squared)
+    return problem.loss.value(variances.of_loss(problem.loss), problem.workload)
 
 
 # ---- the solvers
@@ -114,13 +218,7 @@ def _within_targets(problem: Problem) -> Solution:
     inside = find_feasible(problem.cells, caps, **problem.search)
     if not inside.is_feasible:
         raise _out_of_reach(problem.workload, inside)
-    if not problem.loss.looks_at_worst_cells:
-        return _within_caps(minimise_capped, problem, caps, inside)
-    if not np.all(problem.workload.required):
-        return _within_caps(minimise_capped_max, problem, caps, inside)
-    solution = _largest(problem)  # all tables count, and are met anyway
-    dual_weights = solution.shadow_prices * problem.weights
-    return _certified(problem, replace(solution, dual_weights=dual_weights))
+    return _within_caps(problem, caps, inside)
 
 
 def _sum_with_bounded_max(problem: Problem) -> Solution:
@@ -128,36 +226,31 @@ def _sum_with_bounded_max(problem: Problem) -> Solution:
     assert isinstance(loss, SumWithBoundedMax)
     fine = replace(problem, tolerance=min(problem.tolerance, LIMIT_TOLERANCE))
     smallest = minimise_max_cell_variance(cells, weights, **fine.search)
-    worst = cells.worst(smallest.sigma_squared).variances
-    limit = loss.limit(float(np.max(weights * worst)))
+    largest = cells.worst(smallest.sigma_squared).variances
+    limit = loss.limit(float(np.max(weights * largest)))
     caps = loss.caps(problem.workload, limit)
-    inside = FeasiblePoint(
-        replace(smallest, lower_bound=smallest.lower_bound / limit), float(np.max(worst / caps))
-    )
-    return _within_caps(minimise_capped, problem, caps, inside, limit)
+    smallest = replace(smallest, lower_bound=smallest.lower_bound / limit)
+    inside = FeasiblePoint(smallest, float(np.max(largest / caps)))
+    return _within_caps(problem, caps, inside, limit)
 
 
 def _within_caps(
-    minimise: Callable[..., Solution],
-    problem: Problem,
-    caps: np.ndarray,
-    inside: FeasiblePoint,
-    limit: float | None = None,
+    problem: Problem, caps: np.ndarray, inside: FeasiblePoint, limit: float | None = None
 ) -> Solution:
-    """The solution of `minimise_capped` or `minimise_capped_max`, certified."""
-    solution = minimise(
-        problem.cells, inside, table_weights=problem.weights, caps=caps, **problem.search
-    )
-    return _certified(problem, replace(solution, limit=limit))
-
-
-def _certified(problem: Problem, solution: Solution) -> Solution:
-    """With the bound that its dual weights prove as they are, rounded to floats.
+    """The best noise that keeps caps, with the bound that its dual weights prove once rounded.
 
     Its shadow prices are each table's share of all dual weights times variances.
     """
     workload, closure, loss = problem.workload, problem.closure, problem.loss
-    dual = solution.dual_weights
+    if loss.looks_at_worst_cells and np.all(workload.required):
+        solution = _largest(problem)  # all tables count, and are met anyway
+        dual = solution.shadow_prices * problem.weights
+    else:
+        minimise = minimise_capped_max if loss.looks_at_worst_cells else minimise_capped
+        solution = minimise(
+            problem.cells, inside, table_weights=problem.weights, caps=caps, **problem.search
+        )
+        dual = solution.dual_weights
     assert dual is not None
     variances = TableVariances.of(workload, closure, solution.sigma_squared)
     on_means = loss.weights_on_means(workload, dual)
@@ -165,14 +258,14 @@ def _certified(problem: Problem, solution: Solution) -> Solution:
     smallest = smallest_weighted_sum(
         workload, closure, loss, dual, solution.cells, problem.privacy_cost
     )
-    factor, offset = loss.minorant_of_plan(
-        dual, workload, limit=solution.limit, variances=variances.mean
-    )
+    factor, offset = loss.minorant_of_plan(dual, workload, limit, variances.mean)
     rounding = rounding_allowance(len(workload)) * (factor * smallest + offset)
     return replace(
         solution,
         lower_bound=min(solution.lower_bound, float(factor * smallest - offset - rounding)),
         shadow_prices=parts / np.sum(parts),
+        dual_weights=dual,
+        limit=limit,
     )
 
 
@@ -194,7 +287,7 @@ def _out_of_reach(workload: Workload, inside: FeasiblePoint) -> OutOfReachError:
 
 
 # All losses, in the order in which they are offered: a new one needs a line here.
-SOLVERS: dict[type[Loss], Callable[[Problem], Solution]] = {
+LOSSES: dict[type[Loss], Callable[[Problem], Solution]] = {
     SumOfVariances: _sum,
     MaxVariance: _largest,
     SumWithinTargets: _within_targets,
@@ -204,8 +297,3 @@ SOLVERS: dict[type[Loss], Callable[[Problem], Solution]] = {
     CustomLoss: _custom,
     UnavailableLoss: _custom,  # never solved: its weights are refused
 }
-
-
-def loss_kinds() -> dict[str, type[Loss]]:
-    """The losses that files know, by kind; of a `CustomLoss` they hold an `UnavailableLoss`."""
-    return {loss.kind: loss for loss in SOLVERS}

@@ -275,9 +275,7 @@ def _check_bound_of_dual_weights(plan: Plan) -> Check:
             f"more than {rounded(gap, 2, 'up')} (relative) below that of this one; that this "
             "bounds the loss stands in the script that made the plan",
         )
-    factor, offset = loss.minorant_of_plan(
-        dual, workload, limit=certificate.limit, variances=plan.variances
-    )
+    factor, offset = loss.minorant_of_plan(dual, workload, certificate.limit, plan.variances)
     return _check_bound(plan, factor * smallest - offset)
 
 

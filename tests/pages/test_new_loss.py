@@ -10,7 +10,7 @@ import rpexplore as rp
 from rpexplore.planning.loss_serialization import loss_from_text, option_forms, options_of_loss
 from rpexplore.planning.losses.base import Loss, NumberOption
 from rpexplore.planning.solvers.solution import minimise_sum
-from rpexplore.planning.solving import SOLVERS
+from rpexplore.planning.solving import LOSSES
 from rpexplore.scenarios.scenario import Scenario
 
 
@@ -49,7 +49,7 @@ def solved(problem):
 
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
-    monkeypatch.setitem(SOLVERS, SmallTablesFirst, solved)
+    monkeypatch.setitem(LOSSES, SmallTablesFirst, solved)
 
 
 def test_its_plan_is_proven_and_read_back_from_its_file(small):

@@ -1,7 +1,6 @@
 """Pages for tables whose cells are not equally accurate."""
 
 import json
-import sys
 
 import numpy as np
 import pytest
@@ -71,9 +70,7 @@ def test_other_rules_are_planned_on_their_own_and_once(app, monkeypatch):
         alone = optimum(SCENARIO.workload, loss=loss, uniform_reference=True)
         largest[name] = alone.standard_errors(SCENARIO.budget).max()
     # None of them is planned again to look at it.
-    monkeypatch.setattr(
-        sys.modules["rpexplore.planning.solving_with_strategies"], "best_strategies", None
-    )
+    monkeypatch.setattr("rpexplore.planning.solving.with_best_strategies", None)
     for name, error in largest.items():
         session.segmented_control(key="plan_shown").set_value(name).run()
         assert not session.exception

@@ -310,7 +310,7 @@ def test_strategies_are_looked_for_again_with_the_prices_that_came_out(loss, mon
     budget = budget_of(minimum_budget(workload, required_only=True).record_privacy_cost * 1.2)
     plan = rp.plan(workload, loss=loss, budget=budget)
     monkeypatch.setattr(
-        "rpexplore.planning.solving_with_strategies._improved",
+        "rpexplore.planning.solving._improved",
         lambda problem, solution, **_: (problem.closure, solution),
     )
     first = rp.plan(workload, loss=loss, budget=budget)

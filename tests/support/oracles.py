@@ -154,7 +154,7 @@ def check_dual_certificate(solution, loss, workload, closure, privacy_cost, gap=
     np.testing.assert_allclose(solution.shadow_prices, prices, atol=1e-12)
     assert np.sum(solution.shadow_prices) == pytest.approx(1, rel=1e-12)
     dual = solution.dual_weights
-    factor, offset = loss.minorant_of_plan(dual, workload, limit=None, variances=variances)
+    factor, offset = loss.minorant_of_plan(dual, workload, None, variances)
     in_sum = closure.residual_weights(solution.dual_weights)
     bound = factor * dual_bound(closure.privacy_cost_factor, in_sum, privacy_cost) - offset
     assert solution.lower_bound == pytest.approx(bound, rel=5e-7)

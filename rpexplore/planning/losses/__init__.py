@@ -2,7 +2,7 @@
 
 In reading order: `base` (weighted sum, largest variance), `constrained` (required targets, a
 bounded largest error), `p_norm`, `custom` (a CVXPY expression). A new loss is a class here and a
-line in SOLVERS of `planning.solving`.
+line in LOSSES of `planning.solving`.
 
 Imports `workload`, `domain`, `privacy`, `common` and `errors`.
 """

@@ -1,6 +1,6 @@
 """What accurate means for a whole workload: the interface of a loss, and the two plain ones.
 
-A new loss is a class in this folder and a line in `rpexplore.planning.solving.SOLVERS`; file,
+A new loss is a class in this folder and a line in `rpexplore.planning.solving.LOSSES`; file,
 command line, page and report ask the class.
 """
 
@@ -125,16 +125,11 @@ class Loss(ABC):
         """
 
     def minorant_of_plan(
-        self,
-        dual_weights: np.ndarray,
-        workload: Workload,
-        *,
-        limit: float | None,
-        variances: np.ndarray,
+        self, dual_weights: np.ndarray, workload: Workload, limit: float | None, near: np.ndarray
     ) -> tuple[float, float]:
         """`minorant`, which may hold for variances within the limit of the plan only.
 
-        variances: float64[n_tables], near those of the best plan
+        near: variances near those of the best plan, float64[n_tables]
         """
         return self.minorant(dual_weights, workload)
 

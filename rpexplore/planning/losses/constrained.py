@@ -199,12 +199,7 @@ class SumWithBoundedMax(WeightedSum):
         return (0.0 if limit is None else limit) / workload.weights
 
     def minorant_of_plan(
-        self,
-        dual_weights: np.ndarray,
-        workload: Workload,
-        *,
-        limit: float | None,
-        variances: np.ndarray,
+        self, dual_weights: np.ndarray, workload: Workload, limit: float | None, near: np.ndarray
     ) -> tuple[float, float]:
         """Where no table is above the limit; dual weights beyond the sum's are prices of it."""
         prices = dual_weights - self.table_weights(workload)

@@ -161,14 +161,9 @@ class CustomLoss(NamedLoss):
         )
 
     def minorant_of_plan(
-        self,
-        dual_weights: np.ndarray,
-        workload: Workload,
-        *,
-        limit: float | None,
-        variances: np.ndarray,
+        self, dual_weights: np.ndarray, workload: Workload, limit: float | None, near: np.ndarray
     ) -> tuple[float, float]:
-        return self.minorant(dual_weights, workload, near=variances)
+        return self.minorant(dual_weights, workload, near=near)
 
     def gradient(self, variances: np.ndarray) -> np.ndarray | None:
         """A subgradient at these variances, float64[n_tables] ≥ 0; None if CVXPY knows none."""

@@ -131,9 +131,7 @@ def test_the_minorant_is_below_the_loss_wherever_the_limits_are_kept(workload, l
         dual = np.where(weights > 0, shares * weights, prices)
     else:
         dual = weights + prices
-    factor, offset = loss.minorant_of_plan(
-        dual, workload, limit=limit, variances=np.ones(len(workload))
-    )
+    factor, offset = loss.minorant_of_plan(dual, workload, limit, np.ones(len(workload)))
     if isinstance(loss, rp.MaxWithinTargets) and np.all(workload.required):
         assert offset == 0
     within = np.where(np.isfinite(caps), caps, 1.0)
