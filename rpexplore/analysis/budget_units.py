@@ -12,8 +12,8 @@ from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
 
 UNITS = ("rho", "epsilon", "mu")
-USUAL_DELTA = "1e-6"
-DELTAS = (USUAL_DELTA, "1e-9")  # beside each headline
+DELTAS = privacy.USUAL_DELTAS[:2]  # beside each headline
+USUAL_DELTA = DELTAS[0]
 
 # Beyond these a budget is hardly a promise any more.
 HIGH_EPSILON = 10
@@ -106,7 +106,7 @@ def slider_stops(unit: str, value: str) -> list[str]:
 def equivalents(budget: Budget) -> pd.DataFrame:
     """The budget in every unit: columns measure, value. ε and μ are rounded up."""
     rows = [("ρ", text_in_unit(budget, "rho"))]
-    for delta in dict.fromkeys([stated_delta(budget), "1e-6", "1e-9", "1e-12"]):
+    for delta in dict.fromkeys([stated_delta(budget), *privacy.USUAL_DELTAS]):
         epsilon = privacy.epsilon_from_rho(budget.rho, delta)
         rows.append((f"ε at δ = {delta}", rounded(epsilon, 4, "up")))
     rows.append(("μ", rounded(privacy.mu_from_privacy_cost(budget.privacy_cost), 4, "up")))

@@ -17,13 +17,13 @@ from rpexplore.common.formatting import describe_share, rounded, text_of_path
 from rpexplore.domain.domain import Domain
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.privacy.conversions import USUAL_DELTAS
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.releases.ledger import Account
 from rpexplore.scenarios.basis_choices import basis_choices_of
 from rpexplore.scenarios.scenario import has_uniform_reference
 from rpexplore.workload.table_text import list_titles
 
-DELTAS = ("1e-6", "1e-9", "1e-12")
 _KINDS = {"Categories": "categories", "Integers": "whole numbers", "Bins": "bins"}
 _FIRST_VALUES = 4
 _MOST_CELLS = 10  # with unused budget, that a text lists
@@ -76,7 +76,7 @@ def plan_facts(plan: ReleasePlan) -> dict[str, Any]:
         "unit": plan.budget.unit,
         "rho": exact_text(plan.rho),
         "privacy_cost": exact_text(plan.exact_privacy_cost),
-        "epsilon_by_delta": {delta: plan.epsilon(delta) for delta in DELTAS},
+        "epsilon_by_delta": {delta: plan.epsilon(delta) for delta in USUAL_DELTAS},
         "lower_bound": certificate.lower_bound,
         "gap": certificate.gap,
     }

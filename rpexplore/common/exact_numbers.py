@@ -18,6 +18,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from rpexplore.common.numerics import read_only
 from rpexplore.errors import BudgetError
 
 Exact: TypeAlias = int | float | str | Decimal | Fraction
@@ -111,10 +112,8 @@ class Decimals:
         while np.any(trailing := digits % 10 == 0):
             digits[trailing] //= 10
             exponents[trailing] += 1
-        digits.setflags(write=False)
-        exponents.setflags(write=False)
-        object.__setattr__(self, "digits", digits)
-        object.__setattr__(self, "exponents", exponents)
+        object.__setattr__(self, "digits", read_only(digits))
+        object.__setattr__(self, "exponents", read_only(exponents))
 
     @classmethod
     def rounded_up(cls, values: np.ndarray) -> "Decimals":
@@ -160,9 +159,7 @@ class Decimals:
     def floats(self) -> np.ndarray:
         """As floats, off by at most two units in the last place: float64[n], read-only."""
         powers = 10.0 ** np.abs(self.exponents).astype(float)
-        floats = np.where(self.exponents < 0, self.digits / powers, self.digits * powers)
-        floats.setflags(write=False)
-        return floats
+        return read_only(np.where(self.exponents < 0, self.digits / powers, self.digits * powers))
 
     def fraction(self, index: int) -> Fraction:
         """One of the numbers as an exact rational."""

@@ -5,8 +5,12 @@ from fractions import Fraction
 from typing import Any
 
 from rpexplore.common.exact_numbers import Exact, exact_fraction, exact_text, whole_number
+from rpexplore.common.formatting import plural
+from rpexplore.common.json_fields import check_keys, refusing, text_of
 from rpexplore.errors import BudgetError
 from rpexplore.privacy import conversions
+
+_UNITS = ("privacy_cost", "rho", "mu", "epsilon", "delta")
 
 
 @dataclass(frozen=True, init=False)
@@ -94,8 +98,7 @@ class Budget:
         """The privacy unit, for a sentence."""
         if self.max_records_per_person is None:
             return "one record"
-        count = self.max_records_per_person
-        return f"one person with at most {count} record{'' if count == 1 else 's'}"
+        return f"one person with at most {plural(self.max_records_per_person, 'record')}"
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for a plan file; `from_json` undoes it exactly."""
@@ -108,19 +111,13 @@ class Budget:
     @classmethod
     def from_json(cls, content: Any) -> "Budget":
         """The budget of a plan file; raises `BudgetError` if it is not what `to_json` writes."""
-        keys = {"stated", "privacy_cost", "max_records_per_person"}
-        if not isinstance(content, dict) or set(content) != keys:
-            raise BudgetError(
-                "The budget must hold stated, privacy_cost and max_records_per_person, no more."
-            )
-        stated, written = content["stated"], content["privacy_cost"]
-        names = ("privacy_cost", "rho", "mu", "epsilon", "delta")
-        if not isinstance(stated, dict) or not set(stated) <= set(names):
-            raise BudgetError(f"What is stated of the budget must be among {', '.join(names)}.")
-        for text in (*stated.values(), written):
-            if not isinstance(text, str):
-                raise BudgetError(f'Exact numbers must be texts such as "0.5", got {text!r}.')
-        budget = cls(**stated, max_records_per_person=content["max_records_per_person"])
+        with refusing(BudgetError, "The budget cannot be used"):
+            check_keys(content, ("stated", "privacy_cost", "max_records_per_person"), "it")
+            stated, written = content["stated"], text_of(content, "privacy_cost")
+            if not set(stated) <= set(_UNITS):
+                raise BudgetError(f"what is stated must be among {', '.join(_UNITS)}.")
+            exact = {name: text_of(stated, name) for name in stated}
+            budget = cls(**exact, max_records_per_person=content["max_records_per_person"])
         cost, full = exact_fraction(written, "privacy_cost"), budget.privacy_cost
         # How (ε, δ) is rounded down may differ between versions; everything else is exact.
         least = full * (1 - Fraction(1, 10**9)) if "epsilon" in stated else full
@@ -134,9 +131,9 @@ class Budget:
 
 
 def _cost(given: dict[str, Any]) -> Fraction:
-    mu, rho = given["mu"], given["rho"]
-    if mu is not None:
-        return conversions.privacy_cost_from_mu(mu)
+    if given["mu"] is not None:
+        return conversions.privacy_cost_from_mu(given["mu"])
+    rho = given["rho"]
     if given["privacy_cost"] is not None:
         rho = exact_fraction(given["privacy_cost"], "privacy_cost") / 2
     elif rho is None:

@@ -24,18 +24,16 @@ from rpexplore.common.exact_numbers import Exact, exact_fraction, float_at_least
 from rpexplore.common.formatting import rounded, small
 from rpexplore.errors import BudgetError
 
-_USUAL_DELTAS = (Fraction(1, 10**6), Fraction(1, 10**9), Fraction(1, 10**12))
+# For which ε is stated beside ρ, unless another δ is chosen.
+USUAL_DELTAS = ("1e-6", "1e-9", "1e-12")
 
 _RANGES = {  # parameter: (least, below, what it must be)
-    name: (Fraction(least), Fraction(below), must_be)
-    for name, least, below, must_be in [
-        ("privacy cost", "0", "1e100", "0 or more and below 1e100, for example 1"),
-        ("rho", "0", "5e99", "0 or more and below 5e99, for example 0.5"),
-        ("mu", "1e-300", "1e50", "above 0 (from 1e-300, and below 1e50), for example 1"),
-        ("epsilon", "0", "1e100", "0 or more and below 1e100, for example 1"),
-        ("budget epsilon", "1e-100", "1e100", "above 0 (from 1e-100, below 1e100), for example 1"),
-        ("delta", "1e-300", "1", "above 0 (from 1e-300) and below 1, for example 1e-9"),
-    ]
+    "privacy cost": ("0", "1e100", "0 or more and below 1e100, for example 1"),
+    "rho": ("0", "5e99", "0 or more and below 5e99, for example 0.5"),
+    "mu": ("1e-300", "1e50", "above 0 (from 1e-300, and below 1e50), for example 1"),
+    "epsilon": ("0", "1e100", "0 or more and below 1e100, for example 1"),
+    "epsilon of a budget": ("1e-100", "1e100", "above 0 (from 1e-100, below 1e100), for example 1"),
+    "delta": ("1e-300", "1", "above 0 (from 1e-300) and below 1, for example 1e-9"),
 }
 
 
@@ -73,17 +71,23 @@ def epsilon_from_rho(rho: Exact, delta: Exact) -> float:
     if exact_rho == 0:
         return 0.0
     # The derivative by a vanishes where rho a^2 + log(1 + a) = -log(delta), once.
-    log_rho, surprise = _log(exact_rho), -_log(exact_delta)
+    log_rho, log_inverse_delta = _log(exact_rho), -_log(exact_delta)
     log_a = _crossing(
-        lambda t: math.exp(log_rho + 2 * t) + math.log1p(math.exp(t)) - surprise,
-        min((math.log(surprise / 2) - log_rho) / 2, _log_expm1(surprise / 2)),
-        min((math.log(surprise) - log_rho) / 2, _log_expm1(surprise)),
+        lambda t: math.exp(log_rho + 2 * t) + math.log1p(math.exp(t)) - log_inverse_delta,
+        min((math.log(log_inverse_delta / 2) - log_rho) / 2, _log_expm1(log_inverse_delta / 2)),
+        min((math.log(log_inverse_delta) - log_rho) / 2, _log_expm1(log_inverse_delta)),
     )
     context, allowance = _arithmetic(log_a)
     with localcontext(context):
         a = Decimal(math.exp(log_a))
-        log_alpha, spent = (1 + a).ln(), _decimal(exact_rho) * (1 + a)
-        terms = [spent, -_decimal(exact_delta).ln() / a, -log_alpha / a, a.ln(), -log_alpha]
+        log_one_plus_a, spent = (1 + a).ln(), _decimal(exact_rho) * (1 + a)
+        terms = [
+            spent,
+            -_decimal(exact_delta).ln() / a,
+            -log_one_plus_a / a,
+            a.ln(),
+            -log_one_plus_a,
+        ]
         epsilon = sum(terms) + _slack(terms, allowance)
     return float_at_least(max(epsilon, Decimal(0)))
 
@@ -129,13 +133,14 @@ def rho_from_epsilon_delta(epsilon: Exact, delta: Exact) -> Fraction:
 
     A decimal of at most 15 significant digits with epsilon_from_rho(rho, delta) <= epsilon.
     """
-    exact_epsilon, exact_delta = _parameter("budget epsilon", epsilon), _parameter("delta", delta)
-    target, surprise = float(exact_epsilon), -_log(exact_delta)
+    exact_epsilon = _parameter("epsilon of a budget", epsilon)
+    exact_delta = _parameter("delta", delta)
+    target, log_inverse_delta = float(exact_epsilon), -_log(exact_delta)
 
     # Solved for rho, the bound is greatest where
     # (1 + 2a) (-log(delta) - log(1 + a)) / a^2 = epsilon + log(1 + 1/a), once.
     def slope(t: float) -> float:
-        rest = surprise - math.log1p(math.exp(t))
+        rest = log_inverse_delta - math.log1p(math.exp(t))
         if rest <= 0:
             return math.inf
         wanted = target + math.log1p(math.exp(-t))
@@ -143,14 +148,14 @@ def rho_from_epsilon_delta(epsilon: Exact, delta: Exact) -> Fraction:
 
     log_a = _crossing(
         slope,
-        math.log(min(math.sqrt(surprise / target) / 2, surprise / 4)),
-        min(_log_expm1(surprise), math.log(max(1.0, 3 * surprise / target))),
+        math.log(min(math.sqrt(log_inverse_delta / target) / 2, log_inverse_delta / 4)),
+        min(_log_expm1(log_inverse_delta), math.log(max(1.0, 3 * log_inverse_delta / target))),
     )
     context, allowance = _arithmetic(log_a)
     with localcontext(context) as arithmetic:
         a = Decimal(math.exp(log_a))
-        given, log_alpha = _decimal(exact_epsilon), (1 + a).ln()
-        terms = [given, _decimal(exact_delta).ln() / a, log_alpha / a, -a.ln(), log_alpha]
+        given, log_one_plus_a = _decimal(exact_epsilon), (1 + a).ln()
+        terms = [given, _decimal(exact_delta).ln() / a, log_one_plus_a / a, -a.ln(), log_one_plus_a]
         rho = (sum(terms) - _slack(terms, allowance)) / (1 + a)
         # Less by some units of a float's last place: the way back must not end above epsilon.
         rho *= 1 - Decimal("1e-15")
@@ -160,7 +165,7 @@ def rho_from_epsilon_delta(epsilon: Exact, delta: Exact) -> Fraction:
 
 def guarantees(rho: Fraction, stated_delta: Fraction | None) -> list[str]:
     """The (ε, δ) that follow from ρ, as text, ε rounded up: the stated δ first, if there is one."""
-    deltas = [*([] if stated_delta is None else [stated_delta]), *_USUAL_DELTAS]
+    deltas = [*([] if stated_delta is None else [stated_delta]), *map(Fraction, USUAL_DELTAS)]
     return [
         f"ε = {rounded(epsilon_from_rho(rho, delta), 5, 'up')} at δ = {small(delta)}"
         for delta in dict.fromkeys(deltas)
@@ -193,8 +198,8 @@ def _parameter(name: str, value: Exact) -> Fraction:
     """`value` as an exact number, within the range of the parameter `name`."""
     number = exact_fraction(value, name)
     least, below, must_be = _RANGES[name]
-    if not least <= number < below:
-        raise BudgetError(f"{name.removeprefix('budget ')} must be {must_be}, got {shown(value)}.")
+    if not Fraction(least) <= number < Fraction(below):
+        raise BudgetError(f"{name} must be {must_be}, got {shown(value)}.")
     return number
 
 

@@ -122,7 +122,7 @@ def test_inconsistent_json_is_refused(change):
     with pytest.raises(BudgetError):
         Budget.from_json(honest | change)
     for key in honest:
-        with pytest.raises(BudgetError, match="must hold stated, privacy_cost and max_records"):
+        with pytest.raises(BudgetError, match="exactly stated, privacy_cost, max_records"):
             Budget.from_json({k: v for k, v in honest.items() if k != key})
 
 

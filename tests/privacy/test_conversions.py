@@ -130,8 +130,8 @@ def sixty_digits():
         ("delta", "1e-301", lambda delta: epsilon_from_rho(1, delta)),
         ("rho", -1, lambda rho: delta_from_rho(rho, 1)),
         ("epsilon", -1, lambda epsilon: delta_from_rho(1, epsilon)),
-        ("budget epsilon", 0, lambda epsilon: rho_from_epsilon_delta(epsilon, 1e-6)),
-        ("budget epsilon", -1, lambda epsilon: rho_from_epsilon_delta(epsilon, 1e-6)),
+        ("epsilon of a budget", 0, lambda epsilon: rho_from_epsilon_delta(epsilon, 1e-6)),
+        ("epsilon of a budget", -1, lambda epsilon: rho_from_epsilon_delta(epsilon, 1e-6)),
         ("delta", 0.0, lambda delta: rho_from_epsilon_delta(1, delta)),
         ("delta", "1", lambda delta: rho_from_epsilon_delta(1, delta)),
     ],
@@ -140,7 +140,7 @@ def test_a_parameter_out_of_range_is_named_with_its_value_and_the_remedy(name, v
     with pytest.raises(BudgetError) as caught:
         call(value)
     message = str(caught.value)
-    assert message.startswith(f"{name.removeprefix('budget ')} must be ")
+    assert message.startswith(f"{name} must be ")
     assert ", for example " in message
     assert message.endswith(f", got {value}.")
 
