@@ -7,14 +7,13 @@ from pages.components.codebook.grid import HERE, add_attribute, apply_typed, dow
 from pages.components.codebook.sources import choose_source
 from pages.components.codebook.values import apply_labels, values_and_labels
 from pages.components.shared.background import finish, follow_begun
-from pages.components.shared.session import bind, change, current, show_messages
+from pages.components.shared.session import bound, change, current, show_messages
 from rpexplore.common.formatting import describe_count
 from rpexplore.scenarios import codebook_grid as grids
 
 
-def set_record_noun() -> None:
-    noun = st.session_state["record_noun"].strip() or "records"
-    change(HERE, lambda: current().replaced(record_noun=noun))
+def set_record_noun(noun: str) -> None:
+    change(HERE, lambda: current().replaced(record_noun=noun.strip() or "records"))
 
 
 finish(READING)
@@ -56,10 +55,9 @@ else:
         values_and_labels()
 st.text_input(
     "What the tables count, such as people: what one row of the data is",
-    key=bind("record_noun", current().record_noun),
-    on_change=set_record_noun,
     max_chars=40,
     width=480,
+    **bound("record_noun", current().record_noun, set_record_noun),
 )
 if len(domain) > 0:
     st.page_link(

@@ -5,7 +5,7 @@ import streamlit as st
 from pages.components.scenarios.comparison import comparison
 from pages.components.scenarios.project_file import project_file
 from pages.components.shared.session import (
-    bind,
+    bound,
     change_project,
     current,
     escaped,
@@ -19,13 +19,13 @@ from rpexplore.scenarios.scenario import NAME_LENGTH, NOTE_LENGTH
 HERE = "scenarios"
 
 
-def describe(key: int) -> None:
-    """Apply name and note to the scenario that they were drawn for, still open or not."""
+def describe(key: int, **texts: str) -> None:
+    """Apply a name or note to the scenario that it was drawn for, still open or not."""
     now = project()
     if key not in now.keys:
         return
     position = now.keys.index(key)
-    texts = {name: st.session_state[f"scenario {name}"].strip() for name in ("name", "note")}
+    texts = {name: text.strip() for name, text in texts.items()}
     change_project(
         HERE, lambda: now.with_scenario(position, now.scenarios[position].replaced(**texts))
     )
@@ -95,20 +95,16 @@ key = project().keys[project().open_index]
 left, right = st.columns([1, 2])
 left.text_input(
     "Name of the open scenario",
-    key=bind("scenario name", current().name),
-    on_change=describe,
-    args=(key,),
     max_chars=NAME_LENGTH,
+    **bound("scenario name", current().name, lambda name: describe(key, name=name)),
 )
 right.text_area(
     "Note on it",
-    key=bind("scenario note", current().note),
-    on_change=describe,
-    args=(key,),
     max_chars=NOTE_LENGTH,
     height=68,
     placeholder="Why this one, what was agreed",
     help="It is printed in the report and in the files that are exported with the plan.",
+    **bound("scenario note", current().note, lambda note: describe(key, note=note)),
 )
 comparison()
 project_file(HERE)

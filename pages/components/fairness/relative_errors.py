@@ -8,7 +8,7 @@ from pages.components.shared.charts import chart_with_numbers, listing, numbers
 from pages.components.shared.files import upload
 from pages.components.shared.session import (
     attempt,
-    bind,
+    bound,
     change,
     current,
     escaped,
@@ -75,8 +75,7 @@ def _expected_inputs() -> None:
     def set_expected(make: Callable[[], ExpectedCounts | None]) -> None:
         change(HERE, lambda: current().replaced(expected=make()))
 
-    def set_total() -> None:
-        total = st.session_state["expected total"]
+    def set_total(total: float | None) -> None:
         set_expected(lambda: None if total is None else ExpectedCounts.of_total(total))
 
     def load(content: bytes, name: str) -> None:
@@ -89,12 +88,12 @@ def _expected_inputs() -> None:
         value=None,
         step=1000.0,
         format="%g",
-        key=bind(
+        placeholder="none typed",
+        **bound(
             "expected total",
             expected.total if expected is not None and not expected.attributes else None,
+            set_total,
         ),
-        on_change=set_total,
-        placeholder="none typed",
     )
     with right:
         upload(

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.components.shared.session import bind, change, current, show_messages
+from pages.components.shared.session import bound, change, current, show_messages
 from rpexplore.analysis import budget_units as budgets
 
 HERE = "plan"
@@ -15,29 +15,29 @@ def unit_inputs() -> None:
     """The privacy unit: a record, or a person with a limit of records."""
     records = current().budget.max_records_per_person
 
-    def set_unit() -> None:
-        person = st.session_state["protected"] == PERSON
-        limit = int(st.session_state.get("records per person") or 1) if person else None
+    def set_limit(limit: int | None) -> None:
         change(
             HERE,
             lambda: current().replaced(budget=budgets.with_privacy_unit(current().budget, limit)),
         )
 
+    def set_unit(unit: str) -> None:
+        limit = int(st.session_state.get("records per person") or 1)
+        set_limit(limit if unit == PERSON else None)
+
     st.radio(
         "Privacy unit",
         [RECORD, PERSON],
-        key=bind("protected", RECORD if records is None else PERSON),
-        on_change=set_unit,
         horizontal=True,
         help="Who is protected: the release is nearly as likely with this record or person in the "
         "data as without; the privacy budget says how nearly.",
+        **bound("protected", RECORD if records is None else PERSON, set_unit),
     )
     if records is not None:
         st.number_input(
             "At most how many records can one person have?",
             min_value=1,
-            key=bind("records per person", records),
-            on_change=set_unit,
+            **bound("records per person", records, set_limit),
         )
 
 
@@ -57,34 +57,28 @@ def budget_inputs() -> None:
     delta = budgets.stated_delta(budget)
     value = budgets.text_in_unit(budget, unit, delta)
 
-    def restate(key: str) -> None:
-        text = str(st.session_state[key])
-        stated = (value, text) if key == "delta" else (text, delta)
+    def restate(value: str, delta: str = delta) -> None:
         change(
             HERE,
-            lambda: current().replaced(budget=budgets.with_value(current().budget, unit, *stated)),
+            lambda: current().replaced(
+                budget=budgets.with_value(current().budget, unit, str(value), delta)
+            ),
         )
 
     letter = LETTERS[unit]
     boxes = st.columns(2 if unit == "epsilon" else 1)
-    boxes[0].text_input(
-        letter, key=bind("typed budget", value), on_change=restate, args=("typed budget",)
-    )
+    boxes[0].text_input(letter, **bound("typed budget", value, restate))
     if unit == "epsilon":
         boxes[1].text_input(
             "δ",
-            key=bind("delta", delta),
-            on_change=restate,
-            args=("delta",),
             help="The chance left over in which ε is not promised; far below one in the number of "
             "records. Usual: 1e-6 and smaller.",
+            **bound("delta", delta, lambda delta: restate(value, delta)),
         )
     st.select_slider(
         f"{letter}: ← more private · more accurate →",
         budgets.slider_stops(unit, value),
-        key=bind("slid budget", value),
-        on_change=restate,
-        args=("slid budget",),
+        **bound("slid budget", value, restate),
     )
     show_messages(HERE)
     for note in budgets.budget_warnings(budget):

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components.shared.session import bind, change, current, show_messages
+from pages.components.shared.session import bound, change, current, show_messages
 from rpexplore.common.formatting import capitalised
 from rpexplore.planning.loss_serialization import loss_choices
 from rpexplore.planning.losses.base import WEIGHTINGS, Loss, WeightedSum, describe_weighting
@@ -21,8 +21,8 @@ def loss_input() -> None:
     def take(chosen: Loss) -> None:
         change(HERE, lambda: current().replaced(loss=chosen))
 
-    def choose() -> None:
-        chosen = offered[st.session_state["objective"]]
+    def choose(choice: str) -> None:
+        chosen = offered[choice]
         if isinstance(chosen, WeightedSum) and isinstance(loss, WeightedSum):
             chosen = replace(chosen, weighting=loss.weighting)
         take(chosen)
@@ -32,32 +32,30 @@ def loss_input() -> None:
         list(offered),
         format_func=lambda choice: capitalised(offered[choice].objective),
         captions=[f"{capitalised(choice.description)}." for choice in offered.values()],
-        key=bind("objective", loss.choice),
-        on_change=choose,
         label_visibility="collapsed",  # it is the heading above
+        **bound("objective", loss.choice, choose),
     )
     if isinstance(loss, WeightedSum):
         st.selectbox(
             "How tables count in the sum",
             list(WEIGHTINGS),
             format_func=describe_weighting,
-            key=bind("weighting", loss.weighting),
-            on_change=lambda: take(replace(loss, weighting=st.session_state["weighting"])),
             help="On top of each table's weight, which is set on the Tables page.",
+            **bound("weighting", loss.weighting, lambda way: take(replace(loss, weighting=way))),
         )
     if (number := loss.number) is not None:
-        key = f"{loss.kind} {number.field}"
         st.number_input(
             number.label,
             min_value=number.least,
             max_value=number.most,
             step=number.step,
             format="%.4g",
-            key=bind(key, float(getattr(loss, number.field)) * number.scale),
-            on_change=lambda: take(
-                replace(options, **{number.field: st.session_state[key] / number.scale})
-            ),
             help=number.help or None,
+            **bound(
+                f"{loss.kind} {number.field}",
+                float(getattr(loss, number.field)) * number.scale,
+                lambda value: take(replace(options, **{number.field: value / number.scale})),
+            ),
         )
     show_messages(HERE)
 
@@ -67,14 +65,12 @@ def reference_distribution_input() -> None:
     if current().workload.is_marginals:
         return
 
-    def set_reference() -> None:
-        uniform = not st.session_state["optimise reference"]
-        change(HERE, lambda: current().replaced(uniform_reference=uniform))
+    def optimise(wanted: bool) -> None:
+        change(HERE, lambda: current().replaced(uniform_reference=not wanted))
 
     st.toggle(
         "Optimise the reference distribution (recommended)",
-        key=bind("optimise reference", not current().uniform_reference),
-        on_change=set_reference,
+        **bound("optimise reference", not current().uniform_reference, optimise),
     )
     st.caption(
         "Attributes in cumulative counts, moving sums, ranges or a hierarchy are measured as a "

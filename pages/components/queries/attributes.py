@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.components.queries.query_lines import HERE, query_domain, replace_list, typed_lines
-from pages.components.shared.session import bind, change, current, escaped, say
+from pages.components.shared.session import bound, change, current, escaped, say
 from rpexplore.common.formatting import plural
 from rpexplore.domain.domain import Domain
 from rpexplore.queries.definitions import StatedQueries, stated_from_text, text_from_stated
@@ -19,41 +19,39 @@ from rpexplore.queries.query_list import MAX_CELLS, checked_n_cells
 
 def query_attributes() -> None:
     """The attributes, or a preset to start from."""
-    schema, stated = current().domain, current().query_list
+    codebook, stated = current().domain, current().query_list
     left, right = st.columns(2, gap="large")
     with left:
-        if stated is None or not differences_from_schema(stated.queries.domain, schema):
-            _codebook_attributes(schema)
+        if stated is None or not differences_from_schema(stated.queries.domain, codebook):
+            _codebook_attributes(codebook)
         else:
-            _own_attributes(stated, schema)
+            _own_attributes(stated, codebook)
     with right:
         _presets(stated is not None)
 
 
-def _codebook_attributes(schema: Domain) -> None:
+def _codebook_attributes(codebook: Domain) -> None:
     """Attributes of the codebook, of which those can be chosen that still fit."""
     domain = query_domain()
     names = [] if domain is None else list(domain.names)
-    options = [name for name in schema.names if name in {*names, *choosable(schema, names)}]
+    options = [name for name in codebook.names if name in {*names, *choosable(codebook, names)}]
 
-    def choose() -> None:
-        chosen = tuple(st.session_state["chosen query attributes"])
-        typed_lines().chosen = chosen
+    def choose(chosen: list[str]) -> None:
+        typed_lines().chosen = tuple(chosen)
         stated = current().query_list
         if stated is not None:
             change(
                 HERE,
                 lambda: current().replaced(
-                    query_list=about_attributes(stated, chosen_domain(schema, chosen))
+                    query_list=about_attributes(stated, chosen_domain(codebook, chosen))
                 ),
             )
 
     st.multiselect(
         "Attributes of your queries",
         options,
-        key=bind("chosen query attributes", names),
-        on_change=choose,
         placeholder="choose attributes of the codebook",
+        **bound("chosen query attributes", names, choose),
     )
     if not options:
         st.info(
@@ -63,16 +61,16 @@ def _codebook_attributes(schema: Domain) -> None:
     elif domain is not None:
         text = f"{plural(checked_n_cells(domain), 'cell')} of at most {MAX_CELLS:,}: "
         text += f"{_describe_sizes(domain)}."
-        if len(options) < len(schema):
-            left_out = plural(len(schema) - len(options), "attribute")
+        if len(options) < len(codebook):
+            left_out = plural(len(codebook) - len(options), "attribute")
             text += f" {left_out} would make them too many."
         st.caption(text)
 
 
-def _own_attributes(stated: StatedQueries, schema: Domain) -> None:
+def _own_attributes(stated: StatedQueries, codebook: Domain) -> None:
     """What a list is about whose attributes are not, or no longer, those of the codebook."""
     domain = stated.queries.domain
-    differences = " ".join(differences_from_schema(domain, schema))
+    differences = " ".join(differences_from_schema(domain, codebook))
     st.markdown(f"This list is about **attributes of its own**: {_describe_sizes(domain)}.")
     st.info(
         escaped(
@@ -82,12 +80,12 @@ def _own_attributes(stated: StatedQueries, schema: Domain) -> None:
     )
 
     def with_codebook_values() -> StatedQueries:
-        return stated_from_text(chosen_domain(schema, domain.names), text_from_stated(stated))
+        return stated_from_text(chosen_domain(codebook, domain.names), text_from_stated(stated))
 
     def read_again() -> None:
         change(HERE, lambda: current().replaced(query_list=with_codebook_values()))
 
-    if all(name in schema for name in domain.names):
+    if all(name in codebook for name in domain.names):
         st.button("Read it with the codebook's values", on_click=read_again)
 
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.components.queries.typed_lines import TypedLines
 from pages.components.shared.editors import revision
-from pages.components.shared.session import bind, change, current, escaped, kept
+from pages.components.shared.session import bound, change, current, escaped, kept
 from rpexplore.common.formatting import plural
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
@@ -59,12 +59,12 @@ def default_target() -> Target | None:
 
 def take_typed() -> None:
     """Take over the typed lines; refused ones are kept to be mended, and say so on every visit."""
-    lines, before, schema = typed_lines(), current().query_list, current().domain
+    lines, before, codebook = typed_lines(), current().query_list, current().domain
     if lines.typed is None:
         return
     accepted = change(
         HERE,
-        lambda: current().replaced(query_list=lines.read(schema, before, default_target())),
+        lambda: current().replaced(query_list=lines.read(codebook, before, default_target())),
         otherwise="There is no list until this is mended."
         if before is None
         else "Until this is mended, the list before it stays in effect.",
@@ -87,10 +87,9 @@ def query_list() -> None:
     else:
         st.text_area(
             "One query a line, as name: condition ± margin",
-            key=bind("query lines", text),
-            on_change=lambda: lines.type(st.session_state["query lines"], revision(HERE)),
             height=260,
             placeholder=_example(),
+            **bound("query lines", text, lambda typed: lines.type(typed, revision(HERE))),
         )
         st.caption(escaped(NOTATION))
     left, right = st.columns([2, 1], vertical_alignment="bottom")
@@ -112,8 +111,8 @@ def query_list() -> None:
 
 def _example() -> str:
     """Lines that could be typed, about what is chosen or the first attribute that can be."""
-    domain, schema = query_domain(), current().domain
+    domain, codebook = query_domain(), current().domain
     if domain is None:
-        first = choosable(schema)[:1]
-        domain = chosen_domain(schema, first) if first else None
+        first = choosable(codebook)[:1]
+        domain = chosen_domain(codebook, first) if first else None
     return "" if domain is None else example_text(domain)

@@ -30,18 +30,18 @@ class TypedLines:
         if revision != self._revision:
             self.typed = None
 
-    def domain(self, schema: Domain, present: StatedQueries | None) -> Domain | None:
+    def domain(self, codebook: Domain, present: StatedQueries | None) -> Domain | None:
         """What the queries are about: the list's attributes, or the chosen ones; None: nothing."""
         if present is not None:
             return present.queries.domain
-        chosen = [name for name in self.chosen if name in schema]
+        chosen = [name for name in self.chosen if name in codebook]
         try:
-            return chosen_domain(schema, chosen) if chosen else None
+            return chosen_domain(codebook, chosen) if chosen else None
         except RpexploreError:  # the codebook has changed since they were chosen
             return None
 
     def read(
-        self, schema: Domain, present: StatedQueries | None, target: Target | None
+        self, codebook: Domain, present: StatedQueries | None, target: Target | None
     ) -> StatedQueries | None:
         """The list that the typed lines state; None if they are blank.
 
@@ -49,7 +49,7 @@ class TypedLines:
         """
         if not self.typed or not self.typed.strip():
             return None
-        domain = domain_of_text(schema, self.typed, self.domain(schema, present))
+        domain = domain_of_text(codebook, self.typed, self.domain(codebook, present))
         return stated_from_text(domain, self.typed, target)
 
     def accept(self, before: StatedQueries | None) -> None:

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.components.shared.charts import chart_with_numbers, numbers
-from pages.components.shared.session import bind, escaped, kept, project
+from pages.components.shared.session import bound, escaped, kept, project
 from pages.components.shared.solutions import plan
 from rpexplore.analysis import scenario_comparison as compared
 from rpexplore.analysis.forecast import Forecast
@@ -48,16 +48,15 @@ def _chosen() -> list[Scenario]:
     names = project().names
     left_out = st.session_state.setdefault("not compared", frozenset())
 
-    def choose() -> None:
-        st.session_state["not compared"] = frozenset(names) - set(st.session_state["compared"])
+    def choose(chosen: list[str]) -> None:
+        st.session_state["not compared"] = frozenset(names) - set(chosen)
 
     shown = [name for name in names if name not in left_out][:MOST]
     chosen = st.multiselect(
         "Scenarios to compare",
         names,
-        key=bind("compared", shown),
-        on_change=choose,
         max_selections=MOST,
+        **bound("compared", shown, choose),
     )
     return [scenario for scenario in project().scenarios if scenario.name in chosen]
 

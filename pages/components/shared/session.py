@@ -165,10 +165,13 @@ def show_messages(slot: str) -> None:
     st.session_state["messages"] = [message for message in messages if message[0] != slot]
 
 
-def bind(key: str, value: Any) -> str:
-    """Set a widget's value from the scenario, just before it is drawn; returns the key."""
+def bound(key: str, value: Any, take: Callable[[Any], Any]) -> dict[str, Any]:
+    """Options of a widget that shows `value`; `take` is given what the user changes it to.
+
+    Just before the widget is drawn: its value is set here.
+    """
     st.session_state[key] = value
-    return key
+    return {"key": key, "on_change": lambda: take(st.session_state[key])}
 
 
 def forget_typed() -> None:

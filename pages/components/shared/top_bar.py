@@ -5,7 +5,7 @@ import streamlit as st
 from pages.components.shared.autosave import is_saved, saving_problem
 from pages.components.shared.session import (
     EVERYWHERE,
-    bind,
+    bound,
     can_step,
     change_project,
     escaped,
@@ -16,8 +16,8 @@ from pages.components.shared.session import (
 )
 
 
-def open_scenario() -> None:
-    position = project().names.index(st.session_state["open scenario"])
+def open_scenario(name: str) -> None:
+    position = project().names.index(name)
     change_project(EVERYWHERE, lambda: project().opened(position))
 
 
@@ -29,11 +29,10 @@ def bar(problem: str) -> None:
     line.selectbox(
         "Open scenario",
         project().names,
-        key=bind("open scenario", project().current.name),
-        on_change=open_scenario,
         label_visibility="collapsed",
         width=260,
         help="Scenarios are kept and compared on the Scenarios page.",
+        **bound("open scenario", project().current.name, open_scenario),
     )
     for back, label in ((True, "Undo"), (False, "Redo")):
         line.button(

@@ -8,7 +8,7 @@ from functools import partial
 import streamlit as st
 
 from pages.components.shared.editors import removable
-from pages.components.shared.session import bind, change, current, escaped, show_messages
+from pages.components.shared.session import bound, change, current, escaped, show_messages
 from pages.components.workload.basis_input import basis_input, forget_file
 from rpexplore.common.formatting import plural
 from rpexplore.domain.attribute import Attribute
@@ -37,10 +37,9 @@ def basis_choices() -> None:
         "Change the aggregation of",
         [name for name in current().domain.names if name not in listed],
         index=None,
-        key=bind("attribute to change", None),
-        on_change=lambda: _list(st.session_state["attribute to change"]),
         placeholder="Choose an attribute",
         width=480,
+        **bound("attribute to change", None, _list),
     )
 
 

@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.components.shared.editors import revision
 from pages.components.shared.files import download, upload
-from pages.components.shared.session import bind, escaped, say
+from pages.components.shared.session import bound, escaped, say
 from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import RpexploreError
 from rpexplore.scenarios import basis_options
@@ -53,9 +53,9 @@ def basis_input(
             return None
         return basis
 
-    def set_kind() -> None:
+    def set_kind(kind: str) -> None:
         forget_file(key)
-        basis = BASES[st.session_state[f"kind {key}"]].default(attribute)
+        basis = BASES[kind].default(attribute)
         if basis is None:
             st.session_state[f"awaits file {key}"] = True
         elif basis.kind != present.kind:
@@ -65,8 +65,7 @@ def basis_input(
         f"Aggregation of {escaped(attribute.name)}{label_end}",
         kinds if kind in kinds else [*kinds, kind],
         format_func=lambda kind: BASES[kind].title,
-        key=bind(f"kind {key}", kind),
-        on_change=set_kind,
+        **bound(f"kind {key}", kind, set_kind),
     )
     if BASES[kind].parameter == "file":
         with below:
@@ -86,17 +85,15 @@ def _parameter(attribute: Attribute, present: Basis, take: Take, key: str) -> No
     name, text = f"{present.parameter} {key}", present.parameter_text()
     title, hint = present.parameter_title, present.parameter_help(attribute) or None
 
-    def change() -> None:
-        take(lambda: present.from_parameter(str(st.session_state[name])), UNCHANGED)
+    def change(parameter: float | str) -> None:
+        take(lambda: present.from_parameter(str(parameter)), UNCHANGED)
 
     if present.parameter == "number":
         number = int(text)
         most = max(attribute.size, number)
-        bind(name, number)
-        st.number_input(title, 1, most, step=1, key=name, on_change=change, help=hint)
+        st.number_input(title, 1, most, step=1, help=hint, **bound(name, number, change))
     else:
-        bind(name, text.replace(",", ", "))
-        st.text_input(title, key=name, on_change=change, help=hint)
+        st.text_input(title, help=hint, **bound(name, text.replace(",", ", "), change))
 
 
 def _file(attribute: Attribute, present: Basis, take: Take, slot: str, key: str) -> None:

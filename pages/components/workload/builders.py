@@ -1,10 +1,11 @@
 """Which tables there are: the quick builders and what narrows them, or a list."""
 
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from pages.components.shared.session import bind, change, current
+from pages.components.shared.session import bound, change, current
 from rpexplore.analysis import workload_grid
 from rpexplore.common.formatting import plural
 from rpexplore.workload.table_text import tables_from_text, texts_of_tables
@@ -23,20 +24,15 @@ def set_fields(**fields: Any) -> None:
     change(HERE, lambda: current().with_request(**fields))
 
 
-def set_kind() -> None:
-    kind, listed = st.session_state["kind"], current().request.listed
+def set_kind(kind: str) -> None:
+    listed = current().request.listed
     if kind == "listed" and not listed:
         listed = workload_grid.first_list(current(), MOST_LISTED)
     set_fields(kind=kind, listed=listed)
 
 
-def set_number(field: str) -> None:
-    value = st.session_state[field]
-    set_fields(**{field: None if value is None else int(value)})
-
-
-def set_attributes(field: str) -> None:
-    set_fields(**{field: current().domain.in_order(st.session_state[field])})
+def set_attributes(field: str, names: list[str]) -> None:
+    set_fields(**{field: current().domain.in_order(names)})
 
 
 def builders() -> None:
@@ -47,8 +43,7 @@ def builders() -> None:
         list(NAMES),
         required=True,
         format_func=NAMES.__getitem__,
-        key=bind("kind", request.kind),
-        on_change=set_kind,
+        **bound("kind", request.kind, set_kind),
     )
     if request.kind == "listed":
         own_list()
@@ -81,20 +76,20 @@ def builders() -> None:
         column.multiselect(
             label,
             domain.names,
-            key=bind(field, list(getattr(request, field))),
-            on_change=set_attributes,
-            args=(field,),
             placeholder=placeholder,
+            **bound(field, list(getattr(request, field)), partial(set_attributes, field)),
         )
 
 
 def number(column: Any, label: str, field: str, present: int | None, **more: Any) -> None:
-    key = bind(field, present)
-    column.number_input(label, step=1, key=key, on_change=set_number, args=(field,), **more)
+    def set_number(value: float | None) -> None:
+        set_fields(**{field: None if value is None else int(value)})
+
+    column.number_input(label, step=1, **bound(field, present, set_number), **more)
 
 
-def set_list() -> None:
-    st.session_state["typed list"] = st.session_state["listed"]
+def set_list(text: str) -> None:
+    st.session_state["typed list"] = text
 
 
 def take_list() -> None:
@@ -124,9 +119,8 @@ def own_list() -> None:
         st.text_area(
             "One table a line, its attributes separated by commas or ×; "
             f"{total} stands for the total",
-            key=bind("listed", text),
-            on_change=set_list,
             height=220,
+            **bound("listed", text, set_list),
         )
     pick, buttons = st.columns([3, 2], vertical_alignment="bottom")
     picked = pick.multiselect(
