@@ -15,8 +15,9 @@ from rpexplore.figures import axes
 from rpexplore.privacy import conversions as privacy
 
 _HEIGHT = 385
-_WIDTH, _CHARACTER = 560, 6.5  # pixels, about: of a chart between its margins, of a letter
+_CHARACTER = 6.5  # pixels, about, of a letter
 _LABEL_ROOM = 0.06  # of the height of the axis, for a line of text
+_MOST_SHARE = 1.32  # where the axis of shares ends: texts stand above 1
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def errors_by_budget(
         figure.add_trace(_point(mark.rho, mark.value, mark.series, is_open=True))
         _label_in_a_free_corner(figure, mark, limits, (low, high))
     _budget_axes(figure, limits, delta)
-    _mark_present(figure, present)
+    _mark_present(figure, present, _LABEL_ROOM, 1 - 2 * _LABEL_ROOM)
     _label_ends(figure, ends, (low, high))
     figure.update_layout(hovermode="x unified")
     figure.update_xaxes(unifiedhovertitle={"text": "ρ = %{x:,.4~g}"})
@@ -98,7 +99,7 @@ def targets_by_budget(
         )
     figure.update_yaxes(
         title="share of targets met",
-        range=[-0.03, 1.32],
+        range=[0, _MOST_SHARE],
         tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1],
         tickformat=".0%",
         gridcolor=axes.GRID,
@@ -106,19 +107,19 @@ def targets_by_budget(
     )
     for level, mark in enumerate(marks):
         figure.add_trace(_point(mark.rho, mark.value, mark.series))
-        side = _side(mark, (low, high), present)
+        is_left = mark.rho < math.sqrt(low * high)  # of the middle: then there is room at the right
         figure.add_annotation(
             x=math.log10(mark.rho),
             y=1 + 0.09 * level,
             text=axes.plotly_text(mark.text),
             showarrow=False,
-            xanchor="left" if side == "right" else "right",
+            xanchor="left" if is_left else "right",
             yanchor="bottom",
-            xshift=8 if side == "right" else -8,
+            xshift=8 if is_left else -8,
             yshift=4,
         )
     _budget_axes(figure, (low, high), delta)
-    _mark_present(figure, present)
+    _mark_present(figure, present, 0, 1 / _MOST_SHARE)
     return axes.with_layout(figure, _HEIGHT, t=60)
 
 
@@ -131,14 +132,15 @@ def _label_in_a_free_corner(
     figure: go.Figure, mark: Mark, limits: tuple[float, float], errors: tuple[float, float]
 ) -> None:
     """A mark's text with a line to it. The curves fall: they leave two corners free."""
-    low, high = limits
-    is_right = mark.rho > math.sqrt(low * high)  # the middle of the axis; free there: the top
+    is_right = mark.rho > math.sqrt(limits[0] * limits[1])  # of the middle; free there: the top
+    low, high = errors
+    below_texts = high * (low / high) ** (2 * _LABEL_ROOM)
     figure.add_shape(
         type="line",
         x0=mark.rho,
         x1=mark.rho,
         y0=mark.value,
-        y1=errors[1] if is_right else errors[0],
+        y1=below_texts if is_right else low,
         line={"color": axes.GREY, "width": 1.5, "dash": "dot"},
         layer="below",
     )
@@ -152,18 +154,6 @@ def _label_in_a_free_corner(
         yanchor="top" if is_right else "bottom",
         xshift=-6 if is_right else 6,
     )
-
-
-def _side(mark: Mark, limits: tuple[float, float], present: float) -> str:
-    """The side of a mark on which its text fits and does not cross the current budget."""
-    low, span = math.log(limits[0]), math.log(limits[1] / limits[0])
-    at, line = ((math.log(rho) - low) / span for rho in (mark.rho, present))
-    width = _CHARACTER * len(mark.text) / _WIDTH
-    if at + width <= 1 and not at < line < at + width:
-        return "right"
-    if at - width >= 0 and not at - width < line < at:
-        return "left"
-    return "right" if at < 0.5 else "left"
 
 
 def _epsilon_line(frame: pd.DataFrame, y: float, delta: str) -> go.Scatter:
@@ -181,7 +171,7 @@ def _epsilon_line(frame: pd.DataFrame, y: float, delta: str) -> go.Scatter:
 
 def _budget_axes(figure: go.Figure, limits: tuple[float, float], delta: str) -> None:
     """ρ below, and above the round ε that are the same budgets at this δ."""
-    title = "budget ρ (log scale): ← more private · more accurate →"
+    title = "budget ρ (log scale)<br>← more private · more accurate →"
     figure.update_xaxes(axes.log_axis(*limits, title))
     epsilons = axes.log_ticks(*(privacy.epsilon_from_rho(rho, delta) for rho in limits))
     figure.add_trace(go.Scatter(x=[], y=[], xaxis="x2", hoverinfo="skip"))
@@ -202,8 +192,11 @@ def _budget_axes(figure: go.Figure, limits: tuple[float, float], delta: str) -> 
     )
 
 
-def _mark_present(figure: go.Figure, present: float) -> None:
-    figure.add_vline(x=present, line={"color": axes.GREY, "width": 1.5, "dash": "dash"})
+def _mark_present(figure: go.Figure, present: float, bottom: float, top: float) -> None:
+    """The current budget: a line between these shares of the height, which leave texts clear."""
+    line = {"color": axes.GREY, "width": 1.5, "dash": "dash"}
+    ends = {"x0": present, "x1": present, "y0": bottom, "y1": top, "yref": "y domain"}
+    figure.add_shape(type="line", **ends, line=line)
     figure.add_annotation(
         x=math.log10(present),
         yref="paper",

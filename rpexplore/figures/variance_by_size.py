@@ -1,6 +1,7 @@
-"""Variance of a cell against the number of cells of its table, one panel a plan, log–log."""
+"""Variance of a cell against the number of cells of its table, a panel for each plan, log–log."""
 
 import math
+import textwrap
 from collections.abc import Sequence
 
 import pandas as pd
@@ -14,7 +15,10 @@ from rpexplore.figures.chart import Chart, columns_of
 
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _LARGEST_BUBBLE = 14  # px
-_GAP = 0.02  # between panels
+_COLUMNS = 2  # of panels: more would lie on each other on a narrow screen
+_WIDTH_OF_TITLE = 22  # characters of a line
+_GAP = 0.08  # between columns, of the width
+_HEIGHT, _ROOM = 190, 75  # px: of a panel, and between rows
 
 
 def chart_by_plan(forecasts: Sequence[Forecast], record_noun: str, own: str = "") -> Chart:
@@ -47,7 +51,8 @@ def by_plan(frame: pd.DataFrame, record_noun: str, own: str = "") -> go.Figure:
     traces = []
     for panel, plan in enumerate(plans):
         for trace in _traces(frame.loc[frame["plan"] == plan], frame):
-            trace |= {"xaxis": f"x{_number(panel)}", "showlegend": trace["name"] not in named}
+            trace |= {"xaxis": f"x{_number(panel)}", "yaxis": f"y{_number(panel)}"}
+            trace |= {"showlegend": trace["name"] not in named}
             named.add(trace["name"])
             traces.append(trace)
     titles = [f"{plan} (yours)" if plan == own else plan for plan in plans]
@@ -109,54 +114,69 @@ def _figure(
     long.
     """
     panels, unit = len(titles), axes.plotly_text(record_noun)
+    columns = min(panels, _COLUMNS)
+    rows = math.ceil(panels / columns)
+    inside = rows * _HEIGHT + (rows - 1) * _ROOM
+    width, height, room = (1 + _GAP) / columns - _GAP, _HEIGHT / inside, _ROOM / inside
     cells_low, cells_high = axes.log_range(min(frame["cells"]), max(frame["cells"]))
     low, high = axes.log_range(min(frame["variance"]), max(frame["variance"]))
     across = _axis(cells_low, cells_high, 4 if panels > 1 else 9, whole=True)
-    width = (1 - _GAP * (panels - 1)) / panels
+    variances, errors = _axis(low, high, 8), _axis(math.sqrt(low), math.sqrt(high), 8)
     layout: dict = {"annotations": []}
     for panel, title in enumerate(titles):
-        start = panel * (width + _GAP)
-        layout[f"xaxis{_number(panel)}"] = across | {
-            "domain": [start, start + width],
-            "title": "cells of the table" if panel == (panels - 1) // 2 else None,
+        (row, column), number = divmod(panel, columns), _number(panel)
+        left, top, in_middle = column * (width + _GAP), 1 - row * (height + room), row == rows // 2
+        layout[f"xaxis{number}"] = across | {
+            "domain": [left, left + width],
+            "anchor": f"y{number}",
+            "title": "cells of the table" if panel + columns >= panels else None,
         }
+        layout[f"yaxis{number}"] = variances | {
+            "domain": [max(top - height, 0), top],
+            "anchor": f"x{number}",
+            "showticklabels": column == 0,
+            "title": f"variance of a cell ({unit}², log scale)" if in_middle and not column else "",
+        }
+        lines = textwrap.wrap(title, _WIDTH_OF_TITLE)
         layout["annotations"].append(
             {
-                "text": axes.plotly_text(title),
-                "x": start + width / 2,
-                "y": 1,
+                "text": "<br>".join(map(axes.plotly_text, lines)),
+                "x": left + width / 2,
+                "y": top,
                 "xref": "paper",
                 "yref": "paper",
                 "xanchor": "center",
                 "yanchor": "bottom",
                 "showarrow": False,
-                "font": {"size": 15},
+                "font": {"size": 13},
             }
         )
-    layout["yaxis"] = _axis(low, high, 8) | {"title": f"variance of a cell ({unit}², log scale)"}
-    # The same heights read as standard errors. An axis is only drawn with something on it.
-    last = _number(panels - 1)
-    layout["yaxis2"] = _axis(math.sqrt(low), math.sqrt(high), 8) | {
-        "title": f"standard error ({unit})",
-        "overlaying": "y",
-        "anchor": f"x{last}",
-        "side": "right",
-        "showgrid": False,
-    }
-    unseen = {
-        "type": "scatter",
-        "x": [cells_low],
-        "y": [math.sqrt(low)],
-        "xaxis": f"x{last}",
-        "yaxis": "y2",
-        "mode": "markers",
-        "marker": {"opacity": 0},
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
-    figure = go.Figure({"data": [*traces, unseen], "layout": layout})
-    axes.with_layout(figure, 370, legend=True, t=54)
-    return figure.update_layout(legend_y=1.1, legend_itemsizing="constant")
+        if column < columns - 1 and panel < panels - 1:
+            continue
+        # The same heights read as standard errors. An axis is only drawn with something on it.
+        right = panels + row + 1
+        layout[f"yaxis{right}"] = errors | {
+            "title": f"standard error ({unit})" if in_middle else "",
+            "overlaying": f"y{number}",
+            "anchor": f"x{number}",
+            "side": "right",
+            "showgrid": False,
+        }
+        unseen = {
+            "type": "scatter",
+            "x": [cells_low],
+            "y": [math.sqrt(low)],
+            "xaxis": f"x{number}",
+            "yaxis": f"y{right}",
+            "mode": "markers",
+            "marker": {"opacity": 0},
+            "hoverinfo": "skip",
+            "showlegend": False,
+        }
+        traces = [*traces, unseen]
+    figure = go.Figure({"data": traces, "layout": layout})
+    axes.with_layout(figure, inside + 140, legend=True, t=80)
+    return figure.update_layout(legend_y=1 + 40 / inside, legend_itemsizing="constant")
 
 
 def _number(panel: int) -> str:

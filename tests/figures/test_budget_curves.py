@@ -138,17 +138,8 @@ def test_words_at_the_top_stand_one_above_the_other(targets):
     assert placed[1].y - placed[0].y > 0.05
 
 
-@pytest.mark.parametrize(
-    ("rho", "present", "side"),
-    [
-        (0.02, 0.9, "right"),
-        (0.9, 0.02, "left"),
-        (0.1, 0.2, "left"),  # on the right it would cross the current budget
-        (0.2, 0.1, "right"),
-        (0.015, 0.02, "right"),  # there is no room on the left
-        (0.7, 0.6, "left"),  # there is none on the right
-    ],
-)
+@pytest.mark.parametrize(("rho", "side"), [(0.02, "right"), (0.09, "right"), (0.2, "left")])
+@pytest.mark.parametrize("present", [0.01, 0.1, 0.9])
 def test_text_beside_a_mark_has_room_and_does_not_cross_the_present(rho, present, side):
     frame = pd.DataFrame(
         {
@@ -163,6 +154,29 @@ def test_text_beside_a_mark_has_room_and_does_not_cross_the_present(rho, present
     figure = figures.targets_by_budget(frame, present, "1e-6", [mark])
     (label,) = [label for label in figure.layout.annotations if label.text == mark.text]
     assert label.xanchor == {"right": "left", "left": "right"}[side]
+    (line,) = [shape for shape in figure.layout.shapes if shape.yref == "y domain"]
+    low, high = figure.layout.yaxis.range
+    assert low + line.y1 * (high - low) <= label.y
+
+
+@pytest.mark.parametrize("rho", [0.02, 0.15, 0.4, 0.9])
+def test_no_upright_line_crosses_a_text(errors, rho):
+    mark = figures.Mark(rho, 10.0, "half the error: 4 × ρ")
+    figure = figures.errors_by_budget(errors, 0.1, "1e-6", "people", [mark])
+    low, high = figure.layout.yaxis.range
+    upright = [shape for shape in figure.layout.shapes if shape.x0 == shape.x1]
+    assert len(upright) == 2
+    for label in figure.layout.annotations:
+        if label.text not in (mark.text, "current: ρ = 0.1"):
+            continue
+        top = label.y if label.yanchor == "top" else label.y + 0.06
+        for shape in upright:
+            ends = (shape.y0, shape.y1)
+            if shape.yref != "y domain":
+                ends = [(math.log10(end) - low) / (high - low) for end in ends]
+            own = label.text == mark.text and shape.x0 == rho  # at its side
+            is_clear = min(ends) >= top - 1e-9 or max(ends) <= top - 0.06 + 1e-9
+            assert own or is_clear
 
 
 @pytest.mark.parametrize(("rho", "corner"), [(0.02, "bottom"), (0.4, "top"), (0.9, "top")])

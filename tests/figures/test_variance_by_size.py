@@ -21,7 +21,7 @@ def adult():
 def drawn(figure, panel):
     """The traces of a panel, without the one that only carries the right axis."""
     axis = "x" if panel == 0 else f"x{panel + 1}"
-    return [t for t in figure.data if (t.xaxis or "x") == axis and t.yaxis != "y2"]
+    return [t for t in figure.data if (t.xaxis or "x") == axis and t.marker.opacity]
 
 
 def test_a_panel_holds_the_tables_of_its_plan(adult):
@@ -62,27 +62,40 @@ def test_axes_are_shared_and_the_right_one_reads_standard_errors(adult):
         assert axis.range == layout.xaxis.range
         assert 10 ** axis.range[0] < 1
         assert 10 ** axis.range[1] > 10**6
-    assert layout.yaxis.type == layout.yaxis2.type == "log"
     variances = [value for forecast in adult for value in forecast.standard_errors**2]
-    assert 10 ** layout.yaxis.range[0] < min(variances)
-    assert 10 ** layout.yaxis.range[1] > max(variances)
-    assert np.array(layout.yaxis2.range) * 2 == pytest.approx(np.array(layout.yaxis.range))
-    assert layout.yaxis2.overlaying == "y"
-    assert "people²" in layout.yaxis.title.text
-    assert "standard error (people)" in layout.yaxis2.title.text
-    # Without anything on it Plotly would not draw it.
-    assert [trace.xaxis for trace in figure.data if trace.yaxis == "y2"] == ["x4"]
+    for axis in (layout.yaxis, layout.yaxis2, layout.yaxis3, layout.yaxis4):
+        assert axis.type == "log"
+        assert axis.range == layout.yaxis.range
+        assert 10 ** axis.range[0] < min(variances)
+        assert 10 ** axis.range[1] > max(variances)
+    for axis, left in ((layout.yaxis5, "y2"), (layout.yaxis6, "y4")):  # at the end of each row
+        assert axis.type == "log"
+        assert np.array(axis.range) * 2 == pytest.approx(np.array(layout.yaxis.range))
+        assert axis.overlaying == left
+    titles = [layout[f"yaxis{n}"].title.text for n in ("", "3", "5", "6")]
+    assert titles == ["", "variance of a cell (people², log scale)", "", "standard error (people)"]
+    # Without anything on them Plotly would not draw them.
+    unseen = [(trace.xaxis, trace.yaxis) for trace in figure.data if not trace.marker.opacity]
+    assert unseen == [("x2", "y5"), ("x4", "y6")]
 
 
-def test_panels_are_titled_side_by_side_and_the_own_one_is_marked(adult):
+def test_panels_are_titled_in_pairs_and_the_own_one_is_marked(adult):
     figure = figures.by_plan(analysis.points(adult), "people", own="Equal weight per cell")
-    texts = [note.text for note in figure.layout.annotations]
+    texts = [note.text.replace("<br>", " ") for note in figure.layout.annotations]
     assert texts == [name + " (yours)" * (name == "Equal weight per cell") for name in SCHEMES]
+    lines = [line for note in figure.layout.annotations for line in note.text.split("<br>")]
+    assert max(map(len, lines)) <= 22  # half of a narrow screen
     domains = [figure.layout[f"xaxis{n}"].domain for n in ("", "2", "3", "4")]
-    ends = [end for domain in domains for end in domain]
-    assert ends == sorted(ends)
-    assert ends[0] == 0
-    assert ends[-1] == pytest.approx(1)
+    for left, right in (domains[:2], domains[2:]):
+        assert left[0] == 0
+        assert left[1] < right[0]
+        assert right[1] == pytest.approx(1)
+    heights = [figure.layout[f"yaxis{n}"].domain for n in ("", "2", "3", "4")]
+    assert heights[0] == heights[1]
+    assert heights[2] == heights[3]
+    assert heights[2][0] == pytest.approx(0)
+    assert heights[2][1] < heights[0][0]
+    assert heights[0][1] == 1
 
 
 def test_bubbles_tell_their_number_of_tables_by_area(adult):
