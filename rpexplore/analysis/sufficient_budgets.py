@@ -87,11 +87,6 @@ def smallest_budget(optimum: Optimum, budget: Budget) -> SufficientBudget:
     return sufficient_budget(float(needs[table]), budget, f"The target {target:g} of {title}")
 
 
-def rho_below_no_plan_can(optimum: Optimum, budget: Budget) -> float:
-    """ρ below which no plan meets all targets; optimum: of `TARGET_LOSS`."""
-    return rho_of_unit(optimum.solution.lower_bound, budget.max_records_per_person)
-
-
 def budget_for_error(variance: float, wanted: float, budget: Budget) -> SufficientBudget:
     """The smallest budget at which a standard error is as wanted.
 
@@ -119,11 +114,6 @@ def smallest_query_budget(optimum: QueryOptimum, reference_budget: Budget) -> Su
     what = f"The target {queries.targets[most]:g} of the query {queries.names[most]!r}"
     needed = rho_of_unit(optimum.cost, reference_budget.max_records_per_person)
     return sufficient_budget(needed, reference_budget, what)
-
-
-def rho_below_no_queries_are_met(optimum: QueryOptimum, reference_budget: Budget) -> float:
-    """ρ of the privacy unit below which no mechanism with Gaussian noise meets all targets."""
-    return rho_of_unit(optimum.lower_bound, reference_budget.max_records_per_person)
 
 
 def sufficient_budget(needed: float, budget: Budget, what: str = "That") -> SufficientBudget:

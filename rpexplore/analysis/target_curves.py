@@ -12,10 +12,10 @@ from rpexplore.analysis.sufficient_budgets import (
     TARGET_LOSS,
     SufficientBudget,
     needed_rho,
-    rho_below_no_plan_can,
     smallest_budget,
 )
 from rpexplore.common.formatting import rounded
+from rpexplore.planning.minimum_budget import rho_of_unit
 from rpexplore.planning.optimum import Optimum
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
@@ -109,7 +109,7 @@ def outlook(optimum: Optimum, by_shortfall: Optimum | None, budget: Budget) -> O
     best = optimum if optimum.loss == TARGET_LOSS else by_shortfall
     if not optimum.workload.is_marginals:
         best = None  # its bound is that of what it measures, and other measuring may do with less
-    bound = 0.0 if best is None else rho_below_no_plan_can(best, budget)
+    bound = 0.0 if best is None else best.solution.lower_bound  # of the cost of one record
     return Outlook(
         targets=int(np.count_nonzero(~np.isnan(targets))),
         met=int(np.count_nonzero(errors <= targets * MET)),
@@ -117,7 +117,7 @@ def outlook(optimum: Optimum, by_shortfall: Optimum | None, budget: Budget) -> O
         enough=enough,
         by_shortfall=None if by_shortfall is None else smallest_budget(by_shortfall, budget),
         is_least=best is not None,
-        out_of_reach=bound > float(budget.rho) * MET**2,
+        out_of_reach=rho_of_unit(bound, budget.max_records_per_person) > float(budget.rho) * MET**2,
     )
 
 

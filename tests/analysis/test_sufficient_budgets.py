@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.analysis import sufficient_budgets as budgets
 from rpexplore.analysis.sufficient_budgets import (
-    rho_below_no_queries_are_met,
     smallest_query_budget,
 )
 from rpexplore.errors import BudgetError, WorkloadError
 from rpexplore.planning.mechanism.accounting import ExactVariances
+from rpexplore.planning.minimum_budget import rho_of_unit
 from rpexplore.planning.planner import optimum
 from rpexplore.queries.planner import query_optimum
 from tests.queries.test_plan import query_lists
@@ -79,7 +79,7 @@ def test_aimed_at_the_targets_it_is_the_smallest_of_all(workload, present):
     by_shortfall = optimum(workload, loss=rp.MaxVariance("target"))
     least = budgets.smallest_budget(by_shortfall, present)
     assert meets_exactly(by_shortfall.at(least.budget))
-    below = budgets.rho_below_no_plan_can(by_shortfall, present)
+    below = rho_of_unit(by_shortfall.solution.lower_bound, present.max_records_per_person)
     assert below <= least.needed <= below * (1 + 1e-6)
     for loss in LOSSES[:2]:
         other = budgets.smallest_budget(optimum(workload, loss=loss), present)
@@ -169,7 +169,7 @@ def test_all_targets_are_met_and_with_less_they_are_not(queries, present):
         rho=Fraction(found.needed) * Fraction(9999, 10000), max_records_per_person=person
     )
     assert not optimum.at(less).met.all()
-    least = rho_below_no_queries_are_met(optimum, present)
+    least = rho_of_unit(optimum.lower_bound, person)
     assert least <= found.needed * (1 + 1e-9)
     assert found.needed <= least * (1 + 1.3e-3)
 

@@ -12,7 +12,6 @@ from rpexplore.analysis.targets_met import of_targets, target_counts
 from rpexplore.errors import RpexploreError
 from rpexplore.figures.chart import Column
 from rpexplore.planning.losses.base import Loss
-from rpexplore.planning.minimum_budget import MinimumBudget
 from rpexplore.planning.optimum import Optimum
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
@@ -29,10 +28,9 @@ def required_targets_can_be_met() -> bool:
     loss = current().loss
     if not loss.meets_required_targets:
         return True
-    explained = _explained(required_only=True)
-    if explained is None:
+    explanation = _explanation(required_only=True)
+    if explanation is None:
         return False
-    minimum, explanation = explained
     if explanation.is_within:
         return True
     st.error(
@@ -40,7 +38,7 @@ def required_targets_can_be_met() -> bool:
         "Take a larger budget, make some of the targets below wider, or untick “Required” for some "
         "on the Tables page."
     )
-    _binding_targets(minimum, explanation, loss)
+    _binding_targets(explanation, loss)
     return False
 
 
@@ -98,27 +96,23 @@ def _budget_for_targets() -> None:
             "can be worked out once they are required (on the Tables page), or every table has one."
         )
         return
-    if explained := _explained(objective.meets_required_targets):
-        _binding_targets(*explained, objective)
+    if explanation := _explanation(objective.meets_required_targets):
+        _binding_targets(explanation, objective)
 
 
-def _explained(required_only: bool) -> tuple[MinimumBudget, BudgetExplanation] | None:
+def _explanation(required_only: bool) -> BudgetExplanation | None:
     """The smallest budget for targets, and what it means; None, and the page says why, without."""
-    minimum = minimum_budget_for_targets(required_only)
+    minimum, budget = minimum_budget_for_targets(required_only), current().budget
     if minimum is None:
         return None
     try:
-        return minimum, binding_targets.budget_explanation(
-            minimum, current().budget, required_only=required_only
-        )
+        return binding_targets.budget_explanation(minimum, budget, required_only=required_only)
     except RpexploreError as error:
         st.error(escaped(str(error)))
         return None
 
 
-def _binding_targets(
-    minimum: MinimumBudget, explanation: BudgetExplanation, objective: Loss
-) -> None:
+def _binding_targets(explanation: BudgetExplanation, objective: Loss) -> None:
     """The smallest budget for the targets with an objective that meets them, and its reasons."""
     budget, present = current().budget, current().loss
     if objective != present:
@@ -142,7 +136,7 @@ def _binding_targets(
             args=(advised.budget, objective),
             disabled=advised.budget == budget and objective == present,
         )
-    frame = binding_targets.binding_targets_frame(minimum, budget, current().request)
+    frame = binding_targets.binding_targets_frame(explanation.minimum, budget, current().request)
     columns = {
         "table": Column("table", "text"),
         "wanted": Column("target", "text"),

@@ -16,10 +16,10 @@ from rpexplore.analysis.queries import (
     spare_cells,
     targets_met,
 )
-from rpexplore.analysis.sufficient_budgets import rho_below_no_queries_are_met
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.figures.chart import COLUMNS, Chart, Column
 from rpexplore.figures.queries import budgets_of_baselines, shares_of_cells
+from rpexplore.planning.minimum_budget import rho_of_unit
 from rpexplore.queries.definitions import StatedQueries
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import QueryOptimum
@@ -75,10 +75,10 @@ def headline(planned: QueryPlan, stated: StatedQueries) -> None:
 
 def certificate(planned: QueryPlan, solution: QueryOptimum) -> None:
     """What is proven of the plan, and of the smallest budget."""
-    least = rounded(rho_below_no_queries_are_met(solution, planned.budget), 4, "down")
+    least = rho_of_unit(solution.lower_bound, planned.budget.max_records_per_person)
     st.markdown(
         f":material/verified: **Accuracy proven best.** {escaped(planned.proven)} With less than "
-        f"ρ = {least} no method with Gaussian noise meets all targets."
+        f"ρ = {rounded(least, 4, 'down')} no method with Gaussian noise meets all targets."
     )
 
 
