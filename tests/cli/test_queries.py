@@ -19,20 +19,11 @@ from rpexplore.queries.planner import query_optimum
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.table_folder import Release
-from tests.cli.test_main import CODEBOOK, Program
+from tests.cli.program import Program
 from tests.support.plan_texts import laid_out, other_layouts
 
 QUERY = ("--query", 'women: sex = "Female" @ 5', "--query", 'old: age = "old" ± 20')
 LIST = ("queries", "plan", "--codebook", "codebook.csv")
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch) -> Program:
-    monkeypatch.chdir(tmp_path)
-    Path("codebook.csv").write_text(CODEBOOK, "utf-8")
-    rows = [f"{('young', 'old')[i % 3 == 0]},{'FM'[i % 2]},R{i % 3 + 1}" for i in range(90)]
-    Path("records.csv").write_text("\n".join(["age,sex,region", *rows]) + "\n", "utf-8")
-    return Program(tmp_path)
 
 
 @pytest.fixture
@@ -69,7 +60,7 @@ def test_queries_are_planned_and_summed_up(run):
     assert re.search(r"^young, Male +0 % .* unknown$", text, re.MULTILINE)
 
 
-def test_the_plain_ways_are_compared_with_the_plan(run):
+def test_the_baselines_are_compared_with_the_plan(run):
     facts = run.json(*LIST, *QUERY, "--rho", "0.1", "--out", "queries.json")
     optimum = query_optimum(QueryPlan.load("queries.json").queries)
     needed = {row["baseline"]: row["rho"] for row in facts["baselines"]}
@@ -229,8 +220,8 @@ def test_show_has_the_furthest_off_first(planned):
     plan = QueryPlan.load("queries.json")
     text = planned.done("show", "queries.json", "--tables", "1")
     assert str(plan) in text
-    worst = plan.queries.names[int(np.argmax(plan.standard_errors / plan.targets))]
-    assert re.search(rf"^{worst} .* yes$", text, re.MULTILINE)
+    furthest = plan.queries.names[int(np.argmax(plan.standard_errors / plan.targets))]
+    assert re.search(rf"^{furthest} .* yes$", text, re.MULTILINE)
     assert "… and 1 more queries: --tables 2 shows all" in text
     assert "more queries" not in planned.done("show", "queries.json")
     facts = planned.json("show", "queries.json")
@@ -268,7 +259,7 @@ def test_verify_and_show_tell_a_plan_that_claims_too_much(planned):
     assert "does not hold what it claims" in refused.stderr
 
 
-def test_kinds_of_plans_are_told_by_their_format(planned):
+def test_the_format_says_which_kind_of_plan_it_is(planned):
     # Also where the keys have been put in another order.
     text = Path("queries.json").read_text("utf-8")
     Path("sorted.json").write_text(json.dumps(json.loads(text), sort_keys=True), "utf-8")
@@ -328,7 +319,7 @@ def test_release_asks_where_somebody_can_answer(planned, monkeypatch):
     assert planned(*command, "--json", input="y\n").exit_code == 0
 
 
-def test_release_puts_unknown_values_where_told(planned):
+def test_release_counts_unknown_values_as_the_option_says(planned):
     with Path("records.csv").open("a", encoding="utf-8") as file:
         file.write("old,X,R1\n")
     command = ["release", "queries.json", "records.csv", "--out", "out"]
@@ -348,10 +339,12 @@ def test_a_stop_after_booking_says_that_it_stays_charged(planned, monkeypatch):
     monkeypatch.setattr("rpexplore.releases.query_release.discrete_gaussian", stop)
     stopped = planned(*command)
     assert stopped.exit_code == 130
-    told = "Stopped. The run was booked before: ρ = 0.1 stays charged. Run it again, into the same"
-    assert stopped.stderr.startswith(told)
+    message = (
+        "Stopped. The run was booked before: ρ = 0.1 stays charged. Run it again, into the same"
+    )
+    assert stopped.stderr.startswith(message)
     monkeypatch.setattr("rpexplore.data.files.source.FileSource.count", stop)
-    assert planned(*command).stderr.startswith(told)
+    assert planned(*command).stderr.startswith(message)
     account = Ledger.beside("records.csv").account("records.csv")
     assert [run.state for run in account.runs] == ["started"]
     assert not Path("out").exists()

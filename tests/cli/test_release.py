@@ -1,17 +1,20 @@
-"""The command line: where records may lie, dry runs, stopped runs, records of a person."""
+"""The command line: releases and their ledger, dry runs, stopped runs, records of a person."""
 
 import json
+import re
+from fractions import Fraction
 from pathlib import Path
 
 import duckdb
 import pandas as pd
 import pytest
 
+from rpexplore.data.batch_source import BatchSource
+from rpexplore.planning.plan import Plan
 from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.measurement_file import write_measured
 from rpexplore.releases.table_folder import Release
-from tests.cli.test_main import BUDGET, Program
-from tests.cli.test_main import planned as planned
-from tests.cli.test_main import run as run
+from tests.cli.program import BUDGET, Program
 from tests.support.stopped_runs import killed
 
 TABLE = "rpexplore.releases.table_folder.FolderWriter.table"
@@ -49,6 +52,165 @@ def message(program: Program, *arguments: str) -> str:
     result = program(*arguments)
     assert result.exit_code == 2, result.output
     return result.stderr
+
+
+# ---- runs and the ledger
+
+
+def test_release_says_what_it_charges_and_where_the_tables_are(planned):
+    text = planned.done("release", "plan.json", "records.csv", "--out", "out")
+    assert "Protects  one record" in text
+    assert "Cost      ρ = 0.1 for this run" in text
+    assert "Spent     ρ = 0 on this data so far" in text
+    assert "Limit     none in the ledger" in text
+    assert "The 7 noisy tables are in out" in text
+    assert "Charged ρ = 0.1; spent on this data so far: ρ = 0.1" in text
+    assert Path("out/manifest.json").is_file()
+    again = planned.done("release", "plan.json", "records.csv", "--out", "out2")
+    assert "Spent     ρ = 0.1 on this data so far" in again
+    assert "spent on this data so far: ρ = 0.2" in again
+
+
+def test_release_for_persons_says_their_rho_and_books_that_of_records(run):
+    arguments = ["--up-to", "1", *BUDGET, "--records-per-person", "2", "--out", "plan.json"]
+    run.done("plan", "codebook.csv", *arguments)
+    facts = run.json("release", "plan.json", "records.csv", "--out", "out", "--limit-rho", "0.3")
+    charged = Fraction(facts["charged_rho"])
+    assert charged == Plan.load("plan.json").rho
+    assert Fraction(facts["spent_rho"]) == charged
+    assert facts["limit_rho"] == "0.3"
+    account = run.json("ledger", "records.csv")
+    assert Fraction(account["spent_rho"]) == charged / 4
+    assert Fraction(account["limit_rho"]) == Fraction(3, 40)
+    assert account["runs"][0]["state"] == "finished"
+
+
+def test_release_beyond_the_budget_limit_is_refused(planned):
+    planned.done("release", "plan.json", "records.csv", "--out", "a", "--limit-rho", "0.15")
+    result = planned("release", "plan.json", "records.csv", "--out", "b")
+    assert result.exit_code == 2
+    assert "Limit     ρ = 0.15" in result.stdout
+    assert re.fullmatch(r"error: .*left of its budget limit.*\n", result.stderr)
+    assert not Path("b").exists()
+
+
+def test_release_counts_unknown_values_as_the_option_says(planned):
+    with Path("records.csv").open("a", encoding="utf-8") as file:
+        file.write("old,F,Atlantis\n")
+    region = ["--unknown-values", "region=R3"]
+    planned.done("release", "plan.json", "records.csv", "--out", "o", *region)
+    for wrong in ("height=R3", "region", "=R3"):
+        refusal = planned.refused(
+            "release", "plan.json", "records.csv", "--out", "p", "--unknown-values", wrong
+        )
+        assert "such as region=R12" in refusal
+    twice = ["--unknown-values", "region=R3", "--unknown-values", "region=R2"]
+    refusal = planned.refused("release", "plan.json", "records.csv", "--out", "p", *twice)
+    assert "twice" in refusal
+
+
+@pytest.mark.parametrize("debug", ["0", "1"])
+def test_values_of_records_are_shown_on_the_screen_only(planned, monkeypatch, debug):
+    monkeypatch.setenv("RPEXPLORE_DEBUG", debug)
+    with Path("records.csv").open("a", encoding="utf-8") as file:
+        file.write("old,F,\x1b[31mAtlantis\n")
+    command = ["release", "plan.json", "records.csv", "--out", "out"]
+    result = planned(*command)
+    assert result.exit_code == 2
+    assert "Atlantis" not in result.output  # standard error may be a file
+    assert "in a terminal" in result.stderr
+    assert "Nothing was charged" in result.stderr
+    monkeypatch.setattr("rpexplore.cli.console.on_a_terminal", lambda: True)
+    result = planned(*command)
+    assert result.exit_code == 2
+    assert "Atlantis" not in result.stdout
+    assert "Atlantis" in result.stderr
+    assert "\x1b" not in result.stderr
+    result = planned("release", "plan.json", "records.csv", "--out", "out", "--json")
+    assert result.exit_code == 2
+    assert "'region'" in json.loads(result.stdout)["error"]
+    assert "Atlantis" not in result.output
+    # Nothing was charged, and no file holds the value but the records.
+    assert Ledger.beside("records.csv").account("records.csv").runs == ()
+    holding = [p.name for p in Path().rglob("*") if p.is_file() and b"Atlantis" in p.read_bytes()]
+    assert holding == ["records.csv"]
+
+
+def test_a_budget_limit_can_be_lifted(planned):
+    planned.done("ledger", "records.csv", "--limit-record-rho", "1/3")
+    assert "ρ = 0.333333" in planned.done("ledger", "records.csv")
+    assert re.search(
+        r"^Limit +none$",
+        planned.done("ledger", "records.csv", "--limit-record-rho", "none"),
+        re.MULTILINE,
+    )
+
+
+def test_release_asks_where_somebody_can_answer(planned, monkeypatch):
+    monkeypatch.setattr("rpexplore.cli.release.interactive", lambda: True)
+    command = ["release", "plan.json", "records.csv", "--out", "out"]
+    refused = planned(*command, input="n\n")
+    assert refused.exit_code == 2
+    assert "nothing was charged" in refused.stderr
+    assert not Path("out").exists()
+    # The question does not disturb the JSON on standard output.
+    agreed = planned(*command, "--json", input="y\n")
+    assert agreed.exit_code == 0
+    assert json.loads(agreed.stdout)["table_count"] == 7
+    assert planned(*command[:-1], "out2", "--yes", input="").exit_code == 0
+
+
+def test_a_stop_or_failure_after_booking_says_that_it_stays_charged(planned, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    def fail(*_):
+        raise OSError(28, "No space left on device", "out")
+
+    command = ["release", "plan.json", "records.csv", "--out", "out"]
+    monkeypatch.setattr("rpexplore.releases.release.write_measured", stop)
+    stopped = planned(*command)
+    assert stopped.exit_code == 130
+    assert stopped.stderr == (
+        "Stopped. The run was booked before: ρ = 0.1 stays charged. Run it again, into the same "
+        "folder: that costs nothing further.\n"
+    )
+    monkeypatch.setattr("rpexplore.releases.release.write_measured", fail)
+    failed = planned(*command, "--json")
+    assert failed.exit_code == 2
+    refusal = json.loads(failed.stdout)["error"]
+    assert "No space left on device" in refusal
+    assert "ρ = 0.1 stays charged" in refusal
+    monkeypatch.setattr("rpexplore.data.files.source.FileSource.count", stop)
+    early = planned(*command)
+    assert early.exit_code == 130
+    assert "costs nothing further" in early.stderr
+    account = Ledger.beside("records.csv").account("records.csv")
+    assert [run.state for run in account.runs] == ["started"]
+    assert not Path("out").exists()
+    monkeypatch.setattr("rpexplore.data.files.source.FileSource.count", BatchSource.count)
+    monkeypatch.setattr("rpexplore.releases.release.write_measured", write_measured)
+    planned.done(*command)
+    account = Ledger.beside("records.csv").account("records.csv")
+    assert [run.state for run in account.runs] == ["finished"]
+
+
+def test_ledger_shows_runs_and_sets_the_budget_limit(planned):
+    assert "ρ = 0 for one record" in planned.done("ledger", "records.csv")
+    planned.done("release", "plan.json", "records.csv", "--out", "out", "--ledger", "book.sqlite")
+    text = planned.done(
+        "ledger", "records.csv", "--ledger", "book.sqlite", "--limit-record-rho", "1/3"
+    )
+    assert "Spent  ρ = 0.1 for one record" in text
+    assert "Limit  ρ = 0.333333 for one record" in text
+    assert re.search(r"^ +1 .* finished +\w{12}… +/.*/out$", text, re.MULTILINE)
+    facts = planned.json("ledger", "records.csv", "--ledger", "book.sqlite")
+    assert facts["limit_rho"] == "1/3"
+    assert facts["runs"][0]["plan_sha256"] == Plan.load("plan.json").sha256
+    assert "spent_rho" in planned.json("ledger", "records.csv")
+    low = ["--ledger", "book.sqlite", "--limit-record-rho", "0.01"]
+    assert "not below what is spent" in planned.refused("ledger", "records.csv", *low)
+    assert "check the path" in planned.refused("ledger", "none.csv")
 
 
 # ---- dry runs

@@ -1,7 +1,6 @@
 """--minimum-budget: the smallest budget that meets targets, from the command line."""
 
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,17 +8,10 @@ import pytest
 import rpexplore as rp
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.verification import verify
-from tests.cli.test_main import CODEBOOK, Program
+from tests.cli.program import Program
 
 EACH = ("--table", "age", "--table", "sex,region")
 BOTH = ("--target", "age=±20", "--target", "sex,region=12")
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch) -> Program:
-    monkeypatch.chdir(tmp_path)
-    Path("codebook.csv").write_text(CODEBOOK, "utf-8")
-    return Program(tmp_path)
 
 
 def planned(run: Program, *options: str) -> Plan:
@@ -81,7 +73,7 @@ def test_losses_that_put_required_first_can_be_chosen(run, loss, arguments):
     assert worst_ratio(plan, required=True) <= 1 + 1e-9
 
 
-def test_why_it_is_that_budget_is_told(run):
+def test_it_says_why_it_is_that_budget(run):
     arguments = [
         "plan",
         "codebook.csv",

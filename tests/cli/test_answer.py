@@ -1,0 +1,45 @@
+"""The command line: queries answered from a release."""
+
+import re
+from dataclasses import astuple
+
+import pytest
+
+from rpexplore.releases.table_folder import Release
+
+
+@pytest.mark.parametrize(
+    ("question", "table", "query"),
+    [
+        ([], (), {}),
+        (["age=old"], ("age",), {"age": [0, 1]}),
+        (["sex=Female", "age=young..old"], ("age", "sex"), {"age": [1, 1], "sex": [1, 0]}),
+        (["region=R1,Elsewhere"], ("region",), {"region": [1, 0, 1]}),
+    ],
+)
+def test_questions_are_answered_from_a_release(planned_with_bases, question, table, query):
+    planned_with_bases.done("release", "plan.json", "records.csv", "--out", "out")
+    value, error = astuple(Release.load("out").answer(table, where=query))
+    facts = planned_with_bases.json("answer", "out", *question)
+    assert facts["value"] == value
+    assert facts["standard_error"] == error
+    assert facts["lower_95"] == pytest.approx(value - 1.959964 * error, rel=1e-6)
+    assert facts["upper_95"] == pytest.approx(value + 1.959964 * error, rel=1e-6)
+    text = planned_with_bases.done("answer", "out", *question)
+    assert f"{value:,.2f}" in text
+    assert re.search(r"^Standard error +\d", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("question", "refusal"),
+    [
+        (["age=middle"], "got 'middle'"),
+        (["height=3"], "must be an attribute of the plan"),
+        (["age=old", "age=young"], "'age' twice"),
+        (["age=old", "sex=F", "region=R1"], "holds no table with these attributes together"),
+    ],
+)
+def test_questions_that_a_release_cannot_answer_are_refused(planned_with_bases, question, refusal):
+    planned_with_bases.done("release", "plan.json", "records.csv", "--out", "out")
+    assert refusal in planned_with_bases.refused("answer", "out", *question)
+    assert "not a finished release" in planned_with_bases.refused("answer", "none", "age=old")

@@ -1,0 +1,261 @@
+"""The command line: codebooks, and plans of tables with weights, targets and bases."""
+
+import re
+from contextlib import contextmanager
+from fractions import Fraction
+from importlib import import_module
+from pathlib import Path
+from statistics import NormalDist
+
+import pytest
+
+from rpexplore.cli import inputs
+from rpexplore.domain.domain import Domain
+from rpexplore.planning import planner
+from rpexplore.planning.losses.base import SumOfVariances
+from rpexplore.planning.losses.p_norm import PNorm
+from rpexplore.planning.plan import Plan
+from rpexplore.privacy.budget import Budget
+from rpexplore.workload.bases import CustomBasis, Prefix, Ranges
+from rpexplore.workload.workload import Workload
+from tests.cli.program import BUDGET
+
+
+def test_schema_lists_attributes_and_cells(run):
+    text = run.done("schema", "codebook.csv")
+    assert re.search(r"^sex +categories +2 +Female, Male$", text, re.MULTILINE)
+    assert "3 attributes; one table of all together would have 12 cells" in text
+    facts = run.json("schema", "codebook.csv")
+    assert [(a["name"], a["values"]) for a in facts["attributes"]] == [
+        ("age", 2),
+        ("sex", 2),
+        ("region", 3),
+    ]
+
+
+def test_schema_says_when_there_are_more_values_than_shown(run):
+    Domain.from_sizes({"age": 5, "sex": 4, **dict.fromkeys("abcdefgh", 100)}).save("big.json")
+    text = run.done("schema", "big.json")
+    assert re.search(r"age +whole numbers +5 +0, 1, 2, 3, …$", text, re.MULTILINE)
+    assert re.search(r"sex +whole numbers +4 +0, 1, 2, 3$", text, re.MULTILINE)
+    assert "about 10^17 cells" in text
+
+
+def test_schema_converts_and_overwrites_only_by_force(run):
+    run.done("schema", "codebook.csv", "--out", "codebook.json")
+    assert Domain.load("codebook.json").names == ("age", "sex", "region")
+    Path("codebook.json").write_text("precious", "utf-8")
+    assert "exists already" in run.refused("schema", "codebook.csv", "--out", "codebook.json")
+    assert Path("codebook.json").read_text("utf-8") == "precious"
+    run.done("schema", "codebook.csv", "--out", "codebook.json", "--force")
+    assert Domain.load("codebook.json") == Domain.load("codebook.csv")
+    run.refused("schema", "codebook.csv", "--out", "codebook.txt")
+    assert "no folder" in run.refused("schema", "codebook.csv", "--out", "none/codebook.json")
+
+
+def test_plan_is_saved_and_summed_up(run):
+    text = run.done("plan", "codebook.csv", "--up-to", "2", *BUDGET, "--out", "plan.json")
+    plan = Plan.load("plan.json")
+    assert str(plan) in text
+    assert "Saved to plan.json" in text
+    assert f"SHA-256 {plan.sha256}" in text
+    assert len(plan.workload) == 7
+
+
+def test_plan_unites_tables_given_in_several_ways(run):
+    Path("list.csv").write_text("attributes,weight,target\ntotal,2,9\nage × sex,3,\n", "utf-8")
+    options = ["--tables", "list.csv", "--of-order", "1", "--table", "sex,region"]
+    more = ["--weight", "region,sex=1.5", "--target", "sex=12", "--weight", "total=4"]
+    run.done("plan", "codebook.csv", *options, *more, *BUDGET, "--out", "plan.json")
+    workload = Plan.load("plan.json").workload
+    names = [(), ("age",), ("sex",), ("region",), ("age", "sex"), ("sex", "region")]
+    assert workload.tables == names
+    assert workload.weights.tolist() == [4, 1, 1, 1, 3, 1.5]
+    assert {index: t for index, t in enumerate(workload.targets) if t == t} == {0: 9, 2: 12}
+
+
+def test_plan_takes_targets_in_any_unit(run):
+    Path("list.csv").write_text("attributes,target,required\ntotal,+-60,yes\n", "utf-8")
+    targets = ["--target", "age=±50 at 99 % required", "--target", "age,sex=5 % of 1,000"]
+    options = ["--tables", "list.csv", "--of-order", "1", "--table", "age,sex"]
+    run.done("plan", "codebook.csv", *options, *targets, *BUDGET, "--out", "plan.json")
+    wanted = Plan.load("plan.json").workload.targets
+    quantile = NormalDist().inv_cdf
+    assert wanted[:2].tolist() == pytest.approx([60 / quantile(0.975), 50 / quantile(0.995)])
+    assert wanted[-1] == 50
+
+
+def test_targets_may_be_required(run):
+    Path("list.csv").write_text("attributes,target,required\ntotal,+-60,yes\nage,5,\n", "utf-8")
+    workload = inputs.workload_from_options(
+        Domain.load("codebook.csv"),
+        up_to=None,
+        of_order=[],
+        at_most_cells=None,
+        table=["sex"],
+        tables=Path("list.csv"),
+        weight=[],
+        target=["sex=±50 required"],
+        basis=[],
+    )
+    assert workload.required.tolist() == [True, False, True]
+
+
+def test_plan_takes_tables_by_cells(run):
+    run.done("plan", "codebook.csv", "--at-most-cells", "4", *BUDGET, "--out", "plan.json")
+    assert Plan.load("plan.json").workload.tables[-1] == ("age", "sex")
+
+
+@pytest.mark.parametrize(
+    ("budget", "rho"),
+    [
+        (["--rho", "1/3"], Fraction(1, 3)),
+        (["--privacy-cost", "0.1"], Fraction(1, 20)),
+        (["--mu", "0.3"], Fraction(9, 200)),
+        (["--rho", "0.3", "--records-per-person", "3"], Fraction(3, 10)),
+    ],
+)
+def test_budgets_are_exact(run, budget, rho):
+    run.done("plan", "codebook.csv", "--up-to", "1", "--loss", "max", *budget, "--out", "plan.json")
+    assert Plan.load("plan.json").budget.rho == rho
+
+
+def test_budget_as_epsilon_and_delta(run):
+    budget = ["--epsilon", "1", "--delta", "1e-9"]
+    facts = run.json(
+        "plan", "codebook.csv", "--up-to", "1", "--loss", "max", *budget, "--out", "plan.json"
+    )
+    assert 0.999 < facts["epsilon_by_delta"]["1e-9"] <= 1
+
+
+def test_losses(run):
+    for name, choice in {
+        "cells.json": ["--loss", "sum", "--weighting", "cells"],
+        "target.json": ["--loss", "max", "--relative-to", "target"],
+        "norm.json": ["--loss", "p-norm:3", "--relative-to", "target"],
+        "default.json": [],
+    }.items():
+        targets = ["--target", "age=3", "--target", "sex=4"]
+        arguments = ["--table", "age", "--table", "sex", *targets, "--rho", "1"]
+        run.done("plan", "codebook.csv", *arguments, *choice, "--out", name)
+    assert Plan.load("cells.json").loss.weighting == "cells"
+    assert Plan.load("norm.json").loss == PNorm(3, "target")
+    assert Plan.load("default.json").loss == SumOfVariances()
+    # Both maxima are held by their targets: the standard errors stand as 3 to 4.
+    errors = Plan.load("target.json").standard_errors
+    assert errors[0] / errors[1] == pytest.approx(3 / 4, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "refusal"),
+    [
+        (["--up-to", "1", "--loss", "sum"], "Give the budget in one way"),
+        (["--up-to", "1", *BUDGET, "--mu", "1"], "got --rho and --mu"),
+        (["--up-to", "1", "--loss", "sum", "--epsilon", "1"], "got --epsilon"),
+        (["--up-to", "1", "--loss", "sum", "--rho", "0"], "must be positive, got 0"),
+        (["--up-to", "1", "--loss", "sum", "--rho", "much"], "got much"),
+        ([*BUDGET], "Say which tables"),
+        (["--up-to", "4", *BUDGET], "from 0 to 3"),
+        (["--up-to", "2", "--table", "sex,age", *BUDGET], "(age, sex) is in the workload twice"),
+        (["--table", "age,height", *BUDGET], "no attribute 'height'"),
+        (["--tables", "none.csv", *BUDGET], "'none.csv' cannot be read"),
+        (["--up-to", "1", *BUDGET, "--weight", "age"], "such as age,sex=5"),
+        (["--up-to", "1", *BUDGET, "--weight", "age=x"], "weight must be a number"),
+        (["--up-to", "1", *BUDGET, "--weight", "age=-1"], "(age) must be a positive number"),
+        (["--up-to", "1", *BUDGET, "--target", "age"], "such as age,sex=20"),
+        (["--up-to", "1", *BUDGET, "--target", "age=5 %"], "must be written like 20"),
+        (["--up-to", "1", *BUDGET, "--target", "age=-1"], "must be a positive number, got -1"),
+        (["--up-to", "1", *BUDGET, "--weight", "age=1", "--weight", "age=2"], "'age' twice"),
+        (["--up-to", "1", *BUDGET, "--target", "age,sex=1"], "not in the workload"),
+        (["--up-to", "1", *BUDGET, "--relative-to", "target"], "belongs to the losses max"),
+        (["--up-to", "1", "--loss", "max", "--rho", "1", "--weighting", "sqrt"], "the losses sum"),
+        (["--up-to", "1", "--loss", "max", "--rho", "1", "--relative-to", "target"], "no target"),
+        (["--up-to", "1", *BUDGET, "--records-per-person", "0"], "at least 1, got 0"),
+        (
+            ["--up-to", "1", "--loss", "min", "--rho", "1"],
+            "The loss must be one of sum, max",
+        ),
+        (["--up-to", "1", "--loss", "p-norm:x", "--rho", "1"], "a number, such as p-norm:2"),
+        (["--up-to", "1", "--loss", "required", "--rho", "1"], "No target is marked required"),
+        (
+            ["--up-to", "1", "--loss", "required", "--rho", "0.1", "--target", "age=1 required"],
+            "cannot all be met at this budget",
+        ),
+        (["--up-to", "one", *BUDGET], "see rpexplore plan --help."),
+        (["--up-to", "1", "--rho", "1", "--weighting"], "see rpexplore plan --help."),
+        (
+            ["--up-to", "1", *BUDGET, "--basis", "age"],
+            "must be an attribute, =, and its basis",
+        ),
+        (["--up-to", "1", *BUDGET, "--basis", "age=up"], "'age=up' must give the basis of 'age'"),
+        (["--up-to", "1", *BUDGET, "--basis", "age=hierarchy"], "'age' must have groups"),
+        (
+            ["--up-to", "1", *BUDGET, "--basis", "region=custom:none.csv"],
+            "'none.csv' cannot be read",
+        ),
+        (
+            ["--up-to", "1", *BUDGET, "--basis", "region=custom:codebook.csv"],
+            "must be a number or the name",
+        ),
+        (
+            ["--up-to", "1", *BUDGET, "--basis", "age=prefix@sex"],
+            "does not have the attribute 'age'",
+        ),
+        (["--up-to", "1", *BUDGET, "--basis", "age=prefix@age,sex"], "not in the workload"),
+        (["--table", "sex", *BUDGET, "--basis", "age=prefix"], "No table has"),
+    ],
+)
+def test_plan_refuses(run, options, refusal):
+    assert refusal in run.refused("plan", "codebook.csv", *options, "--out", "plan.json")
+    assert "plan.json" not in run.files()
+
+
+def test_plan_overwrites_only_by_force(planned):
+    before = Path("plan.json").read_bytes()
+    again = ["plan", "codebook.csv", "--up-to", "1", *BUDGET, "--out", "plan.json"]
+    assert "exists already" in planned.refused(*again)
+    assert Path("plan.json").read_bytes() == before
+    planned.done(*again, "--force")
+    assert len(Plan.load("plan.json").workload) == 4
+
+
+def test_attributes_have_other_bases(planned_with_bases):
+    loaded = Plan.load("plan.json")
+    domain = Domain.load("codebook.csv")
+    own = CustomBasis([[1, 0, 0], [1, 1, 0], [1, 1, 1]], ["north", "not east", "all"], "mine")
+    workload = Workload.all_up_to(domain, 2).with_bases({"age": Prefix(), "region": own})
+    workload = workload.with_bases({"region": Ranges()}, tables=["region"])
+    budget = Budget(rho="0.1")
+    assert loaded.text == planner.plan(workload, loss=SumOfVariances(), budget=budget).text
+    assert "is not a matrix" in planned_with_bases.refused(
+        "plan", "codebook.csv", "--up-to", "1", *BUDGET, "--basis", "region=custom:mine.npy",
+        "--out", "other.json",
+    )  # fmt: skip
+
+
+def test_totals_are_spread_evenly_on_demand(planned_with_bases):
+    options = ["--basis", "age=prefix", "--uniform-reference"]
+    planned_with_bases.done(
+        "plan", "codebook.csv", "--up-to", "1", *options, *BUDGET, "--out", "even.json"
+    )
+    workload = Workload.all_up_to(Domain.load("codebook.csv"), 1).with_bases({"age": Prefix()})
+    even = planner.plan(
+        workload, loss=SumOfVariances(), budget=Budget(rho="0.1"), uniform_reference=True
+    )
+    assert Path("even.json").read_text("utf-8") == even.text
+
+
+def test_the_search_for_what_to_measure_shows_how_far_it_is(run, monkeypatch):
+    steps = []
+
+    @contextmanager
+    def progress(doing):
+        yield lambda doing, share: steps.append((doing, share))
+
+    # The package has a function of this module's name.
+    monkeypatch.setattr(import_module("rpexplore.cli.planning"), "progress", progress)
+    options = ["--basis", "age=prefix", "--basis", "region=ranges"]
+    run.done("plan", "codebook.csv", "--up-to", "2", *options, *BUDGET, "--out", "plan.json")
+    shares = [share for doing, share in steps if doing == "Looking for what to measure"]
+    assert shares
+    assert all(0 <= share <= 1 for share in shares)
