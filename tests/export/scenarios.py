@@ -152,7 +152,7 @@ def hostile_questions() -> rp.CustomBasis:
     return rp.CustomBasis([*rows, [0.1] * size], (*labels, "3"), "../$(rm) 'x'")
 
 
-def asked() -> dict[str, Scenario]:
+def with_bases() -> dict[str, Scenario]:
     """Scenarios that ask attributes in every way."""
     bands = rp.CustomBasis(
         [[1] * 5 + [0] * 5, [0] * 5 + [1] * 5, *map(list, _UNITS)], name="young and old"
@@ -200,7 +200,7 @@ def asked() -> dict[str, Scenario]:
                 ),
             ),
         ),
-        "long list, asked": Scenario(
+        "long list with bases": Scenario(
             rp.Domain.from_sizes({f"a{i:02}": 3 for i in range(10)}),
             WorkloadRequest(
                 "of_order",
@@ -213,4 +213,4 @@ def asked() -> dict[str, Scenario]:
 
 
 _UNITS = [[int(row == column) for column in range(10)] for row in range(10)]
-SCENARIOS = scenarios() | asked()
+SCENARIOS = scenarios() | with_bases()

@@ -34,7 +34,7 @@ def unpacked(scenario: Scenario) -> dict[str, str]:
         return {name: archive.read(name).decode() for name in archive.namelist()}
 
 
-@pytest.mark.parametrize("name", ["groups", "hostile", "own", "long list, asked"])
+@pytest.mark.parametrize("name", ["groups", "hostile", "own", "long list with bases"])
 def test_every_piece_belongs_to_the_same_plan(name):
     scenario = SCENARIOS[name]
     files = unpacked(scenario)

@@ -22,9 +22,9 @@ BUT = ", except the values of {}, which were taken from the records and are not 
 ODD = 'x""" {but}\u2028import os'
 
 
-def scenario_with(*found: str) -> Scenario:
+def scenario_with(*from_records: str) -> Scenario:
     values = rp.Categories(("F", "M"))
-    taken = [rp.Attribute(name, values, FOUND_IN_RECORDS) for name in found]
+    taken = [rp.Attribute(name, values, FOUND_IN_RECORDS) for name in from_records]
     domain = rp.Domain((rp.Attribute("age", rp.Integers(0, 9)), *taken))
     return Scenario(domain, WorkloadRequest(order=1))
 

@@ -76,8 +76,11 @@ class World:
 def matrices(
     sizes: tuple[int, ...], residual: tuple[tuple[int, Strategy | None], ...]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Of a residual, given by (place, strategy): what is measured of all cells, the covariance of
-    its noise at σ² = 1, a root of that, and what makes a contribution of a measurement."""
+    """Of a residual: what is measured of all cells, the covariance of its noise at σ² = 1, a root
+    of that, and what makes a contribution of a measurement.
+
+    residual: (attribute index, strategy) of each of its attributes
+    """
     strategies = dict(residual)
     factors, noise, inverse = [], [], []
     for attribute_index, n in enumerate(sizes):

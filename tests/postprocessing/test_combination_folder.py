@@ -204,7 +204,7 @@ def test_combined_further_it_is_everything_combined_at_once(combined, releases, 
         combine(load_unbiased(tmp_path / "two"), releases["first"])
 
 
-def test_what_a_folder_holds_is_told_by_its_manifest(written, releases, tmp_path):
+def test_the_manifest_says_what_a_folder_holds(written, releases, tmp_path):
     assert isinstance(load_unbiased(written), Estimates)
     assert isinstance(load_unbiased(releases["first"].folder), Release)
     with pytest.raises(ReleaseError, match="not hold a release that can be read here"):
@@ -312,7 +312,7 @@ def test_stopped_it_leaves_nothing(stop_at, combined, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_done_is_told(combined, tmp_path):
+def test_progress_says_what_is_done(combined, tmp_path):
     reports: list[tuple[str, float]] = []
     write_combined(combined, tmp_path / "out", on_progress=lambda *each: reports.append(each))
     assert reports[-1] == ("Finished", 1.0)

@@ -28,7 +28,7 @@ CSV = "sex,age,one,size\nf,0,k,0.5\nf,2,k,1.5\nm,3,k,3\nf,8,k,4\nm,5,k,0\n"
 
 
 def plan_of(kind: str) -> rp.Plan:
-    if kind == "asked":
+    if kind == "with bases":
         with_basis = WORKLOAD.with_bases({"age": rp.Prefix()}, tables=[["age", "size"]])
         return any_plan(with_basis.with_bases({"size": rp.Ranges()}), 3)
     return rp.plan(
@@ -38,7 +38,7 @@ def plan_of(kind: str) -> rp.Plan:
     )
 
 
-@pytest.fixture(scope="module", params=["single values", "asked"])
+@pytest.fixture(scope="module", params=["single values", "with bases"])
 def done(request, tmp_path_factory) -> Release:
     folder = tmp_path_factory.mktemp("release")
     (folder / "records.csv").write_text(CSV)
@@ -198,6 +198,6 @@ def test_what_does_not_belong_together_is_refused(change, message, estimates):
 def test_measurements_that_are_not_the_plan_s_are_refused(tmp_path):
     (tmp_path / "records.csv").write_text(CSV)
     done = release(plan_of("single values"), tmp_path / "records.csv", tmp_path / "out")
-    other_plan = plan_of("asked")
+    other_plan = plan_of("with bases")
     with pytest.raises(ReleaseError, match=r"residuals\.parquet.*does not hold what its plan"):
         Estimates.of(replace(done, plan=other_plan))

@@ -92,7 +92,7 @@ def test_what_it_spent_is_its_own():
         NoisyMarginal.of(DOMAIN, "sex", [1, 2], 1, rho=0)
 
 
-def test_different_noisy_marginals_are_told_apart():
+def test_different_noisy_marginals_have_different_hashes():
     """By their counts: the same ones with another variance are the same measurement."""
     given_ = [("sex", [1, 2], 1), ("sex", [1, 3], 1), ("sex", [1, 2], 2), (["sex", "one"], 0, 1)]
     by_name = {

@@ -20,11 +20,11 @@ def family_of(tables):
     return sorted(set(chain.from_iterable(subsets(table) for table in tables)), key=len)
 
 
-def axis_matrices(place, sizes, strategies):
+def axis_matrices(attribute_index, sizes, strategies):
     """(z, D, R) of an attribute: how its total spreads, and its residual's coordinates."""
-    n = int(sizes[place])
-    if place in strategies:
-        matrix = strategies[place].matrix
+    n = int(sizes[attribute_index])
+    if attribute_index in strategies:
+        matrix = strategies[attribute_index].matrix
         inverse = np.linalg.inv(np.vstack([np.ones(n), matrix]))
         return inverse[:, :1], inverse[:, 1:], matrix
     # An orthonormal basis of what sums to 0: covariance I − 11ᵀ/n is noise of variance 1 on it.
@@ -32,17 +32,17 @@ def axis_matrices(place, sizes, strategies):
     return np.full((n, 1), 1 / n), basis, basis.T
 
 
-def dense_map(table, places, sizes, strategies):
+def dense_map(table, subset, sizes, strategies):
     """M_T on the coordinates of one residual, [cells(T), coordinates]."""
     factors = []
     for attribute_index in table:
         spread, decoding, _ = axis_matrices(attribute_index, sizes, strategies)
-        factors.append(decoding if attribute_index in places else spread)
+        factors.append(decoding if attribute_index in subset else spread)
     return kron(factors)
 
 
-def coordinates(places, values, sizes, strategies):
-    return kron([axis_matrices(i, sizes, strategies)[2] for i in places]) @ values.ravel()
+def coordinates(subset, values, sizes, strategies):
+    return kron([axis_matrices(i, sizes, strategies)[2] for i in subset]) @ values.ravel()
 
 
 def drawn(tables, sizes, strategies, seed, noise=3.0):

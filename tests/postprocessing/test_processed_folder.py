@@ -32,7 +32,7 @@ DOMAIN = rp.Domain(
     )
 )
 PURE = rp.Workload.all_up_to(DOMAIN, 2)
-ASKED = (
+WITH_BASES = (
     rp.Workload.of(DOMAIN, [(), ["age"], ["age", "sex"], ["sex", "value_is"], ["one", "age"]])
     .with_bases({"age": Prefix(), "value_is": CustomBasis(((1, 0, 0), (0.5, 1, 0), (1, 1, 1)))})
     .with_bases({"age": Ranges()}, tables=[["age"]])
@@ -59,8 +59,8 @@ def pure(tmp_path_factory) -> Release:
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory) -> Release:
-    return made(tmp_path_factory.mktemp("asked"), ASKED, "1/10")
+def with_bases(tmp_path_factory) -> Release:
+    return made(tmp_path_factory.mktemp("with_bases"), WITH_BASES, "1/10")
 
 
 def tables_of(folder, manifest):
@@ -126,12 +126,12 @@ def test_values_are_what_the_label_says(pure, tmp_path, nonnegative, rounded):
 
 
 @pytest.mark.parametrize(("nonnegative", "rounded"), WAYS)
-def test_answers_are_those_of_the_processed_counts(asked, tmp_path, nonnegative, rounded):
+def test_answers_are_those_of_the_processed_counts(with_bases, tmp_path, nonnegative, rounded):
     manifest = postprocess(
-        asked, tmp_path / "out", nonnegative=nonnegative, rounded=rounded
+        with_bases, tmp_path / "out", nonnegative=nonnegative, rounded=rounded
     ).manifest
     frames = tables_of(tmp_path / "out", manifest)
-    assert set(frames) == set(ASKED.tables)
+    assert set(frames) == set(WITH_BASES.tables)
     ages = np.diff(frames["age", "one"]["value"].to_numpy(), prepend=0)  # cumulative
     matrix = question_matrix(Ranges(), DOMAIN["age"])
     np.testing.assert_allclose(frames["age",]["value"], matrix @ ages, atol=1e-9)
@@ -143,7 +143,7 @@ def test_answers_are_those_of_the_processed_counts(asked, tmp_path, nonnegative,
     by_sex = frames["age", "sex"]["value"].to_numpy().reshape(6, 2)
     if not rounded:
         np.testing.assert_allclose(np.diff(by_sex.sum(axis=1), prepend=0), ages, atol=1e-9)
-    np.testing.assert_allclose(frames["age",]["unbiased_value"], asked.table("age")["value"])
+    np.testing.assert_allclose(frames["age",]["unbiased_value"], with_bases.table("age")["value"])
 
 
 @pytest.mark.parametrize(("nonnegative", "rounded"), WAYS)
@@ -291,15 +291,15 @@ def test_the_verb_takes_combined_tables(pure, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ([], "ask for nonnegative or whole numbers"),
         (["--round", "--gap", "0.1"], "--gap goes with --nonnegative"),
         (["--nonnegative", "--gap", "2"], "above 0 and below 1"),
     ],
 )
-def test_the_verb_refuses(pure, tmp_path, options, told):
+def test_the_verb_refuses(pure, tmp_path, options, message):
     result = run(pure.folder, "--out", tmp_path / "out", *options)
     assert result.exit_code == 2
-    assert told in result.stderr
+    assert message in result.stderr
     assert list(tmp_path.iterdir()) == []

@@ -25,7 +25,7 @@ def facts(made: rp.Plan) -> dict[str, str]:
     return {term: " ".join(sentences) for term, *sentences in part.rows}
 
 
-def in_plain_words(made: rp.Plan) -> str:
+def meaning(made: rp.Plan) -> str:
     part = label(made).parts[2]
     assert isinstance(part, Points)
     return " ".join(part.sentences)
@@ -39,22 +39,22 @@ def lists(made: rp.Plan) -> dict[str, str]:
 
 def test_it_names_unit_neighbours_promise_and_plan():
     made = plan(rho="0.1")
-    found = facts(made)
-    assert found["Who is protected"].startswith("One record.")
-    assert "with k records, the ρ below is k² times" in found["Who is protected"]
-    assert "one has one record more" in found["Neighbouring data"]
-    assert found["The promise"].startswith("ρ = 0.1 of zero-concentrated")
-    assert "set as ρ = 0.1;" in found["The promise"]
-    assert made.sha256 in found["Which plan"]
+    sentences = facts(made)
+    assert sentences["Who is protected"].startswith("One record.")
+    assert "with k records, the ρ below is k² times" in sentences["Who is protected"]
+    assert "one has one record more" in sentences["Neighbouring data"]
+    assert sentences["The promise"].startswith("ρ = 0.1 of zero-concentrated")
+    assert "set as ρ = 0.1;" in sentences["The promise"]
+    assert made.sha256 in sentences["Which plan"]
 
 
 def test_it_says_what_a_person_may_have():
-    found = facts(plan(epsilon=1, delta="1e-9", max_records_per_person=3))
-    assert found["Who is protected"].startswith("One person with at most 3 records.")
-    assert "cannot check" in found["Who is protected"]
-    assert "one person more" in found["Neighbouring data"]
-    assert "set as ε = 1 at δ = 1e-9;" in found["The promise"]
-    (rho,) = re.findall(r"ρ = ([0-9.]+)", found["The promise"])
+    sentences = facts(plan(epsilon=1, delta="1e-9", max_records_per_person=3))
+    assert sentences["Who is protected"].startswith("One person with at most 3 records.")
+    assert "cannot check" in sentences["Who is protected"]
+    assert "one person more" in sentences["Neighbouring data"]
+    assert "set as ε = 1 at δ = 1e-9;" in sentences["The promise"]
+    (rho,) = re.findall(r"ρ = ([0-9.]+)", sentences["The promise"])
     # Rounded up, and no more than that.
     exact = privacy.rho_from_epsilon_delta(1, "1e-9")
     assert exact * (1 - Fraction(1, 10**9)) <= Fraction(rho) <= exact * Fraction(1_000_010, 10**6)
@@ -79,14 +79,14 @@ def test_the_stated_delta_is_among_them():
 def test_budgets_that_promise_nothing_still_have_a_label():
     frame = epsilons(plan(rho=2000)).frame
     assert set(frame[FACTOR]) == {"over 10^300"}
-    assert "at most 100 % of those who were" in in_plain_words(plan(rho=2000))
+    assert "at most 100 % of those who were" in meaning(plan(rho=2000))
 
 
-def test_plain_words_hold_for_the_stated_delta():
-    words = in_plain_words(plan(epsilon=1, delta="1e-9"))
-    assert "at most 2.72 times the chance without, plus 1e-9" in words
-    assert "one record" in words
-    assert "Guessing gives 5 %." in words
+def test_the_meaning_holds_for_the_stated_delta():
+    text = meaning(plan(epsilon=1, delta="1e-9"))
+    assert "at most 2.72 times the chance without, plus 1e-9" in text
+    assert "one record" in text
+    assert "Guessing gives 5 %." in text
 
 
 def test_whole_steps_are_mentioned_where_they_matter():
@@ -103,10 +103,10 @@ def test_standard_errors_are_bounds_where_the_noise_is_discrete():
     chances = {step: math.exp(-(step**2) / (2 * stated**2)) for step in range(-9, 10)}
     true = math.sqrt(sum(p * k * k for k, p in chances.items()) / sum(chances.values()))
     assert true < stated / 20
-    found = lists(made)
-    assert "never larger than stated" in found["Exact"]
-    assert "true standard error may be smaller than stated" in found["Approximate"]
-    assert "All of this was recomputed" not in found["Exact"]
+    sentences = lists(made)
+    assert "never larger than stated" in sentences["Exact"]
+    assert "true standard error may be smaller than stated" in sentences["Approximate"]
+    assert "All of this was recomputed" not in sentences["Exact"]
 
 
 @pytest.mark.parametrize("budget", [{"rho": "0.1"}, {"mu": 1}, {"privacy_cost": "1/3"}])

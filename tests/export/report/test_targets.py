@@ -32,12 +32,12 @@ TABLES = rp.Workload.all_up_to(DOMAIN, 1)
 def test_sentences_agree_in_number(wanted, message):
     workload = TABLES.with_targets(wanted)
     plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
-    words = " ".join(targets(plan).sentences)
+    text = " ".join(targets(plan).sentences)
     for part in message:
-        assert part in words
+        assert part in text
 
 
-ASKED = Scenario(DOMAIN).with_settings(
+WITH_TARGETS = Scenario(DOMAIN).with_settings(
     [
         TableSetting((), target="±0.5 required"),
         TableSetting(("age",), target="50 % of 1000"),
@@ -47,7 +47,7 @@ ASKED = Scenario(DOMAIN).with_settings(
 
 
 def test_targets_are_shown_as_typed_and_whether_required():
-    section = targets(ASKED.plan(), ASKED.request)
+    section = targets(WITH_TARGETS.plan(), WITH_TARGETS.request)
     assert section.sentences[0].startswith(
         "2 of 3 targets are met; required: 1 of 2. This objective does"
     )
@@ -71,7 +71,7 @@ def test_targets_are_shown_as_typed_and_whether_required():
 
 
 def test_without_a_scenario_targets_are_standard_errors():
-    listed, *_ = targets(ASKED.plan()).parts
+    listed, *_ = targets(WITH_TARGETS.plan()).parts
     total = rp.parse_target("±0.5").standard_error
     assert {row[0]: row[1] for row in listed.rows} == {
         "(total)": repr(total),
@@ -82,16 +82,16 @@ def test_without_a_scenario_targets_are_standard_errors():
 
 def test_a_long_list_is_cut_visibly():
     domain = rp.Domain.from_sizes({f"a{i}": 2 for i in range(30)})
-    asked = Scenario(domain, WorkloadRequest(order=1)).with_group(GroupSetting((), target=5))
-    listed, *_ = targets(asked.plan(), asked.request).parts
+    scenario = Scenario(domain, WorkloadRequest(order=1)).with_group(GroupSetting((), target=5))
+    listed, *_ = targets(scenario.plan(), scenario.request).parts
     assert len(listed.rows) == 20
     assert "And 11 more; tables.csv has all." in listed.note
     assert "required" not in [heading for heading, _ in listed.header]
 
 
 def test_a_report_on_a_scenario_has_its_targets_as_typed():
-    assert "±0.5 at 95 %" in html(contents_of(ASKED.plan(), ASKED))
-    assert "±0.5 at 95 %" not in html(report(ASKED.plan()))
+    assert "±0.5 at 95 %" in html(contents_of(WITH_TARGETS.plan(), WITH_TARGETS))
+    assert "±0.5 at 95 %" not in html(report(WITH_TARGETS.plan()))
 
 
 def test_why_the_budget_is_as_large_as_it_is():

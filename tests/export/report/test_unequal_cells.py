@@ -69,8 +69,8 @@ def test_accuracy_is_that_of_median_best_and_worst_cells(plan, made):
     header = [heading for heading, _ in worst.header]
     assert {"standard error σ", "most accurate cell σ", "least accurate cell σ"} <= set(header)
     assert "age (cumulative) × income (ranges)" in [row[0] for row in worst.rows]
-    words = " ".join(section(made, "Targets").sentences)
-    assert "the least accurate cell of its table meets it" in words
+    text = " ".join(section(made, "Targets").sentences)
+    assert "the least accurate cell of its table meets it" in text
     missed, binding_tables = section(made, "Targets").parts
     assert [row[0] for row in binding_tables.rows] == ["age (cumulative)"]
     assert missed.rows[0][0] == "age (cumulative)"
@@ -80,8 +80,8 @@ def test_accuracy_is_that_of_median_best_and_worst_cells(plan, made):
 
 
 def test_other_rules_are_planned_on_their_own(plan, made):
-    words = " ".join(section(made, "Fairness").sentences)
-    assert "measures attributes as is best for its objective" in words
+    text = " ".join(section(made, "Fairness").sentences)
+    assert "measures attributes as is best for its objective" in text
     bare = plan.workload.with_weights({("age",): 3})
     weighed = rp.plan(bare, loss=plan.loss, budget=plan.budget)
     _, *schemes = forecasts(weighed)
@@ -90,4 +90,4 @@ def test_other_rules_are_planned_on_their_own(plan, made):
         loss = SCHEMES[scheme.name]
         own = rp.plan(plan.workload, loss=loss, budget=plan.budget)
         np.testing.assert_allclose(scheme.standard_errors, own.standard_errors, rtol=1e-3)
-    assert "Of each table, the root mean square of its cells is shown" in words
+    assert "Of each table, the root mean square of its cells is shown" in text

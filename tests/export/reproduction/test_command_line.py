@@ -82,8 +82,8 @@ def test_short_wishes_are_options_and_long_ones_a_file():
     for name in ("groups", "long list"):
         assert plan_line(name)[2:4] == ["--tables", "tables.csv"]
     assert plan_line("of order")[-4:-2] == ["--rho", "1/3"]
-    asked = [word.removeprefix("--basis=") for word in plan_line("prefix") if "--basis=" in word]
-    assert asked == [
+    bases = [word.removeprefix("--basis=") for word in plan_line("prefix") if "--basis=" in word]
+    assert bases == [
         "age=prefix",
         "age=identity@age,region",
         "age=identity@age,one",

@@ -24,8 +24,8 @@ def domain() -> rp.Domain:
 def names_of(**own: rp.CustomBasis) -> list[str]:
     workload = rp.Workload.all_of_order(domain(), 1).with_bases(own)
     files = custom_basis_files(workload)
-    for (place, basis), (name, text) in files.items():
-        attribute = workload.domain.attributes[place]
+    for (attribute_index, basis), (name, text) in files.items():
+        attribute = workload.domain.attributes[attribute_index]
         assert rp.read_custom_basis(text.encode(), name, attribute) == basis
     return [name for name, _ in files.values()]
 

@@ -61,8 +61,8 @@ names = st.lists(st.text('ab,;×" total', min_size=1, max_size=6), min_size=1, m
 
 @given(names.map(lambda each: [name for name in dict.fromkeys(each) if name.strip()]))
 @settings(max_examples=300)
-def test_every_table_of_any_names_has_a_text_of_its_own(found):
-    domain = rp.Domain.from_sizes(dict.fromkeys([*found, "x"], 2))
+def test_every_table_of_any_names_has_a_text_of_its_own(names):
+    domain = rp.Domain.from_sizes(dict.fromkeys([*names, "x"], 2))
     tables = rp.Workload.all_up_to(domain, len(domain)).tables
     texts = list(texts_of_tables(domain, tables))
     assert [table_from_text(domain, text) for text in texts] == tables
