@@ -4,7 +4,6 @@ Its noise has mean 0 and one known variance; what it says of each residual is in
 docs/mathematics.md §10 (ReM §3.2).
 """
 
-import csv
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rpexplore.common.exact_numbers import Exact, exact_fraction, shown
+from rpexplore.common.files import csv_rows, utf8_text
 from rpexplore.common.numerics import read_only
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
@@ -146,20 +146,17 @@ class NoisyMarginal:
         import pandas as pd
 
         path = Path(path)
+        noun = f"The noisy marginal {str(path)!r}"
         try:
-            with path.open(encoding="utf-8-sig", newline="") as file:
-                header, *rows = [row for row in csv.reader(file, strict=True) if row]
+            text = utf8_text(path.read_bytes(), noun, ReleaseError)
         except OSError as error:
             raise ReleaseError(
-                f"The noisy marginal {str(path)!r} cannot be read ({error.strerror}); check the "
-                "path."
+                f"{noun} cannot be read ({error.strerror}); check the path."
             ) from None
-        except (ValueError, csv.Error):  # not UTF-8, empty, or quotes left open
-            header, rows = [], [[""]]
-        if any(len(row) != len(header) for row in rows):
+        header, *rows = [row for _, row in csv_rows(text, noun, ReleaseError) if row] or [[]]
+        if not header or any(len(row) != len(header) for row in rows):
             raise ReleaseError(
-                f"The noisy marginal {str(path)!r} must be a CSV file in UTF-8 with a line of "
-                "column names, and as many values in each row."
+                f"{noun} must have a line of column names, and as many values in each row."
             )
         frame = pd.DataFrame(rows, columns=header)
         stated.setdefault("name", path.name)

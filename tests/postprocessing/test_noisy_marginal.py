@@ -226,10 +226,10 @@ def test_texts_stay_as_they_are_in_a_csv_file(tmp_path):
     ("content", "message"),
     [
         (None, "cannot be read .*check the path"),
-        (b'sex,count\nf,"1\n', "must be a CSV file in UTF-8"),
-        (b"", "must be a CSV file in UTF-8"),
+        (b'sex,count\nf,"1\n', "is no usable CSV .*every quote is closed"),
+        (b"", "must have a line of column names"),
         (b"sex,count\nf,1,2,3\nm\n", "as many values in each row"),
-        (b"sex,count\nf,\xff\nm,2\n", "must be a CSV file in UTF-8"),
+        (b"sex,count\nf,\xff\nm,2\n", "is not UTF-8 text"),
         (b"sex,count\nf,\nm,2\n", "must have numbers"),
         (b"sex;count\nf;1\nm;2\n", "must have one column 'count'"),
     ],
