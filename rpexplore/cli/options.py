@@ -193,7 +193,9 @@ TemplateOut = Annotated[Path, _option("FILE", "Where the template goes: a .csv f
 PlanFile = Annotated[Path, _argument("PLAN", "A plan file.")]
 HowMany = Annotated[
     int | None,
-    typer.Option(min=0, metavar="N", help="How many tables or queries, the least accurate first (else 20)."),
+    typer.Option(
+        min=0, metavar="N", help="How many tables or queries, the least accurate first (else 20)."
+    ),
 ]
 CsvOut = Annotated[Path | None, _option("FILE", "Write all of them to a CSV file.")]
 ReportOut = Annotated[

@@ -22,7 +22,7 @@ BEST = 10
 
 
 def fairness_section(plan: Plan, record_noun: str) -> Section:
-    """Which tables are least accurate in this plan, which bind it, and the usual schemes beside it."""
+    """How uneven this plan is, which tables bind it, and the usual schemes beside it."""
     own, *schemes = forecasts(plan)
     if len(plan.workload) == 1:
         return Section("Fairness", (fairness.describe_unevenness(own, record_noun),))
