@@ -1,6 +1,5 @@
 """A chart as pages and reports show it: the figure, its sentence, its numbers and their columns."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -69,11 +68,6 @@ _HIDDEN = {"group"}  # orders rows and colours, and says nothing by itself
 def columns_of(frame: pd.DataFrame) -> dict[str, Column]:
     """The columns of an analysis that are shown, in their order."""
     return {str(name): COLUMNS[str(name)] for name in frame.columns if name not in _HIDDEN}
-
-
-def headings(names: Iterable[str]) -> dict[str, str]:
-    """What these columns of analyses are called."""
-    return {name: COLUMNS[name].heading for name in names}
 
 
 @dataclass(frozen=True, eq=False)

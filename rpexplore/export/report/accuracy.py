@@ -10,9 +10,9 @@ from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.common.formatting import plural
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError
-from rpexplore.export.report.section import Attachment, Numbers, Section, counts, template_blocks
+from rpexplore.export.report.section import Attachment, Numbers, Section, template_blocks
 from rpexplore.figures.accuracy import chart_by_order
-from rpexplore.figures.chart import headings
+from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.figures.distributions import chart_of_publishable_cells
 from rpexplore.planning.plan import Plan
 
@@ -80,11 +80,11 @@ def _least_accurate(plan: Plan) -> Numbers:
     names = ["table", "cells", "standard_error", "margin_95"]
     if "worst_standard_error" in frame:
         names += ["best_standard_error", "worst_standard_error"]
-    columns = headings(names)
+    columns = {name: COLUMNS[name] for name in names}
     if np.any(plan.workload.weights != 1):
-        columns["weight"] = "weight"
+        columns["weight"] = Column("weight", "text")
     if not np.all(np.isnan(plan.workload.targets)):
-        columns |= {"target": "target σ", "met": "met"}
+        columns |= {"target": Column("target σ", "text"), "met": Column("met", "text")}
     shown, total = len(frame), len(plan.workload)
     title = "All tables" if shown == total else f"The {shown} least accurate of {total:,} tables"
     return Numbers(_readable(frame), columns, f"{title}, the least accurate first")
@@ -137,7 +137,7 @@ def _are(count: int, noun: str) -> str:
 
 
 def _readable(frame: pd.DataFrame) -> pd.DataFrame:
-    """Rows of `of_tables` with cells, weights and targets as people write them."""
+    """Rows of `of_tables` with weights and targets as people write them."""
     as_typed = ["weight", "target"]
     texts = frame[as_typed].map(lambda value: "" if np.isnan(value) else f"{value:g}")
-    return frame.assign(cells=counts(frame["cells"]), **texts)
+    return frame.assign(**texts)

@@ -2,23 +2,21 @@
 
 from dataclasses import replace
 
-import pandas as pd
-
 from rpexplore.analysis import accuracy_by_attribute as attributes
 from rpexplore.analysis import fairness, shadow_prices
 from rpexplore.analysis.forecast import SCHEMES, Forecast, scheme_of, unweighted
-from rpexplore.export.report.section import Numbers, Points, Section, counts
+from rpexplore.export.report.section import Numbers, Points, Section
 from rpexplore.figures import distributions as curves
 from rpexplore.figures import shadow_prices as shares
 from rpexplore.figures import variance_by_size as size_figures
 from rpexplore.figures.accuracy_by_attribute import chart as attribute_chart
-from rpexplore.figures.chart import COLUMNS, Chart, Column, headings
+from rpexplore.figures.chart import COLUMNS, Chart, Column
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import optimum
 from rpexplore.scenarios.scenario import has_uniform_reference
 
 OWN = "This plan"
-BEST = 10
+MOST_SHOWN = 10
 
 
 def fairness_section(plan: Plan, record_noun: str) -> Section:
@@ -41,7 +39,7 @@ def fairness_section(plan: Plan, record_noun: str) -> Section:
             curves.chart_by_plan([own, *schemes], record_noun),
             *([] if by_attribute.empty else [attribute_chart(by_attribute, own, record_noun)]),
             _binding_tables(plan, own),
-            _best_off(own),
+            _most_accurate(own),
         ),
     )
 
@@ -91,13 +89,15 @@ def _by_size(compared: list[Forecast], record_noun: str) -> Chart:
 def _side_by_side(compared: list[Forecast], record_noun: str) -> tuple[Numbers, Points]:
     measured = fairness.measures(compared)
     frame = fairness.side_by_side(measured)
-    columns = {"measure": "measure"} | {forecast.name: forecast.name for forecast in compared}
-    sentence = fairness.describe_measures(measured, record_noun)
     meanings = [
         f"{name}: {meaning[0].lower()}{meaning[1:]}" for name, meaning in fairness.MEASURES.values()
     ]
     return (
-        Numbers(frame, columns, "The plans side by side", sentence),
+        Numbers(
+            frame.drop(columns="meaning"),
+            title="The plans side by side",
+            note=fairness.describe_measures(measured, record_noun),
+        ),
         Points(meanings, "What the measures say"),
     )
 
@@ -108,11 +108,11 @@ def _binding_tables(plan: Plan, own: Forecast) -> Chart:
     return replace(chart, sentence=shadow_prices.describe(own, plan.loss))
 
 
-def _best_off(own: Forecast) -> Numbers:
-    _, best = fairness.least_and_most_accurate(own, BEST)
-    frame = pd.DataFrame(best).assign(cells=counts(best["cells"]))
+def _most_accurate(own: Forecast) -> Numbers:
+    _, most_accurate = fairness.least_and_most_accurate(own, MOST_SHOWN)
     names = ["table", "cells", "standard_error", "margin_95", "times_median"]
     if own.cells_differ:
         names += ["best_standard_error", "worst_standard_error"]
+    columns = {name: COLUMNS[name] for name in names}
     note = "The least accurate tables are listed under Accuracy."
-    return Numbers(frame, headings(names), "The most accurate tables", note)
+    return Numbers(most_accurate, columns, "The most accurate tables", note)

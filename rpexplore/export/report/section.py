@@ -6,7 +6,7 @@ plain: whoever renders them escapes them.
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
@@ -24,7 +24,7 @@ from rpexplore.common.formatting import (
     rounded,
     small,
 )
-from rpexplore.figures.chart import Chart
+from rpexplore.figures.chart import Chart, Column
 
 _NUMBER = re.compile(r"[-±0-9.,e^% ]*|over 10\^300")
 
@@ -56,18 +56,18 @@ class Beside:
 class Numbers:
     """A DataFrame as a table.
 
-    headings  of the columns shown, by name and in their order; None: all, under their names
+    columns  those that are shown, by name and in their order; None: all, under their names
     """
 
     frame: pd.DataFrame
-    headings: Mapping[str, str] | None = None
+    columns: Mapping[str, Column] | None = None
     title: str = ""
     note: str = ""
 
     @cached_property
     def header(self) -> list[tuple[str, bool]]:
         """(heading, whether its column is set right) of each column: numbers, but not in front."""
-        headings = list(self.frame if self.headings is None else self.headings.values())
+        headings = [column.heading for column in self._shown.values()]
         columns = zip(*self.rows, strict=True) if self.rows else ([] for _ in headings)
         numeric = [all(_NUMBER.fullmatch(text) for text in column) for column in columns]
         numeric[0] = False
@@ -76,9 +76,12 @@ class Numbers:
     @cached_property
     def rows(self) -> list[list[str]]:
         """The cells as people read them, [n_rows][n_columns]."""
-        shown = list(self.frame if self.headings is None else self.headings)
-        rows = zip(*(self.frame[name].tolist() for name in shown), strict=True)
-        return [[cell_text(value) for value in row] for row in rows]
+        rows = zip(*(self.frame[name].tolist() for name in self._shown), strict=True)
+        return [list(map(cell_text, row, self._shown.values())) for row in rows]
+
+    @property
+    def _shown(self) -> Mapping[str, Column]:
+        return self.columns or {name: Column(name) for name in self.frame}
 
 
 @dataclass(frozen=True)
@@ -134,14 +137,7 @@ def text_of_template(name: str) -> str:
 
 def numbers_of(chart: Chart) -> Numbers:
     """The numbers of a chart as a table."""
-    frame = chart.frame.copy()
-    for name, column in chart.columns.items():
-        if column.kind == "count":
-            frame[name] = counts(frame[name].tolist())
-        elif column.kind == "share":
-            frame[name] = [describe_share(share, 3) for share in frame[name].tolist()]
-    headings = {name: column.heading for name, column in chart.columns.items()}
-    return Numbers(frame, headings, chart.subject)
+    return Numbers(chart.frame, chart.columns, chart.subject)
 
 
 def numbers_file(chart: Chart, most: int) -> Attachment | None:
@@ -153,15 +149,14 @@ def numbers_file(chart: Chart, most: int) -> Attachment | None:
     return Attachment(chart.file, f"The numbers of this chart, {len(shown):,} rows", text)
 
 
-def counts(values: Iterable[float]) -> list[str]:
-    """Numbers without decimals; from 10^15 on they are rounded."""
-    return [f"{value:,.0f}" if value < 1e15 else rounded(value, 3) for value in values]
-
-
-def cell_text(value: object) -> str:
+def cell_text(value: Any, column: Column) -> str:
     """A cell of a DataFrame as text: 1,234; 0.0123; nothing where it is missing."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
+    if column.kind == "share":
+        return describe_share(value, column.digits)
+    if column.kind == "count":
+        return f"{value:,.0f}" if value < 1e15 else rounded(value, 3)
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     if isinstance(value, int):

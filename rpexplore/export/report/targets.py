@@ -5,9 +5,9 @@ import numpy as np
 from rpexplore.analysis import binding_targets, targets_met
 from rpexplore.analysis.accuracy import MET
 from rpexplore.analysis.sufficient_budgets import sufficient_budget
-from rpexplore.common.formatting import describe_share
 from rpexplore.errors import BudgetError
 from rpexplore.export.report.section import Numbers, Section
+from rpexplore.figures.chart import Column
 from rpexplore.planning.losses.base import MaxVariance
 from rpexplore.planning.mechanism.table_variances import cells_differ
 from rpexplore.planning.minimum_budget import minimum_budget
@@ -41,12 +41,12 @@ def targets(plan: Plan, request: WorkloadRequest | None = None) -> Section:
     sentences.append(explanation)
     frame = targets_met.of_targets(plan, request, most=MOST_SHOWN)
     columns = {
-        "table": "table",
-        "wanted": "target",
-        "required": "required",
-        "now": "least accurate cell" if differ else "in the plan",
-        "outcome": "met or short by",
-        "ratio": "times the target",
+        "table": Column("table", "text"),
+        "wanted": Column("target", "text"),
+        "required": Column("required", "text"),
+        "now": Column("least accurate cell" if differ else "in the plan", "text"),
+        "outcome": Column("met or short by", "text"),
+        "ratio": Column("times the target"),
     }
     if not counts.required:
         del columns["required"]
@@ -72,15 +72,13 @@ def _smallest_budget(plan: Plan, request: WorkloadRequest | None) -> tuple[str, 
         return str(error), []
     frame = binding_targets.binding_targets_frame(minimum, plan.budget, request, MOST_HOLDERS)
     columns = {
-        "table": "table",
-        "wanted": "target",
-        "required": "required",
-        "share": "share of the budget",
-        "saved": "saved if 10 % wider",
-        "rho": "ρ then",
+        "table": Column("table", "text"),
+        "wanted": Column("target", "text"),
+        "required": Column("required", "text"),
+        "share": Column("share of the budget", "share", digits=2),
+        "saved": Column("saved if 10 % wider", "share", digits=2),
+        "rho": Column("ρ then"),
     }
-    shares = ["share", "saved"]
-    frame[shares] = frame[shares].map(describe_share)
     note = "What would be saved follows from the shares, so it is approximate."
     more = len(minimum.binding_tables) - len(frame)
     if more:

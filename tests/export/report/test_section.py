@@ -23,13 +23,18 @@ from rpexplore.figures.chart import Chart, Column
     ],
 )
 def test_cells_are_written_as_people_read_them(value, text):
-    assert cell_text(value) == text
+    assert cell_text(value, Column("a heading")) == text
 
 
 FRAME = pd.DataFrame(
     {"table": ["age", "sex"], "cells": [10, 2], "error": [1.5, None], "hidden": [1, 2]}
 )
-NUMBERS = Numbers(FRAME, {"table": "table", "cells": "cells", "error": "standard error σ"})
+COLUMNS = {
+    "table": Column("table", "text"),
+    "cells": Column("cells", "count"),
+    "error": Column("standard error σ"),
+}
+NUMBERS = Numbers(FRAME, COLUMNS)
 
 
 def test_only_named_columns_are_shown_and_numbers_are_set_right():
@@ -38,12 +43,12 @@ def test_only_named_columns_are_shown_and_numbers_are_set_right():
 
 
 def test_numbers_in_front_are_set_left():
-    numbers = Numbers(FRAME, {"cells": "cells", "table": "table"})
+    numbers = Numbers(FRAME, {"cells": COLUMNS["cells"], "table": COLUMNS["table"]})
     assert numbers.header == [("cells", False), ("table", False)]
 
 
 def test_no_rows_are_no_reason_to_fail():
-    numbers = Numbers(FRAME[:0], {"table": "table"})
+    numbers = Numbers(FRAME[:0], {"table": COLUMNS["table"]})
     assert numbers.rows == []
     assert numbers.header == [("table", False)]
 

@@ -106,7 +106,7 @@ def test_why_the_budget_is_as_large_as_it_is():
     assert "With the same objective" not in message  # another budget would have another plan
     _, binding_tables = section.parts
     assert binding_tables.frame["table"].tolist() == ["age × sex"]
-    assert binding_tables.frame["share"].tolist() == ["100 %"]
+    assert [row[3] for row in binding_tables.rows] == ["100 %"]
     plan = rp.plan(wanted, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
     message = " ".join(targets(plan).sentences)
     assert "The 2 targets take ρ =" in message
