@@ -122,23 +122,25 @@ def violations(module: str, text: str, package: str = "rpexplore") -> list[str]:
     allowed = {room, "errors"} if room in EVERYWHERE else {room, *MAY_IMPORT[room], *EVERYWHERE}
     tree = ast.parse(text)
     imports = list(imported_names(tree, package))
-    found = []
+    problems = []
     for line, name in imports:
         if is_within(name, "streamlit"):
-            found.append(f"{module}:{line} imports streamlit, which belongs to app.py and pages/")
+            problems.append(
+                f"{module}:{line} imports streamlit, which belongs to app.py and pages/"
+            )
         # The version is the one name of the package itself that any module may read.
         if is_within(name, "rpexplore") and name != "rpexplore.__version__":
             other = room_of(name.removeprefix("rpexplore").lstrip("."))
             if other not in allowed:
-                found.append(f"{module}:{line} imports {name}, which {room} may not")
+                problems.append(f"{module}:{line} imports {name}, which {room} may not")
     for line, name in [*imports, *module_attributes(tree)]:
         if is_within(name, "numpy.random"):
-            found.append(f"{module}:{line} uses numpy.random")
+            problems.append(f"{module}:{line} uses numpy.random")
         elif module not in (NOISE_MODULE, TOKEN_MODULE) and any(
             is_within(name, banned) for banned in ENTROPY
         ):
-            found.append(f"{module}:{line} uses {name}: randomness belongs to {NOISE_MODULE}.py")
-    return found
+            problems.append(f"{module}:{line} uses {name}: randomness belongs to {NOISE_MODULE}.py")
+    return problems
 
 
 def modules() -> Iterator[tuple[str, str, str]]:
@@ -154,8 +156,8 @@ def modules() -> Iterator[tuple[str, str, str]]:
 
 
 def test_packages_import_what_they_may():
-    found = [violation for module in modules() for violation in violations(*module)]
-    assert not found, "\n".join(found)
+    problems = [violation for module in modules() for violation in violations(*module)]
+    assert not problems, "\n".join(problems)
 
 
 def test_planning_may_reach_no_records_and_no_noise():
@@ -168,17 +170,17 @@ def test_planning_may_reach_no_records_and_no_noise():
 def test_pages_hold_no_mathematics():
     paths = [ROOT / "app.py", *sorted((ROOT / "pages").rglob("*.py"))]
     assert len(paths) > 50
-    found = [
+    problems = [
         f"{path.name}:{line} imports {name}"
         for path in paths
         for line, name in imported_names(ast.parse(path.read_text("utf-8")), "")
         if any(is_within(name, banned) for banned in BANNED_IN_PAGES)
     ]
-    assert not found, "\n".join(found)
+    assert not problems, "\n".join(problems)
 
 
 @pytest.mark.parametrize(
-    ("module", "text", "told"),
+    ("module", "text", "message"),
     [
         ("planning.plan", "from rpexplore.releases.ledger import Ledger", "may not"),
         ("planning.losses.base", "from rpexplore.planning import plan", "may not"),
@@ -200,10 +202,10 @@ def test_pages_hold_no_mathematics():
         ("releases.ledger", "import os as o\no.getrandom(8)", "randomness belongs to"),
     ],
 )
-def test_the_checker_tells_a_violation(module, text, told):
-    found = violations(module, text, f"rpexplore.{module}".rpartition(".")[0])
-    assert found
-    assert all(told in violation for violation in found)
+def test_the_checker_tells_a_violation(module, text, message):
+    problems = violations(module, text, f"rpexplore.{module}".rpartition(".")[0])
+    assert problems
+    assert all(message in violation for violation in problems)
 
 
 @pytest.mark.parametrize(

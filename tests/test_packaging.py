@@ -168,10 +168,10 @@ def test_no_file_names_a_path_of_one_machine():
     paths = [path for path in ROOT.iterdir() if path.is_file() and path.name != ".git"]
     for part in PARTS:
         paths += [path for path in (ROOT / part).rglob("*") if "__pycache__" not in path.parts]
-    found = []
+    hits = []
     for path in paths:
         if path.is_file():
             # Binary files decode to something that holds no such path.
             text = path.read_text("utf-8", errors="replace")
-            found += [f"{path.relative_to(ROOT)}: {hit}" for hit in pattern.findall(text)]
-    assert not found, "\n".join(found)
+            hits += [f"{path.relative_to(ROOT)}: {hit}" for hit in pattern.findall(text)]
+    assert not hits, "\n".join(hits)

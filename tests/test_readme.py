@@ -104,7 +104,7 @@ def shown(folder) -> Callable[[str, str], Path]:
 
 def test_every_section_that_shows_something_to_run_is_run():
     documents = ["README.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
-    found = {
+    blocks = {
         (document, heading): (
             [arguments[0] for arguments in commands(document, heading)],
             len(python(document, heading)),
@@ -112,7 +112,7 @@ def test_every_section_that_shows_something_to_run_is_run():
         for document in documents
         for heading in sections(document)
     }
-    runnable = {section: what for section, what in found.items() if what != ([], 0)}
+    runnable = {section: what for section, what in blocks.items() if what != ([], 0)}
     assert runnable.pop(("docs/guide.md", RECORDS_LIE)) == (["release", "release"], 0)
     assert runnable == RUN
 

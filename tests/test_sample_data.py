@@ -22,19 +22,19 @@ def people() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def fields() -> dict[str, dict]:
-    schema = json.loads((SAMPLE / "household.json").read_text(encoding="utf-8"))
-    return {field["name"]: field for field in schema["fields"]}
+    codebook = json.loads((SAMPLE / "household.json").read_text(encoding="utf-8"))
+    return {field["name"]: field for field in codebook["fields"]}
 
 
 @pytest.fixture(scope="module")
 def listed() -> dict[str, dict[str, str]]:
     """{attribute: {value: label}} of the CSV codebook, in its order."""
-    found: dict[str, dict[str, str]] = {}
+    labels: dict[str, dict[str, str]] = {}
     with open(SAMPLE / "household-codebook.csv", encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            assert row["value"] not in found.setdefault(row["attribute"], {}), row
-            found[row["attribute"]][row["value"]] = row["label"]
-    return found
+            assert row["value"] not in labels.setdefault(row["attribute"], {}), row
+            labels[row["attribute"]][row["value"]] = row["label"]
+    return labels
 
 
 def test_generator_writes_the_files_that_are_here_byte_for_byte(tmp_path, monkeypatch):

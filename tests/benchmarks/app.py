@@ -1,4 +1,4 @@
-"""The app's server, asked as a browser asks it: seconds to an updated page, and bytes.
+"""The app's server, called as a browser calls it: seconds to an updated page, and bytes.
 
 The time runs from the message that a browser would send to the one that says the page is complete,
 so it holds the page's script, all that it computes, the packing and the way there. What the browser
@@ -50,7 +50,7 @@ class Visitor:
         self._page, self._budget = "", ""
 
     def visit(self, name: str) -> tuple[float, int]:
-        """(seconds, bytes) until a page is complete, asked for by its address."""
+        """(seconds, bytes) until a page is complete, opened by its address."""
         message = BackMsg()
         message.rerun_script.page_name = name
         return self._ask(message)
@@ -124,11 +124,11 @@ def figures(scenario: Scenario) -> tuple[dict[str, float], dict[str, float]]:
 def adult() -> Scenario:
     """The 14 attributes of the Adult data, all tables of up to three."""
     sizes = [100, 100, 100, 99, 85, 42, 16, 15, 9, 7, 6, 5, 2, 2]
-    domain = rp.Domain.from_sizes({f"a{place:02}": size for place, size in enumerate(sizes)})
+    domain = rp.Domain.from_sizes({f"a{index:02}": size for index, size in enumerate(sizes)})
     return Scenario(domain, WorkloadRequest(order=3))
 
 
 def hundred() -> Scenario:
     """A hundred attributes of mixed sizes, all 166,751 tables of up to three."""
-    domain = rp.Domain.from_sizes({f"a{place:02}": 2 + place % 20 for place in range(100)})
+    domain = rp.Domain.from_sizes({f"a{index:02}": 2 + index % 20 for index in range(100)})
     return Scenario(domain, WorkloadRequest(order=3))

@@ -2,7 +2,7 @@
 
 Cases of `tests.benchmarks.run`. All tables of at most three of 15 attributes, 576 of them, of mock
 records in a Parquet file that is made once. Every count runs in a process of its own that has
-imported no more than it needs. The others are asked for the 455 tables of three alone, from which
+imported no more than it needs. The others count the 455 tables of three alone, from which
 the rest would follow, on fewer records, and with their data in memory in their best types.
 """
 
@@ -26,9 +26,9 @@ from tests.benchmarks.measure import Row, peak_gigabytes
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZES = (2, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20)
-NAMES = tuple(f"a{place}" for place in range(len(SIZES)))
-TABLES = [places for ways in range(4) for places in combinations(range(len(SIZES)), ways)]
-TRIPLES = [places for places in TABLES if len(places) == 3]
+NAMES = tuple(f"a{index}" for index in range(len(SIZES)))
+TABLES = [table for order in range(4) for table in combinations(range(len(SIZES)), order)]
+TRIPLES = [table for table in TABLES if len(table) == 3]
 FEW, MANY = 1_000_000, 10_000_000
 LARGE = 368  # the size of each of 4 attributes, any three of which have 5·10^7 cells
 
@@ -37,9 +37,9 @@ def mock_domain() -> Domain:
     """Whole numbers and texts by turns."""
     values = [
         Integers(0, size - 1)
-        if place % 2
+        if index % 2
         else Categories(tuple(f"value {each}" for each in range(size)))
-        for place, size in enumerate(SIZES)
+        for index, size in enumerate(SIZES)
     ]
     return Domain(tuple(map(Attribute, NAMES, values)))
 
@@ -57,16 +57,16 @@ def _make(n_records: int) -> None:
     unfinished = path.with_suffix(".unfinished")
     domain, rng = mock_domain(), np.random.default_rng(0)
     schema = pa.schema(
-        [(each.name, pa.int64() if place % 2 else pa.string()) for place, each in enumerate(domain)]
+        [(each.name, pa.int64() if index % 2 else pa.string()) for index, each in enumerate(domain)]
     )
     with pq.ParquetWriter(unfinished, schema) as writer:
         for start in range(0, n_records, FEW):
             n_rows = min(FEW, n_records - start)
             columns = []
-            for place, attribute in enumerate(domain):
+            for index, attribute in enumerate(domain):
                 codes = (rng.random(n_rows) ** 1.5 * attribute.size).astype(np.int64)
                 texts = pa.array([f"value {each}" for each in range(attribute.size)])
-                columns.append(codes if place % 2 else texts.take(pa.array(codes)))
+                columns.append(codes if index % 2 else texts.take(pa.array(codes)))
             writer.write_table(pa.table(columns, schema=schema))
     unfinished.replace(path)
 
@@ -104,16 +104,16 @@ def _duckdb(n_records: int) -> dict[str, float]:
     with duckdb.connect() as connection:
         start = time.perf_counter()
         columns = []
-        for place, (name, size) in enumerate(zip(NAMES, SIZES, strict=True)):
+        for index, (name, size) in enumerate(zip(NAMES, SIZES, strict=True)):
             listed = ", ".join(f"'value {each}'" for each in range(size))
-            columns.append(f"{name}::UTINYINT {name}" if place % 2 else f"{name}::e{place} {name}")
-            if not place % 2:
-                connection.execute(f"CREATE TYPE e{place} AS ENUM ({listed})")
+            columns.append(f"{name}::UTINYINT {name}" if index % 2 else f"{name}::e{index} {name}")
+            if not index % 2:
+                connection.execute(f"CREATE TYPE e{index} AS ENUM ({listed})")
         connection.execute(
             f"CREATE TABLE t AS SELECT {', '.join(columns)} FROM '{mock_file(n_records)}'"
         )
-        for places in TRIPLES:
-            names = ", ".join(NAMES[place] for place in places)
+        for table in TRIPLES:
+            names = ", ".join(NAMES[index] for index in table)
             connection.execute(f"SELECT {names}, count(*) FROM t GROUP BY {names}").fetchnumpy()
         return {"seconds": time.perf_counter() - start}
 
@@ -125,14 +125,12 @@ def _polars(n_records: int) -> dict[str, float]:
     frame = polars.read_parquet(mock_file(n_records)).with_columns(
         polars.col(name).cast(
             polars.UInt8
-            if place % 2
-            else polars.Enum([f"value {each}" for each in range(SIZES[place])])
+            if index % 2
+            else polars.Enum([f"value {each}" for each in range(SIZES[index])])
         )
-        for place, name in enumerate(NAMES)
+        for index, name in enumerate(NAMES)
     )
-    queries = [
-        frame.lazy().group_by([NAMES[place] for place in places]).len() for places in TRIPLES
-    ]
+    queries = [frame.lazy().group_by([NAMES[index] for index in table]).len() for table in TRIPLES]
     polars.collect_all(queries)
     return {"seconds": time.perf_counter() - start}
 
@@ -142,8 +140,8 @@ def _pandas(n_records: int) -> dict[str, float]:
 
     start = time.perf_counter()
     frame = pandas.read_parquet(mock_file(n_records)).astype("category")
-    for places in TRIPLES:
-        frame.groupby([NAMES[place] for place in places], observed=True, sort=False).size()
+    for table in TRIPLES:
+        frame.groupby([NAMES[index] for index in table], observed=True, sort=False).size()
     return {"seconds": time.perf_counter() - start}
 
 
@@ -165,10 +163,10 @@ def _in_its_own_process(action: str, n_records: int) -> dict[str, float]:
 
 def counting_by_records() -> list[Row]:
     rows: list[Row] = []
-    found = {}
+    figures = {}
     for n_records, limit in ((FEW, 5), (2 * FEW, 8), (MANY, 25)):
         mock_file(n_records)
-        found[n_records] = measured = _in_its_own_process("count", n_records)
+        figures[n_records] = measured = _in_its_own_process("count", n_records)
         rows += [
             (
                 f"count {len(TABLES)} tables of {n_records:,} records, s",
@@ -179,7 +177,7 @@ def counting_by_records() -> list[Row]:
             ("  time of all its processors, s", measured["worked"], "<=", 2 * limit),
             ("  process peak, GB", measured["peak"], "<=", 0.6),
         ]
-    growth = found[MANY]["worked"] / found[2 * FEW]["worked"] / (MANY / (2 * FEW))
+    growth = figures[MANY]["worked"] / figures[2 * FEW]["worked"] / (MANY / (2 * FEW))
     return [*rows, ("  processors' time of a record, against 2,000,000 records", growth, "<=", 1.3)]
 
 

@@ -27,12 +27,12 @@ def domain() -> rp.Domain:
     return rp.Domain(
         tuple(
             rp.Attribute(
-                f"a{place}",
+                f"a{index}",
                 rp.Categories(tuple(f"value {number}" for number in range(size)))
-                if place % 2
+                if index % 2
                 else rp.Integers(0, size - 1),
             )
-            for place, size in enumerate(_SIZES)
+            for index, size in enumerate(_SIZES)
         )
     )
 
@@ -40,10 +40,10 @@ def domain() -> rp.Domain:
 def records() -> pa.Table:
     rng = np.random.default_rng(0)
     columns = {}
-    for place, size in enumerate(_SIZES):
+    for index, size in enumerate(_SIZES):
         codes = rng.integers(0, size, _RECORDS)
         texts = pa.array([f"value {number}" for number in range(size)])
-        columns[f"a{place}"] = texts.take(pa.array(codes)) if place % 2 else pa.array(codes)
+        columns[f"a{index}"] = texts.take(pa.array(codes)) if index % 2 else pa.array(codes)
     return pa.table(columns)
 
 

@@ -1,7 +1,7 @@
-"""Speed where attributes are asked in ranges and running totals, against what must be reached.
+"""Speed where attributes have ranges and cumulative counts, against what must be reached.
 
 Cases of `tests.benchmarks.run`. What depends on the noise alone is measured with strategies that
-have nothing to do with the questions: finding the best ones is a case of its own.
+have nothing to do with the queries: finding the best ones is a case of its own.
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ _LOSSES = {"sum": rp.SumOfVariances(), "largest": rp.MaxVariance()}
 
 
 def tables(count: int, size: int, basis: rp.Prefix | rp.Ranges) -> rp.Workload:
-    """All tables of up to three of so many attributes, all asked alike."""
+    """All tables of up to three of so many attributes, all of the same bases."""
     domain = rp.Domain.from_sizes({f"a{i}": size for i in range(count)})
     workload = rp.Workload.all_up_to(domain, 3)
     return workload.with_bases(dict.fromkeys(domain.names, basis))
@@ -37,26 +37,26 @@ def reconstruction_of_ranges() -> list[Row]:
     workload = tables(20, 10, rp.Ranges())
     closure = Closure.of(workload).with_strategies(workload, any_strategies(workload, 1))
     rng = np.random.default_rng(0)
-    places = [closure.attributes(residual) for residual in range(len(closure))]
-    measured = [rng.integers(-(10**6), 10**6, [9] * len(each)) for each in places]
+    attributes = [closure.attributes(residual) for residual in range(len(closure))]
+    measured = [rng.integers(-(10**6), 10**6, [9] * len(each)) for each in attributes]
     sigma_squared = rng.uniform(1, 5, len(closure))
 
     def reconstruct(_: None) -> int:
         contributions = {
             each: contribution(drawn, each, closure.strategies)
-            for each, drawn in zip(places, measured, strict=True)
+            for each, drawn in zip(attributes, measured, strict=True)
         }
-        cells, asked, count = CellVariances(workload, closure), query_matrices(workload), 0
+        cells, matrices, count = CellVariances(workload, closure), query_matrices(workload), 0
         for position in range(len(workload)):
             of_table = workload.attribute_indices(position)
             within = {
-                places[residual]: contributions[places[residual]]
+                attributes[residual]: contributions[attributes[residual]]
                 for residual in closure.subsets(position).tolist()
             }
             values = marginal(of_table, closure.sizes, within, closure.strategies)
             axes = [
-                asked[question]
-                for question in workload.attribute_basis_index[position, : len(of_table)]
+                matrices[basis]
+                for basis in workload.attribute_basis_index[position, : len(of_table)]
             ]
             errors = np.sqrt(cells.variances_of(position, sigma_squared))
             count += min(answers(values, axes).size, errors.size)
@@ -75,27 +75,27 @@ def extreme_cells() -> list[Row]:
     plain, strategies = Closure.of(workload), any_strategies(workload, 1)
     measuring, closure = best_of_three(lambda _: plain.with_strategies(workload, strategies))
     sigma_squared = np.random.default_rng(0).uniform(1, 5, len(closure))
-    worst, _ = best_of_three(lambda _: CellVariances(workload, closure).worst(sigma_squared))
+    largest, _ = best_of_three(lambda _: CellVariances(workload, closure).worst(sigma_squared))
     best, _ = best_of_three(lambda _: CellVariances(workload, closure).best(sigma_squared))
     all_three, _ = best_of_three(lambda _: TableVariances.of(workload, closure, sigma_squared))
     return [
         ("166,751 tables of ranges: measured by strategies, s", measuring, "<=", 0.5),
-        ("  least and most accurate cells, s", worst + best, "<=", 1.0),
+        ("  least and most accurate cells, s", largest + best, "<=", 1.0),
         ("  mean and extreme variances, s", all_three, "<=", 1.2),
     ]
 
 
 def selection(count: int, limit: float) -> list[Row]:
     workload = tables(count, 10, rp.Ranges())
-    # As the best strategies are: one for all attributes that are asked alike.
+    # As the best strategies are: one for all attributes of the same basis.
     strategy = any_strategies(workload, 1)[0]
     strategies = dict.fromkeys(range(count), strategy)
     rows: list[Row] = []
     for name, loss in _LOSSES.items():
 
         def select(closure: Closure, loss: rp.SumOfVariances | rp.MaxVariance = loss) -> rp.Plan:
-            found = optimum(workload, loss=loss, strategies=strategies, closure=closure)
-            return found.at(rp.Budget(privacy_cost=1))
+            solution = optimum(workload, loss=loss, strategies=strategies, closure=closure)
+            return solution.at(rp.Budget(privacy_cost=1))
 
         seconds, plan = best_of_three(select, lambda: Closure.of(workload))
         rows += [
@@ -124,10 +124,10 @@ def one_attribute() -> list[Row]:
         attribute = rp.Attribute("a", rp.Integers(0, n - 1))
         for basis in (rp.Prefix(), rp.Ranges()):
             gram = query_matrix(basis, attribute).operator.gram
-            seconds, found = once(lambda gram=gram: best_matrix(gram))
+            seconds, solution = once(lambda gram=gram: best_matrix(gram))
             rows += [
                 (f"best matrix of {basis.kind}, {n:,} values, s", seconds, "<=", limit),
-                ("  gap", found.root / found.lower_bound - 1, "<=", 1e-6),
+                ("  gap", solution.root / solution.lower_bound - 1, "<=", 1e-6),
             ]
     return rows
 

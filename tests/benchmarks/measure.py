@@ -18,20 +18,20 @@ def best_of_three(
 
     `fresh` makes the input of each call, outside the time: nothing remembers an earlier call.
     """
-    seconds, found = [], None
+    seconds, result = [], None
     for _ in range(REPEATS):
         given = fresh()
         start = time.perf_counter()
-        found = call(given)
+        result = call(given)
         seconds.append(time.perf_counter() - start)
-    return min(seconds), found
+    return min(seconds), result
 
 
 def once(call: Callable[[], Any]) -> tuple[float, Any]:
     """(seconds, what it returned) of a call that takes too long for three."""
     start = time.perf_counter()
-    found = call()
-    return time.perf_counter() - start, found
+    result = call()
+    return time.perf_counter() - start, result
 
 
 def peak_gigabytes() -> float:

@@ -37,8 +37,8 @@ def known_costs() -> list[Row]:
         above.append(planned.cost / float(row["ceiling"]) - 1)
     off = []
     for n in (2**power for power in range(1, 11)):
-        found = fitness_for_use(identity_and_sum(n), np.ones(n + 1), 1e-5)
-        off.append(abs(found.cost * (n + 1) / (2 * n) - 1))
+        solution = fitness_for_use(identity_and_sum(n), np.ones(n + 1), 1e-5)
+        off.append(abs(solution.cost * (n + 1) / (2 * n) - 1))
     return [
         ("prefix sums, privacy cost above the ceiling (relative)", max(above), "<=", 1e-3),
         ("identity and sum, 2 … 1024 cells, off 2n/(n+1) (relative)", max(off), "<=", 2e-5),
@@ -60,11 +60,11 @@ def speed_of_plans() -> list[Row]:
     measured: list[Row] = []
     for name, queries, targets in timed_lists():
         assert queries.shape == (513, _CELLS)
-        asked = query_list(queries, targets)
-        seconds, found = once(lambda asked=asked: query_optimum(asked, tolerance=5e-4))
+        listed = query_list(queries, targets)
+        seconds, solution = once(lambda listed=listed: query_optimum(listed, tolerance=5e-4))
         measured += [
             (f"256 cells, {name}, s", seconds, "<=", 30),
-            ("  gap", found.cost / found.lower_bound - 1, "<=", 1e-3),
+            ("  gap", solution.cost / solution.lower_bound - 1, "<=", 1e-3),
         ]
     return [*measured, ("  process peak, GB", peak_gigabytes(), "<", 1.0)]
 
@@ -89,9 +89,9 @@ def usual_lists() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
 def comparisons() -> list[Row]:
     measured: list[Row] = []
     for name, queries, targets in usual_lists():
-        found = query_optimum(query_list(queries, targets))
-        plan = found.at(smallest_query_budget(found, _RECORD).budget)
-        baselines = query_baselines(found).set_index("baseline")["largest_ratio"]
+        solution = query_optimum(query_list(queries, targets))
+        plan = solution.at(smallest_query_budget(solution, _RECORD).budget)
+        baselines = query_baselines(solution).set_index("baseline")["largest_ratio"]
         measured += [
             (f"{name}: targets missed", float(np.count_nonzero(~plan.met)), "<=", 0),
             ("  gap", plan.certificate.gap, "<=", 1e-3),

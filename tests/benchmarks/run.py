@@ -64,8 +64,8 @@ def published_figures() -> list[Row]:
     deviation, gap = 0.0, 0.0
     for file, figure in figures.FIGURES.items():
         for row in figures.rows(file):
-            found, plan = figure(row)
-            deviation = max(deviation, abs(found - float(row["published"])))
+            value, plan = figure(row)
+            deviation = max(deviation, abs(value - float(row["published"])))
             gap = max(gap, plan.certificate.gap)
     return [
         ("published figures, largest deviation (printed: 3 decimals)", deviation, "<=", 0.0005),
@@ -100,9 +100,9 @@ def max_variance_of_random_weight() -> list[Row]:
         seconds, plan = best_of_three(
             lambda w, chosen=options: plan_of(w, rp.MaxVariance(), **chosen), fresh
         )
-        words = "tolerance 1e-4" if options else "default tolerance"
+        tolerance = "tolerance 1e-4" if options else "default tolerance"
         rows += [
-            (f"plan 166,751 tables, weight 1 to 100, {words}, s", seconds, "<=", 1.5),
+            (f"plan 166,751 tables, weight 1 to 100, {tolerance}, s", seconds, "<=", 1.5),
             ("  gap", plan.certificate.gap, "<=", 1e-4),
         ]
     return rows
@@ -168,8 +168,8 @@ def four_schemes() -> list[Row]:
 def average_against_worst() -> list[Row]:
     workload = app.hundred().workload
     ends = [optimum(workload, loss=loss) for loss in (rp.SumOfVariances(), rp.MaxVariance())]
-    seconds, found = best_of_three(lambda _: frontier(*ends))
-    gap = max(point.gap for point in found.points)
+    seconds, points = best_of_three(lambda _: frontier(*ends))
+    gap = max(point.gap for point in points.points)
     return [
         ("average against worst case of 166,751 tables, on demand, s", seconds, "<=", 10),
         ("  largest gap of its points", gap, "<=", 1e-6),
@@ -189,8 +189,8 @@ def app_of(scenario: Scenario, what: str, limit: float) -> list[Row]:
     megabytes, seconds = app.figures(scenario)
     return [
         *(
-            (f"app, {what}: budget to {name} page, s", found, "<=", limit)
-            for name, found in seconds.items()
+            (f"app, {what}: budget to {name} page, s", took, "<=", limit)
+            for name, took in seconds.items()
         ),
         *((f"  payload of the {name} page, MB", size, "<=", 3) for name, size in megabytes.items()),
     ]

@@ -46,20 +46,20 @@ def with_required(count: int, tolerance: float, gap: float, limit: float) -> lis
     largest gap."""
     rows: list[Row] = []
     for loss in (rp.MaxWithinTargets(), rp.SumWithinTargets()):
-        seconds, gaps, worst = 0.0, [], ""
+        seconds, gaps, slowest = 0.0, [], ""
         for share in SHARES:
             for slack in SLACKS:
                 workload, closure, budget = problem(count, share, slack)
-                took, found = once(
+                took, solution = once(
                     lambda loss=loss, workload=workload, closure=closure, budget=budget: _found(
                         workload, loss, closure, budget, tolerance
                     )
                 )
-                gaps.append(found.at(budget).certificate.gap)
+                gaps.append(solution.at(budget).certificate.gap)
                 if took > seconds:
-                    seconds, worst = took, f"{share:.0%} required, slack {slack:g}"
+                    seconds, slowest = took, f"{share:.0%} required, slack {slack:g}"
         name = "best common factor" if isinstance(loss, rp.MaxWithinTargets) else "average"
-        what = f"{len(_tables(count)[0]):,} tables, required then {name}: {worst}, s"
+        what = f"{len(_tables(count)[0]):,} tables, required then {name}: {slowest}, s"
         rows += [(what, seconds, "<=", limit), ("  largest gap of 12", max(gaps), "<=", gap)]
     return rows
 
@@ -73,12 +73,12 @@ def without_required(count: int, tolerance: float, gap: float, limit: float) -> 
         "average, largest within 0.1 %": rp.SumWithBoundedMax("equal", 0.001),
         "average, largest within 10 %": rp.SumWithBoundedMax("cells", 0.1),
     }.items():
-        seconds, found = best_of_three(
+        seconds, solution = best_of_three(
             lambda _, loss=loss: _found(workload, loss, closure, budget, tolerance)
         )
         rows += [
             (f"{len(workload):,} tables, {name}, s", seconds, "<=", limit),
-            ("  gap", found.at(budget).certificate.gap, "<=", gap),
+            ("  gap", solution.at(budget).certificate.gap, "<=", gap),
         ]
     return rows
 
@@ -108,7 +108,7 @@ def targets_of_least_accurate_cells() -> list[Row]:
         needed = minimum_budget(workload, required_only=True, closure=closure).record_privacy_cost
         budget = rp.Budget(privacy_cost=repr(needed * slack))
         for loss in (rp.MaxWithinTargets(), rp.SumWithinTargets()):
-            seconds, found = best_of_three(
+            seconds, solution = best_of_three(
                 lambda _, loss=loss, budget=budget: optimum(
                     workload, loss=loss, budget=budget, strategies=closure.strategies
                 )
@@ -116,7 +116,7 @@ def targets_of_least_accurate_cells() -> list[Row]:
             what = f"{len(workload)} tables of ranges, {type(loss).__name__}, slack {slack:g}, s"
             rows += [
                 (what, seconds, "<=", 1),
-                ("  gap", found.at(budget).certificate.gap, "<=", 1e-6),
+                ("  gap", solution.at(budget).certificate.gap, "<=", 1e-6),
             ]
     return rows
 

@@ -158,16 +158,16 @@ def enter(page: Page, address: str) -> None:
 def visit(browser: Browser, server: str) -> Iterator[Page]:
     """A browser that has never been here; at the end no request may have left the machine."""
     context = browser.new_context(viewport=WINDOW)
-    asked: list[str] = []
-    context.on("request", lambda request: asked.append(request.url))
+    requested: list[str] = []
+    context.on("request", lambda request: requested.append(request.url))
     page = context.new_page()
-    page.on("websocket", lambda socket: asked.append(socket.url))
+    page.on("websocket", lambda socket: requested.append(socket.url))
     page.set_default_timeout(PATIENCE * 1000)
     enter(page, server)
     yield page
     context.close()
-    hosts = {urlparse(url).hostname for url in asked if not url.startswith(LOCAL)}
-    assert hosts == {"127.0.0.1"}, [url for url in asked if "127.0.0.1" not in url]
+    hosts = {urlparse(url).hostname for url in requested if not url.startswith(LOCAL)}
+    assert hosts == {"127.0.0.1"}, [url for url in requested if "127.0.0.1" not in url]
 
 
 @pytest.fixture

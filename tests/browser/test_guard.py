@@ -96,10 +96,10 @@ def test_another_name_of_the_host_is_refused(server, cookie, host):
 
 def test_every_answer_forbids_framing_sniffing_and_referrers(server, cookie):
     for path, headers in (("/", {}), ("/", {"Cookie": cookie}), ("/_stcore/health", {})):
-        told = answer(server, path, **headers).headers
-        assert told["content-security-policy"] == "frame-ancestors 'none'"
-        assert told["x-content-type-options"] == "nosniff"
-        assert told["referrer-policy"] == "no-referrer"
+        sent = answer(server, path, **headers).headers
+        assert sent["content-security-policy"] == "frame-ancestors 'none'"
+        assert sent["x-content-type-options"] == "nosniff"
+        assert sent["referrer-policy"] == "no-referrer"
 
 
 def test_the_token_leads_to_no_other_host(server):
@@ -122,7 +122,7 @@ def test_no_other_page_can_frame_it(page, server, tmp_path):
 
 def test_a_foreign_origin_makes_the_server_ask_nobody(tmp_path, monkeypatch):
     """Streamlit's own check would ask a web server for this machine's address, by the proxy."""
-    asked: list[bytes] = []
+    requests: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as proxy:
 
         def listen() -> None:
@@ -132,7 +132,7 @@ def test_a_foreign_origin_makes_the_server_ask_nobody(tmp_path, monkeypatch):
                 except OSError:
                     return
                 with connection:
-                    asked.append(connection.recv(1000))
+                    requests.append(connection.recv(1000))
 
         threading.Thread(target=listen, daemon=True).start()
         host, port = proxy.getsockname()
@@ -141,7 +141,7 @@ def test_a_foreign_origin_makes_the_server_ask_nobody(tmp_path, monkeypatch):
         with running_app(tmp_path) as server:
             for origin in ("http://example.org", "http://localhost:8000"):
                 assert answer(server, STREAM, **UPGRADE, Origin=origin).status == 403
-    assert not asked
+    assert not requests
 
 
 def test_the_server_ends_with_the_program_that_started_it(tmp_path):

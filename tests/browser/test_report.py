@@ -25,18 +25,18 @@ def report(browser: Browser, folder: Path, request) -> Iterator[Page]:
     path.write_text(html_of(request.param), encoding="utf-8")
     context = browser.new_context(viewport=WINDOW, color_scheme="light")
     page = context.new_page()
-    asked: list[str] = []
-    told: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("console", lambda message: told.append(message.text))
-    page.on("pageerror", lambda error: told.append(str(error)))
-    page.on("dialog", lambda dialog: told.append(dialog.message))
+    requests: list[str] = []
+    messages: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    page.on("dialog", lambda dialog: messages.append(dialog.message))
     page.goto(path.as_uri())
     expect(page.locator(".main-svg").first).to_be_visible()
     yield page
     context.close()
-    assert asked == [path.as_uri()]
-    assert not told
+    assert requests == [path.as_uri()]
+    assert not messages
 
 
 @pytest.fixture

@@ -14,12 +14,12 @@ def set_budget(page: Page, value: str) -> None:
     expect(page.get_by_role("button", name="Undo")).to_be_enabled()
 
 
-def opened(browser: Browser, server: str, place: str = "/plan") -> Page:
+def opened(browser: Browser, server: str, path: str = "/plan") -> Page:
     """A page of a browser that has not been here, with the token of the app."""
     page = browser.new_context().new_page()
     page.set_default_timeout(PATIENCE * 1000)
     enter(page, server)
-    page.goto(f"{server}{place}")
+    page.goto(f"{server}{path}")
     return page
 
 
@@ -68,7 +68,7 @@ def test_a_project_outlives_the_server_and_a_forgotten_address(browser, tmp_path
         context.close()
 
 
-def test_the_address_tells_nothing_of_the_schema(page, server):
+def test_the_address_holds_nothing_of_the_codebook(page, server):
     page.goto(f"{server}/plan")
     set_budget(page, "0.321")
     for name in ("Codebook", "Tables", "Fairness", "Trade-offs", "Scenarios"):

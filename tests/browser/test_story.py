@@ -21,10 +21,10 @@ KEPT = ("age", "sex", "region", "settlement", "tenure")
 @pytest.fixture
 def codebook(tmp_path) -> Path:
     """A codebook of some of the sample's attributes."""
-    schema = json.loads((sample_data_folder() / "household.json").read_text())
-    schema["fields"] = [field for field in schema["fields"] if field["name"] in KEPT]
+    codebook = json.loads((sample_data_folder() / "household.json").read_text())
+    codebook["fields"] = [field for field in codebook["fields"] if field["name"] in KEPT]
     path = tmp_path / "survey.json"
-    path.write_text(json.dumps(schema))
+    path.write_text(json.dumps(codebook))
     return path
 
 
@@ -106,13 +106,13 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
     expect(page.locator(".js-plotly-plot").first).to_be_visible()
     picture(page, "5-trade-offs")
 
-    # Scenarios: a copy with another aim, compared with the first.
+    # Scenarios: a copy with another objective, compared with the first.
     go_to(page, "Scenarios")
     opened = page.get_by_role("combobox", name="Open scenario")
-    fill(page, "Name of the open scenario", "As asked")
-    expect(opened).to_have_value("As asked")
+    fill(page, "Name of the open scenario", "As agreed")
+    expect(opened).to_have_value("As agreed")
     page.get_by_role("button", name="Duplicate").click()
-    expect(opened).to_have_value("As asked (2)")
+    expect(opened).to_have_value("As agreed (2)")
     fill(page, "Name of the open scenario", "Small largest error")
     expect(opened).to_have_value("Small largest error")
     go_to(page, "Plan")
@@ -128,7 +128,7 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
     page.reload()
     expect(opened).to_have_value("Small largest error")
     page.locator("button:enabled", has_text=re.compile("^Open$")).first.click()
-    expect(opened).to_have_value("As asked")
+    expect(opened).to_have_value("As agreed")
 
     # Export: the plan is what it says, the report opens by itself.
     go_to(page, "Export and release")

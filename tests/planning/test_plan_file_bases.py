@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 import rpexplore as rp
 from rpexplore.errors import PlanError
 from tests.support.plan_texts import changed, laid_out, other_layouts
-from tests.support.strategies import asked_workloads, domains, losses, workloads
+from tests.support.strategies import domains, losses, workloads, workloads_with_bases
 
 VALIDATOR = Draft202012Validator(
     json.loads(resources.files("rpexplore.planning").joinpath("schemas/plan-1.json").read_text())
@@ -44,7 +44,9 @@ def plan(request) -> rp.Plan:
     return request.param
 
 
-@given(asked_workloads(workloads(domains(max_attributes=3, max_size=4), max_tables=3)), losses())
+@given(
+    workloads_with_bases(workloads(domains(max_attributes=3, max_size=4), max_tables=3)), losses()
+)
 @settings(deadline=None, max_examples=30)
 def test_round_trip_is_exact_and_valid(workload, loss):
     plan = rp.plan(workload, loss=loss, budget=rp.Budget(rho="0.2"))

@@ -23,7 +23,7 @@ from tests.support.capped_optimum import (
     smallest_value,
     workloads_with_required,
 )
-from tests.support.generalised import all_variances, any_strategies, asked_workloads
+from tests.support.generalised import all_variances, any_strategies, workloads_with_bases
 from tests.support.oracles import variance_matrix
 
 AVERAGE, FACTOR = rp.SumWithinTargets("cells"), rp.MaxWithinTargets()
@@ -229,7 +229,7 @@ def with_required(workload: rp.Workload, seed: int) -> rp.Workload:
 
 
 @given(
-    asked_workloads(max_attributes=3, max_cells=40),
+    workloads_with_bases(max_attributes=3, max_cells=40),
     losses(),
     st.sampled_from([1.01, 1.5, 20.0]),
     st.integers(0, 1000),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.errors import PlanError
-from tests.support.strategies import asked_workloads, budgets, domains, losses, workloads
+from tests.support.strategies import budgets, domains, losses, workloads, workloads_with_bases
 
 
 @given(
@@ -288,7 +288,7 @@ def based(request) -> rp.Plan:
 
 
 @given(
-    asked_workloads(workloads(domains(max_attributes=3, max_size=4), max_tables=3)),
+    workloads_with_bases(workloads(domains(max_attributes=3, max_size=4), max_tables=3)),
     losses(),
     budgets(least=1e-6),
 )

@@ -21,7 +21,7 @@ from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.releases.release import release
 from rpexplore.releases.table_folder import Release
 from rpexplore.workload.bases import CustomBasis, Prefix, Ranges
-from tests.support.generalised import question_matrix
+from tests.support.generalised import basis_matrix
 
 DOMAIN = rp.Domain(
     (
@@ -133,7 +133,7 @@ def test_answers_are_those_of_the_processed_counts(with_bases, tmp_path, nonnega
     frames = tables_of(tmp_path / "out", manifest)
     assert set(frames) == set(WITH_BASES.tables)
     ages = np.diff(frames["age", "one"]["value"].to_numpy(), prepend=0)  # cumulative
-    matrix = question_matrix(Ranges(), DOMAIN["age"])
+    matrix = basis_matrix(Ranges(), DOMAIN["age"])
     np.testing.assert_allclose(frames["age",]["value"], matrix @ ages, atol=1e-9)
     if nonnegative:
         assert ages.min() >= -1e-9

@@ -4,10 +4,10 @@ rp_rmse.csv and rp_maxvar.csv hold rows of printed tables (column source; RP+ is
 Ding, Zhang, Kifer: ResidualPlanner+, VLDB Journal), all at privacy cost 1: `published` as printed,
 `ceiling`, where there is one, what the algorithm gave when it was first tried. k is the order of
 the tables ("<=3": the total and all tables of 1, 2 and 3 attributes). domains.csv: the sizes, and
-how many attributes, from the first on, are numerical: those are asked in prefix sums in
+how many attributes, from the first on, are numerical: those are counted in prefix sums in
 rpplus_prefix_rmse.csv (columns published: RP+, published_hdmm; ceiling: even totals) and
 prefix_maxvar_bounds.csv (bound: below it is no Gaussian mechanism). In rpplus_crossover.csv all
-attributes have one size and are asked in prefix sums.
+attributes have one size and are counted in prefix sums.
 """
 
 import csv
@@ -37,29 +37,31 @@ def workload(dataset: str, k: str) -> rp.Workload:
 
 
 def prefix_workload(dataset: str, k: str) -> rp.Workload:
-    """The numerical attributes asked in prefix sums."""
+    """The numerical attributes counted in prefix sums."""
     numerical = {row["dataset"]: row["numerical"] for row in rows("domains.csv")}[dataset]
-    asked = {f"a{i}": rp.Prefix() for i in range(int(numerical))}
-    return workload(dataset, k).with_bases(asked)
+    bases = {f"a{i}": rp.Prefix() for i in range(int(numerical))}
+    return workload(dataset, k).with_bases(bases)
 
 
 def crossover_workload(row: dict[str, str]) -> rp.Workload:
     names = [f"a{i}" for i in range(int(row["attributes"]))]
     domain = rp.Domain.from_sizes(dict.fromkeys(names, int(row["size"])))
-    asked = rp.Workload.all_of_order(domain, int(row["k"]))
-    assert len(asked) == int(row["tables"])
-    return asked.with_bases(dict.fromkeys(names, rp.Prefix()))
+    tables = rp.Workload.all_of_order(domain, int(row["k"]))
+    assert len(tables) == int(row["tables"])
+    return tables.with_bases(dict.fromkeys(names, rp.Prefix()))
 
 
-def smallest_error(asked: rp.Workload, *, uniform_reference: bool = False) -> tuple[float, rp.Plan]:
+def smallest_error(
+    tables: rp.Workload, *, uniform_reference: bool = False
+) -> tuple[float, rp.Plan]:
     """√(sum of the variances of all cells / number of cells), as small as it can be."""
     plan = rp.plan(
-        asked,
+        tables,
         loss=rp.SumOfVariances(weighting="cells"),
         budget=rp.Budget(privacy_cost=1),
         uniform_reference=uniform_reference,
     )
-    return float(np.sqrt(asked.cells @ plan.variances / np.sum(asked.cells))), plan
+    return float(np.sqrt(tables.cells @ plan.variances / np.sum(tables.cells))), plan
 
 
 def root_mean_squared_error(row: dict[str, str]) -> tuple[float, rp.Plan]:
@@ -69,8 +71,8 @@ def root_mean_squared_error(row: dict[str, str]) -> tuple[float, rp.Plan]:
 
 def largest_variance(row: dict[str, str]) -> tuple[float, rp.Plan]:
     """The largest cell variance, as small as it can be."""
-    asked = workload(row["dataset"], row["k"])
-    plan = rp.plan(asked, loss=rp.MaxVariance(), budget=rp.Budget(privacy_cost=1))
+    tables = workload(row["dataset"], row["k"])
+    plan = rp.plan(tables, loss=rp.MaxVariance(), budget=rp.Budget(privacy_cost=1))
     return float(np.max(plan.variances)), plan
 
 

@@ -35,9 +35,9 @@ def test_all_rows_are_here():
 
 @pytest.mark.parametrize("row", PREFIX)
 def test_prefix_sums_of_a_survey(row):
-    asked = prefix_workload(row["dataset"], row["k"])
-    even, even_plan = smallest_error(asked, uniform_reference=True)
-    best, best_plan = smallest_error(asked)
+    tables = prefix_workload(row["dataset"], row["k"])
+    even, even_plan = smallest_error(tables, uniform_reference=True)
+    best, best_plan = smallest_error(tables)
     assert even <= float(row["ceiling"]) * ROUNDING
     assert best <= min(float(row["published"]), float(row["published_hdmm"]), even)
     for plan in (even_plan, best_plan):
@@ -47,9 +47,9 @@ def test_prefix_sums_of_a_survey(row):
 
 @pytest.mark.parametrize("row", CROSSOVER)
 def test_where_other_mechanisms_were_better(row):
-    asked = crossover_workload(row)
-    even, _ = smallest_error(asked, uniform_reference=True)
-    best, plan = smallest_error(asked)
+    tables = crossover_workload(row)
+    even, _ = smallest_error(tables, uniform_reference=True)
+    best, plan = smallest_error(tables)
     published = [row[key] for key in row if key.startswith("published") and row[key]]
     assert even <= float(row["ceiling_rpplus"]) * ROUNDING
     assert best <= float(row["ceiling_reference_distribution"]) * ROUNDING
@@ -59,8 +59,8 @@ def test_where_other_mechanisms_were_better(row):
 
 @pytest.mark.parametrize("row", BOUNDS)
 def test_largest_variance_of_prefix_sums(row):
-    asked = prefix_workload(row["dataset"], row["k"])
-    plan = rp.plan(asked, loss=rp.MaxVariance(), budget=rp.Budget(privacy_cost=1))
+    tables = prefix_workload(row["dataset"], row["k"])
+    plan = rp.plan(tables, loss=rp.MaxVariance(), budget=rp.Budget(privacy_cost=1))
     largest = float(np.max(plan.table_variances.worst))
     assert float(row["bound"]) <= largest <= float(row["bound"]) * 1.03
     assert plan.certificate.gap <= 1e-6
@@ -68,10 +68,10 @@ def test_largest_variance_of_prefix_sums(row):
 
 @pytest.mark.parametrize("k", ["2", "3"])
 def test_no_table_is_left_out_of_the_largest_variance(k):
-    """And strategies looked for with this aim are better than those for the sum."""
-    asked = prefix_workload("CPS", k)
-    plan = rp.plan(asked, loss=rp.MaxVariance(), budget=rp.Budget(privacy_cost=1))
-    assert len(plan.variances) == len(asked)
+    """And strategies searched for this loss are better than those for the sum."""
+    tables = prefix_workload("CPS", k)
+    plan = rp.plan(tables, loss=rp.MaxVariance(), budget=rp.Budget(privacy_cost=1))
+    assert len(plan.variances) == len(tables)
     assert plan.certificate.gap <= 1e-6
-    of_sum = smallest_error(asked)[1].table_variances.worst.max()
+    of_sum = smallest_error(tables)[1].table_variances.worst.max()
     assert plan.table_variances.worst.max() < 0.9 * of_sum

@@ -17,11 +17,11 @@ def test_all_rows_are_here():
 
 @pytest.mark.parametrize(("figure", "row"), CASES)
 def test_figure(figure, row):
-    found, plan = figure(row)
+    value, plan = figure(row)
     printed = row["published"]
     decimals = len(printed.partition(".")[2])
-    assert f"{found:.{decimals}f}" == printed
+    assert f"{value:.{decimals}f}" == printed
     assert plan.certificate.gap <= 1e-6
     assert plan.exact_privacy_cost <= 1
     if row["ceiling"]:
-        assert found <= float(row["ceiling"]) * 1.001
+        assert value <= float(row["ceiling"]) * 1.001

@@ -22,10 +22,10 @@ def test_all_rows_are_here():
 @pytest.mark.parametrize("row", ROWS)
 def test_cost_of_prefix_sums(row):
     queries = query_list(prefix(int(row["size"])))
-    found = fitness_for_use(queries.coefficients, queries.targets)
+    solution = fitness_for_use(queries.coefficients, queries.targets)
     planned = query_optimum(queries)
-    assert f"{found.cost:.2f}" == row["published"]
-    assert found.cost <= float(row["ceiling"]) * 1.001
+    assert f"{solution.cost:.2f}" == row["published"]
+    assert solution.cost <= float(row["ceiling"]) * 1.001
     assert planned.cost <= float(row["ceiling"]) * 1.001
-    assert found.gap <= 1e-4
-    assert np.max(planned.needed_costs) <= found.cost * 1.001
+    assert solution.gap <= 1e-4
+    assert np.max(planned.needed_costs) <= solution.cost * 1.001

@@ -16,7 +16,7 @@ from rpexplore.releases.table_folder import BYTES_PER_CELL
 from rpexplore.scenarios.basis_choices import BasisChoice
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.workload import Workload
-from tests.support.generalised import any_plan, asked_workloads
+from tests.support.generalised import any_plan, workloads_with_bases
 from tests.support.strategies import workloads
 
 ROOM = {"free_disk": 1e15, "memory": 1e12}
@@ -172,7 +172,7 @@ def test_answers_take_disk_and_counts_take_memory():
     assert after.memory - before.memory == pytest.approx(70 * (55**3 - 10**3))
 
 
-@given(asked_workloads())
+@given(workloads_with_bases())
 def test_no_way_of_asking_has_fewer_answers_than_values(workload):
     """So that what is measured for a table is never larger than the table."""
     assert np.all(workload.cells >= workload.counted_cells)

@@ -20,7 +20,7 @@ from rpexplore.planning.planner import plan
 from rpexplore.releases.discrete_gaussian import LARGEST_GAMMA
 from rpexplore.releases.measurement import check_countable, check_measurable, measure_residual
 from tests.support.exact_counts import counts_of
-from tests.support.generalised import any_plan, any_strategy, asked_workloads
+from tests.support.generalised import any_plan, any_strategy, workloads_with_bases
 from tests.support.oracles import kron
 from tests.support.strategies import domains, workloads
 
@@ -129,7 +129,7 @@ def integer_matrices(found: Plan, indices) -> list[np.ndarray]:
 
 
 @settings(max_examples=40, deadline=None)
-@given(asked_workloads(max_attributes=3), st.integers(0, 2**32), st.integers(0, 50))
+@given(workloads_with_bases(max_attributes=3), st.integers(0, 2**32), st.integers(0, 50))
 def test_without_noise_the_integer_matrices_are_measured(workload, seed, n_records):
     planned, requested = any_plan(workload, seed, rho="1/3"), []
     records = records_of(workload.domain, n_records, seed)
@@ -161,7 +161,7 @@ def test_without_noise_the_integer_matrices_are_measured(workload, seed, n_recor
 
 
 @settings(max_examples=40, deadline=None)
-@given(asked_workloads(max_attributes=3), st.integers(0, 2**32))
+@given(workloads_with_bases(max_attributes=3), st.integers(0, 2**32))
 def test_what_all_residuals_cost_together_is_within_the_budget(workload, seed):
     """In exact rationals, for the record for whom it is largest."""
     planned, scales = any_plan(workload, seed, rho="1/3"), []

@@ -13,7 +13,7 @@ from rpexplore.scenarios.basis_choice_text import (
 )
 from rpexplore.scenarios.basis_choices import BasisChoice, basis_choices_of
 from rpexplore.workload.table_text import texts_of_tables
-from tests.support.strategies import asked_workloads, described_domains, workloads
+from tests.support.strategies import described_domains, workloads, workloads_with_bases
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "a=b": 4, "a": 3, "x@y": 3})
 OWN = rp.CustomBasis([[1, 0, 0], [1, 1, 0], [1, 1, 1]], name="q@z")
@@ -75,7 +75,8 @@ def test_files_are_read_and_may_hold_an_at_sign(tmp_path, monkeypatch):
 
 
 @given(
-    asked_workloads(workloads(max_tables=4)) | asked_workloads(workloads(described_domains())),
+    workloads_with_bases(workloads(max_tables=4))
+    | workloads_with_bases(workloads(described_domains())),
     st.data(),
 )
 def test_every_basis_choice_has_lines(workload, data):

@@ -14,7 +14,7 @@ from rpexplore.scenarios.scenario import Scenario, has_uniform_reference
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.bases import Basis
-from tests.support.strategies import asked_workloads, bases
+from tests.support.strategies import bases, workloads_with_bases
 
 REGION = rp.Attribute(
     "region", rp.Categories(("a", "b", "c")), groups=(("North",), ("North",), ("South",))
@@ -111,7 +111,7 @@ def test_what_is_known_of_the_tables_stays_true():
         assert np.array_equal(scenario.workload.targets, afresh.targets, equal_nan=True)
 
 
-@given(asked_workloads())
+@given(workloads_with_bases())
 def test_a_request_reproduces_a_workload(workload):
     again = WorkloadRequest.of(workload).workload(workload.domain)
     assert again.bases == workload.bases
@@ -121,7 +121,7 @@ def test_a_request_reproduces_a_workload(workload):
         )
 
 
-@given(asked_workloads())
+@given(workloads_with_bases())
 def test_basis_choices_round_trip_through_json(workload):
     scenario = Scenario(workload.domain, WorkloadRequest.of(workload))
     again = Scenario.parse(scenario.text())

@@ -1,6 +1,6 @@
 """10,000 simulated releases of a list of queries, against dense matrices.
 
-The real measuring and decoding code runs, on the real sampler. Thresholds and words are those of
+The real measuring and decoding code runs, on the real sampler. Thresholds are those of
 `test_release_covariance`; the covariance is derived from the plan's file: from the integers and the
 noise scale that are in it, with nothing of the library's decoding. 45 pairs at 7.5 deviations: the
 false alarms are below 3e-11 in all.
@@ -30,7 +30,7 @@ from tests.support.query_lists import query_list, ranges
 SIZES = [2, 3]
 
 
-def asked_matrix() -> np.ndarray:
+def query_matrix() -> np.ndarray:
     """Ranges, some with decimals, a difference, and a sum of two others: rank below 6."""
     rng = np.random.default_rng(5)
     rows = ranges(6, 5, rng)
@@ -43,36 +43,36 @@ def asked_matrix() -> np.ndarray:
 @pytest.fixture(scope="module")
 def simulated() -> tuple[QueryPlan, np.ndarray]:
     """The plan, and the errors of all answers: [RELEASES, queries]."""
-    queries = query_list(asked_matrix(), np.linspace(1, 4, 9), SIZES)
-    found = query_plan(queries, budget=Budget(rho="0.01"))
+    queries = query_list(query_matrix(), np.linspace(1, 4, 9), SIZES)
+    plan = query_plan(queries, budget=Budget(rho="0.01"))
     rng = np.random.default_rng(2)
-    codes = {place: rng.integers(0, n, 500) for place, n in enumerate(SIZES)}
+    codes = {attribute: rng.integers(0, n, 500) for attribute, n in enumerate(SIZES)}
     records = counts_of(codes, 500, SIZES)
     counts = np.zeros(6)
     np.add.at(counts, codes[0] * 3 + codes[1], 1)
-    counted, truth = Counted(records), asked_matrix() @ counts
-    decoding = found.strategy.decoding
-    releases = [next(QueryRun(found).measure(counted)) for _ in range(RELEASES)]
+    counted, truth = Counted(records), query_matrix() @ counts
+    decoding = plan.strategy.decoding
+    releases = [next(QueryRun(plan).measure(counted)) for _ in range(RELEASES)]
     errors = [decoding @ measured - truth for measured in releases]
-    return found, np.array(errors)
+    return plan, np.array(errors)
 
 
-def dense_covariance(found: QueryPlan) -> np.ndarray:
+def dense_covariance(plan: QueryPlan) -> np.ndarray:
     """W (RᵀR)⁺ Wᵀ γ², from the file: [queries, queries]."""
-    content = json.loads(found.text)
+    content = json.loads(plan.text)
     matrix = np.array(content["strategy"], dtype=float)
-    decoding = asked_matrix() @ np.linalg.pinv(matrix)
+    decoding = query_matrix() @ np.linalg.pinv(matrix)
     return decoding @ decoding.T * float(Fraction(content["gamma_squared"]))
 
 
 def test_the_plan_states_the_variances_of_the_dense_derivation(simulated):
-    found, _ = simulated
-    assert np.allclose(np.diag(dense_covariance(found)), found.variances, rtol=1e-6)
+    plan, _ = simulated
+    assert np.allclose(np.diag(dense_covariance(plan)), plan.variances, rtol=1e-6)
 
 
 def test_releases_have_the_covariances_that_are_stated(simulated):
-    found, errors = simulated
-    covariance = dense_covariance(found)
+    plan, errors = simulated
+    covariance = dense_covariance(plan)
     assert np.max(np.abs(pair_deviations(errors, covariance))) < PAIR_DEVIATIONS
     assert abs(whole_deviations(errors, covariance)) < DEVIATIONS
     means = errors.mean(axis=0) / np.sqrt(np.diag(covariance) / RELEASES)
@@ -80,18 +80,18 @@ def test_releases_have_the_covariances_that_are_stated(simulated):
     # Nothing lies outside the space of consistent answers.
     values, vectors = np.linalg.eigh(covariance)
     null = vectors[:, values < 1e-9 * values.max()]
-    assert null.shape[1] == 9 - np.linalg.matrix_rank(asked_matrix())
+    assert null.shape[1] == 9 - np.linalg.matrix_rank(query_matrix())
     assert null.shape[1] > 3
     assert np.max(np.abs(errors @ null)) < 1e-6
 
 
 @pytest.mark.parametrize("factor", [0.9, 1.1])
 def test_covariances_wrong_by_ten_percent_are_rejected(simulated, factor):
-    found, errors = simulated
-    assert abs(whole_deviations(errors, factor * dense_covariance(found))) > DEVIATIONS
+    plan, errors = simulated
+    assert abs(whole_deviations(errors, factor * dense_covariance(plan))) > DEVIATIONS
 
 
 def test_answers_taken_for_independent_are_rejected(simulated):
-    found, errors = simulated
-    independent = np.diag(np.diag(dense_covariance(found)))
+    plan, errors = simulated
+    independent = np.diag(np.diag(dense_covariance(plan)))
     assert np.max(np.abs(pair_deviations(errors, independent))) > 2 * PAIR_DEVIATIONS

@@ -40,26 +40,26 @@ class Counted:
     """In the place of records: counted once."""
 
     def __init__(self, records: Counts) -> None:
-        self._counts = cache(lambda places: records.counts(places))
+        self._counts = cache(lambda attributes: records.counts(attributes))
 
-    def counts(self, places):
-        return self._counts(tuple(places))
+    def counts(self, attributes):
+        return self._counts(tuple(attributes))
 
 
 class MeasurementNote:
     """In the place of the file: the measurements of one release."""
 
-    def __init__(self, found: Plan, counted: Counted) -> None:
-        self._all = [measure_residual(found, each, counted) for each in range(len(found.closure))]
+    def __init__(self, plan: Plan, counted: Counted) -> None:
+        self._all = [measure_residual(plan, each, counted) for each in range(len(plan.closure))]
 
     def measured(self, residual: int) -> np.ndarray:
         return self._all[residual]
 
 
-def tables_of(found: Plan, drawn: MeasurementNote) -> np.ndarray:
+def tables_of(plan: Plan, drawn: MeasurementNote) -> np.ndarray:
     """All cells of all tables of one release."""
-    contributions = Contributions(found, drawn)
-    return all_cells([contributions.answers(i) for i in range(len(found.workload))])
+    contributions = Contributions(plan, drawn)
+    return all_cells([contributions.answers(i) for i in range(len(plan.workload))])
 
 
 class Stock:
@@ -69,8 +69,11 @@ class Stock:
         self.left: defaultdict[tuple, list] = defaultdict(list)
         for residual in range(len(plan.closure)):
             size = scale = 1
-            for place in plan.closure.attributes(residual):
-                n, strategy = int(plan.closure.sizes[place]), plan.closure.strategies.get(place)
+            for attribute in plan.closure.attributes(residual):
+                n, strategy = (
+                    int(plan.closure.sizes[attribute]),
+                    plan.closure.strategies.get(attribute),
+                )
                 size *= n if strategy is None else n - 1
                 scale *= n if strategy is None else 2**strategy.bits
             gamma_squared = plan.sigma_squared.fraction(residual) * scale**2
@@ -92,27 +95,27 @@ def plan_for_releases() -> Plan:
 @pytest.fixture(scope="module")
 def simulated() -> tuple[Plan, np.ndarray]:
     """The plan, and the errors of all cells of all tables: [RELEASES, cells]."""
-    found = plan_for_releases()
+    plan = plan_for_releases()
     rng = np.random.default_rng(2)
-    codes = {place: rng.integers(0, n, 500) for place, n in enumerate(SIZES.values())}
-    records = counts_of(codes, 500, found.workload.domain.sizes)
+    codes = {attribute: rng.integers(0, n, 500) for attribute, n in enumerate(SIZES.values())}
+    records = counts_of(codes, 500, plan.workload.domain.sizes)
     truth = all_cells(
-        [records.counts(found.workload.domain.positions(t)) for t in found.workload.tables]
+        [records.counts(plan.workload.domain.positions(t)) for t in plan.workload.tables]
     )
-    counted, stock, errors = Counted(records), Stock(found), np.empty((RELEASES, len(truth)))
+    counted, stock, errors = Counted(records), Stock(plan), np.empty((RELEASES, len(truth)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rpexplore.releases.measurement.discrete_gaussian", stock.draw)
         for number in range(RELEASES):
-            errors[number] = tables_of(found, MeasurementNote(found, counted)) - truth
+            errors[number] = tables_of(plan, MeasurementNote(plan, counted)) - truth
     assert all(len(samples) == 0 for samples in stock.left.values())
-    return found, errors
+    return plan, errors
 
 
 def all_cells(tables) -> np.ndarray:
     return np.concatenate([np.ravel(table).astype(float) for table in tables])
 
 
-def dense_covariance(found: Plan) -> np.ndarray:
+def dense_covariance(plan: Plan) -> np.ndarray:
     """Of all cells of all tables, from the definitions of RP with dense matrices: [cells, cells].
 
     The best linear unbiased estimate of all marginals from M_A(x) = R_A x + N(0, σ²_A Σ_A) has
@@ -130,22 +133,22 @@ def dense_covariance(found: Plan) -> np.ndarray:
     def ones(n):
         return np.ones((1, n))
 
-    texts, information = found.sigma_squared.texts(), np.zeros((np.prod(sizes),) * 2)
+    texts, information = plan.sigma_squared.texts(), np.zeros((np.prod(sizes),) * 2)
     subsets = chain.from_iterable(combinations(names, k) for k in range(3))
     for subset, text in zip(subsets, texts, strict=True):
         residual = query(subset, sub, ones)
         sigma = reduce(np.kron, [sub(SIZES[i]) @ sub(SIZES[i]).T for i in subset], np.eye(1))
         information += residual.T @ np.linalg.inv(sigma) @ residual / float(text)
-    tables = np.vstack([query(table, np.eye, ones) for table in found.workload.tables])
+    tables = np.vstack([query(table, np.eye, ones) for table in plan.workload.tables])
     return tables @ np.linalg.pinv(information, rcond=1e-10) @ tables.T
 
 
-def stated_covariance(found: Plan, table) -> np.ndarray:
+def stated_covariance(plan: Plan, table) -> np.ndarray:
     """Of the cells of one table, as the plan states them."""
     cells = [
         dict(zip(table, cell, strict=True)) for cell in product(*[range(SIZES[i]) for i in table])
     ]
-    return np.array([[found.covariance(table, one, two) for two in cells] for one in cells])
+    return np.array([[plan.covariance(table, one, two) for two in cells] for one in cells])
 
 
 def pair_deviations(errors: np.ndarray, covariance: np.ndarray) -> np.ndarray:
@@ -163,19 +166,19 @@ def whole_deviations(errors: np.ndarray, covariance: np.ndarray) -> float:
 
 
 def test_the_dense_derivation_and_the_plan_agree(simulated):
-    found, _ = simulated
-    dense, start = dense_covariance(found), 0
-    for position, table in enumerate(found.workload.tables):
-        stop = start + int(found.workload.exact_cells[position])
-        stated = stated_covariance(found, table)
+    plan, _ = simulated
+    dense, start = dense_covariance(plan), 0
+    for position, table in enumerate(plan.workload.tables):
+        stop = start + int(plan.workload.exact_cells[position])
+        stated = stated_covariance(plan, table)
         assert np.allclose(dense[start:stop, start:stop], stated, rtol=1e-9, atol=1e-9)
-        assert np.allclose(np.diag(stated), found.variances[position])
+        assert np.allclose(np.diag(stated), plan.variances[position])
         start = stop
 
 
 def test_releases_have_the_covariances_that_are_stated(simulated):
-    found, errors = simulated
-    covariance = dense_covariance(found)
+    plan, errors = simulated
+    covariance = dense_covariance(plan)
     assert covariance.shape == (24, 24)
     assert np.max(np.abs(pair_deviations(errors, covariance))) < PAIR_DEVIATIONS
     assert abs(whole_deviations(errors, covariance)) < DEVIATIONS
@@ -190,14 +193,14 @@ def test_releases_have_the_covariances_that_are_stated(simulated):
 
 @pytest.mark.parametrize("factor", [0.95, 1.05])
 def test_covariances_wrong_by_five_percent_are_rejected(simulated, factor):
-    found, errors = simulated
-    assert abs(whole_deviations(errors, factor * dense_covariance(found))) > DEVIATIONS
+    plan, errors = simulated
+    assert abs(whole_deviations(errors, factor * dense_covariance(plan))) > DEVIATIONS
 
 
 def test_a_wrong_covariance_of_one_pair_is_rejected(simulated):
     """Independent cells, and one residual with half the noise, are told from the truth."""
-    found, errors = simulated
-    covariance = dense_covariance(found)
+    plan, errors = simulated
+    covariance = dense_covariance(plan)
     independent = np.diag(np.diag(covariance))
     assert np.max(np.abs(pair_deviations(errors, independent))) > 2 * PAIR_DEVIATIONS
     shifted = covariance.copy()

@@ -29,7 +29,7 @@ def smallest_value(
 ) -> float:
     """The smallest of_sum·Var + max of_max·Var with Var ≤ caps, at this privacy cost.
 
-    Solved twice, the second time in units of what was found at first.
+    Solved twice, the second time in units of the first solution.
 
     b       float64[n_rows, n_residuals]: the variance of each row (a table, or one of its cells)
     unit    float64[n_residuals]: σ² near the solution, so that the solver works at scale 1; it
@@ -55,8 +55,8 @@ def _solved(
     at_unit = b @ unit
     scale = float(of_sum @ at_unit + np.max(of_max * at_unit))
     loss = (of_sum @ (b * unit) / scale) @ scaled
-    if np.any(record_noun := of_max > 0):
-        loss += cp.max((of_max[record_noun, None] * b[record_noun] * unit / scale) @ scaled)
+    if np.any(in_max := of_max > 0):
+        loss += cp.max((of_max[in_max, None] * b[in_max] * unit / scale) @ scaled)
     limits: list[cp.Constraint] = [(p / unit / privacy_cost) @ cp.inv_pos(scaled) <= 1]
     if np.any(capped := np.isfinite(caps)):
         limits.append((b[capped] * unit / caps[capped, None]) @ scaled <= 1)
@@ -69,9 +69,9 @@ def _solved(
     broken = sum(
         float(np.sum(np.maximum(limit.args[0].value - 1, 0) * limit.dual_value)) for limit in limits
     )
-    found: Any = problem.value
+    value: Any = problem.value
     at: Any = scaled.value
-    return (float(found) + broken) * scale, unit * np.clip(at, 1e-3, 1e3)
+    return (float(value) + broken) * scale, unit * np.clip(at, 1e-3, 1e3)
 
 
 def smallest_ratio(b: np.ndarray, p: np.ndarray, caps: np.ndarray) -> float:

@@ -10,8 +10,8 @@ from rpexplore.data.counts import Counts
 def counts_of(
     codes: Mapping[int, np.ndarray], n_records: int, sizes: Sequence[int] | np.ndarray
 ) -> Counts:
-    """The table of all attributes together; codes: by place, the value of every record."""
+    """The table of all attributes together; codes: by attribute, the value of every record."""
     table = np.zeros([int(size) for size in sizes], dtype=np.int64)
     for row in range(n_records):
-        table[tuple(int(codes[place][row]) for place in range(len(sizes)))] += 1
+        table[tuple(int(codes[attribute][row]) for attribute in range(len(sizes)))] += 1
     return Counts({tuple(range(len(sizes))): table}, n_records)

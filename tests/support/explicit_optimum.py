@@ -16,10 +16,10 @@ def dense_queries(workload: rp.Workload) -> tuple[np.ndarray, np.ndarray]:
     rows, tables = [], []
     for position in range(len(workload)):
         product = np.ones((1, 1))
-        places = workload.attribute_indices(position)
-        for place, attribute in enumerate(workload.domain):
-            if place in places:
-                basis = workload.basis_of(position, place)
+        attributes = workload.attribute_indices(position)
+        for index, attribute in enumerate(workload.domain):
+            if index in attributes:
+                basis = workload.basis_of(position, index)
                 factor = query_matrix(basis, attribute).of(np.eye(attribute.size), 0)
             else:
                 factor = np.ones((1, attribute.size))

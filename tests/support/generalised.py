@@ -1,4 +1,4 @@
-"""Tables asked in ranges, running totals, groups and the like: small ones, and dense matrices.
+"""Tables of ranges, cumulative counts, hierarchies and the like: small ones, and dense matrices.
 
 The matrices are written from the definitions of docs/mathematics.md §4, one loop a basis; nothing
 of `query_matrix`, `strategy` or `closure` is used for them.
@@ -23,7 +23,7 @@ from rpexplore.workload.bases import (
 from tests.support.oracles import kron, residual_covariance, residual_matrix
 
 
-def question_matrix(basis: Basis, attribute: rp.Attribute) -> np.ndarray:
+def basis_matrix(basis: Basis, attribute: rp.Attribute) -> np.ndarray:
     """W, [n_rows, n]."""
     n = attribute.size
     match basis:
@@ -47,13 +47,13 @@ def question_matrix(basis: Basis, attribute: rp.Attribute) -> np.ndarray:
 
 
 def table_matrix(workload: rp.Workload, position: int) -> np.ndarray:
-    """What a table asks of all cells of the domain, [answers, all cells]."""
-    places = workload.attribute_indices(position)
+    """The queries of a table, over all cells of the domain: [queries, all cells]."""
+    attributes = workload.attribute_indices(position)
     return kron(
-        question_matrix(workload.basis_of(position, place), attribute)
-        if place in places
+        basis_matrix(workload.basis_of(position, index), attribute)
+        if index in attributes
         else np.ones((1, attribute.size))
-        for place, attribute in enumerate(workload.domain)
+        for index, attribute in enumerate(workload.domain)
     )
 
 
@@ -61,9 +61,9 @@ def measured_matrix(closure: Closure, attributes) -> tuple[np.ndarray, np.ndarra
     """(B_A over all cells of the domain, covariance of its noise at σ² = 1) of a residual."""
     sizes = closure.sizes.tolist()
     factors, noise = [], []
-    for place, n in enumerate(sizes):
-        strategy = closure.strategies.get(place)
-        if place not in attributes:
+    for index, n in enumerate(sizes):
+        strategy = closure.strategies.get(index)
+        if index not in attributes:
             factors.append(np.ones((1, n)))
         elif strategy is None:
             factors.append(residual_matrix([n], [0]))
@@ -95,33 +95,33 @@ def cell_covariance(closure: Closure, sigma_squared: np.ndarray) -> np.ndarray:
 
 @st.composite
 def bases(draw, attribute: rp.Attribute):
-    """Any way to ask an attribute; single values are likely."""
+    """Any basis of an attribute; single values are likely."""
     n = attribute.size
-    ways = [Identity(), Prefix(), Ranges(), Windows(draw(st.integers(1, n + 1)))]
+    options = [Identity(), Prefix(), Ranges(), Windows(draw(st.integers(1, n + 1)))]
     if attribute.groups or n == 1:
-        ways.append(Hierarchy())
+        options.append(Hierarchy())
     if n >= 3:
-        ways.append(Hierarchy((2,)))
+        options.append(Hierarchy((2,)))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     extra = rng.integers(-3, 4, (draw(st.integers(0, 3)), n))
-    extra[:, 0] += ~np.any(extra, axis=1)  # a question must ask for something
-    ways.append(CustomBasis(np.vstack([np.tril(rng.integers(1, 4, (n, n))), extra]).tolist()))
-    return draw(st.sampled_from(ways))
+    extra[:, 0] += ~np.any(extra, axis=1)  # a query is not 0 everywhere
+    options.append(CustomBasis(np.vstack([np.tril(rng.integers(1, 4, (n, n))), extra]).tolist()))
+    return draw(st.sampled_from(options))
 
 
 @st.composite
-def asked_workloads(draw, *, max_attributes: int = 4, max_size: int = 5, max_cells: int = 120):
-    """Up to five tables of a small domain, where each asks each attribute in a way of its own."""
+def workloads_with_bases(draw, *, max_attributes: int = 4, max_size: int = 5, max_cells: int = 120):
+    """Up to five tables of a small domain, with any basis of each attribute in each table."""
     sizes, cells = [], 1
     for _ in range(draw(st.integers(2, max_attributes))):
         size = draw(st.integers(1, min(max_size, max_cells // cells)))
         sizes.append(size)
         cells *= size
     attributes = []
-    for place, size in enumerate(sizes):
+    for index, size in enumerate(sizes):
         paths = [("ab"[value % 2],) if value else () for value in range(size)]
         groups = tuple(paths) if draw(st.booleans()) else ()
-        attributes.append(rp.Attribute(f"a{place}", rp.Integers(0, size - 1), groups=groups))
+        attributes.append(rp.Attribute(f"a{index}", rp.Integers(0, size - 1), groups=groups))
     domain = rp.Domain(tuple(attributes))
     table = st.sets(st.sampled_from(domain.names)).map(lambda names: tuple(sorted(names)))
     tables = draw(st.lists(table, min_size=1, max_size=5, unique=True))
@@ -137,7 +137,7 @@ def asked_workloads(draw, *, max_attributes: int = 4, max_size: int = 5, max_cel
 
 
 def any_strategy(n: int, seed: int, bits: int = 10) -> Strategy:
-    """Integers that have nothing to do with the questions, and are well away from singular."""
+    """Integers that have nothing to do with the queries, and are well away from singular."""
     rng = np.random.default_rng([seed, n])
     matrix = np.eye(n)[1:] - 0.3 * rng.uniform(size=(n - 1, n))
     return Strategy(np.round(matrix * 2**bits).astype(np.int64), bits)
@@ -147,8 +147,8 @@ def any_strategies(workload: rp.Workload, seed: int) -> dict[int, Strategy]:
     """One of its own for each attribute that needs one."""
     sizes = workload.domain.sizes
     return {
-        place: any_strategy(int(sizes[place]), seed + place)
-        for place in measured_attributes(workload)
+        index: any_strategy(int(sizes[index]), seed + index)
+        for index in measured_attributes(workload)
     }
 
 
@@ -161,23 +161,23 @@ def measured_closure(workload: rp.Workload, seed: int) -> tuple[Closure, np.ndar
 def any_plan(workload: rp.Workload, seed: int, *, loss=None, rho="1/2") -> rp.Plan:
     """A plan that measures through any strategies; the best noise for them."""
     loss = rp.SumOfVariances("cells") if loss is None else loss
-    found = optimum(workload, loss=loss, strategies=any_strategies(workload, seed))
-    return found.at(rp.Budget(rho=rho))
+    solution = optimum(workload, loss=loss, strategies=any_strategies(workload, seed))
+    return solution.at(rp.Budget(rho=rho))
 
 
 def all_variances(workload: rp.Workload, closure: Closure, sigma_squared: np.ndarray):
     """Of each table, the dense variance of every cell, one axis an attribute."""
-    covariance, found = cell_covariance(closure, sigma_squared), []
+    covariance, by_table = cell_covariance(closure, sigma_squared), []
     for position in range(len(workload)):
         query = table_matrix(workload, position)
         variances = np.sum((query @ covariance) * query, axis=1)
-        found.append(variances.reshape(shape_of(workload, position)))
-    return found
+        by_table.append(variances.reshape(shape_of(workload, position)))
+    return by_table
 
 
 def shape_of(workload: rp.Workload, position: int) -> tuple[int, ...]:
     domain = workload.domain
     return tuple(
-        len(question_matrix(workload.basis_of(position, place), domain.attributes[place]))
-        for place in workload.attribute_indices(position)
+        len(basis_matrix(workload.basis_of(position, index), domain.attributes[index]))
+        for index in workload.attribute_indices(position)
     )

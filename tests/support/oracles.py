@@ -67,11 +67,11 @@ def subsets(attributes) -> list[tuple[int, ...]]:
 
 
 def closure_of(workload) -> list[tuple[int, ...]]:
-    """The closure by its definition: sets of attribute places, by order, then lexicographic."""
+    """The closure by its definition: sets of attribute indices, by order, then lexicographic."""
     sizes = workload.domain.sizes
     tables = [[p for p in row if p >= 0 and sizes[p] > 1] for row in workload.members.tolist()]
-    found = {subset for table in tables for subset in subsets(table)}
-    return sorted(found, key=lambda subset: (len(subset), subset))
+    closure = {subset for table in tables for subset in subsets(table)}
+    return sorted(closure, key=lambda subset: (len(subset), subset))
 
 
 def variance_matrix(workload) -> tuple[np.ndarray, np.ndarray]:
@@ -79,7 +79,7 @@ def variance_matrix(workload) -> tuple[np.ndarray, np.ndarray]:
     sizes, residuals = workload.domain.sizes.tolist(), closure_of(workload)
     b = np.zeros((len(workload), len(residuals)))
     for row, members in enumerate(workload.members.tolist()):
-        table = {place for place in members if place >= 0}
+        table = {attribute for attribute in members if attribute >= 0}
         for column, residual in enumerate(residuals):
             if set(residual) <= table:
                 inside = np.prod([(sizes[i] - 1) / sizes[i] for i in residual])
@@ -122,8 +122,8 @@ def convex_optimum(workload, weights: np.ndarray, privacy_cost: float, *, larges
     )
     problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
     assert problem.status == cp.OPTIMAL
-    found = (b * unit) @ scaled.value
-    return (np.max if largest else np.sum)(weights * found), found
+    variances = (b * unit) @ scaled.value
+    return (np.max if largest else np.sum)(weights * variances), variances
 
 
 def smallest_loss_by_brute_force(loss, workload, privacy_cost: float) -> float:

@@ -18,7 +18,7 @@ def query_list(
     coefficients = np.asarray(coefficients)
     sizes = [coefficients.shape[1]] if sizes is None else sizes
     return QueryList(
-        rp.Domain.from_sizes({f"a{place}": size for place, size in enumerate(sizes)}),
+        rp.Domain.from_sizes({f"a{index}": size for index, size in enumerate(sizes)}),
         coefficients,
         tuple(f"query {row + 1}" for row in range(len(coefficients))),
         np.broadcast_to(targets, len(coefficients)).astype(float),
@@ -48,9 +48,9 @@ def binary_hierarchy(n: int) -> np.ndarray:
 
 def marginals(sizes, order: int) -> np.ndarray:
     """All cells of all marginals of up to so many attributes."""
-    places = range(len(sizes))
-    sets = [kept for count in range(order + 1) for kept in combinations(places, count)]
-    return np.vstack([marginal_matrix(sizes, kept) for kept in sets])
+    attributes = range(len(sizes))
+    tables = [kept for count in range(order + 1) for kept in combinations(attributes, count)]
+    return np.vstack([marginal_matrix(sizes, kept) for kept in tables])
 
 
 def age_pyramid(n_ages: int = 116) -> tuple[np.ndarray, np.ndarray]:

@@ -63,10 +63,10 @@ def limited(most_bytes: int, *run: Path | str) -> str:
     """What a run is refused with where no file may grow beyond so many bytes."""
     ours, theirs = _processes.Pipe()
     process = _begun_process(_limited, theirs, most_bytes, *run)
-    told = ours.recv() if ours.poll(120) else ""
+    message = ours.recv() if ours.poll(120) else ""
     process.join(120)
     assert process.exitcode == REFUSED, process.exitcode
-    return told
+    return message
 
 
 def _begun_process(target, *arguments) -> BaseProcess:

@@ -57,7 +57,7 @@ def workloads(
 
 @st.composite
 def bases(draw, attribute: rp.Attribute):
-    """Any way in which the attribute can be asked."""
+    """Any basis that the attribute can have."""
     n = attribute.size
     kinds = ["identity", "prefix", "ranges", "windows", "custom"]
     kinds += ["groups"] if attribute.groups or n == 1 else []
@@ -85,7 +85,7 @@ def bases(draw, attribute: rp.Attribute):
 
 
 @st.composite
-def asked_workloads(draw, in_workloads: st.SearchStrategy | None = None):
+def workloads_with_bases(draw, in_workloads: st.SearchStrategy | None = None):
     """Workloads that ask any attributes in any ways, everywhere or in some tables."""
     workload = draw(workloads() if in_workloads is None else in_workloads)
     for name in draw(st.lists(st.sampled_from(workload.domain.names), max_size=3)):

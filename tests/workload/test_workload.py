@@ -25,7 +25,7 @@ from rpexplore import (
     parse_target,
 )
 from rpexplore.errors import DomainError, WorkloadError
-from tests.support.generalised import asked_workloads, question_matrix
+from tests.support.generalised import basis_matrix, workloads_with_bases
 from tests.support.strategies import domains, workloads
 
 SIZES = {"age": 100, "sex": 2, "region": 16, "one": 1}
@@ -340,7 +340,7 @@ def test_attributes_are_asked_in_all_tables_or_in_some(domain):
     assert not asked.has_tables_of(plain)
 
 
-@given(asked_workloads(), st.randoms(use_true_random=False))
+@given(workloads_with_bases(), st.randoms(use_true_random=False))
 @settings(deadline=None, max_examples=60)
 def test_the_order_in_which_ways_were_given_does_not_matter(workload, shuffled):
     """Asked table by table, in any order, from a union of its tables in any order."""
@@ -361,7 +361,7 @@ def test_the_order_in_which_ways_were_given_does_not_matter(workload, shuffled):
     assert again.has_tables_of(workload)
 
 
-@given(asked_workloads())
+@given(workloads_with_bases())
 @settings(deadline=None, max_examples=60)
 def test_ways_say_what_each_table_asks(workload):
     for row in range(len(workload)):
@@ -373,12 +373,12 @@ def test_ways_say_what_each_table_asks(workload):
                 basis,
             )
             assert workload.bases[place][workload.basis_index[row, column]] == basis
-            cells *= len(question_matrix(basis, workload.domain.attributes[place]))
+            cells *= len(basis_matrix(basis, workload.domain.attributes[place]))
         assert workload.exact_cells[row] == cells == workload.cells[row]
         assert np.all(workload.basis_index[row, len(workload.attribute_indices(row)) :] == -1)
     rows = workload.n_queries
     assert rows == [
-        len(question_matrix(basis, workload.domain.attributes[place]))
+        len(basis_matrix(basis, workload.domain.attributes[place]))
         for place, basis in workload.attribute_bases
     ]
     for name in ("basis_index", "members"):

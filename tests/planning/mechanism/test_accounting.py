@@ -13,7 +13,7 @@ from rpexplore.common.exact_numbers import Decimals
 from rpexplore.planning.mechanism.accounting import ExactVariances, privacy_cost_upper_bound
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.planner import optimum
-from tests.support.generalised import any_strategies, asked_workloads
+from tests.support.generalised import any_strategies, workloads_with_bases
 from tests.support.strategies import budgets, domains, losses, workloads
 
 scale = st.tuples(st.integers(1, 10**18 - 1), st.integers(-40, 25))
@@ -108,7 +108,7 @@ def test_budgets_on_the_edge_of_rounding(cost):
 # ---- attributes that are asked other than by single values
 
 
-@given(asked_workloads(), budgets(), losses(), st.integers(0, 2**32))
+@given(workloads_with_bases(), budgets(), losses(), st.integers(0, 2**32))
 @settings(deadline=None, max_examples=60)
 def test_plans_of_any_bases_use_the_budget_and_never_more(workload, budget, loss, seed):
     """p is a product of exact squared column norms, here in Fractions from the integers."""

@@ -16,15 +16,15 @@ from tests.support.generalised import (
     all_variances,
     any_strategies,
     any_strategy,
-    asked_workloads,
     measured_closure,
+    workloads_with_bases,
 )
 
 seeds = st.integers(0, 2**32)
 some = settings(deadline=None, max_examples=60)
 
 
-@given(asked_workloads(), seeds)
+@given(workloads_with_bases(), seeds)
 @some
 def test_variances_against_dense_matrices(workload, seed):
     closure, sigma_squared = measured_closure(workload, seed)
@@ -46,7 +46,7 @@ def test_variances_against_dense_matrices(workload, seed):
             assert not np.any(extreme.rows[table, order:])
 
 
-@given(asked_workloads(), seeds)
+@given(workloads_with_bases(), seeds)
 @some
 def test_the_map_of_single_cells_against_dense_matrices(workload, seed):
     """Any cells of any tables in any order, some of them twice."""
@@ -74,7 +74,7 @@ def test_the_map_of_single_cells_against_dense_matrices(workload, seed):
     assert found.privacy_cost_factor is closure.privacy_cost_factor
 
 
-@given(asked_workloads(max_attributes=3, max_size=4), seeds)
+@given(workloads_with_bases(max_attributes=3, max_size=4), seeds)
 @some
 def test_only_rows_of_the_hull_can_be_worst(workload, seed):
     """For noise scales over twelve decades, where other rows are worst each time."""

@@ -15,10 +15,10 @@ from rpexplore.planning.mechanism.strategy import Strategy
 from tests.support.generalised import (
     all_variances,
     any_strategies,
-    asked_workloads,
     measured_closure,
     measured_matrix,
     precision,
+    workloads_with_bases,
 )
 from tests.support.oracles import closure_of, subsets, variance_matrix
 from tests.support.strategies import domains, workloads
@@ -146,7 +146,7 @@ def test_too_many_subsets_are_refused(order):
 # ---- attributes that are asked other than by single values
 
 
-@given(asked_workloads(), st.integers(0, 2**32))
+@given(workloads_with_bases(), st.integers(0, 2**32))
 @seldom
 def test_measured_by_strategies_against_dense_matrices(workload, seed):
     """Cost of each residual and of all together, and the mean variance of each table's cells."""
@@ -169,7 +169,7 @@ def test_measured_by_strategies_against_dense_matrices(workload, seed):
     )
 
 
-@given(asked_workloads(), st.integers(0, 2**32))
+@given(workloads_with_bases(), st.integers(0, 2**32))
 @seldom
 def test_measuring_again_forgets_the_strategies_before(workload, seed):
     plain = Closure.of(workload)

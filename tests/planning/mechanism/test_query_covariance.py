@@ -161,7 +161,7 @@ def check_asked_against_dense(plan, seed):
         assert plan.query_variance(table, where=query) == pytest.approx(expected, rel=1e-6)
         # A row of the table as a query on its values.
         row_query = {
-            name: generalised.question_matrix(
+            name: generalised.basis_matrix(
                 workload.basis_of(row, place), workload.domain.attributes[place]
             )[-1]
             for name, place in zip(table, places, strict=True)
@@ -172,7 +172,7 @@ def check_asked_against_dense(plan, seed):
 
 
 @given(
-    generalised.asked_workloads(max_attributes=3, max_cells=60),
+    generalised.workloads_with_bases(max_attributes=3, max_cells=60),
     st.sampled_from([rp.SumOfVariances("cells"), rp.MaxVariance()]),
     st.integers(0, 2**32),
 )
@@ -181,7 +181,7 @@ def test_plans_of_any_bases_against_dense_matrices(workload, loss, seed):
     check_asked_against_dense(generalised.any_plan(workload, seed, loss=loss), seed)
 
 
-@given(generalised.asked_workloads(max_attributes=3, max_cells=60), st.integers(0, 2**32))
+@given(generalised.workloads_with_bases(max_attributes=3, max_cells=60), st.integers(0, 2**32))
 @settings(deadline=None, max_examples=30)
 def test_marginals_within_tables_of_any_bases(workload, seed):
     plan = generalised.any_plan(workload, seed)

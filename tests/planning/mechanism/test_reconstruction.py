@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rpexplore.planning.mechanism import reconstruction as reconstruct
 from rpexplore.planning.mechanism.reconstruction import answers, query_matrices
-from tests.support.generalised import any_strategies, asked_workloads, question_matrix, shape_of
+from tests.support.generalised import any_strategies, basis_matrix, shape_of, workloads_with_bases
 
 SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=4)
 
@@ -129,7 +129,7 @@ def decoding(strategy) -> tuple[np.ndarray, np.ndarray]:
     return inverse[:, :1], inverse[:, 1:]
 
 
-@given(asked_workloads(), st.integers(0, 2**32))
+@given(workloads_with_bases(), st.integers(0, 2**32))
 @settings(deadline=None, max_examples=60)
 def test_answers_are_the_dense_sum_over_residuals(workload, seed):
     """For any measured integers: Σ ⊗ (V_i or Sub⁺Sub/n in the residual, ν_i or W1/n outside)."""
@@ -147,7 +147,7 @@ def test_answers_are_the_dense_sum_over_residuals(workload, seed):
             factors = []
             for place in places:
                 n, attribute = int(sizes[place]), workload.domain.attributes[place]
-                w = question_matrix(workload.basis_of(position, place), attribute)
+                w = basis_matrix(workload.basis_of(position, place), attribute)
                 if place in strategies:
                     inside, outside = decoding(strategies[place])[::-1]
                 else:
@@ -167,7 +167,7 @@ def test_answers_are_the_dense_sum_over_residuals(workload, seed):
             np.testing.assert_array_equal(contributions[subset], part)
 
 
-@given(asked_workloads(), st.integers(0, 2**32), st.integers(0, 6))
+@given(workloads_with_bases(), st.integers(0, 2**32), st.integers(0, 6))
 @settings(deadline=None, max_examples=40)
 def test_exact_measurements_give_exact_answers(workload, seed, digits):
     strategies, sizes = any_strategies(workload, seed), workload.domain.sizes.tolist()
@@ -190,7 +190,7 @@ def test_exact_measurements_give_exact_answers(workload, seed, digits):
         )
         table = counts.sum(axis=tuple(i for i in range(len(sizes)) if i not in places))
         w = kron(
-            question_matrix(workload.basis_of(position, i), workload.domain.attributes[i])
+            basis_matrix(workload.basis_of(position, i), workload.domain.attributes[i])
             for i in places
         )
         expected = w @ table.ravel()

@@ -18,7 +18,12 @@ from rpexplore.planning.mechanism.strategy import (
     moments,
 )
 from rpexplore.workload.query_matrix import query_matrix
-from tests.support.generalised import any_strategies, any_strategy, asked_workloads, question_matrix
+from tests.support.generalised import (
+    any_strategies,
+    any_strategy,
+    basis_matrix,
+    workloads_with_bases,
+)
 
 seeds = st.integers(0, 2**32)
 
@@ -77,14 +82,14 @@ def test_what_cannot_be_decoded_in_floats_is_refused():
     assert Strategy(np.array([[89, 55, 0], [55, 34, 0]]), 0).size == 3
 
 
-@given(asked_workloads(), seeds)
+@given(workloads_with_bases(), seeds)
 @settings(deadline=None, max_examples=60)
 def test_moments_against_dense_matrices(workload, seed):
     strategies = any_strategies(workload, seed)
     assert measured_attributes(workload) == sorted(strategies)
     for place, basis in workload.attribute_bases:
         attribute = workload.domain.attributes[place]
-        n, w = attribute.size, question_matrix(basis, attribute)
+        n, w = attribute.size, basis_matrix(basis, attribute)
         found = moments(workload, place, basis, strategies)
         if place in strategies:
             stacked = np.vstack([np.ones(n), strategies[place].integers / 2.0**10])

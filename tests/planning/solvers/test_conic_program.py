@@ -21,7 +21,7 @@ from tests.support.oracles import (
     random_workload,
     smallest_loss_by_brute_force,
 )
-from tests.support.strategies import asked_workloads, domains, workloads
+from tests.support.strategies import domains, workloads, workloads_with_bases
 
 EXPRESSIONS = {
     "norm": lambda V: cp.norm(V, 3),
@@ -57,7 +57,7 @@ def test_plans_are_certified(workload, loss):
     check_dual_certificate(solution, loss, workload, closure, COST)
 
 
-@given(asked_workloads(workloads()), st.sampled_from(SCALE_FREE), st.integers(0, 3))
+@given(workloads_with_bases(workloads()), st.sampled_from(SCALE_FREE), st.integers(0, 3))
 @settings(deadline=None, max_examples=10)
 def test_plans_are_certified_for_any_query_basis(workload, loss, seed):
     closure = Closure.of(workload).with_strategies(workload, any_strategies(workload, seed))

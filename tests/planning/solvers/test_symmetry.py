@@ -17,7 +17,7 @@ from rpexplore.planning.solvers.symmetry import (
 from tests.published import figures
 from tests.support.generalised import any_strategies
 from tests.support.oracles import variance_matrix
-from tests.support.strategies import asked_workloads, domains, workloads
+from tests.support.strategies import domains, workloads, workloads_with_bases
 
 
 def dense(closure, weights):
@@ -26,7 +26,7 @@ def dense(closure, weights):
     return np.column_stack([weights * closure.variances(column) for column in columns])
 
 
-small = asked_workloads(
+small = workloads_with_bases(
     workloads(domains(max_size=3), weights=st.sampled_from([1.0, 2.0]), max_tables=12)
 )
 

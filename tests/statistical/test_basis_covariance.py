@@ -1,9 +1,9 @@
-"""10,000 simulated releases of tables asked in every way, against dense matrices.
+"""10,000 simulated releases of tables of all bases, against dense matrices.
 
-As in `test_release_covariance`, whose thresholds and words these are: the real measuring and
+As in `test_release_covariance`, whose thresholds these are: the real measuring and
 writing code runs on noise drawn in advance by the real sampler. Here attributes are measured
-through integer matrices, tables hold ranges, running totals, groups and own questions, one
-attribute is asked in two ways, and the covariance is derived from the plan's file: from the
+through integer matrices, tables hold ranges, cumulative counts, groups and own queries, one
+attribute has two bases, and the covariance is derived from the plan's file: from the
 integers and noise scales that are in it, with nothing of the library's decoding.
 
 76 answers are 2,926 pairs: at 7.5 deviations (see there) the false alarms are below 2e-9 in all,
@@ -64,36 +64,38 @@ def plan_for_releases() -> Plan:
     workload = workload.with_bases(
         {"d": CustomBasis([[1, 2, 0], [0, 1, -1], [0, 0, 3]])}, tables=["d"]
     )
-    found = optimum(workload, loss=SumOfVariances("cells"), strategies=any_strategies(workload, 4))
-    return found.at(Budget(rho="0.001"))
+    solution = optimum(
+        workload, loss=SumOfVariances("cells"), strategies=any_strategies(workload, 4)
+    )
+    return solution.at(Budget(rho="0.001"))
 
 
 @pytest.fixture(scope="module")
 def simulated() -> tuple[Plan, np.ndarray]:
     """The plan, and the errors of all answers of all tables: [RELEASES, answers]."""
-    found = plan_for_releases()
-    workload, domain = found.workload, found.workload.domain
+    plan = plan_for_releases()
+    workload, domain = plan.workload, plan.workload.domain
     rng = np.random.default_rng(2)
-    codes = {place: rng.integers(0, n, 500) for place, n in enumerate(domain.sizes.tolist())}
+    codes = {index: rng.integers(0, n, 500) for index, n in enumerate(domain.sizes.tolist())}
     records = counts_of(codes, 500, domain.sizes)
     everything = records.counts(range(len(domain))).ravel()
     truth = np.concatenate([table_matrix(workload, i) @ everything for i in range(len(workload))])
-    counted, stock, errors = Counted(records), Stock(found), np.empty((RELEASES, len(truth)))
+    counted, stock, errors = Counted(records), Stock(plan), np.empty((RELEASES, len(truth)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rpexplore.releases.measurement.discrete_gaussian", stock.draw)
         for number in range(RELEASES):
-            errors[number] = tables_of(found, MeasurementNote(found, counted)) - truth
+            errors[number] = tables_of(plan, MeasurementNote(plan, counted)) - truth
     assert all(len(samples) == 0 for samples in stock.left.values())
-    return found, errors
+    return plan, errors
 
 
-def measured_matrices(found: Plan) -> list[tuple[np.ndarray, np.ndarray]]:
+def measured_matrices(plan: Plan) -> list[tuple[np.ndarray, np.ndarray]]:
     """Of each residual B_A, over all cells of the domain, and the covariance of its noise."""
-    domain, parts = found.workload.domain, []
-    for residual in json.loads(found.text)["residuals"]:
+    domain, parts = plan.workload.domain, []
+    for residual in json.loads(plan.text)["residuals"]:
         factors, noise = [], np.eye(1)
-        for place, attribute in enumerate(domain):
-            n, strategy = attribute.size, found.closure.strategies.get(place)
+        for index, attribute in enumerate(domain):
+            n, strategy = attribute.size, plan.closure.strategies.get(index)
             if attribute.name not in residual["attributes"]:
                 factors.append(np.ones((1, n)))
             elif strategy is not None:
@@ -107,35 +109,35 @@ def measured_matrices(found: Plan) -> list[tuple[np.ndarray, np.ndarray]]:
     return parts
 
 
-def asked_matrix(found: Plan) -> np.ndarray:
-    """What all tables ask of all cells of the domain, [answers, cells]."""
-    return np.vstack([table_matrix(found.workload, i) for i in range(len(found.workload))])
+def query_matrix(plan: Plan) -> np.ndarray:
+    """The queries of all tables, over all cells of the domain: [queries, cells]."""
+    return np.vstack([table_matrix(plan.workload, i) for i in range(len(plan.workload))])
 
 
 @cache
-def dense_covariance(found: Plan) -> np.ndarray:
+def dense_covariance(plan: Plan) -> np.ndarray:
     """Of all answers of all tables: [answers, answers]."""
-    parts = measured_matrices(found)
+    parts = measured_matrices(plan)
     information = sum(matrix.T @ np.linalg.solve(noise, matrix) for matrix, noise in parts)
-    asked = asked_matrix(found)
-    return asked @ np.linalg.pinv(information, rcond=1e-11, hermitian=True) @ asked.T
+    queries = query_matrix(plan)
+    return queries @ np.linalg.pinv(information, rcond=1e-11, hermitian=True) @ queries.T
 
 
 def test_the_plan_states_the_variances_of_the_dense_derivation(simulated):
-    found, _ = simulated
-    dense, start = np.diag(dense_covariance(found)), 0
-    for position, table in enumerate(found.workload.tables):
-        stop = start + int(found.workload.exact_cells[position])
-        stated = found.cell_standard_errors(table).ravel() ** 2
+    plan, _ = simulated
+    dense, start = np.diag(dense_covariance(plan)), 0
+    for position, table in enumerate(plan.workload.tables):
+        stop = start + int(plan.workload.exact_cells[position])
+        stated = plan.cell_standard_errors(table).ravel() ** 2
         assert np.allclose(dense[start:stop], stated, rtol=1e-8, atol=1e-9)
-        assert found.variances[position] == pytest.approx(dense[start:stop].mean())
+        assert plan.variances[position] == pytest.approx(dense[start:stop].mean())
         start = stop
     assert start == len(dense)
 
 
 def test_releases_have_the_covariances_that_are_stated(simulated):
-    found, errors = simulated
-    covariance = dense_covariance(found)
+    plan, errors = simulated
+    covariance = dense_covariance(plan)
     assert len(covariance) == errors.shape[1] == 76
     assert np.max(np.abs(pair_deviations(errors, covariance))) < PAIR_DEVIATIONS
     assert abs(whole_deviations(errors, covariance)) < DEVIATIONS
@@ -153,15 +155,15 @@ def test_releases_have_the_covariances_that_are_stated(simulated):
 
 @pytest.mark.parametrize("factor", [0.95, 1.05])
 def test_covariances_wrong_by_five_percent_are_rejected(simulated, factor):
-    found, errors = simulated
-    assert abs(whole_deviations(errors, factor * dense_covariance(found))) > DEVIATIONS
+    plan, errors = simulated
+    assert abs(whole_deviations(errors, factor * dense_covariance(plan))) > DEVIATIONS
 
 
 def test_the_noise_of_every_residual_is_told_from_a_fifth_more_or_less(simulated):
     """The answers give back what was measured, so that the noise of each can be looked at."""
-    found, errors = simulated
-    back = errors @ np.linalg.pinv(asked_matrix(found), rcond=1e-11).T
-    for matrix, noise in measured_matrices(found):
+    plan, errors = simulated
+    back = errors @ np.linalg.pinv(query_matrix(plan), rcond=1e-11).T
+    for matrix, noise in measured_matrices(plan):
         drawn = back @ matrix.T
         assert abs(whole_deviations(drawn, noise)) < DEVIATIONS
         assert whole_deviations(drawn, 0.8 * noise) > DEVIATIONS
@@ -169,8 +171,8 @@ def test_the_noise_of_every_residual_is_told_from_a_fifth_more_or_less(simulated
 
 
 def test_a_wrong_covariance_of_one_pair_is_rejected(simulated):
-    found, errors = simulated
-    covariance = dense_covariance(found)
+    plan, errors = simulated
+    covariance = dense_covariance(plan)
     independent = np.diag(np.diag(covariance))
     assert np.max(np.abs(pair_deviations(errors, independent))) > 2 * PAIR_DEVIATIONS
     for a, b in combinations((0, 5, 20, 75), 2):
