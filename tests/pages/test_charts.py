@@ -1,4 +1,4 @@
-"""Charts of all pages: in words, as numbers, as CSV."""
+"""Charts of all pages: told in sentences, as numbers, as CSV."""
 
 import json
 import sys

@@ -47,8 +47,8 @@ def test_the_first_screen_shows_unevenness_and_another_plan_can_be_looked_at(app
     assert "cell_shown" not in {control.key for control in session.segmented_control}
     assert CELLS_VIEW not in [tab.label for tab in session.tabs]
     session.segmented_control(key="plan_shown").set_value(CELLS).run()
-    worst = errors_of(small, rp.SumOfVariances("cells")).max()
-    assert session.metrics()["Least accurate table"] == f"σ = {worst:.3g}"
+    largest = errors_of(small, rp.SumOfVariances("cells")).max()
+    assert session.metrics()["Least accurate table"] == f"σ = {largest:.3g}"
     assert session.scenario == small  # looking changes nothing
     session.segmented_control(key="plan_shown").set_value(EQUAL).run()
     gini = session.metrics()["Gini index of σ"]
@@ -64,14 +64,14 @@ def test_own_weights_make_an_own_plan_beside_unweighted_schemes(app, small):
     own = errors_of(scenario, scenario.loss)
     assert session.metrics()["Least accurate table"] == f"σ = {own.max():.3g}"
     session.segmented_control(key="plan_shown").set_value(EQUAL).run()
-    worst = errors_of(small, small.loss).max()  # without the weights
-    assert session.metrics()["Least accurate table"] == f"σ = {worst:.3g}"
+    largest = errors_of(small, small.loss).max()  # without the weights
+    assert session.metrics()["Least accurate table"] == f"σ = {largest:.3g}"
     # Nor does a weight of all tables reach them, where the own loss is a scheme's.
     session.scenario = small.with_group(GroupSetting((), weight=50.0)).replaced(
         loss=rp.MaxVariance()
     )
     assert panels(session.run()) == [OWN, EQUAL, SQRT, CELLS, LARGEST]
-    assert session.metrics()["Least accurate table"] == f"σ = {worst:.3g}"
+    assert session.metrics()["Least accurate table"] == f"σ = {largest:.3g}"
 
 
 def test_own_targets_make_an_own_plan(app, small):
@@ -193,6 +193,6 @@ def test_the_choice_survives_a_change_of_what_is_compared(app, small):
     session.scenario = small  # where there is none beside the schemes
     session.run()
     assert not session.exception
-    worst = errors_of(small, small.loss).max()
-    assert session.metrics()["Least accurate table"] == f"σ = {worst:.3g}"
+    largest = errors_of(small, small.loss).max()
+    assert session.metrics()["Least accurate table"] == f"σ = {largest:.3g}"
     assert session.segmented_control(key="plan_shown").value == EQUAL

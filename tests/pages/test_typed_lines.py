@@ -9,7 +9,7 @@ from rpexplore.queries.builders import marginal_queries
 from rpexplore.queries.definitions import StatedQueries, stated_from_text, text_from_stated
 from rpexplore.workload.targets import parse_target
 
-SCHEMA = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
+CODEBOOK = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
 TWO = rp.Domain.from_sizes({"age": 10, "sex": 2})
 STATED = stated_from_text(TWO, "old: age >= 8 ± 20\nwomen: sex = 1 ± 30")
 USUAL = parse_target("±20")
@@ -29,7 +29,7 @@ def test_the_lists_own_lines_are_shown_until_others_are_typed(lines):
 
 def test_typed_lines_are_read_over_the_attributes_they_name_and_taken(lines):
     lines.type("old: age >= 8 ± 20\nregion = 3", "1")
-    stated = lines.read(SCHEMA, None, USUAL)
+    stated = lines.read(CODEBOOK, None, USUAL)
     assert stated is not None
     assert stated.queries.domain.names == ("age", "region")
     assert [target.text for target in stated.targets] == ["±20 at 95 %", "±20 at 95 %"]
@@ -49,24 +49,24 @@ def test_refused_lines_are_kept_to_be_mended(lines, text, problem):
     lines.type(text, "1")
     for _ in range(2):
         with pytest.raises(RpexploreError, match=problem):
-            lines.read(SCHEMA, None, USUAL)
+            lines.read(CODEBOOK, None, USUAL)
         assert lines.shown(None) == text
     lines.type("age >= 8", "1")
-    assert lines.read(SCHEMA, None, USUAL) is not None
+    assert lines.read(CODEBOOK, None, USUAL) is not None
 
 
 def test_lines_without_a_target_need_one(lines):
     lines.type("age >= 8", "1")
     with pytest.raises(RpexploreError, match="Line 1: The query needs a target"):
-        lines.read(SCHEMA, None, None)
+        lines.read(CODEBOOK, None, None)
 
 
 def test_blank_lines_remove_the_list_and_its_attributes_stay_chosen(lines):
     lines.type(" \n", "1")
-    assert lines.read(SCHEMA, STATED, USUAL) is None
+    assert lines.read(CODEBOOK, STATED, USUAL) is None
     lines.accept(STATED)
     assert lines.chosen == ("age", "sex")
-    assert lines.domain(SCHEMA, None) == TWO
+    assert lines.domain(CODEBOOK, None) == TWO
 
 
 def test_an_undo_forgets_what_was_typed_before_it(lines):
@@ -78,10 +78,10 @@ def test_an_undo_forgets_what_was_typed_before_it(lines):
 
 
 def test_the_domain_is_that_of_the_list_or_of_what_is_chosen_and_still_there(lines):
-    assert lines.domain(SCHEMA, None) is None
-    assert lines.domain(SCHEMA, STATED) == TWO
+    assert lines.domain(CODEBOOK, None) is None
+    assert lines.domain(CODEBOOK, STATED) == TWO
     lines.chosen = ("sex", "income")
-    domain = lines.domain(SCHEMA, None)
+    domain = lines.domain(CODEBOOK, None)
     assert domain is not None
     assert domain.names == ("sex",)
     # Values may have been added since: too many cells for a list of queries.
