@@ -202,7 +202,7 @@ def disabled(session, label):
 
 
 def test_columns_come_in_by_name_only(app, small, data, monkeypatch):
-    monkeypatch.setattr("rpexplore.data.files.columns.batches", None)  # no record can be read
+    monkeypatch.setattr("rpexplore.data.files.source.FileSource.batches", None)  # no record
     session = choose_columns(app("codebook", small), data, [])
     assert session.multiselect(key="columns to take").options == ["id", "sex", "size", "word"]
     assert disabled(session, "Replace the codebook")
