@@ -120,13 +120,11 @@ class CellVariances:
 
     @cached_property
     def _least_accurate(self) -> "_Candidates":
-        rows = [basis.least_accurate_rows for basis in self.moments]
-        return _Candidates.of(self.moments, rows, largest=True)
+        return _Candidates.of(self.moments, largest=True)
 
     @cached_property
     def _most_accurate(self) -> "_Candidates":
-        rows = [basis.most_accurate_rows for basis in self.moments]
-        return _Candidates.of(self.moments, rows, largest=False)
+        return _Candidates.of(self.moments, largest=False)
 
     def _extremes(self, sigma_squared: np.ndarray, candidates: "_Candidates") -> ExtremeCells:
         workload = self.workload
@@ -178,9 +176,10 @@ class _Candidates:
     largest: bool
 
     @classmethod
-    def of(
-        cls, of_bases: Sequence[Moments], candidates: Sequence[np.ndarray], *, largest: bool
-    ) -> "_Candidates":
+    def of(cls, of_bases: Sequence[Moments], *, largest: bool) -> "_Candidates":
+        candidates = [
+            basis.least_accurate_rows if largest else basis.most_accurate_rows for basis in of_bases
+        ]
         counts = np.array([len(rows) for rows in candidates], dtype=np.int64)
         width = int(counts.max(initial=1))
         rows = np.zeros((len(counts), width), dtype=np.int64)

@@ -18,6 +18,7 @@ from itertools import chain, combinations
 import numpy as np
 from scipy import sparse
 
+from rpexplore.common.numerics import read_only
 from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.strategy import Moments, Strategy, moments
 from rpexplore.workload.workload import Workload
@@ -35,7 +36,8 @@ class Closure:
                (relative to the first basis, where there are several)
     sizes      int64[d]: attribute sizes
     cells      float64[n_tables]: cells of the workload's tables
-    shrinkage  float64[n_tables]: ∏_{i∈A} 1/η_i, which is again the cells where all are single
+    inverse_totals
+               float64[n_tables]: ∏_{i∈A} 1/η_i, which is again the cells where all are single
                values
     pairs      float64[n_residuals]: ∏_{i∈A} τ_i/η_i, of the first basis of each attribute
     privacy_cost_factor
@@ -48,7 +50,7 @@ class Closure:
     incidence: sparse.csr_array
     sizes: np.ndarray
     cells: np.ndarray
-    shrinkage: np.ndarray
+    inverse_totals: np.ndarray
     pairs: np.ndarray
     privacy_cost_factor: np.ndarray
     strategies: Mapping[int, Strategy]
@@ -56,52 +58,41 @@ class Closure:
 
     @classmethod
     def of(cls, workload: Workload) -> "Closure":
-        """The downward closure of a workload; `PlanError` if it has too many subsets to plan.
-
-        The sets of j attributes follow from those of j−1: every prefix of a set is there, so (index
-        of the prefix, last attribute) is a sortable key that fits 64 bits.
-        """
+        """The downward closure of a workload; `PlanError` if it has too many subsets to plan."""
         sizes = workload.domain.sizes
-        d = len(sizes)
         tables = _without_single_valued(workload.members, sizes)
         orders = np.count_nonzero(tables >= 0, axis=1)
         _refuse_too_many(orders)
-        rows = {k: np.flatnonzero(orders == k) for k in np.unique(orders).tolist()}
+        of_order = {k: np.flatnonzero(orders == k) for k in np.unique(orders).tolist()}
+        by_order = {k: tables[indices, :k] for k, indices in of_order.items()}
+        levels, subsets = _subsets_by_level(by_order, len(sizes))
 
-        levels = [np.empty((1, 0), dtype=np.int32)]
-        start = [0, 1]  # of each level among all residuals
-        within = {k: [np.zeros((len(rows[k]), 1), dtype=np.int64)] for k in rows}
-        for j in range(1, max(rows) + 1):
-            keys = {}
-            for k in rows:
-                if k >= j:
-                    last, prefix = _subset_columns(k, j)
-                    keys[k] = within[k][j - 1][:, prefix] * d + tables[rows[k]][:, last]
-            distinct, indices = _unique(list(keys.values()), len(levels[-1]) * d)
-            for k, of_order in zip(keys, indices, strict=True):
-                within[k].append(of_order)
-            levels.append(
-                np.column_stack([levels[-1][distinct // d], distinct % d]).astype(np.int32)
-            )
-            start.append(start[-1] + len(distinct))
-
-        members = np.full((start[-1], max(rows)), -1, dtype=np.int32)
+        starts = np.cumsum([0, *map(len, levels)])  # of each level among all residuals
+        members = np.full((starts[-1], len(levels) - 1), -1, dtype=np.int32)
         for j, level in enumerate(levels):
-            members[start[j] : start[j + 1], :j] = level
+            members[starts[j] : starts[j + 1], :j] = level
+
+        # The incidence row by row: a table of k attributes has 2^k residuals.
         offsets = np.concatenate([[0], np.cumsum(2 ** orders.astype(np.int64))])
         columns = np.empty(offsets[-1], dtype=np.int32)
-        for k, of_order in rows.items():
-            subsets = np.hstack([indices + start[j] for j, indices in enumerate(within[k])])
-            columns[offsets[of_order][:, None] + np.arange(2**k)] = subsets
+        for k, indices in of_order.items():
+            residuals = np.hstack([level + starts[j] for j, level in enumerate(subsets[k])])
+            columns[offsets[indices][:, None] + np.arange(2**k)] = residuals
         incidence = sparse.csr_array(
             (np.ones(len(columns)), columns, offsets.astype(np.int32)),
             shape=(len(tables), len(members)),
         )
-        members.setflags(write=False)
-        factor = _product(members, (sizes - 1) / sizes)
-        pairs = _product(members, sizes * (sizes - 1.0))
-        cells = workload.counted_cells
-        return cls(members, incidence, sizes, cells, cells, pairs, factor, {}, ())
+        return cls(
+            members=read_only(members),
+            incidence=incidence,
+            sizes=sizes,
+            cells=workload.counted_cells,
+            inverse_totals=workload.counted_cells,
+            pairs=_product(members, sizes * (sizes - 1.0)),
+            privacy_cost_factor=_product(members, (sizes - 1) / sizes),
+            strategies={},
+            moments=(),
+        )
 
     def with_strategies(self, workload: Workload, strategies: Mapping[int, Strategy]) -> "Closure":
         """This closure of the workload, when attributes are measured through these strategies.
@@ -114,9 +105,7 @@ class Closure:
             moments(workload, attribute, basis, strategies)
             for attribute, basis in workload.attribute_bases
         ]
-        shrinkage = _product(
-            workload.attribute_basis_index, np.array([1 / basis.total_sum for basis in of_bases])
-        )
+        inverse_totals = np.array([1 / basis.total_sum for basis in of_bases])
         ratios = np.array([basis.spread_sum / basis.total_sum for basis in of_bases])
         first = np.zeros(len(self.sizes), dtype=np.int64)
         for index, (attribute, _) in reversed(list(enumerate(workload.attribute_bases))):
@@ -128,7 +117,7 @@ class Closure:
             self,
             incidence=self._relative(workload, ratios, first),
             cells=workload.cells,
-            shrinkage=shrinkage,
+            inverse_totals=_product(workload.attribute_basis_index, inverse_totals),
             pairs=_product(self.members, np.append(ratios, 1.0)[first]),
             privacy_cost_factor=_product(self.members, costs),
             strategies=dict(strategies),
@@ -177,12 +166,15 @@ class Closure:
 
         Without strategies all cells of a table have this one variance.
         """
-        return (self.incidence @ (self.pairs * sigma_squared)) / self.cells / self.shrinkage
+        return self.per_cell(self.incidence @ (self.pairs * sigma_squared))
 
     def residual_weights(self, table_weights: np.ndarray) -> np.ndarray:
         """Weight of each σ² [n_residuals] in Σ_A table_weights[A] · Var_A: v = Bᵀ w."""
-        scaled = table_weights / self.cells / self.shrinkage
-        return self.pairs * (self._incidence_transposed @ scaled)
+        return self.pairs * (self._incidence_transposed @ self.per_cell(table_weights))
+
+    def per_cell(self, of_tables: np.ndarray) -> np.ndarray:
+        """Numbers of tables [n_tables] times ∏_{i∈A} η_i / cells(A)."""
+        return of_tables / self.cells / self.inverse_totals
 
     def by_order(
         self, workload: Workload, tables: np.ndarray
@@ -233,6 +225,38 @@ class Closure:
     def attributes(self, residual: int) -> tuple[int, ...]:
         """The attribute indices of a residual."""
         return tuple(attribute for attribute in self.members[residual].tolist() if attribute >= 0)
+
+
+def _subsets_by_level(
+    tables: Mapping[int, np.ndarray], d: int
+) -> tuple[list[np.ndarray], dict[int, list[np.ndarray]]]:
+    """All subsets of tables: those of j attributes follow from those of j − 1.
+
+    Every prefix of a set is there, so (index of the prefix, last attribute) is a sortable key that
+    fits 64 bits.
+
+    Args:
+        tables: The attributes of the tables of k attributes, int[m, k], by k.
+        d: Number of attributes there are.
+
+    Returns:
+        For each j from 0 on the sets of j attributes, int32[·, j], lexicographic; and by k, for
+        each j up to k, which of these sets each table has, int64[m, C(k, j)].
+    """
+    levels = [np.empty((1, 0), dtype=np.int32)]
+    within = {k: [np.zeros((len(rows), 1), dtype=np.int64)] for k, rows in tables.items()}
+    for j in range(1, max(tables) + 1):
+        keys = {}
+        for k, rows in tables.items():
+            if k >= j:
+                last, prefix = _subset_columns(k, j)
+                keys[k] = within[k][j - 1][:, prefix] * d + rows[:, last]
+        distinct, indices = _unique(list(keys.values()), len(levels[-1]) * d)
+        for k, of_order in zip(keys, indices, strict=True):
+            within[k].append(of_order)
+        sets = np.column_stack([levels[-1][distinct // d], distinct % d])
+        levels.append(sets.astype(np.int32))
+    return levels, within
 
 
 def _product(members: np.ndarray, factors: np.ndarray) -> np.ndarray:

@@ -51,7 +51,7 @@ def symmetric_classes(
     """
     incidence = closure.incidence
     mirrored = sparse.csr_array(incidence.T)
-    scale = table_weights / closure.cells / closure.shrinkage
+    scale = closure.per_cell(table_weights)
     tables = _joint(
         [_alike(scale), *(np.unique(numbers, return_inverse=True)[1] for numbers in distinctions)]
     )
@@ -66,7 +66,7 @@ def symmetric_classes(
 
 def single_classes(closure: Closure, table_weights: np.ndarray) -> Classes:
     """Every table and every residual in a class of its own."""
-    scale = table_weights / closure.cells / closure.shrinkage
+    scale = closure.per_cell(table_weights)
     return _classes(closure, scale, np.arange(len(scale)), np.arange(len(closure)))
 
 

@@ -178,7 +178,7 @@ def test_measuring_again_forgets_the_strategies_before(workload, seed):
         workload, strategies
     )
     once = plain.with_strategies(workload, strategies)
-    for name in ("pairs", "shrinkage", "cells", "privacy_cost_factor"):
+    for name in ("pairs", "inverse_totals", "cells", "privacy_cost_factor"):
         np.testing.assert_array_equal(getattr(again, name), getattr(once, name))
     np.testing.assert_array_equal(again.incidence.toarray(), once.incidence.toarray())
     assert plain.strategies == {}
