@@ -17,12 +17,10 @@ from rpexplore.planning.certificate import Certificate
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.mechanism.query_covariance import (
+from rpexplore.planning.mechanism.marginal_noise import (
+    MarginalNoise,
     Where,
-    marginal_variances,
     query_attributes,
-    query_covariance,
-    query_vectors,
     residuals_within,
 )
 from rpexplore.planning.mechanism.table_variances import TableVariances
@@ -155,18 +153,20 @@ class Plan(ReleasePlan):
 
         Of its least accurate single value, whichever bases the workload's tables have.
         """
-        attributes = self.domain.positions(table)
-        if any(attribute in self.closure.strategies for attribute in attributes):
-            return float(np.max(self.marginal_variances(attributes)))
+        noise = self.marginal_noise(self.domain.positions(table))
+        if any(attribute in self.closure.strategies for attribute in noise.attributes):
+            return float(np.max(noise.variances))
         # Any cell: all are equally accurate.
         sizes = self.domain.sizes
-        cell = {attribute: np.eye(1, sizes[attribute])[0] for attribute in attributes}
-        return self._covariance(attributes, cell, cell)
+        cell = {attribute: np.eye(1, sizes[attribute])[0] for attribute in noise.attributes}
+        return noise.covariance(cell, cell)
 
-    def marginal_variances(self, attributes: AttributeIndices) -> np.ndarray:
-        """Variance of every cell of a marginal within some table, one axis an attribute."""
-        closure, noise = self.closure, self._noise(attributes)
-        return marginal_variances(closure.sizes, closure.strategies, noise, attributes)
+    def marginal_noise(self, attributes: AttributeIndices) -> MarginalNoise:
+        """The noise of a marginal within some table; raises `WorkloadError` for any other."""
+        sigma_squared = self.sigma_squared.floats
+        residuals = residuals_within(self.closure, attributes)
+        noise = {subset: float(sigma_squared[residual]) for subset, residual in residuals.items()}
+        return MarginalNoise(self.domain, attributes, self.closure.strategies, noise)
 
     def margin_of_error(
         self, *attributes: AttributeSet, where: Where | None = None, confidence: float = 0.95
@@ -201,7 +201,7 @@ class Plan(ReleasePlan):
         """
         attributes = self.domain.positions(table)
         left, right = (self._cell_vectors(attributes, cell) for cell in (first_cell, second_cell))
-        return self._covariance(attributes, left, right)
+        return self.marginal_noise(attributes).covariance(left, right)
 
     def query_variance(self, *attributes: AttributeSet, where: Where | None = None) -> float:
         """Variance of the answer to a product query, as in `Release.answer`: a subtotal, a range.
@@ -215,24 +215,9 @@ class Plan(ReleasePlan):
             WorkloadError: If no table has these attributes together, or numbers do not fit.
             DomainError: For an unknown attribute, or a text that names no values.
         """
-        indices = query_attributes(self.domain, attributes, where)
-        vectors = query_vectors(self.domain, indices, where or {})
-        return self._covariance(indices, vectors, vectors)
-
-    def _covariance(
-        self,
-        attributes: AttributeIndices,
-        left: Mapping[int, np.ndarray],
-        right: Mapping[int, np.ndarray],
-    ) -> float:
-        closure, noise = self.closure, self._noise(attributes)
-        return query_covariance(closure.sizes, closure.strategies, noise, left, right)
-
-    def _noise(self, attributes: AttributeIndices) -> dict[AttributeIndices, float]:
-        """σ² of every residual within a marginal."""
-        sigma_squared = self.sigma_squared.floats
-        residuals = residuals_within(self.closure, attributes)
-        return {subset: float(sigma_squared[residual]) for subset, residual in residuals.items()}
+        noise = self.marginal_noise(query_attributes(self.domain, attributes, where))
+        vectors = noise.vectors(where or {})
+        return noise.covariance(vectors, vectors)
 
     def _cell_vectors(
         self, attributes: AttributeIndices, cell: Mapping[str, int]

@@ -18,7 +18,7 @@ import pyarrow as pa
 from rpexplore.common.numerics import read_only
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.errors import ReleaseError, WorkloadError
-from rpexplore.planning.mechanism.query_covariance import Where, query_attributes
+from rpexplore.planning.mechanism.marginal_noise import MarginalNoise, Where, query_attributes
 from rpexplore.planning.mechanism.reconstruction import contribution
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.postprocessing.measurement_source import (
@@ -162,7 +162,7 @@ class Estimates:
 
     def marginal_variances(self, attributes: AttributeSet) -> np.ndarray:
         """The variance of every cell of `marginal`."""
-        return self._estimate(self.domain.positions(attributes)).variances
+        return self._estimate(self.domain.positions(attributes)).noise.variances
 
     def cells(self, attributes: AttributeSet) -> pa.Table:
         """One row a cell: labels, value, standard_error, lower_95, upper_95."""
@@ -183,7 +183,8 @@ class Estimates:
 
     def covariance(self, table: AttributeSet, where: Where, other: Where) -> float:
         """Covariance of the noise in the answers to two product queries on a table."""
-        return self._estimate(self.domain.positions(table)).covariance(where, other)
+        noise = self._estimate(self.domain.positions(table)).noise
+        return noise.covariance(noise.vectors(where), noise.vectors(other))
 
     def __repr__(self) -> str:
         return f"<Estimates of {len(self.tables):,} tables, {self.label}>"
@@ -196,11 +197,9 @@ class Estimates:
                 "nothing is known of them together; ask for fewer of them."
             )
         within = list(subsets(several))
+        sigma_squared = {subset: float(self.variances[subset]) for subset in within}
         return MarginalEstimate(
-            self.domain,
-            attributes,
-            self.strategies,
-            {subset: float(self.variances[subset]) for subset in within},
+            MarginalNoise(self.domain, attributes, self.strategies, sigma_squared),
             {subset: self.contributions[subset] for subset in within},
         )
 

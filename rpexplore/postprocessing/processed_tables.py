@@ -13,7 +13,7 @@ import pyarrow.parquet
 
 from rpexplore.domain.domain import AttributeSet
 from rpexplore.errors import ReleaseError
-from rpexplore.planning.mechanism.query_covariance import Where
+from rpexplore.planning.mechanism.marginal_noise import Where
 from rpexplore.releases.manifest import checked_folder, not_as_written
 
 if TYPE_CHECKING:

@@ -8,15 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from rpexplore.common.numerics import normal_quantile
-from rpexplore.domain.domain import AttributeIndices, Domain
-from rpexplore.planning.mechanism.query_covariance import (
-    Where,
-    marginal_variances,
-    query_covariance,
-    query_vectors,
-)
+from rpexplore.domain.domain import AttributeIndices
+from rpexplore.planning.mechanism.marginal_noise import MarginalNoise, Where
 from rpexplore.planning.mechanism.reconstruction import marginal
-from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.releases.manifest import CONFIDENCE
 from rpexplore.releases.table_cells import Labels, table_of_cells
 
@@ -49,46 +43,28 @@ class Answer:
 class MarginalEstimate:
     """A marginal from the contributions of its residuals, whatever they were measured by.
 
-    attributes     of the marginal
-    strategies     how attributes are measured that are not by single values
-    noise          σ² of the residual of every subset, without single-valued attributes
-    contributions  of the same subsets, as `reconstruction.contribution` returns them
+    noise          in the marginal
+    contributions  of every subset that has a residual, as `reconstruction.contribution` returns it
     """
 
-    domain: Domain
-    attributes: AttributeIndices
-    strategies: Mapping[int, Strategy]
-    noise: Mapping[AttributeIndices, float]
+    noise: MarginalNoise
     contributions: Mapping[AttributeIndices, np.ndarray]
 
     @cached_property
     def values(self) -> np.ndarray:
         """The counts of the single values, float64, one axis an attribute."""
-        return marginal(self.attributes, self.domain.sizes, self.contributions, self.strategies)
-
-    @cached_property
-    def variances(self) -> np.ndarray:
-        """The variance of every cell."""
-        return marginal_variances(self.domain.sizes, self.strategies, self.noise, self.attributes)
+        noise = self.noise
+        return marginal(noise.attributes, noise.domain.sizes, self.contributions, noise.strategies)
 
     def cells(self, labels: Sequence[Labels]) -> pa.Table:
         """One row a cell: labels, value, standard_error, lower_95, upper_95."""
-        return table_of_cells(labels, self.values, self.variances)
+        return table_of_cells(labels, self.values, self.noise.variances)
 
     def answer(self, where: Where) -> Answer:
         """The answer to a product query; what it leaves out is summed over."""
-        vectors = query_vectors(self.domain, self.attributes, where)
-        variance = query_covariance(
-            self.domain.sizes, self.strategies, self.noise, vectors, vectors
-        )
+        vectors = self.noise.vectors(where)
+        variance = self.noise.covariance(vectors, vectors)
         values = self.values
-        for attribute in self.attributes:
+        for attribute in self.noise.attributes:
             values = np.tensordot(vectors[attribute], values, axes=(0, 0))
         return Answer(float(values), float(np.sqrt(variance)))
-
-    def covariance(self, first: Where, second: Where) -> float:
-        """Covariance of the noise in the answers to two product queries."""
-        left, right = (
-            query_vectors(self.domain, self.attributes, where) for where in (first, second)
-        )
-        return query_covariance(self.domain.sizes, self.strategies, self.noise, left, right)

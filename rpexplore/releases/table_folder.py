@@ -33,7 +33,7 @@ from rpexplore.common.concurrency import Progress, in_order
 from rpexplore.data.counts import Counts
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.planning.mechanism.cell_variances import CellVariances
-from rpexplore.planning.mechanism.query_covariance import Where, query_attributes, residuals_within
+from rpexplore.planning.mechanism.marginal_noise import Where, query_attributes, residuals_within
 from rpexplore.planning.mechanism.reconstruction import contribution
 from rpexplore.planning.plan import Plan
 from rpexplore.releases import measurement
@@ -132,9 +132,7 @@ class Release(FinishedRelease[Plan]):
             shape = measurement.measured_shape(closure, residual)
             noisy = measured[number == residual].reshape(shape)
             contributions[subset] = contribution(noisy, subset, closure.strategies)
-        sigma_squared = self.plan.sigma_squared.floats
-        noise = {subset: float(sigma_squared[residual]) for subset, residual in residuals.items()}
-        return MarginalEstimate(self.domain, attributes, closure.strategies, noise, contributions)
+        return MarginalEstimate(self.plan.marginal_noise(attributes), contributions)
 
 
 class FolderWriter:

@@ -241,7 +241,7 @@ def test_without_noise_every_answer_is_exact(tmp_path_factory, workload, seed, n
             assert cells.iloc[:, axis].tolist() == [labels[row] for row in rows]
         rebuilt = done.counts(table)
         assert np.max(np.abs(rebuilt["value"] - counts.ravel())) < 1e-9 * max(counts.sum(), 1)
-        variances = planned.marginal_variances(indices).ravel()
+        variances = planned.marginal_noise(indices).variances.ravel()
         assert np.allclose(rebuilt["standard_error"] ** 2, variances)
 
 

@@ -147,7 +147,7 @@ def check_asked_against_dense(plan, seed):
         marginal = oracles.marginal_matrix(sizes, places)
         of_values = marginal @ covariance @ marginal.T
         shape = [sizes[place] for place in places]
-        variances = plan.marginal_variances(places)
+        variances = plan.marginal_noise(places).variances
         np.testing.assert_allclose(variances, np.diag(of_values).reshape(shape), rtol=1e-7)
         if any(place in closure.strategies for place in places):
             assert plan.variance(table) == pytest.approx(np.diag(of_values).max(), rel=1e-7)
@@ -192,7 +192,7 @@ def test_marginals_within_tables_of_any_bases(workload, seed):
         for subset in oracles.subsets(workload.domain.positions(table)):
             marginal = oracles.marginal_matrix(sizes, subset)
             dense = np.diag(marginal @ covariance @ marginal.T)
-            found = plan.marginal_variances(subset)
+            found = plan.marginal_noise(subset).variances
             np.testing.assert_allclose(found.ravel(), dense, rtol=1e-7)
 
 
