@@ -31,6 +31,7 @@ from rpexplore.postprocessing.measurement_source import (
 from rpexplore.postprocessing.stored_arrays import read_arrays
 from rpexplore.postprocessing.table_map import subsets
 from rpexplore.releases.marginal_estimate import Answer, MarginalEstimate
+from rpexplore.releases.measurement import measured_shape
 from rpexplore.releases.table_cells import Labels, label_columns
 from rpexplore.releases.table_folder import Release
 
@@ -98,10 +99,7 @@ class Estimates:
         """All that a release measured; takes up to 17 bytes of memory a measured number."""
         plan, closure = release.plan, release.plan.closure
         residuals = [closure.attributes(position) for position in range(len(closure))]
-        shapes = [
-            tuple(int(closure.sizes[i]) - (i in closure.strategies) for i in residual)
-            for residual in residuals
-        ]
+        shapes = [measured_shape(closure, position) for position in range(len(closure))]
         path = release.folder / "residuals.parquet"
         measured = read_arrays(path, "measured", shapes, np.int64)
         entries = release.manifest["files"]
