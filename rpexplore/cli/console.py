@@ -30,10 +30,6 @@ _UsageError: Any = next(
 )
 
 
-class Stopped(Exception):
-    """The user stopped the program."""
-
-
 class Verbs(TyperGroup):
     """The program's verbs; whatever goes wrong in one of them is said in one line.
 
@@ -45,7 +41,7 @@ class Verbs(TyperGroup):
             return super().invoke(ctx)
         except KeyboardInterrupt as error:
             notes = getattr(error, "__notes__", ["Nothing was left half-written."])
-            raise Stopped(" ".join(["Stopped.", *notes])) from None
+            raise typer.Abort(" ".join(["Stopped.", *notes])) from None
         except BrokenPipeError:  # whoever reads our output has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(141) from None
@@ -56,7 +52,7 @@ class Verbs(TyperGroup):
         try:
             code = super().main(given, **extra) or 0
         except Exception as error:
-            code = 130 if isinstance(error, Stopped | typer.Abort) else 2
+            code = 130 if isinstance(error, typer.Abort) else 2
             notes = " ".join(getattr(error, "__notes__", []))
             # What was read from records is for the screen: JSON may go on into a file or a log.
             if "--json" in given:
@@ -68,21 +64,18 @@ class Verbs(TyperGroup):
                     hint = "(Run it in a terminal to see what was found.)"
                     shown = error.on_screen() if on_a_terminal() else f"{shown} {hint}"
                 text = one_line(f"{'error: ' if code == 2 else ''}{shown} {notes}")
-                typer.echo(_shortened(text), err=True)
+                if len(text) > _MOST_SHOWN:  # values can have any length, and fill a screen
+                    text = f"{text[: _MOST_SHOWN // 2]} … {text[-300:]}"
+                typer.echo(text, err=True)
         sys.exit(code)
-
-
-def _shortened(text: str) -> str:
-    """The text without the middle of one that would fill a screen: values can have any length."""
-    return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN // 2]} … {text[-300:]}"
 
 
 def _message(error: Any) -> str:
     """What to say of an error; holds nothing that was read from records."""
-    if isinstance(error, Stopped | RpexploreError):
+    if isinstance(error, RpexploreError):
         return str(error)
     if isinstance(error, typer.Abort):
-        return "Stopped. Nothing was left half-written."
+        return str(error) or "Stopped. Nothing was left half-written."
     if isinstance(error, _UsageError):
         context = getattr(error, "ctx", None)
         command = context.command_path if context else PROGRAM

@@ -45,9 +45,7 @@ def attribute_facts(domain: Domain) -> list[dict[str, Any]]:
             "label": attribute.label,
             "kind": _KINDS[type(attribute.values).__name__],
             "values": attribute.size,
-            "first_values": [
-                attribute.values.label(index) for index in range(min(attribute.size, _FIRST_VALUES))
-            ],
+            "first_values": attribute.labels(_FIRST_VALUES),
         }
         for attribute in domain.attributes
     ]

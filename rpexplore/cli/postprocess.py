@@ -27,12 +27,8 @@ def answer(
         example = "the values that count, such as age=18..24"
         texts = inputs.texts_by_attribute(release.domain, where or [], "A=VALUES", example)
         result = release.answer(where=product_query(release.domain, texts))
-    facts = {
-        "value": result.value,
-        "standard_error": result.standard_error,
-        "lower_95": result.lower_95,
-        "upper_95": result.upper_95,
-    }
+    names = ("value", "standard_error", "lower_95", "upper_95")
+    facts = {name: getattr(result, name) for name in names}
     text = (
         f"Value            {result.value:,.2f}\n"
         f"Standard error   {rounded(result.standard_error, 4, zeros=True)}\n"
