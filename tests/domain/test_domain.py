@@ -1,4 +1,4 @@
-"""Domain: names, places, files."""
+"""Domain: names, positions, files."""
 
 import numpy as np
 import pytest

@@ -228,9 +228,9 @@ def test_moving_there_and_back_changes_nothing(data, domain):
     in_order = expected.fitted(domain)
     backwards = rp.Domain(domain.attributes[::-1])
     assert in_order.fitted(backwards).fitted(domain) == in_order
-    places = [domain.names.index(name) for name in expected.attributes]
+    indices = [domain.names.index(name) for name in expected.attributes]
     np.testing.assert_array_equal(
-        in_order.margin, np.transpose(expected.margin, np.argsort(places, kind="stable"))
+        in_order.margin, np.transpose(expected.margin, np.argsort(indices, kind="stable"))
     )
 
 
@@ -275,7 +275,7 @@ def test_a_written_margin_is_read_again(data, domain):
     writer = csv.writer(text)
     writer.writerow([*(each.name for each in picked), "count"])
     cells = list(itertools.product(*(each.stored_values() for each in picked)))
-    writer.writerows([*cell, place + 1] for place, cell in enumerate(cells))
+    writer.writerows([*cell, index + 1] for index, cell in enumerate(cells))
     expected = expected_counts_from_csv(domain, text.getvalue().encode(), "m.csv")
     assert expected.attributes == tuple(each.name for each in picked)
     np.testing.assert_array_equal(expected.margin.ravel(), np.arange(len(cells)) + 1)

@@ -13,14 +13,14 @@ from rpexplore.domain.provenance import (
 )
 
 
-def domain_with(*found: str) -> rp.Domain:
+def domain_with(*names: str) -> rp.Domain:
     values = Categories(("x", "y"))
-    taken = [Attribute(name, values, label_from_records("")) for name in found]
+    taken = [Attribute(name, values, label_from_records("")) for name in names]
     return rp.Domain((Attribute("public", values, "Label"), *taken))
 
 
 @pytest.mark.parametrize(
-    ("found", "words"),
+    ("names", "text"),
     [
         ("", ""),
         ("a", "a"),
@@ -30,10 +30,10 @@ def domain_with(*found: str) -> rp.Domain:
         ("abcdefg", "a, b, c, d, e and 2 more"),
     ],
 )
-def test_in_words(found, words):
-    domain = domain_with(*found)
-    assert describe_attributes_from_records(domain) == words
-    assert bool(except_from_records(domain)) == bool(found)
+def test_attributes_from_records_are_named(names, text):
+    domain = domain_with(*names)
+    assert describe_attributes_from_records(domain) == text
+    assert bool(except_from_records(domain)) == bool(names)
 
 
 def test_a_sentence_that_holds_is_left_as_it_is():

@@ -17,7 +17,7 @@ PLACE = rp.Attribute(
 
 
 @pytest.mark.parametrize(
-    ("attribute", "text", "places"),
+    ("attribute", "text", "indices"),
     [
         (AGE, "18..20", (18, 19, 20)),
         (AGE, " 18 .. 20 ", (18, 19, 20)),
@@ -47,11 +47,11 @@ PLACE = rp.Attribute(
         (PLACE, "Coast", (2,)),  # a value before a group
     ],
 )
-def test_texts_that_name_values(attribute, text, places):
-    assert selected_values(attribute, text) == places
+def test_texts_that_name_values(attribute, text, indices):
+    assert selected_values(attribute, text) == indices
     vector = coefficients(attribute, text)
-    assert [place for place, x in enumerate(vector) if x] == list(places)
-    assert (len(vector), sum(vector)) == (attribute.size, len(places))
+    assert [index for index, x in enumerate(vector) if x] == list(indices)
+    assert (len(vector), sum(vector)) == (attribute.size, len(indices))
 
 
 @pytest.mark.parametrize(

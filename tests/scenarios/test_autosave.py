@@ -1,4 +1,4 @@
-"""Drafts: saved whole, found again by their key alone, never written over unawares."""
+"""Autosaves: saved whole, read again by their key alone, never written over unawares."""
 
 import stat
 from pathlib import Path

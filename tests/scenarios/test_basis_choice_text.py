@@ -68,8 +68,8 @@ def test_files_are_read_and_may_hold_an_at_sign(tmp_path, monkeypatch):
         read.append((path.name, attribute.name))
         return OWN
 
-    found = basis_choice_from_text(DOMAIN, "a=custom:q@z.csv@a,x@y", read_custom)
-    assert found == BasisChoice("a", OWN, (("a", "x@y"),))
+    choice = basis_choice_from_text(DOMAIN, "a=custom:q@z.csv@a,x@y", read_custom)
+    assert choice == BasisChoice("a", OWN, (("a", "x@y"),))
     assert basis_choice_from_text(DOMAIN, "a=custom:q@z.csv", read_custom) == BasisChoice("a", OWN)
     assert read == [("q@z.csv", "a")] * 2
 
@@ -95,16 +95,16 @@ def test_every_basis_choice_has_lines(workload, data):
 def test_a_later_line_replaces_an_earlier_one():
     workload = rp.Workload.all_up_to(DOMAIN, 2)
     lines = ["age=prefix", "age=ranges@age", "age=windows:3", "age=identity@age,sex"]
-    asked = with_listed_basis_choices(
+    workload = with_listed_basis_choices(
         workload, [basis_choice_from_text(DOMAIN, line, no_files) for line in lines]
     )
-    place = DOMAIN.position("age")
+    index = DOMAIN.position("age")
     for table, basis in (
         ("age", rp.Ranges()),
         (("age", "sex"), rp.Identity()),
         (("age", "a"), rp.Windows(3)),
     ):
-        assert asked.basis_of(asked.position(table), place) == basis
+        assert workload.basis_of(workload.position(table), index) == basis
 
 
 def test_what_would_change_nothing_is_refused():

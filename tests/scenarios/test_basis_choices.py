@@ -23,9 +23,9 @@ DOMAIN = rp.Domain((*rp.Domain.from_sizes({"age": 10, "sex": 2}), REGION))
 SCENARIO = Scenario(DOMAIN)
 
 
-def ways(workload: rp.Workload) -> dict[tuple[str, ...], list[Basis]]:
+def bases_of(workload: rp.Workload) -> dict[tuple[str, ...], list[Basis]]:
     return {
-        table: [workload.basis_of(row, place) for place in workload.attribute_indices(row)]
+        table: [workload.basis_of(row, index) for index in workload.attribute_indices(row)]
         for row, table in enumerate(workload.tables)
     }
 
@@ -37,11 +37,11 @@ def test_an_attribute_has_one_basis_everywhere_and_another_in_some_tables():
         BasisChoice("age", rp.Prefix()),
         BasisChoice("age", rp.Ranges(), (("age", "sex"),)),
     )
-    asked = ways(scenario.workload)
-    assert asked["age",] == [rp.Prefix()]
-    assert asked["age", "sex"] == [rp.Ranges(), rp.Identity()]
-    assert asked["age", "region"] == [rp.Prefix(), rp.Identity()]
-    assert asked["sex", "region"] == [rp.Identity(), rp.Identity()]
+    bases = bases_of(scenario.workload)
+    assert bases["age",] == [rp.Prefix()]
+    assert bases["age", "sex"] == [rp.Ranges(), rp.Identity()]
+    assert bases["age", "region"] == [rp.Prefix(), rp.Identity()]
+    assert bases["sex", "region"] == [rp.Identity(), rp.Identity()]
 
 
 def test_single_values_remove_a_basis_choice():
@@ -55,8 +55,8 @@ def test_single_values_remove_a_basis_choice():
 def test_single_values_in_one_table_stand_on_top_of_another_way_everywhere():
     scenario = SCENARIO.with_basis("age", rp.Prefix())
     scenario = scenario.with_basis("age", rp.Identity(), [("age", "sex")])
-    asked = ways(scenario.workload)
-    assert (asked["age",], asked["age", "sex"][0]) == ([rp.Prefix()], rp.Identity())
+    bases = bases_of(scenario.workload)
+    assert (bases["age",], bases["age", "sex"][0]) == ([rp.Prefix()], rp.Identity())
     # Without the general way there is nothing left for it to stand on.
     assert scenario.with_basis("age", rp.Identity()) == SCENARIO
 
@@ -65,7 +65,7 @@ def test_bases_of_single_tables_stay_when_all_tables_change():
     scenario = SCENARIO.with_basis("age", rp.Ranges(), [("age",), ("age", "sex")])
     scenario = scenario.with_basis("age", rp.Windows(3), [("age",)])
     everywhere = scenario.with_basis("age", rp.Ranges())
-    assert ways(everywhere.workload)["age",] == [rp.Windows(3)]
+    assert bases_of(everywhere.workload)["age",] == [rp.Windows(3)]
     assert everywhere.request.basis_choices == (
         BasisChoice("age", rp.Ranges()),
         BasisChoice("age", rp.Windows(3), (("age",),)),
@@ -75,7 +75,7 @@ def test_bases_of_single_tables_stay_when_all_tables_change():
 def test_basis_choices_of_absent_tables_are_kept_aside():
     scenario = SCENARIO.with_basis("age", rp.Prefix(), [("age", "sex"), ("age",)])
     smaller = scenario.with_request(order=1)
-    assert ways(smaller.workload)["age",] == [rp.Prefix()]
+    assert bases_of(smaller.workload)["age",] == [rp.Prefix()]
     assert smaller.with_request(order=2) == scenario
     without = scenario.with_request(only=("sex", "region"))
     assert without.workload.is_marginals
@@ -106,7 +106,7 @@ def test_what_is_known_of_the_tables_stays_true():
     ):
         scenario = change(scenario)
         afresh = scenario.request.workload(DOMAIN)
-        assert ways(scenario.workload) == ways(afresh)
+        assert bases_of(scenario.workload) == bases_of(afresh)
         assert np.array_equal(scenario.workload.weights, afresh.weights)
         assert np.array_equal(scenario.workload.targets, afresh.targets, equal_nan=True)
 

@@ -59,8 +59,8 @@ def test_bases_on_offer_can_be_chosen_and_no_others_are_refused(kind, attribute)
     ],
 )
 def test_why_not(kind, size, reason):
-    assert reason in (found := BASES[kind].unavailable_reason(Attribute("x", Integers(1, size))))
-    assert bool(found) == bool(reason)
+    assert reason in (given := BASES[kind].unavailable_reason(Attribute("x", Integers(1, size))))
+    assert bool(given) == bool(reason)
 
 
 def test_refusals_are_one_sentence():
@@ -98,15 +98,15 @@ def test_the_template_can_be_used_as_it_is(attribute):
 
 def test_what_a_table_answers():
     own = CustomBasis([[1, 1, 1], [0, 1, 0], [0, 0, 1]], name="poor")
-    asked = rp.Workload.all_up_to(DOMAIN, 3).with_bases({"age": Prefix(), "region": Hierarchy()})
-    asked = asked.with_bases({"income": Ranges()}).with_bases(
+    workload = rp.Workload.all_up_to(DOMAIN, 3).with_bases({"age": Prefix(), "region": Hierarchy()})
+    workload = workload.with_bases({"income": Ranges()}).with_bases(
         {"income": own}, tables=[("income", "sex")]
     )
-    asked = asked.with_bases({"income": Windows(2)}, tables=[("income",)])
-    asked = asked.with_bases({"age": Hierarchy((5, 10))}, tables=[("age",)])
+    workload = workload.with_bases({"income": Windows(2)}, tables=[("income",)])
+    workload = workload.with_bases({"age": Hierarchy((5, 10))}, tables=[("age",)])
 
     def text(*table):
-        return basis_options.describe_table(asked, asked.position(table), "people")
+        return basis_options.describe_table(workload, workload.position(table), "people")
 
     assert text() == "people in all"
     assert text("sex") == "people by sex"
@@ -115,8 +115,10 @@ def test_what_a_table_answers():
     assert text("sex", "income") == "people by sex and own matrix “poor” on income"
     assert text("income") == "people with income in the 2 values up to a"
     assert text("age") == "people by age (single values and groups of 5 and 10)"
-    assert basis_options.example_table(asked, "income", own) == asked.position(("sex", "income"))
-    assert basis_options.example_table(asked, "income", Identity()) is None
+    assert basis_options.example_table(workload, "income", own) == workload.position(
+        ("sex", "income")
+    )
+    assert basis_options.example_table(workload, "income", Identity()) is None
     categories = rp.Workload.of(DOMAIN, [("sex",)]).with_bases({"sex": Prefix()})
     assert basis_options.describe_table(categories, 0, "people") == "people with sex up to a"
 
@@ -124,5 +126,5 @@ def test_what_a_table_answers():
 def test_categories_say_which_order_counts():
     assert basis_options.describe_order(Prefix(), AGE) == ""
     assert basis_options.describe_order(Hierarchy(), REGION) == ""
-    words = "Values count in the order of the codebook: a, b, c, d."
-    assert basis_options.describe_order(Hierarchy((2,)), REGION) == words
+    text = "Values count in the order of the codebook: a, b, c, d."
+    assert basis_options.describe_order(Hierarchy((2,)), REGION) == text

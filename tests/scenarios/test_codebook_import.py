@@ -99,8 +99,8 @@ def test_loaded_in_words():
 def test_what_stays_of_the_workload_is_named():
     scenario = Scenario(DOMAIN).with_settings([TableSetting(("age", "sex"), 2.0)])
     assert describe_loaded(scenario, "my.csv").endswith("Kept: weight or target of age × sex.")
-    asked = scenario.with_basis("age", rp.Prefix()).with_basis("age", rp.Ranges(), [("age",)])
-    assert describe_loaded(asked, "my.csv").endswith(
+    changed = scenario.with_basis("age", rp.Prefix()).with_basis("age", rp.Ranges(), [("age",)])
+    assert describe_loaded(changed, "my.csv").endswith(
         "Kept: weight or target of age × sex. Kept: the basis of age."
     )
 
@@ -146,15 +146,15 @@ def test_a_label_that_was_typed_is_kept():
         )
     )
     columns = {"region": ("N", "S"), "yes": ("true", "false"), "age": (), "sex": ("F", "M")}
-    found = ["region", "sex"]
-    domain = domain_of_columns(columns, from_records=found, present=present)
+    columns_of_records = ["region", "sex"]
+    domain = domain_of_columns(columns, from_records=columns_of_records, present=present)
     assert [each.label for each in domain] == [
         "Region (values found in the records)",
         "Consent",
         "Age",
         "Sex (values found in the records)",
     ]
-    assert describe_attributes_from_records(domain) == " and ".join(found)
+    assert describe_attributes_from_records(domain) == " and ".join(columns_of_records)
 
 
 def test_an_unfinished_attribute_changes_no_plan():

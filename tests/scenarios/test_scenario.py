@@ -1,4 +1,4 @@
-"""Scenario: what is asked for, what becomes of it when the schema changes, and its JSON."""
+"""Scenario: what is asked for, what becomes of it when the codebook changes, and its JSON."""
 
 import json
 from dataclasses import FrozenInstanceError, replace

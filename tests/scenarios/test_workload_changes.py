@@ -166,7 +166,7 @@ def test_long_lists_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "text"),
     [
         (WorkloadChange(LEAVE_OUT, ("region",)), "the 4 tables with region"),
         (WorkloadChange(LEAVE_OUT, ("age", "sex")), "the table age × sex"),
@@ -179,8 +179,8 @@ def test_long_lists_are_refused():
     ],
     ids=str,
 )
-def test_in_words(change, words):
-    assert describe_tables(SCENARIO.workload, change) == words
+def test_tables_of_a_change_are_described(change, text):
+    assert describe_tables(SCENARIO.workload, change) == text
 
 
 sets = st.lists(

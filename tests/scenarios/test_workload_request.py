@@ -1,4 +1,4 @@
-"""Requests: narrowed questions, their words, and their files."""
+"""Requests: narrowed tables, their text, and their files."""
 
 import json
 from statistics import NormalDist
@@ -91,7 +91,7 @@ def test_unusable_values_in_a_file_are_refused(key, value):
 
 
 @pytest.mark.parametrize(
-    ("request_", "words"),
+    ("request_", "text"),
     [
         (WorkloadRequest("up_to", 1), "All tables up to 1-way"),
         (WorkloadRequest("of_order", 3), "All 3-way tables"),
@@ -105,8 +105,8 @@ def test_unusable_values_in_a_file_are_refused(key, value):
         (WorkloadRequest("listed", listed=((),), only=("age",)), "1 listed table"),
     ],
 )
-def test_words(request_, words):
-    assert request_.text == words
+def test_text(request_, text):
+    assert request_.text == text
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
 """A further basis needs its own class and an entry in `BASES`, and works everywhere."""
 
+import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from importlib import resources
 
 import numpy as np
 import pytest
@@ -100,6 +102,18 @@ def test_files_and_texts_name_it(workload):
     assert basis_choice_from_text(DOMAIN, "age=steps:2@age", None) == BasisChoice(
         "age", Steps(2), (("age",),)
     )
+
+
+@pytest.mark.parametrize("kind", [kind for kind in BASES if kind != "steps"])
+def test_each_basis_is_exported_and_has_its_fields_in_the_schema_of_plans(kind):
+    basis = BASES[kind]
+    assert getattr(rp, basis.__name__) is basis
+    schema = resources.files("rpexplore.planning").joinpath("schemas/plan-1.json").read_text()
+    forms = [form["properties"] for form in json.loads(schema)["$defs"]["basis"]["oneOf"]]
+    (properties,) = [
+        form for form in forms if kind in form["kind"].get("enum", [form["kind"].get("const")])
+    ]
+    assert properties.keys() == {"kind", *(field.name for field in fields(basis))}
 
 
 def test_it_is_offered_and_described(workload):

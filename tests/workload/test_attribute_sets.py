@@ -16,15 +16,15 @@ HUNDRED = rp.Domain.from_sizes({f"a{i:02}": 10 for i in range(100)})
 
 
 def by_search(domain, orders, only, containing, cells):
-    """All sets, one by one: the tuples of places that meet every wish."""
+    """All sets, one by one: the tuples of indices that meet every wish."""
     sizes = domain.sizes.tolist()
     return {
-        places
+        indices
         for order in orders
-        for places in combinations(range(len(domain)), order)
-        if (only is None or all(domain.names[place] in only for place in places))
-        and all(domain.indices[name] in places for name in containing)
-        and (cells is None or prod(sizes[place] for place in places) <= cells)
+        for indices in combinations(range(len(domain)), order)
+        if (only is None or all(domain.names[index] in only for index in indices))
+        and all(domain.indices[name] in indices for name in containing)
+        and (cells is None or prod(sizes[index] for index in indices) <= cells)
     }
 
 
@@ -49,10 +49,10 @@ def test_sets_are_those_that_meet_every_wish(wish):
     except WorkloadError:
         assert not expected
         return
-    found = [tuple(place for place in row if place >= 0) for row in rows.tolist()]
-    assert len(found) == len(set(found))
-    assert set(found) == expected
-    assert all(list(row) == sorted(row) for row in found)
+    listed = [tuple(index for index in row if index >= 0) for row in rows.tolist()]
+    assert len(listed) == len(set(listed))
+    assert set(listed) == expected
+    assert all(list(row) == sorted(row) for row in listed)
 
 
 def test_narrowing_comes_before_listing():

@@ -34,7 +34,7 @@ PLACES = Attribute(
 
 
 @pytest.mark.parametrize(
-    ("basis", "attribute", "rows", "words"),
+    ("basis", "attribute", "rows", "description"),
     [
         (Identity(), AGES, 100, "single values"),
         (Prefix(), AGES, 100, "cumulative: up to each value"),
@@ -50,10 +50,10 @@ PLACES = Attribute(
         (CustomBasis(np.eye(4), name="mine"), LETTERS, 4, "own matrix (mine)"),
     ],
 )
-def test_rows_and_words(basis, attribute, rows, words):
+def test_rows_and_descriptions(basis, attribute, rows, description):
     basis.check(attribute)
     assert basis.n_rows(attribute) == rows
-    assert basis.describe(attribute) == words
+    assert basis.describe(attribute) == description
     assert basis.is_identity == isinstance(basis, Identity)
 
 

@@ -55,7 +55,7 @@ def grouped(draw, n):
 
 
 @st.composite
-def asked(draw):
+def basis_and_attribute(draw):
     """A basis and an attribute."""
     n = draw(st.integers(1, 12))
     attribute = Attribute("x", Integers(0, n - 1))
@@ -76,7 +76,7 @@ def asked(draw):
     return draw(st.sampled_from([Identity(), Prefix(), Ranges()])), attribute
 
 
-@given(asked(), st.integers(0, 2**32 - 1))
+@given(basis_and_attribute(), st.integers(0, 2**32 - 1))
 @settings(deadline=None, max_examples=200)
 def test_every_operation_equals_that_of_the_dense_matrix(case, seed):
     basis, attribute = case

@@ -117,7 +117,7 @@ def test_lists_are_read_with_commas_crosses_and_empty_lines():
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("age\nheight", "Line 2: There is no attribute 'height'"),
         ("age, sex\nsex × age", "Line 2: the table age × sex is already in line 1"),
@@ -125,8 +125,8 @@ def test_lists_are_read_with_commas_crosses_and_empty_lines():
         ("  \n", "has no tables"),
     ],
 )
-def test_unusable_lists_name_the_line(text, told):
-    with pytest.raises(WorkloadError, match=told):
+def test_unusable_lists_name_the_line(text, message):
+    with pytest.raises(WorkloadError, match=message):
         tables_from_text(DOMAIN, text)
 
 
@@ -143,10 +143,10 @@ def test_what_is_no_list_is_refused(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"), [("age,height", "'height'"), ("age,sex,age", "named twice")]
+    ("text", "message"), [("age,height", "'height'"), ("age,sex,age", "named twice")]
 )
-def test_unknown_and_repeated_attributes_are_named(text, told):
-    with pytest.raises(DomainError, match=told):
+def test_unknown_and_repeated_attributes_are_named(text, message):
+    with pytest.raises(DomainError, match=message):
         table_from_text(DOMAIN, text)
 
 
@@ -167,7 +167,7 @@ def test_csv_tables_have_weights_and_targets(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", "no header"),
         ("tables\nage\n", "the column attributes"),
@@ -187,8 +187,8 @@ def test_csv_tables_have_weights_and_targets(text):
         ("attributes\n", "at least one table"),
     ],
 )
-def test_csv_that_cannot_be_used_is_refused(text, told):
-    with pytest.raises(WorkloadError, match=told):
+def test_csv_that_cannot_be_used_is_refused(text, message):
+    with pytest.raises(WorkloadError, match=message):
         workload_from_csv(DOMAIN, text, "tables.csv")
 
 

@@ -1,4 +1,4 @@
-"""What tables are called when their attributes are asked in certain ways."""
+"""What tables are called when their attributes have other bases."""
 
 import numpy as np
 
@@ -29,8 +29,8 @@ def test_other_questions_stand_in_brackets():
         CustomBasis(np.eye(6).tolist()): "own matrix",
     }
     for basis, name in names.items():
-        found = titled(TABLES.with_bases({"age": basis}))
-        assert found == ["(total)", f"age ({name})", "sex", f"age ({name}) × sex"]
+        names = titled(TABLES.with_bases({"age": basis}))
+        assert names == ["(total)", f"age ({name})", "sex", f"age ({name}) × sex"]
 
 
 def test_a_table_says_how_it_asks_itself():

@@ -92,7 +92,7 @@ def test_anything_else_is_refused_with_examples(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("0", "target must be a positive number, got 0"),
         ("-5", "target must be a positive number, got -5"),
@@ -109,13 +109,13 @@ def test_anything_else_is_refused_with_examples(text):
         ("±50 at 99.9999999999999999999 %", "confidence must lie between 0 and 100 %"),
     ],
 )
-def test_numbers_out_of_range_are_named(text, told):
-    with pytest.raises(WorkloadError, match=told):
+def test_numbers_out_of_range_are_named(text, message):
+    with pytest.raises(WorkloadError, match=message):
         parse_target(text)
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ((5, "people"), "unit must be one of standard_error, margin, cv, got people"),
         ((5, CV), "needs the count"),
@@ -128,8 +128,8 @@ def test_numbers_out_of_range_are_named(text, told):
         ((float("inf"),), "positive number, got inf"),
     ],
 )
-def test_what_is_no_target_is_refused(given, told):
-    with pytest.raises(WorkloadError, match=told):
+def test_what_is_no_target_is_refused(given, message):
+    with pytest.raises(WorkloadError, match=message):
         Target(*given)
 
 

@@ -276,7 +276,7 @@ def test_representations_are_short(domain):
 
 def test_tables_are_found_by_their_places(domain):
     workload = Workload.of(domain, [(), "sex", ("age", "sex")])
-    assert [workload.find(places) for places in ((), (1,), (0, 1))] == [0, 1, 2]
+    assert [workload.find(indices) for indices in ((), (1,), (0, 1))] == [0, 1, 2]
     assert workload.find((0,)) is None
     assert workload.find((0, 1, 2)) is None
     total = Workload.all_up_to(domain, 0)
@@ -308,7 +308,7 @@ def test_builders_are_narrowed(domain):
     assert Workload.all_with_at_most(domain, cells=1, only=()).tables == [()]
 
 
-# ---- how attributes are asked
+# ---- bases of attributes
 
 
 def test_marginals_are_asked_by_single_values(domain):
@@ -323,21 +323,21 @@ def test_marginals_are_asked_by_single_values(domain):
 
 def test_attributes_are_asked_in_all_tables_or_in_some(domain):
     plain = Workload.of(domain, [(), "age", ("age", "sex"), ("age", "region")])
-    asked = plain.with_bases({"age": Ranges()}).with_bases({"age": Prefix()}, tables=["age"])
+    mixed = plain.with_bases({"age": Ranges()}).with_bases({"age": Prefix()}, tables=["age"])
     assert plain.is_marginals
-    assert not asked.is_marginals
-    assert asked.bases == ((Prefix(), Ranges()), (Identity(),), (Identity(),), ())
-    assert [asked.basis_of(row, 0) for row in (1, 2, 3)] == [Prefix(), Ranges(), Ranges()]
-    assert asked.basis_of(2, 1) == Identity()
-    assert asked.cells.tolist() == [1, 100, 5050 * 2, 5050 * 16]
-    assert asked.exact_cells.tolist() == [1, 100, 10_100, 80_800]
-    assert asked.counted_cells.tolist() == [1, 100, 200, 1600]
-    assert asked.attribute_basis_index.tolist() == [[-1, -1], [0, -1], [1, 2], [1, 3]]
+    assert not mixed.is_marginals
+    assert mixed.bases == ((Prefix(), Ranges()), (Identity(),), (Identity(),), ())
+    assert [mixed.basis_of(row, 0) for row in (1, 2, 3)] == [Prefix(), Ranges(), Ranges()]
+    assert mixed.basis_of(2, 1) == Identity()
+    assert mixed.cells.tolist() == [1, 100, 5050 * 2, 5050 * 16]
+    assert mixed.exact_cells.tolist() == [1, 100, 10_100, 80_800]
+    assert mixed.counted_cells.tolist() == [1, 100, 200, 1600]
+    assert mixed.attribute_basis_index.tolist() == [[-1, -1], [0, -1], [1, 2], [1, 3]]
     # What no table asks any more is forgotten, and single values come back.
-    again = asked.with_bases({"age": Identity()})
+    again = mixed.with_bases({"age": Identity()})
     assert again.is_marginals
     assert again.has_tables_of(plain)
-    assert not asked.has_tables_of(plain)
+    assert not mixed.has_tables_of(plain)
 
 
 @given(workloads_with_bases(), st.randoms(use_true_random=False))
@@ -352,8 +352,8 @@ def test_the_order_in_which_ways_were_given_does_not_matter(workload, shuffled):
         names = list(table)
         shuffled.shuffle(names)
         for name in names:
-            place = workload.domain.position(name)
-            one = one.with_bases({name: workload.basis_of(row, place)})
+            index = workload.domain.position(name)
+            one = one.with_bases({name: workload.basis_of(row, index)})
         again = one if again is None else again | one
     for name in ("members", "weights", "basis_index", "attribute_basis_index", "cells"):
         np.testing.assert_array_equal(getattr(again, name), getattr(workload, name))
@@ -366,20 +366,20 @@ def test_the_order_in_which_ways_were_given_does_not_matter(workload, shuffled):
 def test_ways_say_what_each_table_asks(workload):
     for row in range(len(workload)):
         cells = 1
-        for column, place in enumerate(workload.attribute_indices(row)):
-            basis = workload.basis_of(row, place)
+        for column, index in enumerate(workload.attribute_indices(row)):
+            basis = workload.basis_of(row, index)
             assert workload.attribute_bases[workload.attribute_basis_index[row, column]] == (
-                place,
+                index,
                 basis,
             )
-            assert workload.bases[place][workload.basis_index[row, column]] == basis
-            cells *= len(basis_matrix(basis, workload.domain.attributes[place]))
+            assert workload.bases[index][workload.basis_index[row, column]] == basis
+            cells *= len(basis_matrix(basis, workload.domain.attributes[index]))
         assert workload.exact_cells[row] == cells == workload.cells[row]
         assert np.all(workload.basis_index[row, len(workload.attribute_indices(row)) :] == -1)
     rows = workload.n_queries
     assert rows == [
-        len(basis_matrix(basis, workload.domain.attributes[place]))
-        for place, basis in workload.attribute_bases
+        len(basis_matrix(basis, workload.domain.attributes[index]))
+        for index, basis in workload.attribute_bases
     ]
     for name in ("basis_index", "members"):
         with pytest.raises(ValueError, match="read-only"):
@@ -460,7 +460,7 @@ def test_targets_and_required_are_changed(domain):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (
             lambda w: w.with_required({("age",): True}),
@@ -480,7 +480,7 @@ def test_targets_and_required_are_changed(domain):
         ),
     ],
 )
-def test_required_that_cannot_be_are_refused(domain, change, told):
+def test_required_that_cannot_be_are_refused(domain, change, message):
     workload = Workload.of(domain, [(), ("age",)], targets=[3, None])
-    with pytest.raises(WorkloadError, match=told):
+    with pytest.raises(WorkloadError, match=message):
         change(workload)

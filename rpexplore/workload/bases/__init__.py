@@ -2,8 +2,8 @@
 
 In reading order: `base` (what a basis tells about itself), `operators` (its matrix W, computed
 with); then one basis a file: `identity`, `prefix`, `ranges`, `windows`, `hierarchy`, `custom`. A
-new one is a file here and an entry in BASES below, which all rooms go by; the test of the schema of
-plan files asks for its fields there.
+new one is a file here and an entry in BASES below, which all rooms go by;
+a test asks for its name in `rpexplore` and for its fields in the schema of plan files.
 
 Imports `domain`, `common` and `errors`; nothing else of `workload`.
 """

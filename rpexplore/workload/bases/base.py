@@ -128,7 +128,7 @@ class Basis(ABC):
         """What to type as parameter, in one or two sentences."""
         return ""
 
-    # ---- in words
+    # ---- as text
 
     def describe(self, attribute: Attribute) -> str:
         """The basis for a list: "cumulative: up to each value"."""
