@@ -13,13 +13,14 @@ Values may lie in groups (districts in regions), which hierarchies count.
 """
 
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, TypeAlias
 
 from rpexplore.common.exact_numbers import whole_number
-from rpexplore.errors import DomainError
+from rpexplore.errors import DomainError, RpexploreError
 
 MAX_SIZE = 1_000_000
 
@@ -52,20 +53,9 @@ class Categories:
                 f"There are {len(self.values)} categories but {len(self.labels)} labels; give "
                 "each category one label, or none at all."
             )
-        for noun, texts, problem in (
-            ("category", self.values, "is listed twice; keep one of them"),
-            ("label", self.labels, "stands for two categories; give each its own label"),
-        ):
-            seen: set[str] = set()
-            for text in texts:
-                if not is_text(text) or not text.strip():
-                    raise DomainError(
-                        f"A {noun} must be a text that is not empty, got {text!r}; name it, or "
-                        "leave it out."
-                    )
-                if text in seen:
-                    raise DomainError(f"The {noun} {text!r} {problem}.")
-                seen.add(text)
+        check_names(self.values, "category", "is listed twice; keep one of them", DomainError)
+        repeated = "stands for two categories; give each its own label"
+        check_names(self.labels, "label", repeated, DomainError)
 
     @property
     def size(self) -> int:
@@ -282,6 +272,25 @@ class Attribute:
         if isinstance(self.values, Categories):
             return list(self.values.values[:most])
         return self.labels(most)
+
+
+def check_names(
+    texts: Iterable[Any], noun: str, repeated: str, error: type[RpexploreError]
+) -> None:
+    """Raise `error` unless these are distinct texts, none of them empty.
+
+    repeated: what is wrong with one that is there twice, and what to do about it
+    """
+    seen: set[str] = set()
+    for number, text in enumerate(texts, start=1):
+        if not is_text(text) or not text.strip():
+            raise error(
+                f"The {noun} number {number:,} must be a text that is not empty, got {text!r}; "
+                "name it, or leave it out."
+            )
+        if text in seen:
+            raise error(f"The {noun} {text!r} {repeated}.")
+        seen.add(text)
 
 
 def is_text(value: object) -> bool:

@@ -1,6 +1,5 @@
 """CustomBasis: a matrix given by the user, one row a query about one attribute's values."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -10,7 +9,7 @@ import numpy as np
 
 from rpexplore.common.exact_numbers import shown_few
 from rpexplore.common.numerics import read_only
-from rpexplore.domain.attribute import Attribute, is_text
+from rpexplore.domain.attribute import Attribute, check_names, is_text
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.bases.base import Basis
 from rpexplore.workload.bases.operators import Matrix, Operator
@@ -69,16 +68,8 @@ class CustomBasis(Basis):
                 f"The own matrix has {len(matrix):,} queries but {len(labels):,} labels; give each "
                 "query one label, or none at all."
             )
-        for row, label in enumerate(labels, start=1):
-            if not is_text(label) or not label.strip():
-                raise WorkloadError(
-                    f"The label of query {row} must be a text that is not empty, got {label!r}."
-                )
-        label, count = Counter(labels).most_common(1)[0]
-        if count > 1:
-            raise WorkloadError(
-                f"The label {label!r} stands for {count:,} queries; give each its own label."
-            )
+        repeated = "stands for two queries; give each its own label"
+        check_names(labels, "label", repeated, WorkloadError)
         object.__setattr__(self, "labels", labels)
 
     @cached_property
