@@ -1,6 +1,6 @@
 """What becomes of the tables that were asked for when the codebook changes."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -12,7 +12,6 @@ from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.table_text import Table, list_titles
 
-Item = TypeVar("Item")
 Setting = TypeVar("Setting", TableSetting, GroupSetting)
 
 
@@ -32,19 +31,15 @@ class CodebookChange:
 
     def request(self, before: WorkloadRequest) -> tuple[WorkloadRequest, list[str]]:
         """The request for the new codebook, and a sentence for everything that was given up."""
-        listed, lost_tables = _kept_and_lost(before.listed, self._moved)
-        settings, lost_settings = _kept_and_lost(
-            before.settings, lambda setting: self._moved_setting(setting, "attributes")
-        )
-        groups, lost_groups = _kept_and_lost(
-            before.groups, lambda group: self._moved_setting(group, "containing")
-        )
+        listed, lost_tables = self._moved_tables(before.listed)
+        settings, lost_settings = self._moved_settings(before.settings, "attributes")
+        groups, lost_groups = self._moved_settings(before.groups, "containing")
         basis_choices, basis_notes = self._basis_choices(before.basis_choices)
         narrowing = dict.fromkeys((*before.only, *before.containing))
         lost = {
             "listed table": lost_tables,
-            "weight or target of table": [setting.attributes for setting in lost_settings],
-            "weight or target of all tables with": [group.containing for group in lost_groups],
+            "weight or target of table": lost_settings,
+            "weight or target of all tables with": lost_groups,
             "attribute that the tables were narrowed to": [
                 (name,) for name in narrowing if not self._still_there([name])
             ],
@@ -93,28 +88,37 @@ class CodebookChange:
             )
         return request, notes
 
-    def _moved(self, table: Table) -> Table | None:
-        """The table under its new names; None if it has lost an attribute."""
-        names = self._still_there(table)
-        return names if len(names) == len(table) else None
+    def _moved_tables(self, tables: Iterable[Table]) -> tuple[tuple[Table, ...], list[Table]]:
+        """The tables under their new names, and those that have lost an attribute."""
+        moved = {table: self._still_there(table) for table in tables}
+        lost = [table for table, names in moved.items() if len(names) < len(table)]
+        return tuple(moved[table] for table in moved if table not in lost), lost
 
     def _still_there(self, names: Iterable[str]) -> Table:
         """Those of these attributes that there still are, under their new names."""
         new_names = [self.renamed.get(name, name) for name in names]
         return self.new.in_order(name for name in new_names if name in self.new)
 
-    def _moved_setting(self, setting: Setting, field: str) -> Setting | None:
-        """The setting with its table in this field moved.
+    def _moved_settings(
+        self, settings: Iterable[Setting], field: str
+    ) -> tuple[tuple[Setting, ...], list[Table]]:
+        """The settings with their tables, in this field, under new names; tables that are lost.
 
-        None if that lost an attribute, or has values that came from elsewhere and are others.
+        A table is lost with an attribute, and with one whose values came from elsewhere and differ.
         """
-        names = getattr(setting, field)
-        if self.from_elsewhere and any(
-            name not in self.new or self.old[name].values != self.new[name].values for name in names
-        ):
-            return None
-        table = self._moved(names)
-        return None if table is None else replace(setting, **{field: table})
+        kept, lost = [], []
+        for setting in settings:
+            table = getattr(setting, field)
+            names = self._still_there(table)
+            differs = self.from_elsewhere and any(
+                name not in self.new or self.old[name].values != self.new[name].values
+                for name in table
+            )
+            if differs or len(names) < len(table):
+                lost.append(table)
+            else:
+                kept.append(replace(setting, **{field: names}))
+        return tuple(kept), lost
 
     def _basis_choices(
         self, basis_choices: Iterable[BasisChoice]
@@ -123,7 +127,7 @@ class CodebookChange:
         choices, notes = [], []
         for choice in basis_choices:
             name = self.renamed.get(choice.attribute, choice.attribute)
-            tables, lost = _kept_and_lost(choice.tables, self._moved)
+            tables, lost = self._moved_tables(choice.tables)
             reason = self._reason_to_drop(choice)
             if not reason and (tables or not choice.tables):
                 choices.append(BasisChoice(name, choice.basis, tables))
@@ -156,12 +160,3 @@ class CodebookChange:
         except WorkloadError as error:
             return f"it no longer fits ({str(error).rstrip('.')})"
         return ""
-
-
-def _kept_and_lost(
-    items: Iterable[Item], move: Callable[[Item], Item | None]
-) -> tuple[tuple[Item, ...], list[Item]]:
-    """The items after a move, and those for which there is none."""
-    moves = [(item, move(item)) for item in items]
-    kept = tuple(moved for _, moved in moves if moved is not None)
-    return kept, [item for item, moved in moves if moved is None]
