@@ -312,7 +312,7 @@ def test_without_attributes_or_values_every_page_says_so(app, small):
     session.scenario = small.replaced(domain=domain)
     for page in ("workload", "plan", "fairness", "tradeoffs", "release"):
         session.open(page)
-        assert "No values yet for income" in session.warning[0].value
+        assert "No values yet for \\'income\\'" in session.warning[0].value
         assert not session.exception
 
 

@@ -8,6 +8,7 @@ import streamlit as st
 from pages.components.release.run import BackgroundRelease
 from pages.components.shared.files import path_input
 from pages.components.shared.session import attempt, escaped, kept
+from rpexplore.common.exact_numbers import shown_few
 from rpexplore.common.formatting import plural
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.data.databases.connections import connection_named, connection_names, secrets_file
@@ -49,15 +50,14 @@ def _sample(planned: ReleasePlan) -> Source | None:
     """The sample survey, if it has the columns that the plan needs."""
     data, domain = sample_records(), planned.domain
     st.caption(f"About 50,000 made-up people: {escaped(str(data.path))}")
-    there = Domain.load(sample_data_folder() / "household.json").names
+    columns = Domain.load(sample_data_folder() / "household.json").names
     needed = [domain.names[index] for index in planned.attribute_indices]
-    missing = [name for name in needed if name not in there]
+    missing = [name for name in needed if name not in columns]
     if not missing:
         return data
-    shown = ", ".join(missing[:5]) + (", …" if len(missing) > 5 else "")
     st.info(
         "The plan is for another codebook: it needs columns that the sample survey does not have "
-        f"({escaped(shown)}). Take the records from a file."
+        f"({escaped(shown_few(missing))}). Take the records from a file."
     )
     return None
 

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages.components.shared.session import current, escaped
+from rpexplore.common.exact_numbers import shown_few
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.provenance import describe_attributes_from_records, unfinished
 
@@ -17,23 +18,22 @@ def lacks_attributes(page: str) -> bool:
     if page in WITHOUT:
         return False
     domain = current().domain
-    waiting = unfinished(domain)
-    if len(domain) > 0:
-        if waiting:
-            shown = ", ".join(waiting[:5]) + (", …" if len(waiting) > 5 else "")
-            st.warning(
-                f"No values yet for {escaped(shown)}: each counts as a single value, and tables "
-                "with it look smaller and more accurate than they will be."
-            )
-            st.page_link("pages/codebook.py", label="To the codebook")
-        return False
-    st.title(page)
-    st.info(
-        "No attributes yet: tables are made of attributes, such as age or region. Name at least "
-        "one on the Codebook page, or start there from a codebook or from the sample survey."
-    )
-    st.page_link("pages/codebook.py", label="To the codebook")
-    return True
+    waiting, is_empty = unfinished(domain), len(domain) == 0
+    if is_empty:
+        st.title(page)
+        st.info(
+            "No attributes yet: tables are made of attributes, such as age or region. Name at "
+            "least one on the Codebook page, or start there from a codebook or from the sample "
+            "survey."
+        )
+    elif waiting:
+        st.warning(
+            f"No values yet for {escaped(shown_few(waiting))}: each counts as a single value, and "
+            "tables with it look smaller and more accurate than they will be."
+        )
+    if is_empty or waiting:
+        st.page_link("pages/codebook.py", label="To the codebook")
+    return is_empty
 
 
 def values_from_records_warning(domain: Domain) -> None:

@@ -25,17 +25,20 @@ MOST_KEPT = 12  # workloads whose solutions stay with the session
 MOST_BUDGETS = 6  # for which an objective that depends on the budget stays solved
 
 
-class Solutions:
-    """The solutions for one workload; all of them share its closure."""
+class WorkloadTasks:
+    """The tasks that plan one workload, each begun when it is first needed.
+
+    All of them share its closure.
+    """
 
     def __init__(self, workload: Workload, closure: Closure | None = None) -> None:
         self.workload = workload
-        self._tasks: dict[tuple, Task[Any]] = {}
+        self._tasks: dict[tuple[tuple, Budget | None], Task[Any]] = {}
         self._closure = closure
         self._lock = threading.Lock()
 
     def optimum(self, loss: Loss, uniform_reference: bool, budget: Budget) -> Task[Optimum]:
-        """The task that solves for this loss, begun when it is first needed."""
+        """The task that solves for this loss."""
         for_budget = None if loss.is_homogeneous else budget
         uniform = self._uniform(uniform_reference)
 
@@ -49,13 +52,10 @@ class Solutions:
                 on_progress=on_progress,
             )
 
-        key = loss, uniform, for_budget
-        if key not in self._tasks:
-            self._make_room(key)
-        return self._begun(key, solve)
+        return self._begun((loss, uniform), for_budget, solve)
 
     def minimum_budget(self, required_only: bool, uniform_reference: bool) -> Task[MinimumBudget]:
-        """The task that finds the smallest budget for targets, begun when it is first needed."""
+        """The task that finds the smallest budget for targets."""
         uniform = self._uniform(uniform_reference)
 
         def solve(on_progress: Progress) -> MinimumBudget:
@@ -67,12 +67,19 @@ class Solutions:
                 on_progress=on_progress,
             )
 
-        return self._begun((required_only, uniform), solve)
+        return self._begun((required_only, uniform), None, solve)
 
-    def _begun(self, key: tuple, work: Callable[[Progress], Any]) -> Task[Any]:
-        if key not in self._tasks:
-            self._tasks[key] = Task(work).start()
-        return self._tasks[key]
+    def _begun(
+        self, key: tuple, budget: Budget | None, work: Callable[[Progress], Any]
+    ) -> Task[Any]:
+        """The task for this work, which only some losses make depend on a budget."""
+        if (key, budget) not in self._tasks:
+            # A slider goes over many budgets: what was begun for those of long ago is dropped.
+            others = [other for other in self._tasks if other[0] == key and other[1] is not None]
+            for other in others[: max(len(others) - MOST_BUDGETS + 1, 0)]:
+                self._tasks.pop(other).cancel()
+            self._tasks[key, budget] = Task(work).start()
+        return self._tasks[key, budget]
 
     def forget(self, task: Task) -> None:
         """Begin a task anew when it is next needed."""
@@ -91,12 +98,6 @@ class Solutions:
     def _uniform(self, uniform_reference: bool) -> bool:
         """Whether the reference is uniform; of marginals, any reference is the same."""
         return uniform_reference and not self.workload.is_marginals
-
-    def _make_room(self, key: tuple) -> None:
-        """Drop what was solved for the budgets of long ago, while a slider goes over many."""
-        others = [other for other in self._tasks if other[:2] == key[:2] and other[2] is not None]
-        for other in others[: max(len(others) - MOST_BUDGETS + 1, 0)]:
-            self._tasks.pop(other).cancel()
 
     def _shared_closure(self, on_progress: Progress) -> Closure:
         tables = plural(len(self.workload), "table")
@@ -118,19 +119,12 @@ def optimum(
     """
     scenario = current() if scenario is None else scenario
     loss = scenario.loss if loss is None else loss
-    solutions = attempt(
-        lambda: _solutions_of(scenario.workload if workload is None else workload), NO_PLAN
-    )
-    if solutions is None:
+    tasks = attempt(lambda: _tasks_of(scenario.workload if workload is None else workload), NO_PLAN)
+    if tasks is None:
         return None
-    task = solutions.optimum(loss, scenario.uniform_reference, scenario.budget)
-    return result_of(
-        task,
-        f"planning {scenario.name} {loss}",
-        "Planning",
-        lambda: solutions.forget(task),
-        NO_PLAN,
-    )
+    task = tasks.optimum(loss, scenario.uniform_reference, scenario.budget)
+    key = f"planning {scenario.name} {loss}"
+    return result_of(task, key, "Planning", lambda: tasks.forget(task), NO_PLAN)
 
 
 def minimum_budget_for_targets(required_only: bool) -> MinimumBudget | None:
@@ -138,13 +132,13 @@ def minimum_budget_for_targets(required_only: bool) -> MinimumBudget | None:
 
     None while it is being worked out, and where there is no answer (the page then says why).
     """
-    solutions = _solutions_of(current().workload)
-    task = solutions.minimum_budget(required_only, current().uniform_reference)
+    tasks = _tasks_of(current().workload)
+    task = tasks.minimum_budget(required_only, current().uniform_reference)
     return result_of(
         task,
         f"minimum budget {required_only}",
         "Working out the smallest budget for the targets",
-        lambda: solutions.forget(task),
+        lambda: tasks.forget(task),
         "The smallest budget for the targets is not known: ",
     )
 
@@ -161,17 +155,17 @@ def plan(scenario: Scenario | None = None) -> Plan | None:
     )
 
 
-def _solutions_of(workload: Workload) -> Solutions:
-    """The solutions for a workload: those of the workloads used last are kept for this session."""
-    held: list[Solutions] = st.session_state.setdefault("solutions", [])
-    known = next((solutions for solutions in held if solutions.workload is workload), None)
+def _tasks_of(workload: Workload) -> WorkloadTasks:
+    """The tasks of a workload: those of the workloads used last are kept for this session."""
+    held: list[WorkloadTasks] = st.session_state.setdefault("workload tasks", [])
+    known = next((tasks for tasks in held if tasks.workload is workload), None)
     if known is None:
-        closures = (solutions.closure_of(workload) for solutions in held)
-        known = Solutions(workload, next(filter(None, closures), None))
+        closures = (tasks.closure_of(workload) for tasks in held)
+        known = WorkloadTasks(workload, next(filter(None, closures), None))
         wanted = [vars(scenario).get("workload") for scenario in project().scenarios]
-        for solutions in held:
-            if not any(solutions.workload is workload for workload in wanted):
-                solutions.give_up()
+        for tasks in held:
+            if not any(tasks.workload is workload for workload in wanted):
+                tasks.give_up()
     else:
         held.remove(known)
     held.append(known)
