@@ -1,11 +1,5 @@
 """A charged run: everything is refused before it is booked, and it is booked before any noise.
 
-    charged_run = ChargedRun(plan, source, output, options)  # refuses what it can
-    counts = charged_run.count(on_progress)                  # reads records, refuses what is left
-    with charged_run.folder() as folder:
-        charged_run.book(folder)                             # on disk from here on
-        ...                                                  # draw noise, write
-
 What stops a run after it was booked leaves its unfinished folder, and the charge stays. The same
 run into the same folder is then not charged again.
 """
@@ -65,6 +59,8 @@ class DryRun:
 
 class ChargedRun:
     """What one run of a plan costs the records, from the first check to the last note.
+
+    Its methods are called as `release.release` calls them: `count`, and within `folder` `book`.
 
     Raises `PlanError` for a plan that does not hold what it claims, `DataError` if there are no
     records, `LedgerError` for what the ledger would refuse, and `ReleaseError` for what cannot be

@@ -4,7 +4,9 @@ Write f(x) = exp(-x^2/(2 gamma^2)). Candidates are drawn under the stepped envel
 `releases.envelope`: a slot, one of 2^16 that are all alike, and an offset, one of the w in its
 block. The slot has a height j, and slot and offset name an integer x, which is kept if
 
-    j + U < c f(x),    U uniform on [0, 1).
+    j + U < c f(x),    U uniform on [0, 1),
+
+where c is the number of slots that are as high together as f(0) = 1.
 
 The slots of a block have the heights j = 0, ..., H - 1, where H >= c f(x). So x is drawn and kept
 with probability 2^-16/w times the sum of min(1, max(0, c f(x) - j)) over them, which is c f(x):

@@ -19,17 +19,17 @@ def refuse_overlaps(ledger: Ledger, source: Source) -> None:
     """
     if source.home is None:
         return
-    place = source.path.resolve() if isinstance(source, FileSource) else source.home
-    around = [folder / FILENAME for folder in (place, *place.parents)]
-    inside = list(place.rglob(FILENAME)) if place.is_dir() else []
+    location = source.path.resolve() if isinstance(source, FileSource) else source.home
+    around = [folder / FILENAME for folder in (location, *location.parents)]
+    inside = list(location.rglob(FILENAME)) if location.is_dir() else []
     further = [file for file in {*around, *inside} if file != ledger.path and file.is_file()]
     for book in (ledger, *map(Ledger, further)):
         booked_in_book = _booked_paths(book)
         if book == ledger or booked_in_book is not None:
             book.refuse_elsewhere(book.account(source), ledger)
         for booked in (booked_in_book or ()) if isinstance(source, FileSource) else ():
-            if booked in place.parents or place in booked.parents:
-                how = "which they lie in" if booked in place.parents else "which lies in them"
+            if booked in location.parents or location in booked.parents:
+                how = "which they lie in" if booked in location.parents else "which lies in them"
                 raise LedgerError(
                     f"The ledger {str(book.path)!r} has runs on {str(booked)!r}, {how}: what the "
                     f"records {source.name!r} cost would be counted apart. Name the records "
