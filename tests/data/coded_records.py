@@ -21,11 +21,11 @@ class CodedRecords:
 
     def counts(self, indices: Sequence[int]) -> np.ndarray:
         """The marginal on these attributes, record by record."""
-        found = np.zeros([int(self.sizes[index]) for index in indices], dtype=np.int64)
+        counted = np.zeros([int(self.sizes[index]) for index in indices], dtype=np.int64)
         if not indices:
-            return found + self.n_records
-        np.add.at(found, tuple(self.codes[index] for index in indices), 1)
-        return found
+            return counted + self.n_records
+        np.add.at(counted, tuple(self.codes[index] for index in indices), 1)
+        return counted
 
 
 def read_records(
@@ -47,5 +47,5 @@ def read_records(
             n_records += batch.num_rows
             on_progress(share)
     none = [np.empty(0, dtype=np.uint8)]
-    codes = {index: np.concatenate(found or none) for index, found in parts.items()}
+    codes = {index: np.concatenate(part or none) for index, part in parts.items()}
     return CodedRecords(codes, n_records, domain.sizes)

@@ -17,19 +17,19 @@ SIZES = st.lists(st.integers(1, 5), min_size=7, max_size=7)
 @given(SETS)
 def test_maximal_sets_are_those_in_no_other(sets):
     expected = {frozenset(one) for one in sets if one and not any(one < more for more in sets)}
-    found = maximal([tuple(one) for one in sets])
-    assert len(found) == len(expected)
-    assert {frozenset(table) for table in found} == expected
-    assert all(list(table) == sorted(table) for table in found)
+    largest = maximal([tuple(one) for one in sets])
+    assert len(largest) == len(expected)
+    assert {frozenset(table) for table in largest} == expected
+    assert all(list(table) == sorted(table) for table in largest)
 
 
 @given(SETS, SIZES, st.integers(0, 2000))
 def test_every_table_is_in_one_block_and_follows_from_its_counts(sets, sizes, most_cells):
     tables = maximal([tuple(one) for one in sets])
-    found = blocks(tables, sizes, most_cells)
-    assert sorted(table for block in found for table in block.tables) == tables
+    chosen = blocks(tables, sizes, most_cells)
+    assert sorted(table for block in chosen for table in block.tables) == tables
     rng = np.random.default_rng(0)
-    for block in found:
+    for block in chosen:
         shape = [sizes[index] for index in block.attribute_indices]
         assert len(block.tables) == 1 or prod(shape) <= most_cells
         counts = rng.integers(0, 100, shape)
@@ -53,6 +53,6 @@ def test_there_are_far_fewer_blocks_than_tables(n_attributes, size, ways, most):
 
 def test_a_table_without_room_for_more_is_a_block_of_its_own():
     tables = [(0, 1), (0, 2), (1, 2)]
-    found = blocks(tables, [10, 10, 10], 999)
-    assert found == [Block(table, (table,)) for table in tables]
+    chosen = blocks(tables, [10, 10, 10], 999)
+    assert chosen == [Block(table, (table,)) for table in tables]
     assert blocks(tables, [10, 10, 10], 1000) == [Block((0, 1, 2), tuple(tables))]

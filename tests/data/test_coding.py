@@ -70,16 +70,16 @@ def test_looking_up_gives_the_column_back(column, data, narrow):
 
 def test_strings_are_compared_once_for_each_distinct_one(monkeypatch):
     """Also where they come as dictionaries, and however many records there are."""
-    asked = []
+    lengths = []
     as_text = coding.as_text
     monkeypatch.setattr(
-        coding, "as_text", lambda column: asked.append(len(column)) or as_text(column)
+        coding, "as_text", lambda column: lengths.append(len(column)) or as_text(column)
     )
     domain = Domain((Attribute("c", Categories(("a", "b"))),))
     coder = coders(domain, [0], None)[0]
     for column in (pa.array(["a", "b"] * 500), pa.array(["b", "a"] * 500).dictionary_encode()):
         coder.codes(column)
-    assert asked == [2, 2]
+    assert lengths == [2, 2]
 
 
 def test_a_strange_value_that_no_record_has_is_no_matter():

@@ -60,13 +60,13 @@ def test_counts_are_those_of_a_counter(sizes, n_records, cuts, data):
             "_MOST_GATHERED": [1, 10, 1 << 21],
         }.items():
             patch.setattr(counting, name, data.draw(st.sampled_from(values)))
-        found = counts_of(batches_of(columns, cuts), tables, sizes, on_progress=nothing)
-    assert found.n_records == n_records
+        result = counts_of(batches_of(columns, cuts), tables, sizes, on_progress=nothing)
+    assert result.n_records == n_records
     for table in tables:
         for n_indices in range(len(table) + 1):
             for indices in combinations(table, n_indices):
                 expected = crossed(columns, indices, sizes) if indices else n_records
-                assert np.array_equal(found.counts(indices), expected)
+                assert np.array_equal(result.counts(indices), expected)
 
 
 @pytest.mark.parametrize(
@@ -87,18 +87,20 @@ def test_large_tables_beside_small_ones():
     sizes = (80, 90, 70, 3, 2)
     columns = columns_of(sizes, 20_000)
     tables = [(0, 1, 2), (0, 3, 4), (1, 3), (2, 4)]
-    found = counts_of(batches_of(columns, [1, 9000]), tables, sizes, on_progress=nothing)
-    assert set(found.tables) == set(tables)
+    result = counts_of(batches_of(columns, [1, 9000]), tables, sizes, on_progress=nothing)
+    assert set(result.tables) == set(tables)
     for table in [*tables, (1, 2), (3,), ()]:
         expected = crossed(columns, table, sizes) if table else 20_000
-        assert np.array_equal(found.counts(table), expected)
+        assert np.array_equal(result.counts(table), expected)
 
 
 def test_only_maximal_tables_are_kept_in_four_bytes_a_cell():
     tables = [each for k in range(4) for each in combinations(range(6), k)]
-    found = counts_of(batches_of(columns_of([3] * 6, 50), []), tables, [3] * 6, on_progress=nothing)
-    assert set(found.tables) == set(combinations(range(6), 3))
-    assert sum(counts.nbytes for counts in found.tables.values()) == 20 * 27 * 4
+    result = counts_of(
+        batches_of(columns_of([3] * 6, 50), []), tables, [3] * 6, on_progress=nothing
+    )
+    assert set(result.tables) == set(combinations(range(6), 3))
+    assert sum(counts.nbytes for counts in result.tables.values()) == 20 * 27 * 4
 
 
 def test_counts_are_widened_before_they_overflow(monkeypatch):
@@ -108,9 +110,9 @@ def test_counts_are_widened_before_they_overflow(monkeypatch):
     columns = [np.zeros(1000, dtype=np.uint8)]
     for n_records, width in ((200, 1), (300, 8), (1000, 8)):
         batches = batches_of([columns[0][:n_records]], list(range(0, n_records, 50)))
-        found = counts_of(batches, [(0,)], [2], on_progress=nothing)
-        assert found.counts((0,)).tolist() == [n_records, 0]
-        assert found.tables[(0,)].itemsize == width
+        result = counts_of(batches, [(0,)], [2], on_progress=nothing)
+        assert result.counts((0,)).tolist() == [n_records, 0]
+        assert result.tables[(0,)].itemsize == width
 
 
 def test_records_are_gathered_but_not_all_of_them(monkeypatch):

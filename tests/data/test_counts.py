@@ -12,9 +12,9 @@ COUNTS = Counts({(0, 1, 2): CUBE, (3,): np.array([200, 76], dtype=np.uint8)}, 27
 @pytest.mark.parametrize("indices", [(0, 1, 2), (0, 1), (0, 2), (1, 2), (0,), (1,), (2,)])
 def test_marginals_are_sums_over_the_other_axes(indices):
     left = tuple(axis for axis in range(3) if axis not in indices)
-    found = COUNTS.counts(indices)
-    assert found.dtype == np.int64
-    assert np.array_equal(found, CUBE.astype(object).sum(axis=left))
+    marginal = COUNTS.counts(indices)
+    assert marginal.dtype == np.int64
+    assert np.array_equal(marginal, CUBE.astype(object).sum(axis=left))
 
 
 def test_the_total_is_the_number_of_records():

@@ -38,12 +38,12 @@ def kept(columns: dict, most: int, excess="keep first", order=None, cuts=(), typ
 
 def first_of_each(ids: list, keys: list, most: int) -> list[bool]:
     """By a loop: of every person the `most` records with the smallest key, earlier ones first."""
-    found = [False] * len(ids)
+    are_kept = [False] * len(ids)
     for person in set(ids):
         own = [index for index, each in enumerate(ids) if each == person]
         for index in sorted(own, key=lambda index: keys[index])[:most]:
-            found[index] = True
-    return found
+            are_kept[index] = True
+    return are_kept
 
 
 IDS = [
@@ -104,8 +104,8 @@ ORDERS = [
 def test_the_smallest_of_the_order_come_first(values, most, cuts, of_ids, data):
     ids = data.draw(st.lists(st.sampled_from(of_ids), max_size=15))
     order = data.draw(st.lists(values, min_size=len(ids), max_size=len(ids)))
-    found = kept({"id": ids, "t": order}, most, order="t", cuts=cuts)
-    assert found == first_of_each(ids, [key_of(value) for value in order], most)
+    are_kept = kept({"id": ids, "t": order}, most, order="t", cuts=cuts)
+    assert are_kept == first_of_each(ids, [key_of(value) for value in order], most)
 
 
 @given(
@@ -128,8 +128,8 @@ def test_a_person_is_one_whatever_the_types_of_files():
         (pa.record_batch({"id": pa.array(values)}), share)
         for values, share in (([3, 4], 0.3), (["3", "x"], 0.6), ([3, 5], 1.0))
     ]
-    found = kept_records(batches, PersonRule("id", 2, "keep first"), no_progress)
-    assert found.tolist() == [True, True, True, True, False, True]
+    are_kept = kept_records(batches, PersonRule("id", 2, "keep first"), no_progress)
+    assert are_kept.tolist() == [True, True, True, True, False, True]
 
 
 @pytest.mark.parametrize("others", [[1e16, 2.0], [Decimal("1.00"), Decimal("2.00")]])

@@ -55,13 +55,13 @@ def test_a_table_of_a_billion_cells():
 
 
 @pytest.mark.parametrize(
-    ("sizes", "order", "told"),
+    ("sizes", "order", "obstacle"),
     [((MAX_TABLE_CELLS // 10**6, 10**6), 2, None), ((51, 10**6), 2, "in one table")],
 )
-def test_the_limit_of_a_table_is_that_of_the_release(sizes, order, told):
+def test_the_limit_of_a_table_is_that_of_the_release(sizes, order, obstacle):
     fit = Fit.of(Workload.all_of_order(domain_of(*sizes), order), **ROOM)
-    assert (told is None) == (fit.obstacles == ())
-    assert told is None or told in fit.obstacles[0]
+    assert (obstacle is None) == (fit.obstacles == ())
+    assert obstacle is None or obstacle in fit.obstacles[0]
 
 
 def test_many_tables_that_are_too_much_together():
@@ -83,9 +83,9 @@ def test_many_tables_that_are_too_much_together():
 def test_scarce_disk_or_memory(free_disk, memory):
     workload = Workload.all_up_to(domain_of(100, 100, 100), 3)
     fit = Fit.of(workload, free_disk=free_disk, memory=memory)
-    (words,) = fit.obstacles
-    assert "a00 × a01 × a02, has about 1 million cells" in words
-    assert ("are free" in words, "of memory" in words) == (free_disk < 1e9, memory < 1e9)
+    (obstacle,) = fit.obstacles
+    assert "a00 × a01 × a02, has about 1 million cells" in obstacle
+    assert ("are free" in obstacle, "of memory" in obstacle) == (free_disk < 1e9, memory < 1e9)
     assert (fit.remedy.most_cells, fit.remedy.dropped) == (10_000, 1)
 
 
@@ -97,17 +97,17 @@ def test_a_long_run_is_told():
 
 
 @pytest.mark.parametrize(
-    ("workload", "told", "most_order"),
+    ("workload", "obstacle", "most_order"),
     [
         (Workload.of(domain_of(*[2] * 24), [[f"a{i:02}" for i in range(24)], ["a00"]]), "2^24", 22),
         (Workload.all_of_order(domain_of(*[2] * 18), 11), "at most 60,000,000", None),
         (Workload.all_up_to(domain_of(*[2] * 18), 12), "at most 60,000,000", 9),
     ],
 )
-def test_what_cannot_be_planned_is_what_the_planner_refuses(workload, told, most_order):
+def test_what_cannot_be_planned_is_what_the_planner_refuses(workload, obstacle, most_order):
     fit = Fit.of(workload, **ROOM)
     assert not fit.can_be_planned
-    assert told in fit.obstacles[0]
+    assert obstacle in fit.obstacles[0]
     assert len(fit.obstacles) == 1
     with pytest.raises(PlanError, match="subsets"):
         plan_of(workload)
@@ -151,17 +151,17 @@ def test_the_remedy_helps_and_drops_no_more_than_it_says(sizes, free_disk, memor
     assert Fit.of(larger, free_disk=free_disk, memory=memory).obstacles
 
 
-# ---- attributes asked other than by single values
+# ---- attributes in other bases than single values
 
 
-def asked_in_ranges(*sizes, order):
+def plain_and_in_ranges(*sizes, order):
     domain = domain_of(*sizes)
     tables = Workload.all_up_to(domain, order)
     return tables, tables.with_bases({name: rp.Ranges() for name in domain.names})
 
 
 def test_answers_take_disk_and_counts_take_memory():
-    plain, in_ranges = asked_in_ranges(10, 10, 10, order=3)
+    plain, in_ranges = plain_and_in_ranges(10, 10, 10, order=3)
     assert in_ranges.cells[-1] == 55**3
     assert in_ranges.counted_cells[-1] == 10**3
     before, after = ReleaseSize.of(plain), ReleaseSize.of(in_ranges)
@@ -173,14 +173,14 @@ def test_answers_take_disk_and_counts_take_memory():
 
 
 @given(workloads_with_bases())
-def test_no_way_of_asking_has_fewer_answers_than_values(workload):
+def test_no_basis_has_fewer_answers_than_values(workload):
     """So that what is measured for a table is never larger than the table."""
     assert np.all(workload.cells >= workload.counted_cells)
     assert ReleaseSize.of(workload).disk == BYTES_PER_CELL * sum(workload.exact_cells)
 
 
 def test_a_table_of_too_many_answers_is_told_and_refused():
-    _, in_ranges = asked_in_ranges(500, 500, order=2)
+    _, in_ranges = plain_and_in_ranges(500, 500, order=2)
     fit = Fit.of(in_ranges, **ROOM)
     assert "a00 × a01, has about 16 billion cells" in fit.obstacles[0]
     assert (fit.remedy.most_cells, fit.remedy.dropped) == (1_000, 1)
@@ -195,7 +195,7 @@ def test_a_table_of_too_many_answers_is_told_and_refused():
     st.floats(1e5, 1e9),
     st.floats(4.001e8, 1e9),
 )
-def test_the_remedy_helps_whatever_is_asked(sizes, in_ranges, free_disk, memory):
+def test_the_remedy_helps_whatever_the_bases(sizes, in_ranges, free_disk, memory):
     domain = domain_of(*sizes)
     names = [name for index, name in enumerate(domain.names) if in_ranges >> index & 1]
     basis_choice = tuple(BasisChoice(name, rp.Ranges()) for name in names)

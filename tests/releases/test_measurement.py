@@ -118,11 +118,11 @@ def test_the_sampler_is_asked_for_exactly_the_plans_noise(monkeypatch):
     assert all(type(gamma_squared) is Fraction for _, gamma_squared in requested)
 
 
-def integer_matrices(found: Plan, indices) -> list[np.ndarray]:
+def integer_matrices(planned: Plan, indices) -> list[np.ndarray]:
     """Ξ's factor for each attribute, in Python integers."""
     factors = []
     for index in indices:
-        strategy, n = found.closure.strategies.get(index), int(found.closure.sizes[index])
+        strategy, n = planned.closure.strategies.get(index), int(planned.closure.sizes[index])
         factor = n * np.eye(n, dtype=int) - 1 if strategy is None else strategy.integers
         factors.append(factor.astype(object))
     return factors
@@ -286,15 +286,15 @@ def largest_integers(n: int) -> Strategy:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "asked"), [([2], 1), ([3, 4], 2), ([5, 4, 30], 2), ([6, 6], 1), ([300, 3], 1)]
+    ("sizes", "n_in_ranges"), [([2], 1), ([3, 4], 2), ([5, 4, 30], 2), ([6, 6], 1), ([300, 3], 1)]
 )
-def test_as_many_records_as_are_allowed_do_not_overflow_strategies(sizes, asked, monkeypatch):
+def test_as_many_records_as_are_allowed_do_not_overflow_strategies(sizes, n_in_ranges, monkeypatch):
     """At the border, for counts and noise that push the same way: against Python's integers."""
     domain = Domain.from_sizes({f"a{i}": n for i, n in enumerate(sizes)})
     workload = Workload.of(domain, [domain.names]).with_bases(
-        {name: Ranges() for name in domain.names[:asked]}
+        {name: Ranges() for name in domain.names[:n_in_ranges]}
     )
-    strategies = {index: largest_integers(sizes[index]) for index in range(asked)}
+    strategies = {index: largest_integers(sizes[index]) for index in range(n_in_ranges)}
     if sizes[0] > 100:
         strategies = {0: any_strategy(sizes[0], 1)}
     planned = any_plan(workload, 1)
@@ -320,7 +320,7 @@ def test_as_many_records_as_are_allowed_do_not_overflow_strategies(sizes, asked,
             for axis, factor in enumerate(integer_matrices(planned, indices)):
                 expected = np.moveaxis(np.tensordot(factor, expected, (1, axis)), 0, axis)
             assert np.array_equal(expected + noise, drawn.astype(object))
-            if len(indices) == len(sizes) == asked:
+            if len(indices) == len(sizes) == n_in_ranges:
                 assert np.max(np.abs(expected)) > 2**60  # the border is where it should be
 
 
@@ -384,10 +384,10 @@ def test_the_noise_on_integers_is_limited_by_their_power_of_two():
         check_measurable(with_sigma_squared(planned, residual, str(int(limit**2 * 1.0001))))
 
 
-def with_sigma_squared(found: Plan, residual: int, text: str) -> Plan:
-    texts = found.sigma_squared.texts()
+def with_sigma_squared(planned: Plan, residual: int, text: str) -> Plan:
+    texts = planned.sigma_squared.texts()
     texts[residual] = text
-    return replace(found, sigma_squared=Decimals.parse(texts))
+    return replace(planned, sigma_squared=Decimals.parse(texts))
 
 
 @given(

@@ -210,11 +210,11 @@ def test_a_finished_release_can_be_read_by_others(done):
     assert done.folder.stat().st_mode & 0o777 == 0o755
 
 
-# --- attributes asked other than by single values
+# --- attributes in other bases than single values
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory) -> Release:
+def release_in_bases(tmp_path_factory) -> Release:
     """Four ways to ask, one attribute in two of them."""
     letters = Categories(tuple("abc"), ("the letter a", "the letter b", "the letter c"))
     domain = domain_of(
@@ -245,48 +245,48 @@ def asked(tmp_path_factory) -> Release:
     return release(planned, folder / "records.csv", folder / "release")
 
 
-def test_a_row_is_an_answer(asked):
-    letters = asked.table("letter")
+def test_a_row_is_an_answer(release_in_bases):
+    letters = release_in_bases.table("letter")
     assert letters["letter"].tolist() == ["all", "other", "a", "b", "c"]
     assert letters["letter label"].tolist() == [
         *("all", "other", "the letter a", "the letter b", "the letter c")
     ]
-    assert asked.table("digit")["digit"].tolist() == ["≤ 1", "≤ 3", "≤ 5", "≤ 7", "≤ 9"]
-    assert asked.table("size")["size"].tolist() == ["low", "mix"]
-    cells = asked.table(["letter", "digit"])
+    assert release_in_bases.table("digit")["digit"].tolist() == ["≤ 1", "≤ 3", "≤ 5", "≤ 7", "≤ 9"]
+    assert release_in_bases.table("size")["size"].tolist() == ["low", "mix"]
+    cells = release_in_bases.table(["letter", "digit"])
     assert len(cells) == 5 * 15
     assert cells["digit"].tolist()[:3] == ["0 to 1", "0 to 3", "0 to 5"]
     # What has no basis keeps its values and labels.
-    assert asked.table(["digit", "plain"])["plain"].tolist()[:2] == ["k", "l"]
-    for position, table in enumerate(asked.plan.workload.tables):
-        cells = asked.table(table)
-        assert len(cells) == int(asked.plan.workload.exact_cells[position])
-        errors = asked.plan.cell_standard_errors(table).ravel()
+    assert release_in_bases.table(["digit", "plain"])["plain"].tolist()[:2] == ["k", "l"]
+    for position, table in enumerate(release_in_bases.plan.workload.tables):
+        cells = release_in_bases.table(table)
+        assert len(cells) == int(release_in_bases.plan.workload.exact_cells[position])
+        errors = release_in_bases.plan.cell_standard_errors(table).ravel()
         assert np.allclose(cells["standard_error"], errors, rtol=1e-12)
         margin = 1.959963984540054 * errors
         assert np.allclose(cells["upper_95"] - cells["value"], margin)
         assert np.allclose(cells["value"] - cells["lower_95"], margin)
-        path = asked.folder / f"{path_of(asked.plan, position)}.csv"
+        path = release_in_bases.folder / f"{path_of(release_in_bases.plan, position)}.csv"
         texts = pd.read_csv(path, keep_default_na=False, dtype=str)
         for name in table:
             assert texts[name].tolist() == cells[name].tolist()
         assert np.allclose(texts["value"].astype(float), cells["value"], rtol=0, atol=0)
-    assert len(set(asked.table(["letter", "digit"])["standard_error"].round(9))) > 5
+    assert len(set(release_in_bases.table(["letter", "digit"])["standard_error"].round(9))) > 5
 
 
-def test_residuals_of_strategies_have_a_row_of_the_matrix_each(asked):
-    stored = pq.read_table(asked.folder / "residuals.parquet").to_pandas()
+def test_residuals_of_strategies_have_a_row_of_the_matrix_each(release_in_bases):
+    stored = pq.read_table(release_in_bases.folder / "residuals.parquet").to_pandas()
     assert stored["measured"].dtype == np.int64
     sizes = [2, 4, 1, 2]  # n − 1 where there is a strategy
-    for residual in range(len(asked.plan.closure)):
-        indices = asked.plan.closure.attributes(residual)
+    for residual in range(len(release_in_bases.plan.closure)):
+        indices = release_in_bases.plan.closure.attributes(residual)
         rows = int(np.prod([sizes[index] for index in indices], dtype=int))
         cells = stored["cell"][stored["residual"] == residual].tolist()
         assert cells == list(range(rows))
 
 
-def test_the_readme_says_what_a_row_counts(asked, done):
-    text = (asked.folder / "README.md").read_text()
+def test_the_readme_says_what_a_row_counts(release_in_bases, done):
+    text = (release_in_bases.folder / "README.md").read_text()
     assert "## What a row counts" in text
     for line in (
         '- `letter`, hierarchy: groups and single values; 5 rows, such as "the letter a"\n',
@@ -318,19 +318,19 @@ def test_one_attribute_of_rolling_sums_is_explained(tmp_path):
     assert "weighted" not in text
 
 
-def test_nothing_but_noisy_figures_and_the_plan(asked):
+def test_nothing_but_noisy_figures_and_the_plan(release_in_bases):
     """Every number of the folder follows from the plan and the measured integers."""
-    again = Release.load(asked.folder)
-    files = {p.name for p in asked.folder.iterdir()}
+    again = Release.load(release_in_bases.folder)
+    files = {p.name for p in release_in_bases.folder.iterdir()}
     assert files == {"README.md", "manifest.json", "plan.json", "residuals.parquet", "tables"}
     workload = again.plan.workload
-    assert len(list((asked.folder / "tables").iterdir())) == 2 * len(workload)
+    assert len(list((release_in_bases.folder / "tables").iterdir())) == 2 * len(workload)
     for table in workload.tables:
         values = again.counts(table)["value"].to_numpy()
         released = again.table(table)["value"].to_numpy()
         shape = [workload.domain[name].size for name in table]
         asks = [
-            asked_questions(workload, workload.position(table), index)
+            queries_of(workload, workload.position(table), index)
             for index in workload.domain.positions(table)
         ]
         expected = values.reshape(shape)
@@ -339,7 +339,7 @@ def test_nothing_but_noisy_figures_and_the_plan(asked):
         assert np.allclose(released, expected.ravel(), rtol=1e-9, atol=1e-9)
 
 
-def asked_questions(workload, position, index):
+def queries_of(workload, position, index):
     return query_matrix(workload.basis_of(position, index), workload.domain.attributes[index])
 
 

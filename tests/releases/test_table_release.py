@@ -203,7 +203,7 @@ def test_marginals_inside_a_table_can_be_rebuilt(data, output, without_noise):
     pd.testing.assert_frame_equal(done.table("age"), done.counts("age"))  # no file of its own
 
 
-# --- attributes asked other than by single values
+# --- attributes in other bases than single values
 
 
 @settings(max_examples=25, deadline=None)
@@ -289,11 +289,11 @@ def test_released_tables_agree_and_any_query_can_be_answered(tmp_path_factory, w
             assert one.standard_error == pytest.approx(subtotal.standard_error, rel=1e-6)
 
 
-ASKED = WORKLOAD.with_bases({"age": Ranges()}).with_bases({"age": Prefix()}, tables=["age"])
+IN_BASES = WORKLOAD.with_bases({"age": Ranges()}).with_bases({"age": Prefix()}, tables=["age"])
 
 
 def test_questions_to_a_release_that_are_refused(data, output):
-    planned = plan(ASKED, loss=SumOfVariances(), budget=Budget(rho=1))
+    planned = plan(IN_BASES, loss=SumOfVariances(), budget=Budget(rho=1))
     done = release(planned, data, output)
     table = ["sex", "age"]
     right = {"sex": [1, 0], "age": [0, 1, 1]}
@@ -335,7 +335,7 @@ def test_questions_to_a_release_that_are_refused(data, output):
 
 
 def test_ranges_and_totals_are_where_their_labels_say(data, output, without_noise):
-    planned = plan(ASKED, loss=SumOfVariances(), budget=Budget(rho=1))
+    planned = plan(IN_BASES, loss=SumOfVariances(), budget=Budget(rho=1))
     done = release(planned, data, output)
     cells = done.table(["sex", "age"])
     assert cells.columns.tolist()[:3] == ["sex", "sex label", "age"]
@@ -350,7 +350,7 @@ def test_ranges_and_totals_are_where_their_labels_say(data, output, without_nois
     assert done.answer(where={"sex": [0, 1], "age": [0, 1, 1]}).value == pytest.approx(2)
 
 
-def test_a_plan_of_asked_tables_is_released_from_its_file(data, output, tmp_path):
+def test_a_plan_of_tables_in_bases_is_released_from_its_file(data, output, tmp_path):
     planned = plan(
         WORKLOAD.with_bases({"age": Hierarchy((2,))}), loss=SumOfVariances(), budget=Budget(rho=1)
     )

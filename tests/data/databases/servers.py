@@ -84,23 +84,23 @@ def control(programs: Path, *command: object) -> None:
     given = [str(part) for part in (programs / str(command[0]), *command[1:])]
     user = {"user": "postgres"} if os.geteuid() == 0 else {}
     # pg_ctl's server keeps the output open, so that nobody may wait for its end.
-    with tempfile.TemporaryFile("w+") as told:
-        done = subprocess.run(given, cwd="/", stdout=told, stderr=told, check=False, **user)
-        told.seek(0)
-        assert done.returncode == 0, told.read()
+    with tempfile.TemporaryFile("w+") as output:
+        done = subprocess.run(given, cwd="/", stdout=output, stderr=output, check=False, **user)
+        output.seek(0)
+        assert done.returncode == 0, output.read()
 
 
 @contextmanager
 def running_postgres() -> Iterator[Server]:
-    found = shutil.which("initdb") or max(
+    initdb = shutil.which("initdb") or max(
         map(str, Path("/usr/lib/postgresql").glob("*/bin/initdb")), default=None
     )
-    if found is None:
+    if initdb is None:
         missing("PostgreSQL server", "on Debian: apt-get install postgresql")
         return
     # Not pytest's folder: the server runs as another user where the tests run as root.
     folder = Path(tempfile.mkdtemp(prefix="rpexplore-"))
-    server = Server(folder, 5432, Path(found).parent)
+    server = Server(folder, 5432, Path(initdb).parent)
     try:
         if os.geteuid() == 0:
             shutil.chown(folder, "postgres")

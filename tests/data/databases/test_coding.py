@@ -29,17 +29,17 @@ def counted(source: FileSource | DatabaseSource) -> Counts:
 
 def disagreements(of_file: Counts, of_engine: Counts) -> list[str]:
     """Every value that an engine and a file do not take for the same."""
-    found = []
+    results = []
     domain, values = awkward.domain(), awkward.table()
     for row, index in awkward.tables():
         name = domain.names[index]
         one, two = of_file.counts((row, index)), of_engine.counts((row, index))
-        found += [
+        results += [
             f"{name}: {values[name][int(at)].as_py()!r} is {np.flatnonzero(one[at])} in a file, "
             f"{np.flatnonzero(two[at])} in the engine"
             for at in np.flatnonzero(np.any(one != two, axis=1))
         ]
-    return found
+    return results
 
 
 def test_the_columns_try_both_inside_and_outside(of_file):

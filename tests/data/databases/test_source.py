@@ -118,7 +118,7 @@ def test_any_tables_of_any_records(tmp_path_factory, data):
             for texts in [tuple(map(str, range(n + 1)))]
         )
     )
-    indices = st.sets(st.sampled_from(range(len(sizes)))).map(lambda found: tuple(sorted(found)))
+    indices = st.sets(st.sampled_from(range(len(sizes)))).map(lambda subset: tuple(sorted(subset)))
     tables = data.draw(st.lists(indices, min_size=1, max_size=6))
     rows = data.draw(st.lists(st.tuples(*(st.integers(0, n - 1) for n in sizes)), max_size=12))
     columns = {
@@ -129,10 +129,10 @@ def test_any_tables_of_any_records(tmp_path_factory, data):
     counts = in_duckdb(pa.table(columns), path).count(domain, tables)
     assert counts.n_records == len(rows)
     for table in tables:
-        found = counts.counts(table)
+        marginal = counts.counts(table)
         tallied = Counter(tuple(row[index] for index in table) for row in rows)
-        assert found.sum() == len(rows)
-        assert all(found[cell] == n for cell, n in tallied.items())
+        assert marginal.sum() == len(rows)
+        assert all(marginal[cell] == n for cell, n in tallied.items())
 
 
 def test_counts_above_four_thousand_million(monkeypatch):

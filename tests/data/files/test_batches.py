@@ -292,18 +292,18 @@ def test_how_a_record_is_coded_does_not_depend_on_the_others(tmp_path_factory, f
 
 def test_csv_reads_the_needed_columns_only(tmp_path, monkeypatch):
     path = written(tmp_path, "x,c,y\n1,a,2\n2,b,3\n")
-    asked = []
+    columns = []
     open_csv = pyarrow.csv.open_csv
 
     def spy(*args, convert_options, **options):
-        asked.append(convert_options.include_columns)
+        columns.append(convert_options.include_columns)
         reader = open_csv(*args, convert_options=convert_options, **options)
         assert len(reader.schema.names) == 1
         return reader
 
     monkeypatch.setattr("pyarrow.csv.open_csv", spy)
     assert codes(path, LETTERS) == [[0, 1]]
-    assert asked == [["c"]]
+    assert columns == [["c"]]
     assert read_records(path, LETTERS, []).n_records == 2  # no list of columns means: all of them
 
 

@@ -101,7 +101,7 @@ def test_columns_without_a_name_of_their_own_are_left_out(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (f"5,{SECRET}\n6,x\n", "may be a record"),
         ("2020-01-01,17,M\n", "may be a record"),
@@ -112,8 +112,8 @@ def test_columns_without_a_name_of_their_own_are_left_out(tmp_path):
         ("age,age\n", "names no columns"),
     ],
 )
-def test_a_first_line_that_may_be_a_record_is_not_shown(tmp_path, text, told):
-    with pytest.raises(DataError, match=told) as error:
+def test_a_first_line_that_may_be_a_record_is_not_shown(tmp_path, text, message):
+    with pytest.raises(DataError, match=message) as error:
         read_header(written(tmp_path, text))
     assert SECRET not in error.value.on_screen()
     assert SECRET not in "".join(traceback.format_exception(error.value))
@@ -138,22 +138,24 @@ def test_files_that_cannot_be_read(tmp_path, name):
 
 def test_values_are_sorted_whatever_the_order_of_the_records(tmp_path):
     path = written(tmp_path, "code,word\n10,b\n9,a\n-1,b\n10,\n ,ä\n")
-    found = read_column_values(path, ["word", "code"])
-    assert found.values == {"word": ("a", "b", "ä"), "code": ("-1", "9", "10")}
-    assert found.refused == {}
+    columns = read_column_values(path, ["word", "code"])
+    assert columns.values == {"word": ("a", "b", "ä"), "code": ("-1", "9", "10")}
+    assert columns.refused == {}
 
 
 def test_values_read_the_records_they_were_found_in(tmp_path):
     """Against pandas on the sample: the categories found are those that a release would need."""
     path = sample_data_folder() / "household.csv"
-    found = read_column_values(path, ["sex", "occupation", "tenure"])
+    columns = read_column_values(path, ["sex", "occupation", "tenure"])
     frame = pd.read_csv(path, dtype=str)
-    for name, values in found.values.items():
+    for name, values in columns.values.items():
         assert values == tuple(sorted(frame[name].unique()))
-    domain = Domain(tuple(Attribute(name, Categories(v)) for name, v in found.values.items()))
+    domain = Domain(tuple(Attribute(name, Categories(v)) for name, v in columns.values.items()))
     assert read_records(path, domain, range(3)).n_records == len(frame)
     pq.write_table(pa.Table.from_pandas(frame), tmp_path / "data.parquet")
-    assert read_column_values(tmp_path / "data.parquet", list(found.values)).values == found.values
+    assert (
+        read_column_values(tmp_path / "data.parquet", list(columns.values)).values == columns.values
+    )
 
 
 def test_numbers_booleans_and_codes_read_as_a_release_reads_them(tmp_path):
@@ -181,9 +183,9 @@ def test_numbers_booleans_and_codes_read_as_a_release_reads_them(tmp_path):
 )
 def test_columns_that_are_no_categories_are_refused_without_showing_them(tmp_path, values, reason):
     path = stored(tmp_path, c=pa.array(values, pa.string()), other=["a"] * len(values))
-    found = read_column_values(path, ["c", "other"])
-    assert found.refused == {"c": reason}
-    assert found.values == {"other": ("a",)}
+    columns = read_column_values(path, ["c", "other"])
+    assert columns.refused == {"c": reason}
+    assert columns.values == {"other": ("a",)}
 
 
 @pytest.mark.parametrize(
@@ -191,8 +193,8 @@ def test_columns_that_are_no_categories_are_refused_without_showing_them(tmp_pat
     [[f"id{i:03}" for i in range(MOST_VALUES)], [str(i) for i in range(MOST_NUMBERS)]],
 )
 def test_the_limits_themselves_are_allowed(tmp_path, values):
-    found = read_column_values(stored(tmp_path, c=values[::-1]), ["c"])
-    assert found.values["c"] == tuple(values)
+    columns = read_column_values(stored(tmp_path, c=values[::-1]), ["c"])
+    assert columns.values["c"] == tuple(values)
 
 
 def test_nothing_tells_how_many_records_there_are(tmp_path):
@@ -206,8 +208,8 @@ def test_files_are_read_in_blocks_with_progress(tmp_path):
     shares = []
     path = tmp_path / "data.parquet"
     pq.write_table(pa.table({"c": ["a", "b", "c", "d"]}), path, row_group_size=1)
-    found = read_column_values(path, ["c"], on_progress=lambda _, share: shares.append(share))
-    assert found.values == {"c": ("a", "b", "c", "d")}
+    columns = read_column_values(path, ["c"], on_progress=lambda _, share: shares.append(share))
+    assert columns.values == {"c": ("a", "b", "c", "d")}
     assert shares == [0.25, 0.5, 0.75, 1.0]
 
 

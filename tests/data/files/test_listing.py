@@ -67,7 +67,7 @@ def test_a_key_may_begin_with_an_underscore(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("names", "told"),
+    ("names", "texts"),
     [
         (["a.csv", "b.parquet"], ["a.csv", "b.parquet", "two kinds"]),
         (["a.csv", "README.txt"], ["README.txt", "underscore"]),
@@ -82,11 +82,11 @@ def test_a_key_may_begin_with_an_underscore(tmp_path):
         (["a.parquet", "_delta_log/0.json"], ["_delta_log", "versions"]),
     ],
 )
-def test_what_is_refused_is_named(names, told, tmp_path):
+def test_what_is_refused_is_named(names, texts, tmp_path):
     with pytest.raises(DataError) as caught:
         record_files(laid(tmp_path, *names))
-    for words in [*told, str(tmp_path)]:
-        assert words in str(caught.value)
+    for text in [*texts, str(tmp_path)]:
+        assert text in str(caught.value)
 
 
 def test_a_link_to_another_folder_is_refused(tmp_path):

@@ -63,10 +63,10 @@ def check(counts: Counts, records: list[tuple]) -> None:
     assert counts.n_records == len(records)
     for indices in ALL:
         times = Counter(tuple(record[index] for index in indices) for record in codes)
-        found = counts.counts(indices)
-        assert found.shape == tuple(DOMAIN.sizes[list(indices)])
-        for cell in product(*(range(size) for size in found.shape)):
-            assert found[cell] == times[cell]
+        marginal = counts.counts(indices)
+        assert marginal.shape == tuple(DOMAIN.sizes[list(indices)])
+        for cell in product(*(range(size) for size in marginal.shape)):
+            assert marginal[cell] == times[cell]
 
 
 def write_folder(folder: Path, records: list[tuple], form: str) -> Path:
@@ -180,25 +180,25 @@ def test_columns_and_values_of_every_form(form, tmp_path):
     source: Source = FileSource(path)
     assert sorted(source.columns()) == sorted(DOMAIN.names)
     assert {column.name for column in read_header(path).columns} == set(DOMAIN.names)
-    found = read_column_values(path, list(DOMAIN.names)).values
-    assert found["sex"] == ("f", "m")
-    assert found["region"] in (("07", "8"), ("8", "07"))
+    values = read_column_values(path, list(DOMAIN.names)).values
+    assert values["sex"] == ("f", "m")
+    assert values["region"] in (("07", "8"), ("8", "07"))
 
 
-def note_progress(told: list[tuple[str, float]], doing: str, share: float) -> None:
-    told.append((doing, share))
+def note_progress(progress: list[tuple[str, float]], doing: str, share: float) -> None:
+    progress.append((doing, share))
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_progress_grows_to_one(form, tmp_path):
     path = write_folder(tmp_path / "data", SOME * 5, form)
     for persons in (None, PersonRule("age", 5)):
-        told: list[tuple[str, float]] = []
+        progress: list[tuple[str, float]] = []
         FileSource(path).count(
-            DOMAIN, ALL, person_rule=persons, on_progress=partial(note_progress, told)
+            DOMAIN, ALL, person_rule=persons, on_progress=partial(note_progress, progress)
         )
-        assert {doing for doing, _ in told} == {"Counting the records"}
-        shares = [share for _, share in told]
+        assert {doing for doing, _ in progress} == {"Counting the records"}
+        shares = [share for _, share in progress]
         assert shares == sorted(shares)
         assert shares[-1] == 1
         assert len(shares) >= (3 if persons is None else 4)
@@ -286,9 +286,9 @@ def test_a_folder_that_changes_while_it_is_listed_is_refused(tmp_path, monkeypat
     record_files = file_source.record_files
 
     def changing(folder):
-        found = record_files(folder)
+        files_there = record_files(folder)
         touch(folder / "part-1.parquet")
-        return found
+        return files_there
 
     monkeypatch.setattr(file_source, "record_files", changing)
     with pytest.raises(DataError, match="change while they are looked at"):
@@ -385,12 +385,12 @@ def test_a_larger_file_is_counted_as_pandas_does(tmp_path):
     values[1] = Categories(tuple(f"v{i}" for i in range(70)))
     domain = Domain(tuple(Attribute(f"a{i}", each) for i, each in enumerate(values)))
     tables = [indices for k in range(4) for indices in combinations(range(5), k)]
-    found = FileSource(tmp_path / "data.parquet").count(domain, tables)
+    result = FileSource(tmp_path / "data.parquet").count(domain, tables)
     for indices in tables[1:]:
         expected = (
             pd.Series(1, index=frame.index).groupby([columns[f"a{i}"] for i in indices]).sum()
         )
-        counts = found.counts(indices)
+        counts = result.counts(indices)
         assert counts.sum() == n
         index = np.array([np.atleast_1d(cell) for cell in expected.index])
         assert np.array_equal(counts[tuple(index.T)], expected.to_numpy())
