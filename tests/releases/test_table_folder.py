@@ -3,7 +3,6 @@
 import csv
 import hashlib
 import json
-import os
 import re
 from pathlib import Path
 
@@ -30,7 +29,6 @@ from rpexplore import (
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan
-from rpexplore.releases.atomic_folder import check_new, new_folder
 from rpexplore.releases.release import release
 from rpexplore.releases.table_folder import Release, table_path
 from rpexplore.workload.query_matrix import query_matrix
@@ -484,66 +482,3 @@ def test_what_is_no_manifest_is_refused(text, copy):
 def test_what_is_no_release_is_refused(name, copy):
     with pytest.raises(ReleaseError, match=r"no readable manifest\.json"):
         Release.load(copy.parent / name)
-
-
-# --- making the folder
-
-
-def test_a_folder_gets_its_name_at_the_end_only(tmp_path):
-    output = tmp_path / "not" / "yet" / "out"
-    with new_folder(output) as folder:
-        (folder / "file").touch()
-        assert not output.exists()
-        assert folder.parent == output.parent
-        assert folder.stat().st_mode & 0o777 == 0o700
-        assert folder.name == ".out.unfinished"
-    assert [path.name for path in output.parent.iterdir()] == ["out"]
-    assert [path.name for path in output.iterdir()] == ["file"]
-
-
-def fill(output: Path, and_then) -> None:
-    with new_folder(output) as folder:
-        (folder / "tables").mkdir()
-        (folder / "tables" / "file").touch()
-        and_then()
-
-
-@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, GeneratorExit])
-def test_a_failure_leaves_nothing(error, tmp_path):
-    def fail():
-        raise error
-
-    with pytest.raises(error):
-        fill(tmp_path / "out", fail)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("what", ["folder", "full folder", "file", "link", "dangling link"])
-def test_what_is_there_already_is_kept(what, tmp_path):
-    output = tmp_path / "out"
-    if "folder" in what:
-        output.mkdir()
-    if what == "full folder":
-        (output / "precious").touch()
-    elif what == "file":
-        output.write_text("precious")
-    elif "link" in what:
-        output.symlink_to(tmp_path / ("none" if what == "dangling link" else "."))
-    before = os.lstat(output).st_mtime_ns
-    with pytest.raises(ReleaseError, match="never overwritten"):
-        check_new(output)
-    with pytest.raises(ReleaseError, match="never overwritten"), new_folder(output):
-        raise AssertionError
-    assert os.lstat(output).st_mtime_ns == before
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
-
-
-def test_an_output_that_appears_late_is_kept(tmp_path):
-    def meanwhile():
-        (tmp_path / "out").mkdir()
-        (tmp_path / "out" / "precious").touch()
-
-    with pytest.raises(ReleaseError, match="never overwritten"):
-        fill(tmp_path / "out", meanwhile)
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
-    assert (tmp_path / "out" / "precious").exists()

@@ -1,0 +1,136 @@
+"""Columns of Parquet files of every type, and each record coded by itself."""
+
+import math
+
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rpexplore import Bins, Categories, Integers
+from tests.data.files.written_records import (
+    DIGITS,
+    NUMBERED,
+    SECRET,
+    codes,
+    domain_of,
+    refusal,
+    stored,
+)
+
+# --- types of Parquet columns
+
+TEXT_TYPES = [
+    pa.string(),
+    pa.large_string(),
+    pa.string_view(),
+    pa.binary(),
+    pa.dictionary(pa.int8(), pa.string()),
+    pa.dictionary(pa.int32(), pa.large_string()),
+]
+NUMBER_TYPES = [
+    pa.int8(),
+    pa.int64(),
+    pa.uint8(),
+    pa.uint64(),
+    pa.float16(),
+    pa.float32(),
+    pa.float64(),
+    pa.decimal128(10, 2),
+]
+
+
+def text_array(texts: list[str | None], type_: pa.DataType) -> pa.Array:
+    if type_ == pa.string_view():
+        return pa.array(texts, type_)
+    return pa.array(texts, pa.string()).cast(type_)
+
+
+def number_array(numbers: list[int | None], type_: pa.DataType) -> pa.Array:
+    if pa.types.is_decimal(type_):
+        return pa.array(numbers, pa.decimal128(30, 0)).cast(type_)
+    return pa.array(numbers, pa.float64()).cast(type_)
+
+
+@pytest.mark.parametrize("type_", TEXT_TYPES, ids=str)
+def test_texts_of_every_type(type_, tmp_path):
+    path = stored(tmp_path, c=text_array(["1", "0", "1"], type_))
+    assert codes(path, NUMBERED) == [[1, 0, 1]]
+    assert codes(path, DIGITS) == [[1, 0, 1]]
+    assert codes(path, domain_of(c=Bins((0, 1, 2)))) == [[1, 0, 1]]
+
+
+@pytest.mark.parametrize("type_", NUMBER_TYPES, ids=str)
+def test_numbers_of_every_type(type_, tmp_path):
+    path = stored(tmp_path, c=number_array([1, 0, 1], type_))
+    assert codes(path, DIGITS) == [[1, 0, 1]]
+    assert codes(path, domain_of(c=Bins((0, 1, 2)))) == [[1, 0, 1]]
+    if not pa.types.is_decimal(type_):  # its text is "1.00"
+        assert codes(path, NUMBERED) == [[1, 0, 1]]
+
+
+def test_other_types(tmp_path):
+    encoded = pa.array([1, 0, 1]).dictionary_encode()
+    assert codes(stored(tmp_path, c=encoded), DIGITS) == [[1, 0, 1]]
+    assert codes(stored(tmp_path, c=encoded), NUMBERED) == [[1, 0, 1]]
+    flags = stored(tmp_path, c=pa.array([True, False]))
+    assert codes(flags, DIGITS) == [[1, 0]]
+    assert codes(flags, domain_of(c=Categories(("false", "true")))) == [[1, 0]]
+
+
+@pytest.mark.parametrize("type_", TEXT_TYPES, ids=str)
+def test_strange_texts_of_every_type_are_told_and_mapped(type_, tmp_path):
+    path = stored(tmp_path, c=text_array(["1", SECRET, None], type_))
+    for domain, other, codes_then in ((NUMBERED, "rest", [1, 3, 3]), (DIGITS, "9", [1, 9, 9])):
+        assert codes(path, domain, unknown_values={"c": other}) == [codes_then]
+        error = refusal(path, domain, SECRET)
+        assert "'c'" in str(error)
+        assert "not in the codebook" in str(error)
+        assert SECRET in error.on_screen()
+
+
+@pytest.mark.parametrize("type_", [*TEXT_TYPES, *NUMBER_TYPES, pa.null(), pa.bool_()], ids=str)
+@pytest.mark.parametrize("domain", [NUMBERED, DIGITS, domain_of(c=Bins((0, 1, 2)))])
+def test_a_null_of_every_type_is_refused_or_mapped(type_, domain, tmp_path):
+    path = stored(tmp_path, c=pa.nulls(2, type_))
+    assert "missing value" in str(refusal(path, domain))
+    label = domain["c"].labels()[0]
+    assert codes(path, domain, unknown_values={"c": label}) == [[0, 0]]
+
+
+@pytest.mark.parametrize("strange", [math.nan, math.inf, -math.inf, 2.5, 1e300, -1.0])
+@pytest.mark.parametrize("domain", [NUMBERED, DIGITS])
+def test_floats_that_are_no_value(strange, domain, tmp_path):
+    path = stored(tmp_path, c=[1.0, strange])
+    assert "not in the codebook" in str(refusal(path, domain))
+    assert codes(path, domain, unknown_values={"c": domain["c"].labels()[2]}) == [[1, 2]]
+
+
+@pytest.mark.parametrize("column", [[[1]], [{"x": 1}]], ids=["list", "struct"])
+def test_nested_columns_are_refused(column, tmp_path):
+    for domain in (NUMBERED, DIGITS):
+        refusal(stored(tmp_path, c=column), domain)
+
+
+# --- each record on its own
+
+FLOATS = [-0.0, 0.0, 1.0, 2.5, 1e15, 1e16, 2.0**53, 9e15, 1e19, 1e300, math.nan, math.inf, None]
+VALUE_SETS = [
+    Categories(("0", "1", "1000000000000000", "9007199254740992", "rest")),
+    Integers(0, 2**53, 10**15),
+    Bins((-1, 1, 1e16, 1e17)),
+]
+
+
+@given(st.lists(st.sampled_from(FLOATS), min_size=1, max_size=4), st.sampled_from(VALUE_SETS))
+def test_how_a_record_is_coded_does_not_depend_on_the_others(tmp_path_factory, floats, values):
+    """Otherwise adding one record would change more than one count by more than one."""
+    folder, domain = tmp_path_factory.mktemp("records"), domain_of(c=values)
+    other = {"c": domain["c"].labels()[-1]}
+
+    def coded(column):
+        path = stored(folder, c=pa.array(column, pa.float64()))
+        return codes(path, domain, unknown_values=other)[0]
+
+    assert coded(floats) == [coded([value])[0] for value in floats]

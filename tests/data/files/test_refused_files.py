@@ -1,0 +1,159 @@
+"""Files of records that are refused, and values that are shown to nobody else."""
+
+import math
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from rpexplore import Bins, Categories, Integers
+from rpexplore.errors import DataError
+from tests.data.coded_records import read_records
+from tests.data.files.written_records import (
+    LETTERS,
+    NUMBERED,
+    SECRET,
+    codes,
+    domain_of,
+    refusal,
+    stored,
+    written,
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "\n",
+        f"{SECRET}\n1\n",
+        f"{SECRET},b\n1,2\n",
+        f"c;{SECRET}\na;1\n",
+        f"c,c,{SECRET}\na,b,1\n",
+        f"C,{SECRET}\na,1\n",
+        f"a,{SECRET}\nb,1\n",
+    ],
+)
+def test_a_header_without_the_column_once(text, tmp_path):
+    error = refusal(written(tmp_path, text), LETTERS, SECRET)
+    assert "'c'" in str(error)
+    if SECRET in text:
+        assert SECRET in error.on_screen()
+
+
+@pytest.mark.parametrize("text", ["", "\n", "\nc,d\na,1\n"])
+def test_a_header_is_needed_even_where_no_column_is(text, tmp_path):
+    """A file that was never written is not a dataset without records."""
+    with pytest.raises(DataError):
+        read_records(written(tmp_path, text), LETTERS, [])
+
+
+def test_a_parquet_file_without_the_column(tmp_path):
+    error = refusal(stored(tmp_path, **{SECRET: ["a"]}), LETTERS, SECRET)
+    assert "no column 'c'" in str(error)
+    assert SECRET in error.on_screen()
+    twice = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["c", "c"])
+    pq.write_table(twice, tmp_path / "twice.parquet")
+    assert "2 columns 'c'" in str(refusal(tmp_path / "twice.parquet", LETTERS))
+
+
+@pytest.mark.parametrize(
+    "row", [f"a,1,{SECRET}", SECRET, f'"{SECRET}"', f"   {SECRET}  "], ids=repr
+)
+def test_ragged_rows_are_refused(row, tmp_path):
+    error = refusal(written(tmp_path, f"c,d\na,1\n{row}\nb,1\n"), LETTERS, SECRET)
+    assert "columns in every row" in str(error)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        'a,ok\nb,"never closed\na,ok\nb,ok\n',
+        'a,ok\nb,"never closed',
+        'a,ok\nb,"closed by another\na,ok\nb,"next" one\na,ok\n',
+        '"a",ok\nb,"closed by another\na,"next one\n"b",ok\n',
+    ],
+)
+def test_a_quote_that_swallows_records_is_refused(rows, tmp_path):
+    """Otherwise one record's text would silently drop the records after it."""
+    refusal(written(tmp_path, f"c,d\n{rows}"), LETTERS, "never closed", "closed by")
+
+
+def test_what_is_not_utf8_is_refused(tmp_path):
+    for text in ("c,d\na,1\n".encode("utf-16"), b"d,c\n" + b"1,a\n" * 5000 + b"1,s3cr3t\xe9\n"):
+        refusal(written(tmp_path, text), LETTERS, "s3cr3t")
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1 rubbish PAR1", b"c\na\n"])
+def test_a_corrupt_parquet_file_is_refused(content, tmp_path):
+    path = tmp_path / "records.parquet"
+    path.write_bytes(content)
+    assert "cannot be read" in str(refusal(path, LETTERS))
+
+
+def test_a_truncated_parquet_file_is_refused(tmp_path):
+    path = stored(tmp_path, c=[f"{SECRET}-{i}" for i in range(1000)])
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    refusal(path, LETTERS, SECRET)
+
+
+def test_a_damaged_page_is_refused(tmp_path):
+    path = stored(tmp_path, c=[f"{SECRET}-{i}" for i in range(1000)])
+    content = bytearray(path.read_bytes())
+    content[100:3000] = b"\xaa" * 2900
+    path.write_bytes(content)
+    refusal(path, LETTERS, SECRET)
+
+
+@pytest.mark.parametrize("name", ["none.csv", "none.parquet", "folder.csv", "folder.parquet"])
+def test_what_is_not_a_file_is_refused(name, tmp_path):
+    if name.startswith("folder"):
+        (tmp_path / name).mkdir()
+    assert name in str(refusal(tmp_path / name, LETTERS))
+
+
+@pytest.mark.parametrize("name", ["records.xlsx", "records", "records.csv.bz2", "records.json"])
+def test_other_formats_are_refused(name, tmp_path):
+    (tmp_path / name).write_text("c\na\n")
+    assert ".csv or .parquet" in str(refusal(tmp_path / name, LETTERS))
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    "values", [Categories(("a", "b")), Integers(0, 9), Bins((0, 1))], ids=lambda v: type(v).__name__
+)
+def test_a_value_outside_is_told_on_screen_only(values, ending, tmp_path):
+    domain = domain_of(c=values)
+    fine = domain["c"].labels()[0] if not isinstance(values, Bins) else "0"
+    neighbour, n_rows = "neighbours-value", 4321
+    columns = {"c": [fine] * (n_rows - 1) + [SECRET], neighbour: [neighbour] * n_rows}
+    path = tmp_path / f"records.{ending}"
+    if ending == "csv":
+        pd.DataFrame(columns).to_csv(path, index=False)
+    else:
+        pq.write_table(pa.table(columns), path)
+    error = refusal(path, domain, SECRET, neighbour)
+    assert "'c'" in str(error)
+    assert "a category of 'c' that takes such values" in str(error)
+    assert SECRET in error.on_screen()
+    for private in (neighbour, "4321", "4320", "4,321"):
+        assert private not in error.on_screen().replace(str(tmp_path), "")
+
+
+def test_some_values_are_shown_and_said_to_be_some(tmp_path):
+    rows = "".join(f"{SECRET}{i}\n{SECRET}{i}\n" for i in range(9))
+    error = refusal(written(tmp_path, f"c\n{rows}"), LETTERS, SECRET)
+    assert error.private == ("It holds: " + ", ".join(f"'{SECRET}{i}'" for i in range(5)) + ", ….")
+
+
+def test_nothing_is_logged_or_printed(tmp_path, caplog, capfd, recwarn):
+    caplog.set_level(0)
+    refusal(written(tmp_path, f"c\n{SECRET}\n"), LETTERS, SECRET)
+    refusal(stored(tmp_path, c=[1.0, math.nan, 7e18]), NUMBERED)
+    codes(written(tmp_path, "c\na\n"), LETTERS)
+    assert caplog.records == []
+    assert capfd.readouterr() == ("", "")
+    assert [str(warning.message) for warning in recwarn] == []

@@ -1,0 +1,35 @@
+"""Records, a folder to write to, and noise that is left out or forbidden."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.releases.table_plan import CSV, no_noise
+
+
+@pytest.fixture
+def data(tmp_path) -> Path:
+    path = tmp_path / "data" / "records.csv"
+    path.parent.mkdir()
+    path.write_text(CSV)
+    return path
+
+
+@pytest.fixture
+def output(tmp_path) -> Path:
+    """Where a release may go: the folder around it is empty."""
+    (tmp_path / "outputs").mkdir()
+    return tmp_path / "outputs" / "release"
+
+
+@pytest.fixture
+def without_noise(monkeypatch):
+    monkeypatch.setattr("rpexplore.releases.measurement.discrete_gaussian", no_noise)
+
+
+@pytest.fixture
+def forbidden_noise(monkeypatch):
+    def draw(*args, **options):
+        raise AssertionError("noise was drawn")
+
+    monkeypatch.setattr("rpexplore.releases.measurement.discrete_gaussian", draw)

@@ -1,0 +1,51 @@
+"""The plan and the records that most tests of releases of tables run, and what they look at."""
+
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+
+from rpexplore import (
+    Attribute,
+    Budget,
+    Categories,
+    Domain,
+    Integers,
+    SumOfVariances,
+    Workload,
+)
+from rpexplore.planning.planner import plan
+from rpexplore.releases.ledger import Ledger
+
+DOMAIN = Domain(
+    (
+        Attribute("sex", Categories(("f", "m"), ("female", "male"))),
+        Attribute("age", Integers(0, 8, 3)),
+        Attribute("one", Categories(("k",))),
+    )
+)
+WORKLOAD = Workload.all_up_to(DOMAIN, 2)
+PLAN = plan(WORKLOAD, loss=SumOfVariances(), budget=Budget(rho="1/2"))
+CSV = "sex,age,one,notes\nf,0,k,x\nf,2,k,x\nm,3,k,x\nf,8,k,x\nm,5,k,x\n"
+SECRET = "s3cr3t-value"
+
+
+def no_noise(size, gamma_squared):
+    return np.zeros(size, dtype=np.int64)
+
+
+def runs(data: Path, ledger: Path | None = None):
+    book = Ledger(ledger) if ledger else Ledger.beside(data)
+    return book.account(data).runs
+
+
+def entries(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def ledger_rows(ledger: Ledger, query: str) -> list[tuple]:
+    connection = sqlite3.connect(ledger.path)
+    with connection:
+        rows = connection.execute(query).fetchall()
+    connection.close()
+    return rows
