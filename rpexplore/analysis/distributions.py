@@ -48,9 +48,11 @@ def errors_by_plan(forecasts: Sequence[Forecast]) -> Groups:
 
 def curves(groups: Groups) -> pd.DataFrame:
     """The distribution function of each group: series (its name), group, share, standard_error."""
-    parts = [
-        _curve(errors).assign(series=name, group=group) for group, (name, errors) in groups.items()
-    ]
+    parts = []
+    for group, (name, errors) in groups.items():
+        counts, at = steps(errors)
+        columns = {"share": counts / len(errors), "standard_error": at}
+        parts.append(pd.DataFrame(columns).assign(series=name, group=group))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -88,11 +90,13 @@ def describe_by_plan(frame: pd.DataFrame, record_noun: str) -> str:
     return f"{text}. For nine in ten “{most['series']}” is best, with {at_most}."
 
 
-def _curve(errors: np.ndarray) -> pd.DataFrame:
-    """share[j] of the errors are at most standard_error[j]; the first share is 0."""
-    ordered, count = np.sort(errors), len(errors)
-    steps = min(count, MOST_STEPS)
-    # The j-th point is the smallest error that at least j/steps of all do not exceed.
-    ranks = -(-np.arange(steps + 1) * count // steps)
-    at = np.maximum(ranks, 1) - 1
-    return pd.DataFrame({"share": ranks / count, "standard_error": ordered[at]})
+def steps(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(counts, ascending values) of at most `MOST_STEPS` steps: counts[j] values are no larger.
+
+    The first count is 0; those that are left out lie between ones that are exact.
+    """
+    ordered, count = np.sort(values), len(values)
+    number = min(count, MOST_STEPS)
+    # The j-th step is at the smallest value that at least j/number of all do not exceed.
+    ranks = -(-np.arange(number + 1) * count // number)
+    return ranks, ordered[np.maximum(ranks, 1) - 1]

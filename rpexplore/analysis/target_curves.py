@@ -8,6 +8,7 @@ import pandas as pd
 
 from rpexplore.analysis.accuracy import MET, describe_targets_met
 from rpexplore.analysis.budget_units import stated_delta
+from rpexplore.analysis.distributions import steps
 from rpexplore.analysis.sufficient_budgets import (
     TARGET_LOSS,
     SufficientBudget,
@@ -21,7 +22,6 @@ from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.table_text import titles
 
-MOST_STEPS = 200  # of a curve; those that are left out lie between ones that are exact
 CURRENT, SHORTFALL = "current objective", "largest shortfall"
 
 
@@ -61,16 +61,13 @@ def met_by_budget(optima: Mapping[str, Optimum], budget: Budget) -> pd.DataFrame
     delta, parts = stated_delta(budget), []
     for objective, optimum in optima.items():
         needs = needed_rho(optimum, budget)
-        needs = np.sort(needs[~np.isnan(needs)])
-        steps = min(len(needs), MOST_STEPS)
-        met = -(-np.arange(steps + 1) * len(needs) // steps)
-        rhos = needs[np.maximum(met, 1) - 1]
+        met, rhos = steps(needs[~np.isnan(needs)])
         columns = {
             "objective": objective,
             "rho": rhos,
             "epsilon": [privacy.epsilon_from_rho(rho, delta) for rho in rhos.tolist()],
             "met": met,
-            "share": met / len(needs),
+            "share": met / met[-1],
         }
         parts.append(pd.DataFrame(columns))
     return pd.concat(parts, ignore_index=True)

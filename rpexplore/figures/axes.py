@@ -84,6 +84,18 @@ def drawn(value: float) -> float:
     return float(f"{value:.6g}")
 
 
+def point(x: float, y: float, mark: dict, hover: str = "") -> go.Scatter:
+    """A single point; mark: of `Style.mark`."""
+    return go.Scatter(
+        x=[x],
+        y=[y],
+        mode="markers",
+        marker=mark,
+        hovertext=hover,
+        hoverinfo="text" if hover else "skip",
+    )
+
+
 def numbers_beside(x: Sequence[float], y: Sequence[float], texts: Sequence[str]) -> go.Scatter:
     """Texts to the right of points."""
     return go.Scatter(
@@ -156,6 +168,18 @@ def log_axis(low: float, high: float, title: str | None = None) -> dict:
 def error_axis(low: float, high: float, record_noun: str) -> dict:
     """Settings of a Plotly log axis of standard errors."""
     return log_axis(low, high, f"standard error of a cell ({plotly_text(record_noun)}, log scale)")
+
+
+def share_axis(title: str, low: float, high: float) -> dict:
+    """Settings of a Plotly axis of shares, with ticks from 0 to 100 %."""
+    return {
+        "title": title,
+        "range": [low, high],
+        "tickvals": [tenth / 10 for tenth in range(0, 11, 2)],
+        "ticktext": [f"{10 * tenth} %" for tenth in range(0, 11, 2)],
+        "gridcolor": GRID,
+        "zeroline": False,
+    }
 
 
 def row_axis(labels: Sequence[object]) -> dict:

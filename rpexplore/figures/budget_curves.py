@@ -54,12 +54,13 @@ def errors_by_budget(
             )
         )
         now = rows.loc[(rows["rho"] - present).abs().idxmin()]
-        figure.add_trace(_point(present, float(now["standard_error"]), series))
+        figure.add_trace(axes.point(present, float(now["standard_error"]), look.mark()))
         ends.append((float(rows["standard_error"].iloc[-1]), axes.shortened(curve), look.colour))
     figure.update_yaxes(axes.error_axis(low, high, record_noun))
     limits = min(frame["rho"]), max(frame["rho"])
     for mark in marks:
-        figure.add_trace(_point(mark.rho, mark.value, mark.series, is_open=True))
+        look = axes.style(mark.series).mark(is_open=True)
+        figure.add_trace(axes.point(mark.rho, mark.value, look))
         _label_in_a_free_corner(figure, mark, limits, (low, high))
     _budget_axes(figure, limits, delta)
     _mark_present(figure, present, _LABEL_ROOM, 1 - 2 * _LABEL_ROOM)
@@ -97,16 +98,9 @@ def targets_by_budget(
                 name=axes.plotly_text(str(objective)),
             )
         )
-    figure.update_yaxes(
-        title="share of targets met",
-        range=[0, _MOST_SHARE],
-        tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1],
-        tickformat=".0%",
-        gridcolor=axes.GRID,
-        zeroline=False,
-    )
+    figure.update_yaxes(axes.share_axis("share of targets met", 0, _MOST_SHARE))
     for level, mark in enumerate(marks):
-        figure.add_trace(_point(mark.rho, mark.value, mark.series))
+        figure.add_trace(axes.point(mark.rho, mark.value, axes.style(mark.series).mark()))
         is_left = mark.rho < math.sqrt(low * high)  # of the middle: then there is room at the right
         figure.add_annotation(
             x=math.log10(mark.rho),
@@ -121,11 +115,6 @@ def targets_by_budget(
     _budget_axes(figure, (low, high), delta)
     _mark_present(figure, present, 0, 1 / _MOST_SHARE)
     return axes.with_layout(figure, _HEIGHT, t=60)
-
-
-def _point(rho: float, value: float, series: int, *, is_open: bool = False) -> go.Scatter:
-    mark = axes.style(series).mark(is_open=is_open)
-    return go.Scatter(x=[rho], y=[value], mode="markers", marker=mark, hoverinfo="skip")
 
 
 def _label_in_a_free_corner(

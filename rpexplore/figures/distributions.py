@@ -116,12 +116,5 @@ def _traces(frame: pd.DataFrame, across: str, shape: str) -> list[go.Scatter]:
 
 
 def _with_share_axis(figure: go.Figure, title: str) -> go.Figure:
-    tenths = range(0, 11, 2)
-    figure.update_yaxes(
-        title=title,
-        range=[-0.02, 1.02],
-        tickvals=[tenth / 10 for tenth in tenths],
-        ticktext=[f"{10 * tenth} %" for tenth in tenths],
-        gridcolor=axes.GRID,
-    )
+    figure.update_yaxes(axes.share_axis(title, -0.02, 1.02))
     return axes.with_layout(figure, 400, legend=True, t=70).update_layout(legend_y=1.1)

@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rpexplore.common.formatting import rounded
-from rpexplore.figures.axes import GRID, log_axis, log_range, plotly_text, style, with_layout
+from rpexplore.figures import axes
 
 # A text, the point that it belongs to, and whether it stands below that.
 _Label: TypeAlias = tuple[str, tuple[float, float], bool]
@@ -25,7 +25,7 @@ def average_against_worst(
     standard error of the current plan; worst: what the worst case is called
     """
     rows = frame.to_dict("records")
-    look, own = style(0), style(1)
+    look = axes.style(0)
     figure = go.Figure(
         go.Scatter(
             x=[row["average"] for row in rows],
@@ -37,25 +37,17 @@ def average_against_worst(
             hoverinfo="text",
         )
     )
-    figure.add_trace(
-        go.Scatter(
-            x=[present[0]],
-            y=[present[1]],
-            mode="markers",
-            marker=own.mark(17, 3, is_open=True),
-            hoverinfo="skip",
-        )
-    )
-    average = f"average standard error ({plotly_text(record_noun)})"
-    axes = (
+    figure.add_trace(axes.point(*present, axes.style(1).mark(17, 3, is_open=True)))
+    average = f"average standard error ({axes.plotly_text(record_noun)})"
+    sides = (
         _axis([present[0], *frame["average"]], average),
-        _axis([present[1], *frame["largest"]], plotly_text(worst)),
+        _axis([present[1], *frame["largest"]], axes.plotly_text(worst)),
     )
-    figure.update_xaxes(axes[0])
-    figure.update_yaxes(axes[1])
+    figure.update_xaxes(sides[0])
+    figure.update_yaxes(sides[1])
     for label in _labels(rows, bend, present):
-        _annotate(figure, label, axes)
-    return with_layout(figure, 385)
+        _annotate(figure, label, sides)
+    return axes.with_layout(figure, 385)
 
 
 def _labels(rows: list[dict], bend: int, present: tuple[float, float]) -> list[_Label]:
@@ -75,14 +67,14 @@ def _labels(rows: list[dict], bend: int, present: tuple[float, float]) -> list[_
     return [*labels, ("current plan", present, False)]
 
 
-def _annotate(figure: go.Figure, label: _Label, axes: tuple[dict, dict]) -> None:
+def _annotate(figure: go.Figure, label: _Label, sides: tuple[dict, dict]) -> None:
     """A text beside a point: below it, or on the side where there is room."""
     text, point, below = label
     x, y = (
         math.log10(value) if axis.get("type") == "log" else value
-        for value, axis in zip(point, axes, strict=True)
+        for value, axis in zip(point, sides, strict=True)
     )
-    low, high = axes[0]["range"]
+    low, high = sides[0]["range"]
     is_right = x > low + 0.7 * (high - low)
     shift = -14 if is_right else 14
     figure.add_annotation(
@@ -112,12 +104,12 @@ def _axis(values: Sequence[float], title: str) -> dict:
     """Linear where that shows the values well, however close together they are; else log."""
     low, high = min(values), max(values)
     if high > 3 * low:
-        return log_axis(*log_range(low, high), f"{title}, log scale")
+        return axes.log_axis(*axes.log_range(low, high), f"{title}, log scale")
     margin = max(0.12 * (high - low), 1e-4 * high)
     return {
         "range": [low - margin, high + margin],
         "title": title,
-        "gridcolor": GRID,
+        "gridcolor": axes.GRID,
         "zeroline": False,
         "nticks": 8,
     }

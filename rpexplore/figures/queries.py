@@ -77,11 +77,5 @@ def shares_of_cells(frame: pd.DataFrame) -> go.Figure:
         showgrid=False,
         zeroline=False,
     )
-    figure.update_yaxes(
-        title="share of the budget in use",
-        range=[0, 1.06],
-        tickformat=".0%",
-        gridcolor=axes.GRID,
-        zeroline=False,
-    )
+    figure.update_yaxes(axes.share_axis("share of the budget in use", 0, 1.06))
     return axes.with_layout(figure, 340, legend=True, t=40)

@@ -24,16 +24,8 @@ def before_and_after(frame: pd.DataFrame, record_noun: str) -> go.Figure:
         for field in ("before", "after"):
             if math.isnan(row[field]):
                 continue
-            figure.add_trace(
-                go.Scatter(
-                    x=[row[field]],
-                    y=[y],
-                    mode="markers",
-                    marker=look.mark(11, is_open=field == "before"),
-                    hovertext=_hover(row),
-                    hoverinfo="text",
-                )
-            )
+            mark = look.mark(11, is_open=field == "before")
+            figure.add_trace(axes.point(row[field], y, mark, _hover(row)))
         if not (math.isnan(row["before"]) or math.isnan(row["after"])):
             figure.add_shape(
                 type="line",

@@ -8,6 +8,7 @@ import rpexplore as rp
 from rpexplore.analysis import accuracy as se
 from rpexplore.analysis import target_curves
 from rpexplore.analysis import target_curves as curves
+from rpexplore.analysis.distributions import MOST_STEPS
 from rpexplore.analysis.sufficient_budgets import needed_rho, smallest_budget
 from rpexplore.analysis.target_curves import CURRENT, SHORTFALL, TARGET_LOSS
 from rpexplore.analysis.targets_met import target_counts
@@ -60,7 +61,7 @@ def test_long_curves_are_thinned_to_points_that_are_exact():
     workload = rp.Workload(domain, tables.members, tables.weights, targets)
     solved = optimum(workload, loss=rp.SumOfVariances())
     frame = curves.met_by_budget({CURRENT: solved}, BUDGET)
-    assert len(frame) == curves.MOST_STEPS + 1
+    assert len(frame) == MOST_STEPS + 1
     assert frame["met"].iloc[[0, -1]].tolist() == [0, len(workload)]
     for row in (17, 101, 200):
         rho, met = frame["rho"].iloc[row], frame["met"].iloc[row]
@@ -85,39 +86,39 @@ def test_some_targets_out_of_reach(workload):
     current, by_shortfall = (
         optimum(workload, loss=loss) for loss in (rp.SumOfVariances(), TARGET_LOSS)
     )
-    found = curves.outlook(current, by_shortfall, BUDGET)
-    assert (found.targets, found.is_least, found.out_of_reach) == (7, True, True)
-    assert found.met == met_at(workload, current.loss, "0.1") < 7
+    result = curves.outlook(current, by_shortfall, BUDGET)
+    assert (result.targets, result.is_least, result.out_of_reach) == (7, True, True)
+    assert result.met == met_at(workload, current.loss, "0.1") < 7
     last, second = curves.last_to_be_met(current, BUDGET)["table"].head(2)
-    assert found.by_shortfall.needed < found.enough.needed
-    words = curves.describe_outlook(found, "people")
-    assert words.startswith(f"{found.met} of 7 targets are met at the current budget.")
-    assert f"ρ = {found.enough.rho} " in words
-    assert f"The last target met is that of {last} (target " in words
-    assert words.endswith(f", after {second}.")
-    words = curves.describe_by_shortfall(found)
-    assert f"from ρ = {found.by_shortfall.rho} " in words
-    assert "No plan of this kind can do it with a noticeably smaller budget." in words
-    assert "out of reach" in words
+    assert result.by_shortfall.needed < result.enough.needed
+    sentence = curves.describe_outlook(result, "people")
+    assert sentence.startswith(f"{result.met} of 7 targets are met at the current budget.")
+    assert f"ρ = {result.enough.rho} " in sentence
+    assert f"The last target met is that of {last} (target " in sentence
+    assert sentence.endswith(f", after {second}.")
+    sentence = curves.describe_by_shortfall(result)
+    assert f"from ρ = {result.by_shortfall.rho} " in sentence
+    assert "No plan of this kind can do it with a noticeably smaller budget." in sentence
+    assert "out of reach" in sentence
 
 
 def test_all_targets_met(workload):
     plenty = rp.Budget(rho=1000)
-    found = curves.outlook(optimum(workload, loss=TARGET_LOSS), None, plenty)
-    assert (found.met, found.by_shortfall, found.is_least, found.out_of_reach) == (
+    result = curves.outlook(optimum(workload, loss=TARGET_LOSS), None, plenty)
+    assert (result.met, result.by_shortfall, result.is_least, result.out_of_reach) == (
         7,
         None,
         True,
         False,
     )
-    words = curves.describe_outlook(found, "people")
-    assert words.startswith("All 7 targets are met; the smallest budget that does is ρ = ")
-    assert "% of the current budget" in words
-    assert curves.describe_by_shortfall(found).startswith("No plan of this kind")
+    sentence = curves.describe_outlook(result, "people")
+    assert sentence.startswith("All 7 targets are met; the smallest budget that does is ρ = ")
+    assert "% of the current budget" in sentence
+    assert curves.describe_by_shortfall(result).startswith("No plan of this kind")
 
 
 @pytest.mark.parametrize(
-    ("target", "told"),
+    ("target", "text"),
     [
         (
             1e4,
@@ -136,30 +137,30 @@ def test_all_targets_met(workload):
         ),
     ],
 )
-def test_words_for_a_single_target(target, told):
+def test_words_for_a_single_target(target, text):
     tables = rp.Workload.of(rp.Domain.from_sizes({"age": 10}), ["age"])
     single = tables.with_targets({("age",): target})
     solved, by_shortfall = (
         optimum(single, loss=loss) for loss in (rp.SumOfVariances(), TARGET_LOSS)
     )
-    found = curves.outlook(solved, by_shortfall, BUDGET)
-    words = curves.describe_outlook(found, "people")
-    for part in told:
-        assert part in words
-    assert "They" not in words
-    words = curves.describe_by_shortfall(found)
-    assert words.startswith("The plan with the smallest shortfall meets it from ")
-    assert ("the target is out of reach" in words) == (target < 1)
+    result = curves.outlook(solved, by_shortfall, BUDGET)
+    sentence = curves.describe_outlook(result, "people")
+    for part in text:
+        assert part in sentence
+    assert "They" not in sentence
+    sentence = curves.describe_by_shortfall(result)
+    assert sentence.startswith("The plan with the smallest shortfall meets it from ")
+    assert ("the target is out of reach" in sentence) == (target < 1)
 
 
 def test_targets_of_some_tables_only(workload):
     some = workload.with_targets(dict.fromkeys(workload.tables[1:]))
     solved = optimum(some, loss=rp.SumOfVariances())
     assert curves.has_targets(solved) == (True, False)
-    found = curves.outlook(solved, None, BUDGET)
-    assert (found.targets, [row["table"] for row in found.last]) == (1, ["(total)"])
-    assert not found.is_least
-    assert curves.describe_by_shortfall(found) == ""
+    result = curves.outlook(solved, None, BUDGET)
+    assert (result.targets, [row["table"] for row in result.last]) == (1, ["(total)"])
+    assert not result.is_least
+    assert curves.describe_by_shortfall(result) == ""
     assert len(curves.last_to_be_met(solved, BUDGET)) == 1
     none = workload.with_targets(dict.fromkeys(workload.tables))
     assert curves.has_targets(optimum(none, loss=rp.SumOfVariances())) == (False, False)
@@ -188,7 +189,7 @@ def test_a_target_is_met_by_the_least_accurate_cell(unequal_plan, dense_errors):
     last = target_curves.last_to_be_met(solved, SCENARIO.budget).iloc[0]
     assert last["standard_error"] == pytest.approx(dense_errors[table].max(), rel=1e-5)
     assert last["met"] == "no"
-    found = target_curves.outlook(solved, None, SCENARIO.budget)
-    assert (found.met, found.is_least) == (0, False)
+    result = target_curves.outlook(solved, None, SCENARIO.budget)
+    assert (result.met, result.is_least) == (0, False)
     met = asked.replaced(budget=smallest_budget(solved, SCENARIO.budget).budget).plan()
     assert target_counts(met).met == 1
