@@ -45,23 +45,23 @@ def test_by_order_are_the_quantiles_of_each_order(plan):
     tables = plan.tables
     for row in frame.to_dict("records"):
         errors = tables.loc[tables["order"] == row["order"], "standard_error"]
-        found = [row[name] for name in ("smallest", "lower_quartile", "median", "largest")]
-        assert found == pytest.approx(errors.quantile([0, 0.25, 0.5, 1]).tolist(), rel=1e-12)
+        result = [row[name] for name in ("smallest", "lower_quartile", "median", "largest")]
+        assert result == pytest.approx(errors.quantile([0, 0.25, 0.5, 1]).tolist(), rel=1e-12)
         largest = tables.loc[errors.idxmax(), "attributes"]
         assert row["least_accurate_table"] == (" × ".join(largest) or "(total)")
 
 
 def test_words_for_different_errors(plan):
     frame = se.by_order(plan)
-    words = se.describe_by_order(frame, "people")
-    assert frame.loc[frame["largest"].idxmax(), "least_accurate_table"] in words
-    assert " people for " in words
+    sentence = se.describe_by_order(frame, "people")
+    assert frame.loc[frame["largest"].idxmax(), "least_accurate_table"] in sentence
+    assert " people for " in sentence
 
 
 def test_words_for_equal_errors(level_plan):
-    words = se.describe_by_order(se.by_order(level_plan), "visits")
-    assert "visits" in words
-    assert words.endswith("All tables are equally accurate.")
+    sentence = se.describe_by_order(se.by_order(level_plan), "visits")
+    assert "visits" in sentence
+    assert sentence.endswith("All tables are equally accurate.")
 
 
 def test_of_tables_lists_all_the_least_accurate_first(plan):
@@ -102,10 +102,10 @@ def test_words_are_rounded_as_in_the_chart(plan):
     frame = se.by_order(plan).assign(
         median=[13.0, 13.21, 14.02], largest=[13.0, 13.5, 14.5], smallest=[13.0, 13.1, 13.9]
     )
-    words = se.describe_by_order(frame, "people")
-    assert "from 13.0 people" in words
-    assert "to 14.0 for" in words
-    assert words.endswith("at 14.5.")
+    sentence = se.describe_by_order(frame, "people")
+    assert "from 13.0 people" in sentence
+    assert "to 14.0 for" in sentence
+    assert sentence.endswith("at 14.5.")
 
 
 def test_tables_of_an_order_differ_or_not(plan, level_plan):
@@ -139,8 +139,8 @@ def test_lists_have_the_most_and_the_least_accurate_cell(unequal_plan, dense_err
     for frame in frames:
         rows = frame.set_index("table").loc[names]
         for cell in ("best", "worst"):
-            found = rows[f"{cell}_standard_error"]
-            np.testing.assert_allclose(found, errors_at(dense_errors, cell), rtol=1e-6)
+            result = rows[f"{cell}_standard_error"]
+            np.testing.assert_allclose(result, errors_at(dense_errors, cell), rtol=1e-6)
 
 
 def test_lists_of_marginals_have_no_such_columns():
@@ -195,6 +195,6 @@ def test_by_order_reaches_from_the_most_to_the_least_accurate_cell(unequal_plan,
         assert row["median"] == pytest.approx(
             np.median(errors_at(dense_errors, "mean")[of_order]), rel=1e-6
         )
-    words = se.describe_by_order(frame, "people", cells_differ=True)
-    assert "The least accurate cell is one of " in words
+    sentence = se.describe_by_order(frame, "people", cells_differ=True)
+    assert "The least accurate cell is one of " in sentence
     assert "least accurate cell of all" in se.describe_boxes(frame, cells_differ=True)

@@ -26,16 +26,16 @@ def test_against_a_loop_over_tables(data, workload):
     assert frame["median"].tolist() == sorted(frame["median"], reverse=True)
     for name, row in rows.items():
         places = [place for place, table in enumerate(workload.tables) if name in table]
-        found = np.sort(errors[places])
+        result = np.sort(errors[places])
         assert row["tables"] == len(places)
         assert row["values"] == workload.domain[name].size
-        assert (row["smallest"], row["largest"]) == (found[0], found[-1])
-        assert row["median"] == pytest.approx(np.median(found), rel=1e-12)
-        assert row["lower_quartile"] == np.quantile(found, 0.25, method="lower")
-        assert row["upper_quartile"] == np.quantile(found, 0.75, method="higher")
+        assert (row["smallest"], row["largest"]) == (result[0], result[-1])
+        assert row["median"] == pytest.approx(np.median(result), rel=1e-12)
+        assert row["lower_quartile"] == np.quantile(result, 0.25, method="lower")
+        assert row["upper_quartile"] == np.quantile(result, 0.75, method="higher")
         titled = {title(workload.tables[place]): errors[place] for place in places}
-        assert titled[row["least_accurate_table"]] == found[-1]
-        assert titled[row["most_accurate_table"]] == found[0]
+        assert titled[row["least_accurate_table"]] == result[-1]
+        assert titled[row["most_accurate_table"]] == result[0]
 
 
 def test_the_ends_of_many():
@@ -52,24 +52,26 @@ def test_words():
     workload = rp.Workload.of(DOMAIN, ["age", "sex", "region", ("age", "sex")])
     forecast = forecast_of(workload, rp.SumOfVariances("cells"))
     frame = attributes.by_attribute(forecast)
-    words = attributes.describe(frame, forecast, "people")
-    assert words.startswith(f"Tables that contain {frame['attribute'][0]} are the least accurate")
-    assert f"those that contain {frame['attribute'][2]} the most" in words
-    assert words.endswith("In no table: unused.")
+    sentence = attributes.describe(frame, forecast, "people")
+    assert sentence.startswith(
+        f"Tables that contain {frame['attribute'][0]} are the least accurate"
+    )
+    assert f"those that contain {frame['attribute'][2]} the most" in sentence
+    assert sentence.endswith("In no table: unused.")
 
 
 def test_words_where_attributes_do_not_differ():
     forecast = forecast_of(rp.Workload.all_up_to(DOMAIN, 2), rp.MaxVariance())
-    words = attributes.describe(attributes.by_attribute(forecast), forecast, "people")
-    assert words.startswith("Tables have the same median standard error of ")
-    assert words.endswith(" people, whichever attribute they contain.")
-    assert "In no table" not in words
+    sentence = attributes.describe(attributes.by_attribute(forecast), forecast, "people")
+    assert sentence.startswith("Tables have the same median standard error of ")
+    assert sentence.endswith(" people, whichever attribute they contain.")
+    assert "In no table" not in sentence
 
 
 def test_words_where_only_one_attribute_has_tables():
     forecast = forecast_of(rp.Workload.of(DOMAIN, ["age"]))
-    words = attributes.describe(attributes.by_attribute(forecast), forecast, "people")
-    assert words.startswith("Tables that contain age have a median standard error of ")
+    sentence = attributes.describe(attributes.by_attribute(forecast), forecast, "people")
+    assert sentence.startswith("Tables that contain age have a median standard error of ")
 
 
 def test_only_the_total():

@@ -20,7 +20,7 @@ def workload():
     return tables.with_targets({("age", "sex"): rp.Target("3", required=True), ("region",): 500})
 
 
-def told(workload, required_only):
+def explained(workload, required_only):
     minimum_budget = rp.minimum_budget(workload, required_only=required_only)
     return minimum_budget, binding_targets.budget_explanation(
         minimum_budget, BUDGET, required_only=required_only
@@ -28,27 +28,27 @@ def told(workload, required_only):
 
 
 def test_a_single_required_target(workload):
-    minimum_budget, found = told(workload, True)
-    assert not found.is_within
+    minimum_budget, reason = explained(workload, True)
+    assert not reason.is_within
     # One target alone: its budget falls with the square of the standard error.
     saved = binding_targets.binding_targets_frame(minimum_budget, BUDGET)["saved"]
     assert saved.tolist() == pytest.approx([1 - 1.1**-2])
-    assert binding_targets.describe(found) == (
-        f"The required target takes {found.enough.text}, {found.enough.compared}. No plan of this "
-        "kind can do with noticeably less. Were it 10 % wider, that would save about 17 % of the "
-        "budget."
+    assert binding_targets.describe(reason) == (
+        f"The required target takes {reason.enough.text}, {reason.enough.compared}. No plan of "
+        "this kind can do with noticeably less. Were it 10 % wider, that would save about 17 % of "
+        "the budget."
     )
     assert "nothing is left for tables without a required target" in (
-        binding_targets.describe_advice(found)
+        binding_targets.describe_advice(reason)
     )
-    assert float(found.advised.budget.rho) == pytest.approx(
+    assert float(reason.advised.budget.rho) == pytest.approx(
         1.1 * minimum_budget.record_privacy_cost / 2, rel=1e-4
     )
 
 
 def test_of_all_targets_only_some_are_binding(workload):
-    minimum_budget, found = told(workload, False)
-    assert "1 of 2 targets is binding: age × sex." in binding_targets.describe(found)
+    minimum_budget, reason = explained(workload, False)
+    assert "1 of 2 targets is binding: age × sex." in binding_targets.describe(reason)
     request = WorkloadRequest(
         settings=(TableSetting(("age", "sex"), target=Target("3", required=True)),)
     )
@@ -63,20 +63,20 @@ def test_of_all_targets_only_some_are_binding(workload):
 
 def test_where_every_table_has_a_target_the_smallest_budget_is_advised(workload):
     everywhere = replace(workload, targets=np.full(len(workload), 5.0), required=workload.required)
-    _, found = told(everywhere, False)
-    assert found.advised is found.enough
-    assert binding_targets.describe_advice(found) == ""
-    plan = rp.plan(everywhere, loss=rp.MaxVariance("target"), budget=found.enough.budget)
+    _, reason = explained(everywhere, False)
+    assert reason.advised is reason.enough
+    assert binding_targets.describe_advice(reason) == ""
+    plan = rp.plan(everywhere, loss=rp.MaxVariance("target"), budget=reason.enough.budget)
     assert np.all(plan.worst_standard_errors <= 5 * (1 + 1e-9))
     assert f"{len(workload)} of {len(workload)} targets are binding: " in (
-        binding_targets.describe(found)
+        binding_targets.describe(reason)
     )
 
 
 def test_for_persons_the_budget_is_theirs(workload):
     minimum_budget = rp.minimum_budget(workload, required_only=True)
     persons = rp.Budget(rho="0.1", max_records_per_person=3)
-    found = binding_targets.budget_explanation(minimum_budget, persons, required_only=True)
-    assert found.enough.needed == pytest.approx(9 * minimum_budget.record_privacy_cost / 2)
-    plan = rp.plan(workload, loss=rp.SumWithinTargets(), budget=found.advised.budget)
+    reason = binding_targets.budget_explanation(minimum_budget, persons, required_only=True)
+    assert reason.enough.needed == pytest.approx(9 * minimum_budget.record_privacy_cost / 2)
+    plan = rp.plan(workload, loss=rp.SumWithinTargets(), budget=reason.advised.budget)
     assert plan.worst_standard_errors[workload.required][0] <= 3 * (1 + 1e-9)

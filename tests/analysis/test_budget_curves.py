@@ -54,8 +54,8 @@ def test_least_accurate_median_and_most_accurate():
     plan = solved.at(rp.Budget(rho=1))
     least, median, most = curves.quantile_curves(solved)
     errors = plan.standard_errors
-    found = [curve.standard_error(1.0, rp.Budget(rho=1)) for curve in (least, median, most)]
-    assert found == pytest.approx([errors.max(), np.sqrt(np.median(errors**2)), errors.min()])
+    result = [curve.standard_error(1.0, rp.Budget(rho=1)) for curve in (least, median, most)]
+    assert result == pytest.approx([errors.max(), np.sqrt(np.median(errors**2)), errors.min()])
     assert least.table == title(workload.tables[int(errors.argmax())])
     assert most.table == title(workload.tables[int(errors.argmin())])
     assert (least.name, median.table) == ("least accurate table", "")
@@ -98,31 +98,33 @@ def test_the_curves_reach_what_is_wished_for():
 
 @pytest.mark.parametrize("rho", ["1e-99", "4.9e99"])
 def test_budgets_at_the_ends_of_the_range_have_curves(rho):
-    found = [curves.Curve("age", 40.0, "age")]
-    frame = curves.errors_by_budget(found, rp.Budget(rho=rho))
+    result = [curves.Curve("age", 40.0, "age")]
+    frame = curves.errors_by_budget(result, rp.Budget(rho=rho))
     assert np.isfinite(frame["standard_error"]).all()
     assert len(frame) > 10
-    words = curves.describe_curves(found, rp.Budget(rho=rho), "people")
-    assert "age" in words
-    assert ("(ε = " in words) == (rho == "1e-99")
-    assert words.endswith(").") == (rho == "1e-99")  # beyond the range there is no ε to tell
+    sentence = curves.describe_curves(result, rp.Budget(rho=rho), "people")
+    assert "age" in sentence
+    assert ("(ε = " in sentence) == (rho == "1e-99")
+    assert sentence.endswith(").") == (rho == "1e-99")  # beyond the range there is no ε to tell
 
 
 def test_in_words():
     present = rp.Budget(rho="0.1")
-    found = [
+    result = [
         curves.Curve("least accurate table", 45.0, "age × sex"),
         curves.Curve("median table", 20.0),
     ]
-    words = curves.describe_curves(found, present, "people")
+    sentence = curves.describe_curves(result, present, "people")
     # √(45 / 0.2) = 15 and √(20 / 0.2) = 10; ε(ρ = 0.4, δ = 1e-6) = 4.6044
-    assert "least accurate table 15; median table 10." in words
-    assert "ρ = 0.4 (ε = 4.61 at δ = 1e-6)" in words
+    assert "least accurate table 15; median table 10." in sentence
+    assert "ρ = 0.4 (ε = 4.61 at δ = 1e-6)" in sentence
     enough = budget_for_error(45.0, 7.5, present)
-    words = curves.describe_wanted_error(found[0], 7.5, enough, present, "people")
-    assert words.startswith("For a standard error of 7.5 people in “least accurate table” (now 15)")
-    assert "ρ = 0.40001" in words
-    assert words.endswith(": 4 times the current budget.")
+    sentence = curves.describe_wanted_error(result[0], 7.5, enough, present, "people")
+    assert sentence.startswith(
+        "For a standard error of 7.5 people in “least accurate table” (now 15)"
+    )
+    assert "ρ = 0.40001" in sentence
+    assert sentence.endswith(": 4 times the current budget.")
 
 
 def test_half_the_error_is_at_four_times_the_budget():

@@ -77,14 +77,14 @@ def test_plain_numbers_are_typed_as_people_do(value, text):
 def test_epsilon_of_a_plan_in_words():
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 2}), 1)
 
-    def words(**budget):
+    def sentence(**budget):
         plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(**budget))
         return budgets.describe_epsilon(plan)
 
     # docs/mathematics.md §2.2: rho = 0.5, delta = 1e-6 gives epsilon = 5.2215.
-    assert words(rho="0.5")[0] == "ε = 5.23"
-    assert words(rho="0.5")[1].startswith("at δ = 1e-6; ε = ")
-    first, further = words(epsilon=1, delta="1e-6")
+    assert sentence(rho="0.5")[0] == "ε = 5.23"
+    assert sentence(rho="0.5")[1].startswith("at δ = 1e-6; ε = ")
+    first, further = sentence(epsilon=1, delta="1e-6")
     assert first == "ε = 1"
     assert further.startswith("at δ = 1e-6 (as stated); ε = ")
     assert further.count("1e-6") == 1

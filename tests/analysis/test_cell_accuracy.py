@@ -50,25 +50,25 @@ def test_attributes_that_are_not_shown_are_least_accurate(plan, forecast, names,
     every = dense(plan, table)
     others = tuple(axis for axis in range(len(names)) if axis not in axes)
     expected = every.max(axis=others)
-    found = cells.accuracy_of_cells(forecast, table, axes)
+    result = cells.accuracy_of_cells(forecast, table, axes)
     if axes == (1, 0):
         expected = expected.T
-    np.testing.assert_allclose(found.errors, expected, rtol=1e-6)
-    assert found.errors[found.least_accurate] == pytest.approx(every.max(), rel=1e-6)
-    labels = [axis.labels for axis in found.axes]
+    np.testing.assert_allclose(result.errors, expected, rtol=1e-6)
+    assert result.errors[result.least_accurate] == pytest.approx(every.max(), rel=1e-6)
+    labels = [axis.labels for axis in result.axes]
     asked = [cells.query_matrices(forecast, table)[axis] for axis in axes]
     assert [list(each) for each in labels] == [each.labels() for each in asked]
-    assert len(found.frame) == expected.size
-    assert ("Whatever " in found.describe("people")) == bool(others)
+    assert len(result.frame) == expected.size
+    assert ("Whatever " in result.describe("people")) == bool(others)
 
 
 def test_attributes_that_are_not_shown_can_be_fixed(plan, forecast):
     table = plan.workload.position(("age", "region", "income"))
     every = dense(plan, table)
-    found = cells.accuracy_of_cells(forecast, table, (0, 1), {2: 7})
-    np.testing.assert_allclose(found.errors, every[:, :, 7], rtol=1e-6)
+    result = cells.accuracy_of_cells(forecast, table, (0, 1), {2: 7})
+    np.testing.assert_allclose(result.errors, every[:, :, 7], rtol=1e-6)
     label = cells.query_matrices(forecast, table)[2].label(7)
-    assert f"income (ranges): {label}." in found.describe("people")
+    assert f"income (ranges): {label}." in result.describe("people")
     line = cells.accuracy_of_cells(forecast, table, (1,), {0: 2})
     np.testing.assert_allclose(line.errors, every[2].max(axis=1), rtol=1e-6)
 
@@ -76,21 +76,21 @@ def test_attributes_that_are_not_shown_can_be_fixed(plan, forecast):
 def test_all_ranges_make_a_triangle(plan, forecast):
     table = plan.workload.position(("income",))
     errors = dense(plan, table)
-    found = cells.accuracy_of_cells(forecast, table, (0,))
-    assert found.errors.shape == (5, 5)
+    result = cells.accuracy_of_cells(forecast, table, (0,))
+    assert result.errors.shape == (5, 5)
     rows = [(first, last) for first in range(5) for last in range(first, 5)]
     for (first, last), error in zip(rows, errors, strict=True):
-        assert found.errors[first, last] == pytest.approx(error, rel=1e-6)
-    assert np.isnan(found.errors[np.tril_indices(5, -1)]).all()
-    assert list(found.frame.columns) == [
+        assert result.errors[first, last] == pytest.approx(error, rel=1e-6)
+    assert np.isnan(result.errors[np.tril_indices(5, -1)]).all()
+    assert list(result.frame.columns) == [
         "income from",
         "income to",
         "standard_error",
         "margin_95",
     ]
-    assert len(found.frame) == len(errors)
-    assert found.label((1, 3)) == "1 to 3"
-    assert found.label((2, 2)) == "2"
+    assert len(result.frame) == len(errors)
+    assert result.label((1, 3)) == "1 to 3"
+    assert result.label((2, 2)) == "2"
 
 
 def test_many_cells_are_blocks_that_show_the_worst_of_each(monkeypatch, plan, forecast):
@@ -98,15 +98,15 @@ def test_many_cells_are_blocks_that_show_the_worst_of_each(monkeypatch, plan, fo
     monkeypatch.setattr(cells, "MOST_ALONG_A_LINE", 3)
     table = plan.workload.position(("age", "region", "income"))
     every = dense(plan, table).max(axis=1)  # age × income
-    found = cells.accuracy_of_cells(forecast, table, (0, 2))
-    assert found.errors.shape == (3, 3)
+    result = cells.accuracy_of_cells(forecast, table, (0, 2))
+    assert result.errors.shape == (3, 3)
     edges = [np.append(np.arange(3) * size // 3, size) for size in every.shape]
     for i in range(3):
         for j in range(3):
             part = every[edges[0][i] : edges[0][i + 1], edges[1][j] : edges[1][j + 1]]
-            assert found.errors[i, j] == pytest.approx(part.max(), rel=1e-6)
-    assert "Of neighbouring cells together" in found.describe("people")
-    assert found.axes[0].labels[0] == "≤ 0 … ≤ 1"
+            assert result.errors[i, j] == pytest.approx(part.max(), rel=1e-6)
+    assert "Of neighbouring cells together" in result.describe("people")
+    assert result.axes[0].labels[0] == "≤ 0 … ≤ 1"
     line = cells.accuracy_of_cells(forecast, table, (0,))
     for i in range(3):
         part = every[edges[0][i] : edges[0][i + 1]]
@@ -149,8 +149,8 @@ def test_the_least_and_the_most_accurate_cell_are_named():
     errors = np.array([2.2, 3.0, 4.1, 3.5, 2.5])
     labels = tuple(f"≤ {age}" for age in (18, 30, 44, 60, 90))
     across = cells.Axis("age (cumulative)", labels)
-    found = cells.CellAccuracy("age (cumulative)", (across,), errors, True, ", ", "")
-    assert found.describe("people") == (
+    result = cells.CellAccuracy("age (cumulative)", (across,), errors, True, ", ", "")
+    assert result.describe("people") == (
         "The cells of age (cumulative) are not equally accurate: σ = 4.1 people for ≤ 44 against "
         "2.2 for ≤ 18."
     )
@@ -169,10 +169,10 @@ def test_marginals_are_level():
     plan = rp.plan(rp.Workload.all_up_to(domain, 2), loss=rp.SumOfVariances(), budget=BUDGET)
     forecast = Forecast.of_plan("this", plan)
     table = plan.workload.position(("age", "many"))
-    found = cells.accuracy_of_cells(forecast, table, (0, 1))
-    assert found.errors.shape == (10, 100)
-    np.testing.assert_allclose(found.errors, plan.standard_errors[table], rtol=1e-9)
-    assert found.describe("people").startswith("All cells of age × many are equally accurate: σ")
+    result = cells.accuracy_of_cells(forecast, table, (0, 1))
+    assert result.errors.shape == (10, 100)
+    np.testing.assert_allclose(result.errors, plan.standard_errors[table], rtol=1e-9)
+    assert result.describe("people").startswith("All cells of age × many are equally accurate: σ")
 
 
 def test_axes_must_be_of_the_table(plan, forecast):
@@ -199,8 +199,8 @@ def test_a_value_alone_and_a_table_asked_in_two_ways():
     plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=BUDGET)
     forecast = Forecast.of_plan("this", plan)
     table = workload.position(("age",))
-    found = cells.accuracy_of_cells(forecast, table, (0,))
-    np.testing.assert_allclose(found.errors, dense(plan, table), rtol=1e-6)
+    result = cells.accuracy_of_cells(forecast, table, (0,))
+    np.testing.assert_allclose(result.errors, dense(plan, table), rtol=1e-6)
     both = cells.accuracy_of_cells(forecast, workload.position(("age", "one")), (0, 1))
     every = dense(plan, workload.position(("age", "one")))
     np.testing.assert_allclose(both.errors, every, rtol=1e-6)

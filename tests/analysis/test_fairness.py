@@ -100,15 +100,15 @@ def test_side_by_side_has_a_column_for_each_plan(schemes):
 
 
 def test_words_for_an_uneven_plan():
-    words = fairness.describe_unevenness(one_way(3, 12, 4), "people")
-    assert words == (
+    sentence = fairness.describe_unevenness(one_way(3, 12, 4), "people")
+    assert sentence == (
         "The least accurate table is a1: its standard error of 12 people is 4 times that of the "
         "most accurate, a0, at 3. 67 % of the tables are within twice the smallest."
     )
 
 
 @pytest.mark.parametrize(
-    ("errors", "words"),
+    ("errors", "sentence"),
     [
         (
             (3, 3.01),
@@ -118,8 +118,8 @@ def test_words_for_an_uneven_plan():
         ((3,), "There is one table, a0: the standard error of a cell is 3 people."),
     ],
 )
-def test_words_where_nobody_is_worse_off(errors, words):
-    assert fairness.describe_unevenness(one_way(*errors), "people") == words
+def test_words_where_nobody_is_worse_off(errors, sentence):
+    assert fairness.describe_unevenness(one_way(*errors), "people") == sentence
 
 
 def test_nearly_all_tables_are_not_all():
@@ -131,10 +131,10 @@ def test_nearly_all_tables_are_not_all():
 
 def test_words_for_the_measures(schemes):
     frame = fairness.measures(schemes)
-    words = fairness.describe_measures(frame, "people")
-    assert f"The most even plan is “{LARGEST}” (largest 1.00 times the smallest)" in words
-    assert f"the least even “{CELLS}”" in words
-    assert frame.loc[frame["median"].idxmin(), "plan"] in words.rpartition(" comes with ")[2]
+    sentence = fairness.describe_measures(frame, "people")
+    assert f"The most even plan is “{LARGEST}” (largest 1.00 times the smallest)" in sentence
+    assert f"the least even “{CELLS}”" in sentence
+    assert frame.loc[frame["median"].idxmin(), "plan"] in sentence.rpartition(" comes with ")[2]
 
 
 def test_words_where_all_plans_are_even():
@@ -169,8 +169,8 @@ def test_each_scheme_is_best_at_its_own_loss(published):
 def test_the_largest_variance_is_that_of_nearly_all_tables(published):
     """The max-variance plan lifts every table to the maximum where that is possible."""
     _, variances = published
-    found = variances[LARGEST]
-    assert np.median(found) > 0.999 * found.max()
+    result = variances[LARGEST]
+    assert np.median(result) > 0.999 * result.max()
 
 
 def test_schemes_that_favour_cells_leave_small_tables_behind(published):

@@ -79,5 +79,5 @@ def test_words_say_which_cell_is_seen(unequal_plan):
 def test_every_cell_of_a_table(unequal_plan, dense_errors):
     forecast = Forecast.of_plan("this", unequal_plan)
     for table, errors in enumerate(dense_errors):
-        found = forecast.cell_standard_errors(table)
-        np.testing.assert_allclose(found.ravel(), errors, rtol=1e-6)
+        result = forecast.cell_standard_errors(table)
+        np.testing.assert_allclose(result.ravel(), errors, rtol=1e-6)

@@ -31,8 +31,8 @@ def ends_of(workload, weighting="cells", relative_to="weight"):
 @pytest.mark.parametrize("seed", range(6))
 def test_points_are_certified_and_trade_one_for_the_other(seed, relative_to):
     ends = ends_of(random_workload(seed), relative_to=relative_to)
-    found = trade.frontier(*ends)
-    points = found.points
+    result = trade.frontier(*ends)
+    points = result.points
     assert (points[0].share, points[-1].share) == (0, 1)
     assert all(0 <= point.gap <= 1e-6 for point in points)
     for left, right in itertools.pairwise(points):
@@ -45,11 +45,11 @@ def test_points_are_certified_and_trade_one_for_the_other(seed, relative_to):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_frontier_is_convex_and_no_two_points_are_far_apart(seed):
-    found = trade.frontier(*ends_of(random_workload(seed)))
-    if found.is_a_point:
+    result = trade.frontier(*ends_of(random_workload(seed)))
+    if result.is_a_point:
         return
-    x = np.array([point.total for point in found.points])
-    y = np.array([point.largest for point in found.points])
+    x = np.array([point.total for point in result.points])
+    y = np.array([point.largest for point in result.points])
     x, y = (x - x[0]) / (x[-1] - x[0]), (y - y[-1]) / (y[0] - y[-1])
     slopes = np.diff(y) / np.diff(x)
     assert np.all(np.diff(slopes) >= -1e-3 * np.abs(slopes[1:]))
@@ -57,7 +57,7 @@ def test_the_frontier_is_convex_and_no_two_points_are_far_apart(seed):
     for i in range(1, len(x) - 1):
         chord = np.interp(x[i], x[[i - 1, i + 1]], y[[i - 1, i + 1]])
         assert y[i] <= chord + 1e-4
-    if len(found.points) == trade.MOST_POINTS:
+    if len(result.points) == trade.MOST_POINTS:
         assert np.max(np.hypot(np.diff(x), np.diff(y))) < 0.6
 
 
@@ -65,7 +65,7 @@ def test_the_frontier_is_convex_and_no_two_points_are_far_apart(seed):
 @settings(deadline=None, max_examples=30)
 def test_no_noise_scales_are_better_than_a_point_at_both(workload, seed, mixed):
     best_average, best_worst = ends_of(workload)
-    found = trade.frontier(best_average, best_worst)
+    result = trade.frontier(best_average, best_worst)
     closure = best_average.closure
     other = np.random.default_rng(seed).lognormal(0, 0.5, len(closure))
     # Near the optima, where they would be hardest to dominate
@@ -74,10 +74,10 @@ def test_no_noise_scales_are_better_than_a_point_at_both(workload, seed, mixed):
     )
     other *= np.sum(closure.privacy_cost_factor / other)  # at privacy cost 1
     variances = closure.variances(other)
-    total = found.average.value(variances, workload)
-    largest = found.worst.value(variances, workload)
-    unit = found.points[0].total, found.points[-1].largest
-    for point in found.points:
+    total = result.average.value(variances, workload)
+    largest = result.worst.value(variances, workload)
+    unit = result.points[0].total, result.points[-1].largest
+    for point in result.points:
         value = (1 - point.share) * total / unit[0] + point.share * largest / unit[1]
         own = (1 - point.share) * point.total / unit[0] + point.share * point.largest / unit[1]
         assert value >= own * (1 - 2e-6)
@@ -85,12 +85,12 @@ def test_no_noise_scales_are_better_than_a_point_at_both(workload, seed, mixed):
 
 def test_one_plan_may_be_the_best_at_both():
     domain = rp.Domain.from_sizes({f"a{i}": 10 for i in range(6)})
-    found = trade.frontier(*ends_of(rp.Workload.all_of_order(domain, 2), "equal"))
-    assert found.is_a_point
-    assert len(found.points) == 2
-    frame = trade.points_at(found, BUDGET)
-    words = trade.describe_frontier(found, frame, "largest standard error", "people")
-    assert words.startswith("There is next to nothing to trade")
+    result = trade.frontier(*ends_of(rp.Workload.all_of_order(domain, 2), "equal"))
+    assert result.is_a_point
+    assert len(result.points) == 2
+    frame = trade.points_at(result, BUDGET)
+    sentence = trade.describe_frontier(result, frame, "largest standard error", "people")
+    assert sentence.startswith("There is next to nothing to trade")
     single = rp.Workload.of(domain, ["a0"])
     assert trade.frontier(*ends_of(single)).is_a_point
 
@@ -107,18 +107,18 @@ def ends(scenario):
 
 
 @pytest.fixture(scope="module")
-def found(ends):
+def result(ends):
     return trade.frontier(*ends)
 
 
-def test_standard_errors_at_a_budget_are_those_of_plans(scenario, ends, found):
-    frame, cells = trade.points_at(found, BUDGET), scenario.workload.cells
+def test_standard_errors_at_a_budget_are_those_of_plans(scenario, ends, result):
+    frame, cells = trade.points_at(result, BUDGET), scenario.workload.cells
     for solved, row in zip(ends, (0, -1), strict=True):
         plan = solved.at(BUDGET)
         mean = math.sqrt(np.average(plan.variances, weights=cells))
         assert frame["average"].iloc[row] == pytest.approx(mean, rel=1e-9)
         assert frame["largest"].iloc[row] == pytest.approx(plan.standard_errors.max(), rel=1e-9)
-        present = found.errors(*found.values(solved.table_variances), BUDGET)
+        present = result.errors(*result.values(solved.table_variances), BUDGET)
         assert present == pytest.approx((mean, plan.standard_errors.max()), rel=1e-9)
     assert frame[["given_up", "gained"]].iloc[0].tolist() == [0, 0]
     last = frame.iloc[-1]
@@ -126,30 +126,36 @@ def test_standard_errors_at_a_budget_are_those_of_plans(scenario, ends, found):
     assert last["gained"] == pytest.approx(100 * (1 - last["largest"] / frame["largest"][0]))
 
 
-def test_in_words(found):
-    frame = trade.points_at(found, BUDGET)
+def test_in_words(result):
+    frame = trade.points_at(result, BUDGET)
     row = frame.iloc[trade.bend(frame)]
     assert 0 < trade.bend(frame) < len(frame) - 1
     assert row["gained"] > 0.5 * frame["gained"].max()
     assert row["given_up"] < 0.5 * frame["given_up"].max()
-    words = trade.describe_frontier(found, frame, "largest standard error", "people")
+    sentence = trade.describe_frontier(result, frame, "largest standard error", "people")
     given_up, gained = (rounded(row[name], 2) for name in ("given_up", "gained"))
-    assert f"an average error {given_up} % larger makes the worst case {gained} % smaller" in words
-    assert words.count("an average error ") == 2
-    assert "all the way" in words
-    assert words.startswith("The best average, ")
-    assert trade.describe_marks(found).endswith("budget; none is better at both.")
+    assert (
+        f"an average error {given_up} % larger makes the worst case {gained} % smaller" in sentence
+    )
+    assert sentence.count("an average error ") == 2
+    assert "all the way" in sentence
+    assert sentence.startswith("The best average, ")
+    assert trade.describe_marks(result).endswith("budget; none is better at both.")
 
 
 @pytest.mark.parametrize("place", [0, 2, 5, -1])
-def test_a_plan_of_the_frontier_can_be_had_as_a_scenario(scenario, found, place):
-    point = found.points[place]
-    made = trade.scenario_between(scenario, found, point.share)
+def test_a_plan_of_the_frontier_can_be_had_as_a_scenario(scenario, result, place):
+    point = result.points[place]
+    made = trade.scenario_between(scenario, result, point.share)
     assert made.budget == scenario.budget
     plan = made.plan()
     variances = plan.variances * float(BUDGET.record_privacy_cost)
-    assert found.average.value(variances, scenario.workload) == pytest.approx(point.total, rel=1e-4)
-    assert found.worst.value(variances, scenario.workload) == pytest.approx(point.largest, rel=1e-3)
+    assert result.average.value(variances, scenario.workload) == pytest.approx(
+        point.total, rel=1e-4
+    )
+    assert result.worst.value(variances, scenario.workload) == pytest.approx(
+        point.largest, rel=1e-3
+    )
     assert plan.certificate.gap < 1e-6
 
 
@@ -162,27 +168,27 @@ def test_targets_stay_when_a_plan_of_the_frontier_is_taken(scenario):
     aiming = Scenario(
         scenario.domain, WorkloadRequest.of(scenario.workload.with_targets(tables)), budget=BUDGET
     )
-    found = trade.frontier(*ends_of(aiming.workload))
-    made = trade.scenario_between(aiming, found, found.points[3].share)
+    result = trade.frontier(*ends_of(aiming.workload))
+    made = trade.scenario_between(aiming, result, result.points[3].share)
     np.testing.assert_array_equal(made.workload.targets, targets)
 
 
 def test_too_many_tables_cannot_be_listed():
     domain = rp.Domain.from_sizes({f"a{i}": 2 for i in range(23)})
     scenario = Scenario(domain, WorkloadRequest(order=3))
-    found = trade.frontier(*ends_of(scenario.workload), most_points=3)
+    result = trade.frontier(*ends_of(scenario.workload), most_points=3)
     with pytest.raises(WorkloadError, match="2,048 tables one by one"):
-        trade.scenario_between(scenario, found, 0.5)
-    assert trade.scenario_between(scenario, found, 1.0).loss == rp.MaxVariance()
+        trade.scenario_between(scenario, result, 0.5)
+    assert trade.scenario_between(scenario, result, 1.0).loss == rp.MaxVariance()
 
 
 def test_it_tells_how_far_it_is_and_can_be_stopped(ends):
-    told = []
-    trade.frontier(*ends, on_progress=lambda doing, share: told.append((share, doing)))
-    shares = [share for share, _ in told]
+    text = []
+    trade.frontier(*ends, on_progress=lambda doing, share: text.append((share, doing)))
+    shares = [share for share, _ in text]
     assert shares == sorted(shares)
     assert 0 < shares[0] < shares[-1] < 1
-    assert told[0][1] == "Plan 3 of up to 11"
+    assert text[0][1] == "Plan 3 of up to 11"
 
     def stop(doing, share):
         raise KeyboardInterrupt
@@ -205,9 +211,9 @@ def test_the_frontier_between_plans_that_measure_alike(unequal_optimum):
         optimum_with_strategies_of(unequal_optimum, unequal_optimum.workload, loss)
         for loss in (rp.SumOfVariances("cells"), rp.MaxVariance())
     )
-    found = frontier(*ends, most_points=5)
-    assert found.has_fixed_strategies
-    points = found.points
+    result = frontier(*ends, most_points=5)
+    assert result.has_fixed_strategies
+    points = result.points
     assert all(point.gap <= 2e-6 for point in points)
     totals, largest = ([getattr(point, name) for point in points] for name in ("total", "largest"))
     assert totals == sorted(totals)

@@ -156,8 +156,8 @@ def test_the_cells_of_a_table_have_their_labels():
     assert frame["expected"].tolist() == [0, 100] * 3
     assert frame["accurate"].tolist() == ["no", "yes"] * 3
     assert np.isinf(frame["relative_error"][0])
-    words = relative.describe_cells(frame, 0.1)
-    assert words.endswith("coefficient of variation of at most 10 %: 3 of 6 cells.")
+    sentence = relative.describe_cells(frame, 0.1)
+    assert sentence.endswith("coefficient of variation of at most 10 %: 3 of 6 cells.")
 
 
 def test_attributes_called_like_the_columns():
@@ -213,25 +213,25 @@ def test_curves_are_those_of_the_shares_for_many_groups():
     frame = relative.curves(forecast, cells)
     for place, coefficient in enumerate(relative.CURVE.tolist()):
         rows = relative.by_order(forecast, cells, coefficient).to_dict("records")[:-1]
-        found = frame["share"].to_numpy().reshape(len(rows), -1)[:, place]
-        assert found.tolist() == pytest.approx([row["share"] for row in rows])
+        result = frame["share"].to_numpy().reshape(len(rows), -1)[:, place]
+        assert result.tolist() == pytest.approx([row["share"] for row in rows])
 
 
 def test_nearly_all_cells_are_not_all():
     row = {"cells": 1e18, "share": 1.0, "tables": 2, "whole": 1, "none": 0}
-    words = relative.describe_by_order(pd.DataFrame([row]), 0.2)
-    assert "over 99.99 % of the about 10^18 cells" in words
-    words = relative.describe_by_order(pd.DataFrame([row | {"whole": 2}]), 0.2)
-    assert " 100 % of the" in words
+    sentence = relative.describe_by_order(pd.DataFrame([row]), 0.2)
+    assert "over 99.99 % of the about 10^18 cells" in sentence
+    sentence = relative.describe_by_order(pd.DataFrame([row | {"whole": 2}]), 0.2)
+    assert " 100 % of the" in sentence
 
 
-@pytest.mark.parametrize(("total", "told"), [(1e9, "cell is publishable"), (1, "is not publish")])
-def test_words_for_the_only_cell(total, told):
+@pytest.mark.parametrize(("total", "text"), [(1e9, "cell is publishable"), (1, "is not publish")])
+def test_words_for_the_only_cell(total, text):
     forecast = forecast_of(rp.Workload.all_up_to(DOMAIN, 0))
     cells = relative.ExpectedCells.of(ExpectedCounts.of_total(total), forecast.workload)
-    words = relative.describe_by_order(relative.by_order(forecast, cells, 0.2), 0.2)
-    assert words.startswith("At a coefficient of variation of 20 %, the one ")
-    assert told in words
+    sentence = relative.describe_by_order(relative.by_order(forecast, cells, 0.2), 0.2)
+    assert sentence.startswith("At a coefficient of variation of 20 %, the one ")
+    assert text in sentence
 
 
 def test_words():
@@ -240,13 +240,13 @@ def test_words():
         margin(DOMAIN, ["region"], [10, 1000, 100_000]), forecast.workload
     )
 
-    def words(coefficient):
+    def sentence(coefficient):
         frame = relative.by_order(forecast, cells, coefficient)
         return relative.describe_by_order(frame, coefficient)
 
-    assert words(10.0).endswith("some of 0, none of 0.")
-    assert "0 % of the 30 cells are publishable: all cells of 0 of" in words(1e-9)
-    some = words(0.1)
+    assert sentence(10.0).endswith("some of 0, none of 0.")
+    assert "0 % of the 30 cells are publishable: all cells of 0 of" in sentence(1e-9)
+    some = sentence(0.1)
     assert some.startswith("At a coefficient of variation of 10 %, ")
     assert "all cells of 4 of 7 tables, some of 3, none of 0." in some
 
@@ -331,8 +331,8 @@ def test_too_many_unequal_cells_are_left_out_and_named(asked, monkeypatch):
     assert row["tables"] == len(frame)
     assert row["cells"] == frame["cells"].sum()
     assert not relative.curves(forecast, cells).isna().any().any()
-    words = cells.left_out_text
-    assert words.startswith(f"{len(left)} tables, such as ")
-    assert "60 in all" in words
+    sentence = cells.left_out_text
+    assert sentence.startswith(f"{len(left)} tables, such as ")
+    assert "60 in all" in sentence
     monkeypatch.setattr(expected_cells, "MOST_GONE_THROUGH", 10**6)
     assert relative.ExpectedCells.of(expected, plan.workload).left_out_text == ""

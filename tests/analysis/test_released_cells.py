@@ -101,9 +101,9 @@ def test_parts_are_those_of_the_array():
 
 def test_the_frame_gives_the_rows_back():
     frame = made()
-    found = ReleasedCells.of(frame, NAMES).along(["value", "age label", "age"]).frame
-    assert list(found.columns[:3]) == ["value (attribute)", "age label", "age"]
-    back = found.sort_values(["age", "age label", "value (attribute)"], ignore_index=True)
+    result = ReleasedCells.of(frame, NAMES).along(["value", "age label", "age"]).frame
+    assert list(result.columns[:3]) == ["value (attribute)", "age label", "age"]
+    back = result.sort_values(["age", "age label", "value (attribute)"], ignore_index=True)
     for name in ("value", "standard_error", "lower_95", "upper_95"):
         np.testing.assert_allclose(back[name], frame[name])
     assert back["age label"].tolist() == frame["age label label"].tolist()
@@ -116,11 +116,11 @@ def test_processed_counts_keep_the_unbiased_ones_and_their_label():
     assert cells.value.min() == 0
     np.testing.assert_array_equal(cells.unbiased.ravel(), frame["value"])
     np.testing.assert_array_equal(cells.lower.ravel(), frame["lower_95"])
-    found = cells.frame
-    assert list(found.columns[-6:]) == [
+    result = cells.frame
+    assert list(result.columns[-6:]) == [
         *("value", "unbiased_value", "standard_error", "lower_95", "upper_95", "value_is")
     ]
-    assert set(found["value_is"]) == {"rounded; biased"}
+    assert set(result["value_is"]) == {"rounded; biased"}
     part = cells.at({"age": 0, "value": 0})
     assert part.describe_bars("people").startswith("Processed (biased) counts of people by age la")
     assert "unbiased noisy counts and their 95 % intervals" in part.describe_bars("people")
@@ -139,15 +139,15 @@ def test_sentences_say_how_many_may_be_zero():
     cells = ReleasedCells.of(made(), NAMES).at({"age label": 0})
     doubtful = int(cells.includes_zero.sum())
     assert doubtful > 0
-    words = cells.describe_heat("people", by_margin=False, crossed=True)
-    assert words.startswith("Noisy counts of people by age and value;")
-    assert f"In {doubtful} of 12 cells the interval includes 0" in words
-    assert "Such cells are crossed." in words
-    assert words.endswith("age label: female.")
+    sentence = cells.describe_heat("people", by_margin=False, crossed=True)
+    assert sentence.startswith("Noisy counts of people by age and value;")
+    assert f"In {doubtful} of 12 cells the interval includes 0" in sentence
+    assert "Such cells are crossed." in sentence
+    assert sentence.endswith("age label: female.")
     assert "left blank" in cells.describe_heat("people", by_margin=True, crossed=False)
     sure = ReleasedCells.of(made(error=1e-3, values=np.full((3, 2, 4), 5.0)), NAMES)
-    told = sure.at({"age label": 0}).describe_heat("people", by_margin=True, crossed=True)
-    assert told.endswith("No interval includes 0. age label: female.")
+    text = sure.at({"age label": 0}).describe_heat("people", by_margin=True, crossed=True)
+    assert text.endswith("No interval includes 0. age label: female.")
     bars = cells.along(["value", "age"]).describe_bars("people")
     assert bars.startswith("Noisy counts of people by value, side by side for each age.")
 
@@ -176,8 +176,8 @@ def test_sums_in_words():
     sex = rp.Attribute("sex", rp.Categories(("f", "m")))
     domain = rp.Domain((rp.Attribute("age", rp.Integers(0, 99)), sex, region))
     chosen = {"age": range(18, 25), "sex": (), "region": (0, 1, 3)}
-    told = describe_sum(domain, chosen, 1234.4, 10.0, "people")
-    assert told == (
+    text = describe_sum(domain, chosen, 1234.4, 10.0, "people")
+    assert text == (
         "people with age 18 to 24 and region a, b or d: 1,234 ±19.6, 95 % of the time (σ = 10)"
     )
     everybody = describe_sum(domain, {"age": range(100)}, 5.0, 1.0, "people")

@@ -13,8 +13,8 @@ DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
 PLAIN = Scenario(DOMAIN, WorkloadRequest(order=2), name="plain", record_noun="people")
 
 
-def differing(found):
-    return set(found.index[found["differs"]])
+def differing(result):
+    return set(result.index[result["differs"]])
 
 
 def test_what_differs_is_marked_and_nothing_else():
@@ -41,18 +41,18 @@ def test_every_input_is_compared(scenario, rows):
 
 
 def test_a_row_has_the_words_of_every_scenario_in_order():
-    words = comparison.inputs([PLAIN, PLAIN.replaced(name="b", budget=rp.Budget(rho=1))])
-    assert words.loc["Privacy budget", [0, 1]].tolist() == ["ρ = 0.1", "ρ = 1"]
+    sentence = comparison.inputs([PLAIN, PLAIN.replaced(name="b", budget=rp.Budget(rho=1))])
+    assert sentence.loc["Privacy budget", [0, 1]].tolist() == ["ρ = 0.1", "ρ = 1"]
 
 
 def test_outcomes_are_those_of_the_plans():
     other = PLAIN.replaced(name="four times", budget=rp.Budget(rho="0.4"))
-    found = comparison.outcomes([PLAIN, other], [PLAIN.plan(), other.plan()])
+    result = comparison.outcomes([PLAIN, other], [PLAIN.plan(), other.plan()])
     margin = 1.959964 * np.median(PLAIN.plan().standard_errors)
-    margins = found.loc["Median table, 95 % margin of error"]
+    margins = result.loc["Median table, 95 % margin of error"]
     assert margins[0] == f"±{margin:.3g} people"
-    assert "Largest ÷ smallest σ of a cell" not in differing(found)  # the budget scales all alike
-    assert found.loc["Privacy, ρ", [0, 1]].tolist() == ["0.1", "0.4"]
+    assert "Largest ÷ smallest σ of a cell" not in differing(result)  # the budget scales all alike
+    assert result.loc["Privacy, ρ", [0, 1]].tolist() == ["0.1", "0.4"]
 
 
 def test_tables_are_matched_by_their_attributes():
@@ -77,9 +77,9 @@ def test_differences_in_words():
         same, "a", "b"
     )
     right = PLAIN.replaced(budget=rp.Budget(rho="0.4")).plan()
-    words = comparison.describe_differences(comparison.table_differences(left, right), "a", "b")
-    assert "0 tables have a larger standard error and 7 a smaller one" in words
-    assert "(median −50 %)" in words
+    sentence = comparison.describe_differences(comparison.table_differences(left, right), "a", "b")
+    assert "0 tables have a larger standard error and 7 a smaller one" in sentence
+    assert "(median −50 %)" in sentence
     other = Scenario(rp.Domain.from_sizes({"x": 3}), WorkloadRequest("listed", listed=(("x",),)))
     none = comparison.table_differences(left, other.plan())
     assert comparison.describe_differences(none, "a", "b").endswith("no table in common.")
@@ -96,9 +96,9 @@ def test_what_the_words_do_not_tell_apart_is_marked_all_the_same():
         PLAIN.with_settings([TableSetting((name,), weight=3)]).replaced(name=name)
         for name in ("age", "sex")
     ]
-    found = comparison.inputs(weighted)
-    assert found.loc["Weight", [0, 1]].nunique() == 1
-    assert differing(found) == {"Weight"}
+    result = comparison.inputs(weighted)
+    assert result.loc["Weight", [0, 1]].nunique() == 1
+    assert differing(result) == {"Weight"}
     with_targets = [
         PLAIN.with_settings([TableSetting((name,), target=3)]).replaced(name=name)
         for name in ("age", "sex")
@@ -111,9 +111,9 @@ def test_what_the_words_do_not_tell_apart_is_marked_all_the_same():
 def test_scenarios_are_told_apart_whatever_their_names():
     names = ["differs", "input", "outcome", "words", "0"]
     scenarios = [PLAIN.replaced(name=name) for name in names]
-    found = comparison.inputs(scenarios)
-    assert found.shape[1] == len(names) + 1  # differs
-    assert differing(found) == set()
+    result = comparison.inputs(scenarios)
+    assert result.shape[1] == len(names) + 1  # differs
+    assert differing(result) == set()
 
 
 def test_the_noun_is_common_or_neutral():
@@ -127,8 +127,8 @@ def test_targets_differ_by_what_was_typed_and_by_required():
 
     side = comparison.inputs([with_target("20"), with_target("20 required"), with_target("±20")])
     assert differing(side) == {"Targets"}
-    words = side.loc["Targets", [0, 1]].tolist()
-    assert words[:2] == ["1 table, σ = 20", "1 table, σ = 20, 1 required"]
+    sentence = side.loc["Targets", [0, 1]].tolist()
+    assert sentence[:2] == ["1 table, σ = 20", "1 table, σ = 20, 1 required"]
     assert differing(comparison.inputs([with_target("20"), with_target(20.0)])) == set()
 
 
@@ -136,13 +136,13 @@ def test_targets_differ_by_what_was_typed_and_by_required():
 
 
 def test_scenarios_that_ask_otherwise_differ_in_that(unequal_plan):
-    found = comparison.inputs([MARGINALS, SCENARIO])
-    row = found.loc["Aggregation", [0, 1]].tolist()
+    result = comparison.inputs([MARGINALS, SCENARIO])
+    row = result.loc["Aggregation", [0, 1]].tolist()
     assert row == ["single values", "age: cumulative; region: hierarchy; income: ranges"]
-    assert set(found.index[found["differs"]]) == {"Aggregation"}
+    assert set(result.index[result["differs"]]) == {"Aggregation"}
     assert "Aggregation" not in comparison.inputs([MARGINALS, MARGINALS]).index
-    words = comparison.outcomes([MARGINALS, SCENARIO], [MARGINALS.plan(), unequal_plan])
-    assert words.index[:2].tolist() == [
+    sentence = comparison.outcomes([MARGINALS, SCENARIO], [MARGINALS.plan(), unequal_plan])
+    assert sentence.index[:2].tolist() == [
         "Median table (root mean square), 95 % margin of error",
         "Least accurate cell, 95 % margin of error",
     ]
@@ -156,6 +156,6 @@ def test_only_tables_asked_alike_are_compared(unequal_plan):
     assert len(frame) == len(unequal_plan.workload)
     np.testing.assert_allclose(frame["change"], -0.5, rtol=1e-6)
     np.testing.assert_allclose(frame["right_largest"] / frame["left_largest"], 0.5, rtol=1e-6)
-    words = comparison.describe_differences(frame, "a", "b")
-    assert "smaller one (median −50 %)" in words
-    assert "a larger root mean square error" in words
+    sentence = comparison.describe_differences(frame, "a", "b")
+    assert "smaller one (median −50 %)" in sentence
+    assert "a larger root mean square error" in sentence

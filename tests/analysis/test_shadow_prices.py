@@ -95,8 +95,8 @@ def words_of(*prices, loss=None):
 
 
 def test_words_for_a_few_tables():
-    words = words_of(0.5, 0.1, 0.3, 0.1)
-    assert words == (
+    sentence = words_of(0.5, 0.1, 0.3, 0.1)
+    assert sentence == (
         "2 of 4 tables are binding, with 80 % of the largest variance: a0; a2. Less accuracy for "
         "the first helps most: with its weight 10 % less, the largest variance falls by about 5 %."
     )
@@ -119,17 +119,17 @@ def test_nearly_all_of_it_is_not_all():
 
 
 def test_words_for_one_table():
-    words = words_of(0.9, 0.1, loss=rp.SumOfVariances())
-    assert words.startswith(
+    sentence = words_of(0.9, 0.1, loss=rp.SumOfVariances())
+    assert sentence.startswith(
         "1 of 2 tables is binding, with 90 % of the weighted sum of variances: a0. Less accuracy "
         "for it helps most: with its"
     )
-    assert "falls by about 9 %" in words
+    assert "falls by about 9 %" in sentence
 
 
 def test_words_for_many_tables():
-    words = words_of(*[0.01] * 100)
-    assert words.startswith("80 of 100 tables are binding, with 80 % of ")
+    sentence = words_of(*[0.01] * 100)
+    assert sentence.startswith("80 of 100 tables are binding, with 80 % of ")
 
 
 def test_words_for_the_only_table():
@@ -137,9 +137,9 @@ def test_words_for_the_only_table():
 
 
 def test_words_for_targets():
-    words = words_of(0.9, 0.1, loss=rp.MaxVariance(relative_to="target"))
-    assert "the largest variance relative to its target: a0" in words
-    assert "with its target 5 % larger" in words
+    sentence = words_of(0.9, 0.1, loss=rp.MaxVariance(relative_to="target"))
+    assert "the largest variance relative to its target: a0" in sentence
+    assert "with its target 5 % larger" in sentence
 
 
 @pytest.mark.parametrize(

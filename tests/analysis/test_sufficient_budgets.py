@@ -54,23 +54,23 @@ def meets_exactly(plan):
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_the_smallest_budget_meets_all_targets_and_less_does_not(workload, loss, present):
     solved = optimum(workload, loss=loss)
-    found = budgets.smallest_budget(solved, present)
+    result = budgets.smallest_budget(solved, present)
     for enough in (
-        found.budget,
-        rp.Budget(rho=found.rho, max_records_per_person=present.max_records_per_person),
+        result.budget,
+        rp.Budget(rho=result.rho, max_records_per_person=present.max_records_per_person),
     ):
         assert meets_exactly(rp.plan(workload, loss=loss, budget=enough))
-    assert found.budget.stated[0][0] in ("rho", present.stated[0][0])
-    assert found.budget.stated_delta == present.stated_delta
-    assert found.budget.unit == present.unit
-    needed = Fraction(found.needed)
-    assert needed < Fraction(found.rho) < needed * (1 + Fraction(2, 10**4))
-    assert found.budget.rho < needed * (1 + Fraction(1, 10**3))
+    assert result.budget.stated[0][0] in ("rho", present.stated[0][0])
+    assert result.budget.stated_delta == present.stated_delta
+    assert result.budget.unit == present.unit
+    needed = Fraction(result.needed)
+    assert needed < Fraction(result.rho) < needed * (1 + Fraction(2, 10**4))
+    assert result.budget.rho < needed * (1 + Fraction(1, 10**3))
     less = rp.Budget(
         rho=needed * Fraction(999, 1000), max_records_per_person=present.max_records_per_person
     )
     assert not meets_exactly(rp.plan(workload, loss=loss, budget=less))
-    assert found.times == pytest.approx(found.needed / float(present.rho))
+    assert result.times == pytest.approx(result.needed / float(present.rho))
 
 
 @given(workloads(with_targets=True), st.sampled_from(PRESENT))
@@ -100,9 +100,9 @@ def test_tables_without_a_target_ask_for_nothing(workload):
 @pytest.mark.parametrize("wanted", [0.03, 5.0, 1e4])
 def test_a_wanted_standard_error_comes_true(workload, present, wanted):
     solved = optimum(workload, loss=rp.SumOfVariances())
-    found = budgets.budget_for_error(float(solved.variances[4]), wanted, present)
-    assert solved.at(found.budget).standard_errors[4] <= wanted
-    assert solved.at(found.budget).standard_errors[4] > wanted * (1 - 1e-3)
+    result = budgets.budget_for_error(float(solved.variances[4]), wanted, present)
+    assert solved.at(result.budget).standard_errors[4] <= wanted
+    assert solved.at(result.budget).standard_errors[4] > wanted * (1 - 1e-3)
 
 
 @pytest.mark.parametrize("wanted", [0.0, -1.0, float("nan"), 1e-80, 1e80])
@@ -114,11 +114,11 @@ def test_what_cannot_be_had_is_refused(workload, wanted):
 
 def test_a_budget_whose_epsilon_would_be_0_is_stated_in_rho():
     present = rp.Budget(epsilon=1, delta="1e-6", max_records_per_person=2)
-    found = budgets.budget_for_error(1.0, 1e7, present)
-    assert found.budget.stated[0][0] == "rho"
-    assert found.budget.unit == present.unit
-    assert found.needed <= found.budget.rho <= found.needed * 1.001
-    assert f"ρ = {found.rho} (ε = 0 at δ = 1e-6)" == found.text
+    result = budgets.budget_for_error(1.0, 1e7, present)
+    assert result.budget.stated[0][0] == "rho"
+    assert result.budget.unit == present.unit
+    assert result.needed <= result.budget.rho <= result.needed * 1.001
+    assert f"ρ = {result.rho} (ε = 0 at δ = 1e-6)" == result.text
 
 
 def test_the_target_that_is_out_of_reach_is_named(workload):
@@ -156,22 +156,22 @@ OF_QUERIES = [
 @settings(deadline=None, max_examples=21)
 def test_all_targets_are_met_and_with_less_they_are_not(queries, present):
     optimum = query_optimum(queries)
-    found = smallest_query_budget(optimum, present)
+    result = smallest_query_budget(optimum, present)
     person = present.max_records_per_person
-    for enough in (found.budget, rp.Budget(rho=found.rho, max_records_per_person=person)):
+    for enough in (result.budget, rp.Budget(rho=result.rho, max_records_per_person=person)):
         plan = optimum.at(enough)
         assert plan.met.all()
         assert plan.ratio <= 1
         # Within the digits that people type, and the budget's own rounding.
         assert plan.ratio > 1 - 1e-3
-    assert found.budget.unit == present.unit
+    assert result.budget.unit == present.unit
     less = rp.Budget(
-        rho=Fraction(found.needed) * Fraction(9999, 10000), max_records_per_person=person
+        rho=Fraction(result.needed) * Fraction(9999, 10000), max_records_per_person=person
     )
     assert not optimum.at(less).met.all()
     least = rho_of_unit(optimum.lower_bound, person)
-    assert least <= found.needed * (1 + 1e-9)
-    assert found.needed <= least * (1 + 1.3e-3)
+    assert least <= result.needed * (1 + 1e-9)
+    assert result.needed <= least * (1 + 1.3e-3)
 
 
 def test_a_person_with_several_records_needs_as_many_times_more_squared():

@@ -20,7 +20,7 @@ DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
 
 
 @pytest.mark.parametrize(
-    ("text", "error", "told"),
+    ("text", "error", "message"),
     [
         ("20", 18, "met: σ = 18"),
         ("20", 23.2, "short by 3.2"),
@@ -36,8 +36,8 @@ DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
         ("20", 20 * (1 + 1e-12), "met: σ = 20"),
     ],
 )
-def test_outcomes(text, error, told):
-    assert targets_met.describe_outcome(parse_target(text), error) == told
+def test_outcomes(text, error, message):
+    assert targets_met.describe_outcome(parse_target(text), error) == message
 
 
 UNITS = st.sampled_from(["{}", "±{}", "±{} at 99 %", "{} % of 1234"])
@@ -68,43 +68,43 @@ def scenario():
 def test_tables_with_targets_are_told_as_typed_the_furthest_off_first():
     asked = scenario()
     plan = asked.plan()
-    found = targets_met.of_targets(plan, asked.request)
-    assert found["table"].tolist()[0] == "(total)"
-    assert sorted(found["wanted"]) == ["0.1 % of 100", "12.50", *["±50 at 95 %"] * 3]
-    by_table = found.set_index("table")
+    result = targets_met.of_targets(plan, asked.request)
+    assert result["table"].tolist()[0] == "(total)"
+    assert sorted(result["wanted"]) == ["0.1 % of 100", "12.50", *["±50 at 95 %"] * 3]
+    by_table = result.set_index("table")
     assert by_table["required"].to_dict() == {
         "(total)": "in proportion",
         "sex": "in proportion",
         **dict.fromkeys(("age", "age × sex", "age × region"), "required"),
     }
     ratios = plan.worst_standard_errors / plan.workload.targets
-    assert found["ratio"].tolist() == sorted(ratios[~np.isnan(ratios)], reverse=True)
-    assert found["ratio"].tolist() == ratios[found.index].tolist()
-    for row in found.to_dict("records"):
+    assert result["ratio"].tolist() == sorted(ratios[~np.isnan(ratios)], reverse=True)
+    assert result["ratio"].tolist() == ratios[result.index].tolist()
+    for row in result.to_dict("records"):
         assert row["outcome"].startswith("met: " if row["ratio"] <= 1 else "short by ")
     assert len(targets_met.of_targets(plan, asked.request, most=2)) == 2
 
 
 def test_without_a_scenario_targets_are_standard_errors():
     plan = scenario().plan()
-    found = targets_met.of_targets(plan)
-    assert found.index.tolist() == targets_met.of_targets(plan, scenario().request).index.tolist()
-    wanted = [parse_target(text).standard_error for text in found["wanted"]]
-    assert wanted == plan.workload.targets[found.index].tolist()
-    assert found["outcome"].str.contains("%|±").sum() == 0
+    result = targets_met.of_targets(plan)
+    assert result.index.tolist() == targets_met.of_targets(plan, scenario().request).index.tolist()
+    wanted = [parse_target(text).standard_error for text in result["wanted"]]
+    assert wanted == plan.workload.targets[result.index].tolist()
+    assert result["outcome"].str.contains("%|±").sum() == 0
     # Nor are they those of a request for something else.
     other = Scenario(DOMAIN).with_group(GroupSetting((), target="±70")).request
-    assert targets_met.of_targets(plan, other).equals(found)
+    assert targets_met.of_targets(plan, other).equals(result)
 
 
 def test_the_list_of_tables_has_the_words_instead_of_the_numbers():
     asked = scenario()
     plan = asked.plan()
     numbers = standard_errors.of_tables(plan, ["age"])
-    words = targets_met.of_tables(plan, ["age"], asked.request)
+    sentence = targets_met.of_tables(plan, ["age"], asked.request)
     same = [name for name in numbers if name not in ("target", "met")]
-    assert words[same].equals(numbers[same])
-    assert list(words)[len(same) :] == ["wanted", "required", "outcome"]
+    assert sentence[same].equals(numbers[same])
+    assert list(sentence)[len(same) :] == ["wanted", "required", "outcome"]
     every = targets_met.of_tables(plan, request=asked.request).set_index("table")
     met = standard_errors.of_tables(plan).set_index("table")["met"]
     assert every["outcome"].str.startswith("met: ").equals(met == "yes")
@@ -125,7 +125,7 @@ def test_the_least_accurate_cell_is_what_counts():
 
 
 @pytest.mark.parametrize(
-    ("wanted", "told"),
+    ("wanted", "message"),
     [
         ({("age",): 1e4}, "The one target is met."),
         (
@@ -143,10 +143,10 @@ def test_the_least_accurate_cell_is_what_counts():
         ),
     ],
 )
-def test_counts_in_a_sentence(wanted, told):
+def test_counts_in_a_sentence(wanted, message):
     workload = rp.Workload.all_up_to(DOMAIN, 1).with_targets(wanted)
     plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
-    assert targets_met.target_counts(plan).text == told
+    assert targets_met.target_counts(plan).text == message
 
 
 @given(workloads(with_targets=True))
@@ -155,8 +155,8 @@ def test_counts_are_those_of_the_tables(workload):
     plan = rp.plan(
         workload.with_required(required), loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1")
     )
-    told, counts = targets_met.of_targets(plan), targets_met.target_counts(plan)
-    met = told["outcome"].str.startswith("met")
+    message, counts = targets_met.of_targets(plan), targets_met.target_counts(plan)
+    met = message["outcome"].str.startswith("met")
     assert (counts.targets, counts.met) == (len(workload), met.sum())
-    is_must = told["required"] == "required"
+    is_must = message["required"] == "required"
     assert (counts.required, counts.required_met) == (len(required), (met & is_must).sum())

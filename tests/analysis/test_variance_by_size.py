@@ -95,9 +95,9 @@ def test_one_table_is_one_bin():
 
 
 def test_words(small):
-    words = cell_variances.describe(small, "people")
-    assert "; small tables are less accurate." in words.partition("“Equal weight per cell”")[2]
-    assert words.endswith("people for every table, whatever its size.")
+    sentence = cell_variances.describe(small, "people")
+    assert "; small tables are less accurate." in sentence.partition("“Equal weight per cell”")[2]
+    assert sentence.endswith("people for every table, whatever its size.")
     workload = small[0].workload
     errors = np.sqrt(workload.cells)
     large = with_errors(workload, errors)
@@ -111,22 +111,22 @@ def test_words(small):
 def test_size_is_told_from_the_number_of_attributes(small):
     workload = small[0].workload
 
-    def words(errors):
+    def sentence(errors):
         return cell_variances.describe([with_errors(workload, errors)], "people")
 
     # Tables: total, age (30), sex (2), region (7), age × sex, age × region, sex × region.
-    steps = words([1, 2, 2, 2, 4, 4.1, 4])
+    steps = sentence([1, 2, 2, 2, 4, 4.1, 4])
     assert (
         "σ ranges from 1 to 4.1 people, with little trend by size among tables of as many" in steps
     )
-    against = words([1, 4, 5, 4.5, 7, 6, 8])
+    against = sentence([1, 4, 5, 4.5, 7, 6, 8])
     assert "small tables are less accurate among tables of as many attributes" in against
-    along = words([1, 4, 2, 3, 5, 6, 4])
+    along = sentence([1, 4, 2, 3, 5, 6, 4])
     assert "σ ranges from 1 to 6 people; large tables are less accurate." in along
 
 
 def test_of_tables_of_one_size_each_order_is_a_size():
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 3, "b": 3, "c": 3}), 2)
     errors = np.array([1, 2, 2, 2, 4, 4, 4.0])
-    words = cell_variances.describe([with_errors(workload, errors)], "people")
-    assert "σ ranges from 1 to 4 people; large tables are less accurate." in words
+    sentence = cell_variances.describe([with_errors(workload, errors)], "people")
+    assert "σ ranges from 1 to 4 people; large tables are less accurate." in sentence

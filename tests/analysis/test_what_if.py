@@ -71,8 +71,8 @@ def test_moves_are_those_from_plan_to_plan(workload_change, loss):
         row = frame.loc[title(table)]
         for column, plan in (("before", before), ("after", after)):
             expected = standard_error(plan, table)
-            found = math.inf if math.isnan(row[column]) else row[column]
-            assert found == pytest.approx(expected, rel=1e-5)
+            result = math.inf if math.isnan(row[column]) else row[column]
+            assert result == pytest.approx(expected, rel=1e-5)
         concerned = set(workload_change.containing) <= set(table) and workload_change.order in (
             None,
             len(table),
@@ -96,25 +96,25 @@ def test_what_moves_most_stands_first():
     ids=str,
 )
 def test_the_extremes_are_those_that_gain_and_lose_most(workload_change):
-    found = moves_of(workload_change)
-    others = what_if.of_tables(found, BUDGET).query("not concerned").set_index("table")["change"]
-    frame = what_if.extremes(found, BUDGET, 5)
+    result = moves_of(workload_change)
+    others = what_if.of_tables(result, BUDGET).query("not concerned").set_index("table")["change"]
+    frame = what_if.extremes(result, BUDGET, 5)
     assert len(frame) == 5
     assert not frame["concerned"].any()
     assert frame["change"].tolist() == [others[name] for name in frame["name"]]
     ordered = sorted(others)
     np.testing.assert_allclose(frame["change"], [*ordered[:3], *ordered[-2:]], rtol=1e-12)
-    everything = what_if.extremes(found, BUDGET, 100)
+    everything = what_if.extremes(result, BUDGET, 100)
     np.testing.assert_allclose(everything["change"], ordered, rtol=1e-12)
-    words = what_if.describe_extremes(frame, "people")
+    sentence = what_if.describe_extremes(frame, "people")
     first, last = frame["name"].iloc[0], frame["name"].iloc[-1]
-    assert words.startswith(f"The changes of the other tables range from {first} (from ")
-    assert f" to {last} (from " in words
+    assert sentence.startswith(f"The changes of the other tables range from {first} (from ")
+    assert f" to {last} (from " in sentence
 
 
 def test_by_number_of_attributes():
-    found = moves_of(WorkloadChange(LEAVE_OUT, ("region",)))
-    frame = what_if.by_order(found, BUDGET)
+    result = moves_of(WorkloadChange(LEAVE_OUT, ("region",)))
+    frame = what_if.by_order(result, BUDGET)
     assert frame["name"].tolist() == [
         "total",
         "1 attribute",
@@ -125,7 +125,7 @@ def test_by_number_of_attributes():
     assert frame["tables"].tolist() == [1, 4, 6, 1, 4]
     # (region) is gone, and so are its tables: one × region has no more cells, but lies in none
     assert frame["lost"].tolist() == [0, 0, 0, 1, 4]
-    tables = what_if.of_tables(found, BUDGET)
+    tables = what_if.of_tables(result, BUDGET)
     two = tables[(tables["order"] == 2) & ~tables["concerned"]]
     row = frame.iloc[2]
     assert row["before"] == pytest.approx(two["before"].median())
@@ -133,7 +133,7 @@ def test_by_number_of_attributes():
     spread = two["change"].quantile([0, 0.5, 1]).tolist()
     assert row[["smallest", "change", "largest"]].tolist() == pytest.approx(spread)
     changed = (
-        100 * (found.after / found.before - 1)[(found.workload.orders == 2) & ~found.concerned]
+        100 * (result.after / result.before - 1)[(result.workload.orders == 2) & ~result.concerned]
     )
     assert (
         row[["smallest", "change", "largest"]].tolist()
@@ -161,8 +161,8 @@ def test_notes_of_added_tables():
 
 @pytest.mark.parametrize("workload_change", CHANGES, ids=str)
 def test_the_ratios_hold_at_every_budget(workload_change):
-    found = moves_of(workload_change)
-    one, other = (what_if.of_tables(found, rp.Budget(rho=rho)) for rho in ("0.01", "5"))
+    result = moves_of(workload_change)
+    one, other = (what_if.of_tables(result, rp.Budget(rho=rho)) for rho in ("0.01", "5"))
     pd.testing.assert_series_equal(one["change"], other["change"])
     np.testing.assert_allclose(one["before"], other["before"] * math.sqrt(500))
 
@@ -170,72 +170,76 @@ def test_the_ratios_hold_at_every_budget(workload_change):
 @given(st.sampled_from(CHANGES), st.sampled_from(["0.01", "3"]))
 @settings(deadline=None, max_examples=20)
 def test_sentences_have_no_holes(workload_change, rho):
-    words = what_if.describe_changes(moves_of(workload_change), rp.Budget(rho=rho), "people")
-    assert "nan" not in words
-    assert "inf" not in words.replace("information", "")
-    assert words.endswith(".")
+    sentence = what_if.describe_changes(moves_of(workload_change), rp.Budget(rho=rho), "people")
+    assert "nan" not in sentence
+    assert "inf" not in sentence.replace("information", "")
+    assert sentence.endswith(".")
 
 
 def test_leaving_out_in_words():
-    found = moves_of(WorkloadChange(LEAVE_OUT, ("region",)))
-    changes = what_if.of_tables(found, BUDGET).query("not concerned")["change"]
-    words = what_if.describe_changes(found, BUDGET, "people")
-    assert words.startswith("Leaving out the 5 tables with region makes the standard errors of ")
-    assert f"the other 11 tables {abs(changes.median()):.2g} % smaller" in words
-    assert words.endswith("They cannot be computed from the others.")
-    words = what_if.describe_changes(
+    result = moves_of(WorkloadChange(LEAVE_OUT, ("region",)))
+    changes = what_if.of_tables(result, BUDGET).query("not concerned")["change"]
+    sentence = what_if.describe_changes(result, BUDGET, "people")
+    assert sentence.startswith("Leaving out the 5 tables with region makes the standard errors of ")
+    assert f"the other 11 tables {abs(changes.median()):.2g} % smaller" in sentence
+    assert sentence.endswith("They cannot be computed from the others.")
+    sentence = what_if.describe_changes(
         moves_of(WorkloadChange(LEAVE_OUT, ("age",), 1)), BUDGET, "people"
     )
-    assert words.startswith("Leaving out the table age makes the standard errors of the other 15 ")
-    assert "It can be computed from the others, with errors " in words
+    assert sentence.startswith(
+        "Leaving out the table age makes the standard errors of the other 15 "
+    )
+    assert "It can be computed from the others, with errors " in sentence
 
 
 def test_counting_more_in_words():
-    found = moves_of(WorkloadChange(BOOST, ("age", "sex"), 2, factor=9.0))
-    assert what_if.by_order(found, BUDGET)["name"].iloc[-1] == "2 attributes, counted differently"
-    words = what_if.describe_changes(found, BUDGET, "people")
-    assert words.startswith("Counting the table age × sex 9 times as much makes the standard ")
-    assert "Its own standard error becomes " in words
-    assert words.endswith("% smaller.")
+    result = moves_of(WorkloadChange(BOOST, ("age", "sex"), 2, factor=9.0))
+    assert what_if.by_order(result, BUDGET)["name"].iloc[-1] == "2 attributes, counted differently"
+    sentence = what_if.describe_changes(result, BUDGET, "people")
+    assert sentence.startswith("Counting the table age × sex 9 times as much makes the standard ")
+    assert "Its own standard error becomes " in sentence
+    assert sentence.endswith("% smaller.")
 
 
 def test_adding_in_words():
-    found = moves_of(WorkloadChange(ADD, ("age", "income"), 3))
-    words = what_if.describe_changes(found, BUDGET, "people")
-    assert words.startswith("Adding the 3 tables of 3 attributes with age and income makes ")
-    assert "They will have a standard error of " in words
-    assert words.endswith("people (median).")
+    result = moves_of(WorkloadChange(ADD, ("age", "income"), 3))
+    sentence = what_if.describe_changes(result, BUDGET, "people")
+    assert sentence.startswith("Adding the 3 tables of 3 attributes with age and income makes ")
+    assert "They will have a standard error of " in sentence
+    assert sentence.endswith("people (median).")
     some = SCENARIO.with_request(
         kind="listed", listed=(*SCENARIO.workload.tables, ("age", "sex", "income"))
     )
-    found = moves_of(WorkloadChange(ADD, ("age", "income"), 3), some)
-    words = what_if.describe_changes(found, BUDGET, "people")
-    assert words.startswith("Adding 2 of the 3 tables of 3 attributes with age and income makes ")
+    result = moves_of(WorkloadChange(ADD, ("age", "income"), 3), some)
+    sentence = what_if.describe_changes(result, BUDGET, "people")
+    assert sentence.startswith(
+        "Adding 2 of the 3 tables of 3 attributes with age and income makes "
+    )
 
 
 def test_nothing_to_compare_with_and_nothing_that_moves():
     single = SCENARIO.with_request(kind="listed", listed=(("age",),))
-    words = what_if.describe_changes(
+    sentence = what_if.describe_changes(
         moves_of(WorkloadChange(BOOST, ("age",)), single), BUDGET, "people"
     )
     assert (
-        words
+        sentence
         == "Counting the table age 2 times as much changes nothing: there are no other tables."
     )
     largest = SCENARIO.with_request(kind="listed", listed=(("age", "income"), ("age", "one")))
-    found = moves_of(WorkloadChange(BOOST, ("one",), factor=1.0), largest)
-    words = what_if.describe_changes(found, BUDGET, "people")
-    assert "moves no other table by as much as 0.05 %" in words
-    assert what_if.extremes(found, BUDGET, 5)["note"].tolist() == ["±0 %"]
-    assert not what_if.others_differ(found)
+    result = moves_of(WorkloadChange(BOOST, ("one",), factor=1.0), largest)
+    sentence = what_if.describe_changes(result, BUDGET, "people")
+    assert "moves no other table by as much as 0.05 %" in sentence
+    assert what_if.extremes(result, BUDGET, 5)["note"].tolist() == ["±0 %"]
+    assert not what_if.others_differ(result)
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "sentence"),
     [(-23.4, "23 % smaller"), (4.12, "4.1 % larger"), (150.0, "2.5 times as large")],
 )
-def test_changes_in_words(change, words):
-    assert what_if.describe_change(change) == words
+def test_changes_in_words(change, sentence):
+    assert what_if.describe_change(change) == sentence
 
 
 # ---- tables that ask otherwise than by single values
@@ -258,11 +262,11 @@ def test_moves_of_tables_asked_in_any_way(workload_change, loss):
     changed = changed_workload(asked, workload_change)
     solved = optimum(asked.workload, loss=loss)
     after = optimum_with_strategies_of(solved, changed, loss)
-    found = what_if.accuracy_changes(solved, after, workload_change)
+    result = what_if.accuracy_changes(solved, after, workload_change)
     plans = [each.at(BUDGET) for each in (solved, after)]
     assert after.closure.strategies == solved.closure.strategies  # what is measured stays
-    larger = found.workload
-    frame = what_if.of_tables(found, BUDGET).set_index("table")
+    larger = result.workload
+    frame = what_if.of_tables(result, BUDGET).set_index("table")
     names = titles(larger, np.arange(len(larger)))
     for position, name in enumerate(names):
         for column, plan in zip(("before", "after"), plans, strict=True):

@@ -34,11 +34,11 @@ def test_sizes_are_exact_however_large(sizes):
 
 def test_workload_grid_is_cut_and_says_how_many_there_are():
     scenario, plan = Scenario(DOMAIN), Scenario(DOMAIN).plan()
-    grid, found = workload_grid.workload_grid(scenario, plan, most=3)
-    assert (len(grid), found) == (3, 7)
+    grid, count = workload_grid.workload_grid(scenario, plan, most=3)
+    assert (len(grid), count) == (3, 7)
     assert grid["table"].tolist() == ["(total)", "age", "sex"]
-    grid, found = workload_grid.workload_grid(scenario, plan, ["sex"])
-    assert (grid["table"].tolist(), found) == (["sex", "age × sex", "sex × income"], 3)
+    grid, count = workload_grid.workload_grid(scenario, plan, ["sex"])
+    assert (grid["table"].tolist(), count) == (["sex", "age × sex", "sex × income"], 3)
     assert [plan.workload.tables[place] for place in grid.index][1] == ("age", "sex")
     assert grid["standard_error"].tolist() == plan.standard_errors[grid.index].tolist()
 
@@ -56,8 +56,8 @@ def test_typed_weight_and_targets_become_settings():
 
 
 def test_a_grid_without_a_plan_has_no_standard_errors():
-    grid, found = workload_grid.workload_grid(Scenario(DOMAIN), None)
-    assert found == 7
+    grid, count = workload_grid.workload_grid(Scenario(DOMAIN), None)
+    assert count == 7
     assert grid["standard_error"].isna().all()
 
 
@@ -180,7 +180,7 @@ def test_a_group_of_required_lets_one_table_off():
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "text"),
     [
         ({"target": "lots", "weight": 2.0}, r"The target of \(age\) must be written like 20"),
         ({"target": "5 %", "weight": 2.0}, r"\(age\) must be written like .*5 % of 1000"),
@@ -191,7 +191,7 @@ def test_a_group_of_required_lets_one_table_off():
         ),
     ],
 )
-def test_an_unusable_target_is_refused_and_nothing_else(change, told):
+def test_an_unusable_target_is_refused_and_nothing_else(change, text):
     scenario, (reason,) = edited(Scenario(DOMAIN), change)
-    assert re.search(told, reason)
+    assert re.search(text, reason)
     assert scenario.request.settings == (TableSetting(("age",), 2.0),)

@@ -38,8 +38,8 @@ def test_boxes_hold_the_frame():
     frame = frame_of((0, 1, [5] * 5), (1, 4, [2, 3, 5, 10, 40]))
     boxes, labels = boxes_and_labels(figures.standard_errors_by_order(frame, "people"))
     for box, row in zip(boxes, frame.to_dict("records"), strict=True):
-        found = [box.lowerfence, box.q1, box.median, box.q3, box.upperfence]
-        assert [value[0] for value in found] == [row[name] for name in NAMES]
+        result = [box.lowerfence, box.q1, box.median, box.q3, box.upperfence]
+        assert [value[0] for value in result] == [row[name] for name in NAMES]
     assert list(labels[0].text) == ["5.00"]
     assert list(labels[1].text) == ["median 5.00", "largest 40.0", "smallest 2.00"]
     assert list(labels[1].y) == [5, 40, 2]

@@ -56,13 +56,13 @@ def test_a_fill_is_the_colour_made_translucent():
 
 @given(st.lists(st.floats(-5, 5), max_size=8), st.floats(0.01, 2))
 def test_labels_stand_apart_and_in_order(places, gap):
-    found = spread_apart(places, gap)
-    assert len(found) == len(places)
+    result = spread_apart(places, gap)
+    assert len(result) == len(places)
     ranked = sorted(range(len(places)), key=lambda i: -places[i])
     for upper, lower in itertools.pairwise(ranked):
-        assert found[upper] - found[lower] >= gap * (1 - 1e-9)
+        assert result[upper] - result[lower] >= gap * (1 - 1e-9)
     # As near as can be: on the whole they are not moved up or down.
-    assert sum(found) == pytest.approx(sum(places), abs=1e-6)
+    assert sum(result) == pytest.approx(sum(places), abs=1e-6)
 
 
 def test_labels_with_room_stay_where_they_belong():

@@ -19,11 +19,11 @@ HOSTILE = curves.Curve("<b>a&b</b>", 30.0, "<b>a&b</b>")
 
 @pytest.fixture
 def errors():
-    found = [
+    result = [
         curves.Curve("least accurate table", 45.0, "age × sex"),
         curves.Curve("median table", 20.0),
     ]
-    return curves.errors_by_budget([*found, HOSTILE], BUDGET)
+    return curves.errors_by_budget([*result, HOSTILE], BUDGET)
 
 
 def lines_of(figure):
@@ -86,8 +86,8 @@ def test_the_present_budget_and_the_wish_are_marked(errors):
 
 
 def test_labels_of_close_curves_do_not_lie_on_each_other():
-    found = [curves.Curve(f"table {i}", 45.0 + i / 100) for i in range(6)]
-    frame = curves.errors_by_budget(found, BUDGET)
+    result = [curves.Curve(f"table {i}", 45.0 + i / 100) for i in range(6)]
+    frame = curves.errors_by_budget(result, BUDGET)
     figure = figures.errors_by_budget(frame, 0.1, "1e-6", "people")
     heights = [each.y for each in figure.layout.annotations if each.text.startswith("table")]
     low, high = figure.layout.yaxis.range

@@ -46,11 +46,11 @@ def test_ends_bend_and_present_plan_are_named():
     assert own.marker.symbol != figure.data[0].marker.symbol
 
 
-@pytest.mark.parametrize(("row", "words"), [(0, "best average"), (3, "best worst case")])
-def test_a_present_plan_that_is_an_end_has_one_label(row, words):
+@pytest.mark.parametrize(("row", "sentence"), [(0, "best average"), (3, "best worst case")])
+def test_a_present_plan_that_is_an_end_has_one_label(row, sentence):
     present = (FRAME["average"][row], FRAME["largest"][row] * 1.0001)
     texts = texts_of(draw(present))
-    assert f"{words} (current plan)" in texts
+    assert f"{sentence} (current plan)" in texts
     assert "current plan" not in texts
     assert len(texts) == 3
 

@@ -36,8 +36,8 @@ def test_a_panel_holds_the_tables_of_its_plan(adult):
             "3 attributes",
         ]
         assert sum(len(trace.x) for trace in traces) == 470
-        found = np.concatenate([trace.y for trace in traces])
-        np.testing.assert_allclose(found, forecast.standard_errors**2, rtol=1e-6)
+        result = np.concatenate([trace.y for trace in traces])
+        np.testing.assert_allclose(result, forecast.standard_errors**2, rtol=1e-6)
         cells = np.concatenate([trace.x for trace in traces])
         np.testing.assert_allclose(cells, forecast.workload.cells, rtol=1e-6)
 
