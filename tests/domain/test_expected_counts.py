@@ -46,7 +46,7 @@ def test_a_total():
     assert expected.text == "5,000 in total, spread evenly over the cells of each table"
 
 
-def test_a_csv_is_read_in_the_order_of_the_schema():
+def test_a_csv_is_read_in_the_order_of_the_codebook():
     expected = read(CSV)
     assert expected.attributes == ("age", "sex")
     assert expected.values == (("0 to 9", "10 to 19", "20 to 29"), ("1", "2"))

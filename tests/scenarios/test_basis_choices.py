@@ -52,7 +52,7 @@ def test_single_values_remove_a_basis_choice():
     assert scenario.with_basis("age", rp.Ranges()).with_basis("age", rp.Prefix()) == scenario
 
 
-def test_single_values_in_one_table_stand_on_top_of_another_way_everywhere():
+def test_single_values_in_one_table_stand_on_top_of_another_basis_everywhere():
     scenario = SCENARIO.with_basis("age", rp.Prefix())
     scenario = scenario.with_basis("age", rp.Identity(), [("age", "sex")])
     bases = bases_of(scenario.workload)
@@ -129,7 +129,7 @@ def test_basis_choices_round_trip_through_json(workload):
     assert again.workload.bases == workload.bases
 
 
-def test_the_general_way_is_the_commonest():
+def test_the_general_basis_is_the_commonest():
     workload = rp.Workload.all_up_to(DOMAIN, 2).with_bases({"age": rp.Prefix()})
     workload = workload.with_bases({"age": rp.Identity()}, tables=[("age",)])
     assert basis_choices_of(workload) == (

@@ -130,7 +130,7 @@ def test_a_bin_is_offered_to_be_split_in_the_middle(values, number, at):
     assert bins.split(values, number, at).size == values.size + 1
 
 
-def test_bins_in_words_and_numbered():
+def test_bins_described_and_numbered():
     assert bins.describe(AGE) == "20 bins: 0 to 4, 5 to 9, …, 95 to 99."
     assert bins.describe(Bins((0, 1))) == "1 bin: 0 to 1."
     assert bins.describe(INCOME) == ("3 bins: 0 to under 500, 500 to under 1000, 1000 to 2500.")

@@ -34,7 +34,7 @@ def test_what_is_gone_is_dropped_and_named():
     assert "attribute that the tables were narrowed to age" in text
 
 
-def test_a_loaded_schema_keeps_groups_of_unchanged_attributes_and_says_what_narrows():
+def test_a_loaded_codebook_keeps_groups_of_unchanged_attributes_and_says_what_narrows():
     other = rp.Domain.from_sizes({"age": 10, "region": 7})
     changed, notes = Scenario(DOMAIN, REQUEST).with_domain(other, from_elsewhere=True)
     assert changed.request.groups == REQUEST.groups[:1]
@@ -48,7 +48,7 @@ def test_a_narrowing_that_leaves_nothing_is_lifted():
     assert "at most 30 cells" in notes[0]
 
 
-def test_an_empty_schema_asks_for_the_total_and_remembers_the_question():
+def test_an_empty_codebook_has_the_total_and_keeps_the_request():
     scenario = Scenario(DOMAIN, WorkloadRequest("of_order", order=2))
     empty, notes = scenario.with_domain(rp.Domain(()))
     assert notes == []
@@ -57,7 +57,7 @@ def test_an_empty_schema_asks_for_the_total_and_remembers_the_question():
     assert empty.with_domain(DOMAIN)[0].workload.tables == scenario.workload.tables
 
 
-def test_an_empty_schema_empties_a_list():
+def test_an_empty_codebook_empties_a_list():
     scenario = Scenario(DOMAIN, WorkloadRequest("listed", listed=(("age",),)))
     empty, notes = scenario.with_domain(rp.Domain(()))
     assert empty.workload.tables == [()]

@@ -90,7 +90,7 @@ def test_a_plan_becomes_its_inputs():
         scenario_from_bytes(b"\xff", "plan.json", scenario)
 
 
-def test_loaded_in_words():
+def test_what_was_loaded_is_described():
     assert describe_loaded(Scenario(DOMAIN), "my.csv") == (
         "Loaded my.csv: 3 attributes, 24 values."
     )

@@ -147,7 +147,7 @@ def test_too_many_tables_for_the_new_codebook_are_replaced():
     assert "at most" in notes[0]
 
 
-def test_a_loaded_schema_keeps_settings_of_unchanged_attributes_only():
+def test_a_loaded_codebook_keeps_settings_of_unchanged_attributes_only():
     domain = rp.Domain.from_sizes({"a": 2, "b": 3, "c": 4})
     settings = (TableSetting(("a",), 2.0), TableSetting(("a", "b"), 3.0))
     scenario = Scenario(domain, WorkloadRequest(settings=settings))
@@ -289,7 +289,7 @@ def test_without_queries_the_file_says_null():
     assert json.loads(scenario.text())["query_list"] is None
 
 
-def test_a_change_of_the_schema_leaves_the_queries_as_they_are():
+def test_a_change_of_the_codebook_leaves_the_queries_as_they_are():
     scenario = with_queries()
     changed, notes = scenario.with_domain(rp.Domain.from_sizes({"age": 3}))
     assert changed.query_list is scenario.query_list
@@ -445,7 +445,7 @@ def test_expected_counts_travel_with_the_scenario():
     assert not notes
 
 
-def test_expected_counts_of_another_schema_are_no_scenario():
+def test_expected_counts_of_another_codebook_are_no_scenario():
     content = Scenario(DOMAIN).to_json()
     content["expected"] = {"attributes": ["no"], "values": [["1"]], "counts": [1]}
     with pytest.raises(WorkloadError, match="not a usable scenario"):

@@ -111,7 +111,7 @@ def test_weight_is_set_or_multiplied_not_both():
         GroupSetting((), weight=1.0, factor=2.0)
 
 
-def test_words():
+def test_descriptions():
     assert GroupSetting(("region",), factor=2.0).text == "All tables with region: weight × 2"
     assert GroupSetting((), weight=0.5, target=1234.5).text == (
         "All tables: weight 0.5, target σ = 1,234.5"

@@ -103,7 +103,7 @@ def test_the_scenario_asks_for_the_changed_workload(change):
     ],
     ids=str,
 )
-def test_it_asks_as_simply_as_it_can(change, kind, order, only):
+def test_the_request_is_as_simple_as_it_can_be(change, kind, order, only):
     request = changed_scenario(SCENARIO, change, changed_workload(SCENARIO, change)).request
     assert (request.kind, request.order, request.only) == (kind, order, only)
 

@@ -120,7 +120,7 @@ def test_text(request_, text):
         (WorkloadRequest("at_most_cells", cells=20), {"most_order": 1}, 5),
     ],
 )
-def test_the_same_question_without_the_larger_tables(request_, limits, tables):
+def test_the_same_request_without_the_larger_tables(request_, limits, tables):
     narrowed = request_.within(**limits)
     workload = narrowed.workload(DOMAIN)
     assert len(workload) == tables

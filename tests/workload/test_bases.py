@@ -86,7 +86,7 @@ def test_a_group_of_all_values_or_of_the_same_as_its_parent_is_listed_once():
         CustomBasis([[2]]),
     ],
 )
-def test_one_value_can_be_asked_in_every_way(basis):
+def test_one_value_has_every_basis(basis):
     attribute = Attribute("x", Categories(("only",)))
     basis.check(attribute)
     assert basis.n_rows(attribute) == 1

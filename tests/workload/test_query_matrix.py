@@ -146,7 +146,7 @@ def test_ranges_of_a_thousand_values():
     assert asks.label(1001) == "1 to 2"
 
 
-def test_equal_questions_share_what_is_computed_and_others_do_not():
+def test_equal_matrices_share_what_is_computed_and_others_do_not():
     a, b = (Attribute(name, Integers(low, low + 9)) for name, low in (("a", 0), ("b", 5)))
     assert query_matrix(Prefix(), a).operator.gram is query_matrix(Prefix(), b).operator.gram
     assert query_matrix(Prefix(), a).label(0) != query_matrix(Prefix(), b).label(0)
@@ -205,7 +205,7 @@ def test_labels(basis, attribute, labels):
     assert [asks.label(r) for r in range(asks.n_rows)] == labels
 
 
-def test_groups_that_are_called_alike_are_told_apart():
+def test_groups_that_are_called_alike_have_distinct_labels():
     groups = {
         "x": ("N", "1"), "y": ("N", "1"), "S": ("N",),
         "N > 1": ("S", "1"), "p": ("S", "1"), "q": ("S",),

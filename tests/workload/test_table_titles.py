@@ -18,7 +18,7 @@ def test_marginals_are_called_by_their_attributes():
     assert titled(TABLES) == ["(total)", "age", "sex", "age × sex"]
 
 
-def test_other_questions_stand_in_brackets():
+def test_other_bases_stand_in_brackets():
     names = {
         Prefix(): "cumulative",
         Ranges(): "ranges",
@@ -33,7 +33,7 @@ def test_other_questions_stand_in_brackets():
         assert names == ["(total)", f"age ({name})", "sex", f"age ({name}) × sex"]
 
 
-def test_a_table_says_how_it_asks_itself():
+def test_titles_say_the_bases_of_a_table():
     workload = TABLES.with_bases({"age": Prefix()}).with_bases(
         {"age": Identity()}, tables=[("age", "sex")]
     )

@@ -187,7 +187,7 @@ def test_numbers_are_shown_as_typed():
     assert parse_target("12.50").to_json() == "12.50"  # a number would be 12.5
 
 
-def test_words():
+def test_descriptions():
     target = parse_target("±1000")
     assert target.description == "±1,000 at 95 %"
     assert target.description == "±1,000 at 95 %"

@@ -274,7 +274,7 @@ def test_representations_are_short(domain):
     assert repr(Workload.all_up_to(domain, 1)) == "<Workload of 5 tables over 4 attributes>"
 
 
-def test_tables_are_found_by_their_places(domain):
+def test_tables_are_found_by_their_attributes(domain):
     workload = Workload.of(domain, [(), "sex", ("age", "sex")])
     assert [workload.find(indices) for indices in ((), (1,), (0, 1))] == [0, 1, 2]
     assert workload.find((0,)) is None
@@ -311,7 +311,7 @@ def test_builders_are_narrowed(domain):
 # ---- bases of attributes
 
 
-def test_marginals_are_asked_by_single_values(domain):
+def test_marginals_have_single_values(domain):
     workload = Workload.of(domain, ["age", ("age", "sex")])
     assert workload.is_marginals
     assert workload.bases == ((Identity(),), (Identity(),), (), ())
@@ -321,7 +321,7 @@ def test_marginals_are_asked_by_single_values(domain):
     np.testing.assert_array_equal(workload.cells, workload.counted_cells)
 
 
-def test_attributes_are_asked_in_all_tables_or_in_some(domain):
+def test_attributes_have_bases_in_all_tables_or_in_some(domain):
     plain = Workload.of(domain, [(), "age", ("age", "sex"), ("age", "region")])
     mixed = plain.with_bases({"age": Ranges()}).with_bases({"age": Prefix()}, tables=["age"])
     assert plain.is_marginals
@@ -342,7 +342,7 @@ def test_attributes_are_asked_in_all_tables_or_in_some(domain):
 
 @given(workloads_with_bases(), st.randoms(use_true_random=False))
 @settings(deadline=None, max_examples=60)
-def test_the_order_in_which_ways_were_given_does_not_matter(workload, shuffled):
+def test_the_order_in_which_bases_were_given_does_not_matter(workload, shuffled):
     """Asked table by table, in any order, from a union of its tables in any order."""
     tables = list(enumerate(workload.tables))
     shuffled.shuffle(tables)
@@ -363,7 +363,7 @@ def test_the_order_in_which_ways_were_given_does_not_matter(workload, shuffled):
 
 @given(workloads_with_bases())
 @settings(deadline=None, max_examples=60)
-def test_ways_say_what_each_table_asks(workload):
+def test_bases_of_each_table(workload):
     for row in range(len(workload)):
         cells = 1
         for column, index in enumerate(workload.attribute_indices(row)):
@@ -403,23 +403,23 @@ def test_ways_say_what_each_table_asks(workload):
         (lambda w: w.with_bases({"age": Prefix()}, tables=["region"]), r"\(region\) is not in the"),
     ],
 )
-def test_ways_that_are_refused(domain, make, message):
+def test_bases_that_are_refused(domain, make, message):
     with pytest.raises(WorkloadError, match=message):
         make(Workload.of(domain, ["age", "sex", ("age", "sex")]))
 
 
-def test_unknown_attributes_are_not_asked(domain):
+def test_unknown_attributes_have_no_basis(domain):
     with pytest.raises(DomainError, match="no attribute 'income'"):
         Workload.all_up_to(domain, 1).with_bases({"income": Prefix()})
 
 
-def test_one_table_cannot_be_asked_in_two_ways(domain):
+def test_one_table_cannot_be_listed_with_two_bases(domain):
     one = Workload.of(domain, ["age"])
     with pytest.raises(WorkloadError, match="twice"):
         _ = one | one.with_bases({"age": Windows(7)})
 
 
-def test_ways_that_are_not_listed_are_refused(domain):
+def test_bases_that_are_not_listed_are_refused(domain):
     members = np.array([[0], [1]])
     numbers = np.ones(2), np.full(2, np.nan)
     bases = ((Prefix(),), (Identity(),), (), ())
