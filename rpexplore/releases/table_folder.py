@@ -9,7 +9,7 @@
     README.md               how to read all this
 
 Written as a `new_folder`; the manifest comes last. As long as it is not finished the folder also
-has the measurements that everything is computed from (`measured_file`).
+has the measurements that everything is computed from (`measurement_file`).
 """
 
 import re

@@ -65,8 +65,7 @@ class FileSource(BatchSource):
         return Fingerprint(sum(sizes), modified, digest)
 
     def _files(self) -> list[tuple[str, int, int, int, int]]:
-        """Name, bytes, times of contents and of any change in nanoseconds, and inode
-        of every file."""
+        """Of every file: name, bytes, ns of the last change of contents, of any change, inode."""
         files = []
         for file in record_files(self.path):
             stat = file.path.stat()
