@@ -16,7 +16,7 @@ def taken(page, label, path):
     return path
 
 
-def test_the_study_and_the_bundle_can_be_taken(page, server, tmp_path):
+def test_the_project_and_the_bundle_can_be_taken(page, server, tmp_path):
     page.goto(f"{server}/scenarios")
     project = taken(page, "Save project.json", tmp_path / "project.json")
     assert json.loads(project.read_text())["format"] == "rpexplore-project"

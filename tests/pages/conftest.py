@@ -134,7 +134,7 @@ def plain(texts: list[str]) -> str:
 
 
 def check_charts(session: App) -> None:
-    """Every chart is told in words, also in a caption, and its numbers are there, also as CSV."""
+    """Every chart has its sentence, also in the caption, and its numbers, also as CSV."""
     charts, captions = session.get("plotly_chart"), plain(session.texts("caption"))
     numbers = [each for each in session.expander if each.label == "The numbers of this chart"]
     assert len(numbers) == len(charts)
