@@ -22,8 +22,9 @@ def chart(session, index=0):
 
 
 def panels(session):
-    """Titles of the panels of the first chart."""
-    return [note["text"] for note in chart(session)["layout"]["annotations"]]
+    """Titles of the panels of the first chart, each in one line."""
+    notes = chart(session)["layout"]["annotations"]
+    return [note["text"].replace("<br>", " ") for note in notes]
 
 
 def errors_of(scenario, loss):
