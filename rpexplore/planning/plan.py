@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rpexplore.common.exact_numbers import Decimals, whole_number
-from rpexplore.common.formatting import rounded
 from rpexplore.common.numerics import normal_quantile
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.errors import WorkloadError
@@ -255,6 +254,3 @@ class Plan(ReleasePlan):
 
     def __str__(self) -> str:
         return plan_summary(self)
-
-    def __repr__(self) -> str:
-        return f"<Plan for {len(self.workload):,} tables, ρ = {rounded(self.rho, 6, 'up')}>"

@@ -123,6 +123,10 @@ class ReleasePlan(ABC):
     def checks(self, *, strategies: bool = True) -> "tuple[Check, ...]":
         """All claims of the plan, held against a recomputation; see `verification.verify`."""
 
+    def __repr__(self) -> str:
+        items = plural(self.n_items, self.item)
+        return f"<{type(self).__name__} for {items}, ρ = {rounded(self.rho, 6, 'up')}>"
+
     # ---- files
 
     @property

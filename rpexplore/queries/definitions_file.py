@@ -34,12 +34,10 @@ def stated_to_json(stated: StatedQueries) -> dict[str, Any]:
         stated.queries.coefficients,
         strict=True,
     ):
-        query = {"name": name, "target": target.text}
+        definition = {"condition": condition}
         if condition is None:
-            query["terms"] = dumps(terms_from_row(row))
-        else:
-            query["condition"] = condition
-        queries.append(query)
+            definition = {"terms": dumps(terms_from_row(row))}
+        queries.append({"name": name, "target": target.text, **definition})
     schema = codebook.schema_from_attributes(stated.queries.domain.attributes)
     return {"domain": schema, "queries": queries}
 

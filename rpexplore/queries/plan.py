@@ -159,9 +159,6 @@ class QueryPlan(ReleasePlan):
         ]
         return "\n".join(lines)
 
-    def __repr__(self) -> str:
-        return f"<QueryPlan for {len(self.queries):,} queries, ρ = {rounded(self.rho, 6, 'up')}>"
-
 
 def check_scale(gamma_squared: Fraction) -> None:
     """Raise `PlanError` for noise that is too large to be drawn."""
