@@ -69,7 +69,7 @@ numbers = st.tuples(st.integers(1, 10**18 - 1), st.integers(-60, 60))
 
 
 def fractions(decimals):
-    return [decimals.fraction(place) for place in range(len(decimals))]
+    return [decimals.fraction(index) for index in range(len(decimals))]
 
 
 @given(st.lists(numbers, min_size=1, max_size=8))

@@ -94,19 +94,19 @@ def test_columns_show_three_digits_of_their_smallest_number(column, shown):
 
 
 @pytest.mark.parametrize(
-    ("n_bytes", "words"),
+    ("n_bytes", "text"),
     [(0, "0 kB"), (500, "0.5 kB"), (12e6, "12 MB"), (5.24e8, "520 MB"), (1.25e11, "120 GB")],
 )
-def test_data_sizes(n_bytes, words):
-    assert data_size(n_bytes) == words
+def test_data_sizes(n_bytes, text):
+    assert data_size(n_bytes) == text
 
 
 @pytest.mark.parametrize(
-    ("seconds", "words"),
+    ("seconds", "text"),
     [(0, "1 second"), (72, "72 seconds"), (95, "2 minutes"), (5400, "2 hours"), (3e6, "35 days")],
 )
-def test_durations(seconds, words):
-    assert duration(seconds) == words
+def test_durations(seconds, text):
+    assert duration(seconds) == text
 
 
 def test_a_path_is_text_whatever_bytes_its_name_has():

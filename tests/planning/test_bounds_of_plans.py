@@ -82,21 +82,21 @@ def test_tampered_claims_are_found(plan, tamper, check):
     content = json.loads(plan.text)
     assert failed(content) == set()
     tamper(content)
-    found = failed(content)
-    assert found is None or found, "accepted"
+    broken = failed(content)
+    assert broken is None or broken, "accepted"
     if check is not None:
-        assert found is not None
-        assert check in found
+        assert broken is not None
+        assert check in broken
 
 
 @pytest.mark.parametrize("factor", [0.5, 2.0])
 @pytest.mark.parametrize("plan", LIMITED.values(), ids=LIMITED)
 def test_any_dual_weights_prove_no_more_than_is_true(plan, factor):
     """Of a loss with limits, dual weights other than the best ones prove a smaller bound."""
-    for place in range(len(plan.workload)):
-        if plan.certificate.shadow_prices[place] > 1e-3:
+    for table in range(len(plan.workload)):
+        if plan.certificate.shadow_prices[table] > 1e-3:
             content = json.loads(plan.text)
-            scaled(content, factor, "tables", place, "dual_weight")
+            scaled(content, factor, "tables", table, "dual_weight")
             assert failed(content) == {"optimality"}
 
 
@@ -104,9 +104,9 @@ def test_any_dual_weights_prove_no_more_than_is_true(plan, factor):
 @pytest.mark.parametrize("suffix", ["", " asked"])
 def test_required_that_are_added_or_taken_away_are_found(kind, suffix):
     plan = PLANS[kind + suffix]
-    for place, must in enumerate(plan.workload.required.tolist()):
+    for table, is_required in enumerate(plan.workload.required.tolist()):
         content = json.loads(plan.text)
-        content["tables"][place]["required"] = not must
+        content["tables"][table]["required"] = not is_required
         assert failed(content), "accepted"
 
 
@@ -114,15 +114,15 @@ def test_required_that_are_added_or_taken_away_are_found(kind, suffix):
 def test_required_that_are_not_met_are_found(suffix):
     plan = PLANS["SumWithinTargets" + suffix]
     content = json.loads(plan.text)
-    place = int(np.argmax(np.where(plan.workload.required, plan.certificate.shadow_prices, 0)))
-    target = content["tables"][place]["target"]
+    table = int(np.argmax(np.where(plan.workload.required, plan.certificate.shadow_prices, 0)))
+    target = content["tables"][table]["target"]
     # Sharper than is met, even by a hair; the claimed bound may then stand or fall.
-    content["tables"][place]["target"] = target * (1 - (1e-5 if suffix else 1e-10))
-    found = failed(content)
-    assert found is not None
-    assert "required" in found
-    words = str(rp.verify(rp.Plan.parse(json.dumps(content), canonical=False)))
-    assert "1 of 2 tables are above their largest allowed variance; the first is" in words
+    content["tables"][table]["target"] = target * (1 - (1e-5 if suffix else 1e-10))
+    broken = failed(content)
+    assert broken is not None
+    assert "required" in broken
+    text = str(rp.verify(rp.Plan.parse(json.dumps(content), canonical=False)))
+    assert "1 of 2 tables are above their largest allowed variance; the first is" in text
 
 
 @pytest.mark.parametrize("suffix", ["", " asked"])

@@ -44,9 +44,9 @@ def test_the_value_of_a_search_is_that_of_the_plan():
         search.sweep(lambda share: None)
         assert search.value() <= before * (1 + 1e-12)
         before = search.value()
-    found = optimum(MIXED, loss=SUM)
-    assert found.solution.lower_bound == pytest.approx(before**2, rel=2e-3)
-    assert found.solution.lower_bound >= before**2 * (1 - 1e-4)
+    solved = optimum(MIXED, loss=SUM)
+    assert solved.solution.lower_bound == pytest.approx(before**2, rel=2e-3)
+    assert solved.solution.lower_bound >= before**2 * (1 - 1e-4)
 
 
 @pytest.mark.parametrize("weighting", ["equal", "cells", "sqrt"])
@@ -61,9 +61,9 @@ def test_an_optimised_reference_is_better_and_an_even_one_is_even():
     best = rp.plan(MIXED, loss=SUM, budget=rp.Budget(privacy_cost=1))
     even = rp.plan(MIXED, loss=SUM, budget=rp.Budget(privacy_cost=1), uniform_reference=True)
     assert best.loss_value < even.loss_value * 0.995
-    for place, strategy in even.closure.strategies.items():
+    for index, strategy in even.closure.strategies.items():
         assert not np.any(strategy.integers.sum(axis=1))
-        size = MIXED.domain.sizes[place]
+        size = MIXED.domain.sizes[index]
         np.testing.assert_allclose(strategy.reference, 1 / size, rtol=1e-9)
     assert any(np.any(each.integers.sum(axis=1)) for each in best.closure.strategies.values())
 
@@ -74,14 +74,14 @@ def test_one_strategy_serves_all_ways_of_asking():
     both = rp.Workload.all_of_order(domain, 2).with_bases({"age": rp.Prefix()})
     both = both.with_bases({"age": rp.Ranges()}, tables=[("age", "sex")])
     assert [len(listed) for listed in both.bases] == [2, 1, 1]
-    found = optimum(both, loss=SUM)
+    solved = optimum(both, loss=SUM)
     exact = exact_weighted_optimum(both, SUM.table_weights(both))
-    assert exact * (1 - 1e-6) <= found.solution.lower_bound <= exact * 1.03
+    assert exact * (1 - 1e-6) <= solved.solution.lower_bound <= exact * 1.03
     for basis in (rp.Prefix(), rp.Ranges()):
         one = rp.Workload.all_of_order(domain, 2).with_bases({"age": basis})
         strategies = optimum(one, loss=SUM).closure.strategies
         other = optimum(both, loss=SUM, strategies=strategies)
-        assert found.solution.lower_bound < other.solution.lower_bound * (1 + 1e-4)
+        assert solved.solution.lower_bound < other.solution.lower_bound * (1 + 1e-4)
 
 
 def test_attributes_of_equal_size_and_different_bases_do_not_interact():
@@ -94,11 +94,11 @@ def test_attributes_of_equal_size_and_different_bases_do_not_interact():
     others = optimum(swapped, loss=SUM).closure.strategies
     assert not np.array_equal(strategies[0].integers, strategies[1].integers)
     # The same matrix up to rounding, whichever of the two places it stands at.
-    for place in (0, 1):
-        found, other = (
-            each.matrix.T @ each.matrix for each in (strategies[place], others[1 - place])
+    for index in (0, 1):
+        solved, other = (
+            each.matrix.T @ each.matrix for each in (strategies[index], others[1 - index])
         )
-        np.testing.assert_allclose(found, other, atol=2e-2)
+        np.testing.assert_allclose(solved, other, atol=2e-2)
     assert one.bases == ((rp.Prefix(),), ())
 
 
@@ -121,14 +121,14 @@ def test_the_bound_on_other_strategies_is_close_and_holds(loss):
     rng = np.random.default_rng(3)
     for _ in range(3):
         others = {}
-        for place, strategy in plan.closure.strategies.items():
+        for index, strategy in plan.closure.strategies.items():
             # Rows mixed by integers: the same reference distribution, another matrix.
             n = strategy.size
             mixed = np.eye(n - 1, dtype=int) + rng.integers(0, 2, (n - 1, n - 1)) * np.tri(
                 n - 1, k=-1, dtype=int
             )
-            others[place] = Strategy(mixed @ strategy.integers, strategy.bits)
-            np.testing.assert_allclose(others[place].reference, strategy.reference, atol=1e-9)
+            others[index] = Strategy(mixed @ strategy.integers, strategy.bits)
+            np.testing.assert_allclose(others[index].reference, strategy.reference, atol=1e-9)
         other = optimum(MIXED, loss=loss, strategies=others)
         assert other.loss.value(other.table_variances.of_loss(loss), MIXED) >= bound
 
@@ -164,9 +164,9 @@ def test_what_was_found_is_not_searched_for_again(monkeypatch):
     monkeypatch.setattr(optimal_strategies, "StrategySearch", None)  # a search would fail
     again = with_best_strategies(MIXED, Closure.of(MIXED), weights).strategies
     assert again.keys() == first.keys()
-    for place, strategy in first.items():
-        np.testing.assert_array_equal(again[place].integers, strategy.integers)
-        assert again[place].bits == strategy.bits
+    for index, strategy in first.items():
+        np.testing.assert_array_equal(again[index].integers, strategy.integers)
+        assert again[index].bits == strategy.bits
     for other in (
         {"table_weights": weights * 1.5},
         {"table_weights": weights, "even": True},
@@ -202,7 +202,7 @@ def test_the_best_matrix_of_a_basis_is_kept_as_a_start(monkeypatch):
         monkeypatch.setattr(module, "user_cache", lambda: cache)
     tables_of_bases = workload([40, 3], [rp.Prefix(), rp.Identity()], 2)
     gram = rp_questions(rp.Prefix(), tables_of_bases.domain["a0"]).operator.gram / 40
-    found = strategy_cache.best_even_matrix(gram)
+    solved = strategy_cache.best_even_matrix(gram)
     starts = []
 
     def recording(gram, *, value_weights):
@@ -212,12 +212,12 @@ def test_the_best_matrix_of_a_basis_is_kept_as_a_start(monkeypatch):
     monkeypatch.setattr(strategy_cache, "best_matrix", recording)
     again = strategy_cache.best_even_matrix(gram)
     assert starts[0] is not None
-    np.testing.assert_allclose(starts[0], found.value_weights)
-    assert again.root == pytest.approx(found.root, rel=1e-6)
+    np.testing.assert_allclose(starts[0], solved.value_weights)
+    assert again.root == pytest.approx(solved.root, rel=1e-6)
     key = next(iter(cache._arrays))
     cache.put(key, {"value_weights": np.linspace(1, 9, 40)})
     off = strategy_cache.best_even_matrix(gram)
-    assert off.root == pytest.approx(found.root, rel=1e-6)
+    assert off.root == pytest.approx(solved.root, rel=1e-6)
     assert off.root <= off.lower_bound * (1 + 1e-6)
 
 

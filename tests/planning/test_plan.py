@@ -125,12 +125,12 @@ def test_print_reads_well(plan):
 @pytest.mark.parametrize("cost", [f"0.{digits}" for digits in ("1", "37", "5123", "99", "2718281")])
 def test_what_is_printed_never_understates_the_loss_of_privacy(plan, cost):
     plan = rp.plan(plan.workload, loss=plan.loss, budget=rp.Budget(privacy_cost=cost))
-    words = str(plan).replace("-zCDP", " ").replace(",", " ").split()
-    shown = words[words.index("Privacy") + 1]
+    parts = str(plan).replace("-zCDP", " ").replace(",", " ").split()
+    shown = parts[parts.index("Privacy") + 1]
     assert Fraction(shown) >= plan.rho
-    places = [at for at, word in enumerate(words) if word == "ε"]
-    assert Fraction(words[places[0] + 2]) >= Fraction(plan.epsilon("1e-6"))
-    assert Fraction(words[places[1] + 2]) >= Fraction(plan.epsilon("1e-9"))
+    positions = [at for at, word in enumerate(parts) if word == "ε"]
+    assert Fraction(parts[positions[0] + 2]) >= Fraction(plan.epsilon("1e-6"))
+    assert Fraction(parts[positions[1] + 2]) >= Fraction(plan.epsilon("1e-9"))
 
 
 @pytest.mark.parametrize("cost", ["1e-15", "1e-12", "1e6", "1e20"])

@@ -54,8 +54,8 @@ def test_round_trip_is_exact_and_valid(workload, loss):
     assert again.text == plan.text
     assert again.workload.has_tables_of(plan.workload)
     assert again.closure.strategies.keys() == plan.closure.strategies.keys()
-    for place, strategy in plan.closure.strategies.items():
-        assert np.array_equal(again.closure.strategies[place].integers, strategy.integers)
+    for index, strategy in plan.closure.strategies.items():
+        assert np.array_equal(again.closure.strategies[index].integers, strategy.integers)
     VALIDATOR.validate(json.loads(plan.text))
 
 

@@ -202,11 +202,11 @@ def test_unusable_parts_are_refused(plan, path, value, message, in_schema):
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
 def test_numbers_json_does_not_know_are_refused(number):
-    for plan, key, found in (
+    for plan, key, value in (
         (AVERAGE, "dual_weight", json.loads(AVERAGE.text)["tables"][3]["dual_weight"]),
         (BOUNDED, "limit", BOUNDED.certificate.limit),
     ):
-        line = f'"{key}":{found!r}'
+        line = f'"{key}":{value!r}'
         assert line in plan.text
         with pytest.raises(PlanError, match=r"^p\.json "):
             rp.Plan.parse(plan.text.replace(line, f'"{key}":{number}'), "p.json")

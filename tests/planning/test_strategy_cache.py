@@ -184,8 +184,8 @@ def test_threads_share_a_cache(folder):
     def use(number):
         key = str(number % 5)
         cache.put(key, {"a": np.full(100, number % 5)})
-        found = cache.get(key)
-        return found is not None and set(found["a"]) == {number % 5}
+        kept = cache.get(key)
+        return kept is not None and set(kept["a"]) == {number % 5}
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(use, range(200)))

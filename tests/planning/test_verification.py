@@ -79,8 +79,8 @@ def scaled_variances(content, factor, table):
         content["tables"][table][name] *= factor
 
 
-def change_sigma_squared(content, place, factor):
-    row = content["residuals"][place]
+def change_sigma_squared(content, index, factor):
+    row = content["residuals"][index]
     row["sigma_squared"] = exact_text(Fraction(row["sigma_squared"]) * factor)
 
 
@@ -182,10 +182,10 @@ TAMPERED = {
 def test_tampered_claims_are_found(plan, tamper, check):
     content = json.loads(plan.text)
     tamper(content)
-    found = failed(content)
-    assert found is None or found, "accepted"
+    broken = failed(content)
+    assert broken is None or broken, "accepted"
     if check is not None:
-        assert found is None or check in found
+        assert broken is None or check in broken
 
 
 @pytest.mark.parametrize("name", ["SumOfVariances", "MaxVarianceweight"])
@@ -206,8 +206,8 @@ def test_a_claim_made_more_modest_is_still_true(plan):
 def test_plan_that_wastes_its_budget_is_within_it_but_says_so():
     plan = PLANS["SumOfVariances"]
     content = json.loads(plan.text)
-    for place in range(len(content["residuals"])):
-        change_sigma_squared(content, place, 2)
+    for index in range(len(content["residuals"])):
+        change_sigma_squared(content, index, 2)
     for table in range(len(content["tables"])):
         scaled_variances(content, 2, table)
     claim(content, loss=2)
@@ -228,12 +228,12 @@ def test_guarantee_in_words():
 def test_figures_in_words_never_understate_the_loss_of_privacy(cost):
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 3, "b": 2}), 2)
     plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(privacy_cost=cost))
-    words = rp.verify(plan).guarantee.replace(",", "").split()
-    assert Fraction(words[words.index("ρ", 8) + 2]) >= plan.rho
-    for at, word in enumerate(words):
-        if word == "ε" and words[at + 1] == "=":
-            delta = words[at + 6].rstrip(".,")
-            assert Fraction(words[at + 2]) >= Fraction(plan.epsilon(delta))
+    parts = rp.verify(plan).guarantee.replace(",", "").split()
+    assert Fraction(parts[parts.index("ρ", 8) + 2]) >= plan.rho
+    for at, word in enumerate(parts):
+        if word == "ε" and parts[at + 1] == "=":
+            delta = parts[at + 6].rstrip(".,")
+            assert Fraction(parts[at + 2]) >= Fraction(plan.epsilon(delta))
 
 
 @pytest.mark.parametrize("cost", ["1e-15", "1e-13", "1e-100", "1e29", "1e99"])
@@ -245,7 +245,7 @@ def test_extreme_budgets(cost):
 
 def test_a_long_sum_of_equal_terms_does_not_prove_too_much():
     """166,750 tables that all come down to the total: sequential float sums drift by 1e-12."""
-    sizes = {"a": 2} | {f"one{place}": 1 for place in range(100)}
+    sizes = {"a": 2} | {f"one{index}": 1 for index in range(100)}
     domain = rp.Domain.from_sizes(sizes)
     workload = rp.Workload.all_up_to(domain, 3)
     weights = rp.Workload(domain, workload.members, np.full(len(workload), 0.1), workload.targets)
@@ -375,9 +375,9 @@ def test_tampered_claims_about_strategies_are_found(based, tamper, checks):
     tamper(content)
     for strategy in content["strategies"]:
         strategy["matrix"] = [[round(entry) for entry in row] for row in strategy["matrix"]]
-    found = failed(content)
-    assert found is None or found, "accepted"
-    assert found is None or found & checks
+    broken = failed(content)
+    assert broken is None or broken, "accepted"
+    assert broken is None or broken & checks
 
 
 def test_cells_that_prove_the_bound_are_looked_at():

@@ -22,20 +22,20 @@ scale = st.tuples(st.integers(1, 10**18 - 1), st.integers(-40, 25))
 def exact_cost(closure, sigma_squared):
     sizes = closure.sizes.tolist()
     return sum(
-        prod((Fraction(sizes[i] - 1, sizes[i]) for i in closure.attributes(place)), start=1)
-        / sigma_squared.fraction(place)
-        for place in range(len(closure))
+        prod((Fraction(sizes[i] - 1, sizes[i]) for i in closure.attributes(index)), start=1)
+        / sigma_squared.fraction(index)
+        for index in range(len(closure))
     )
 
 
-def exact_variance(closure, table, places, sigma_squared):
+def exact_variance(closure, table, attributes, sigma_squared):
     """docs/mathematics.md §3.2, third row, in Fractions."""
     sizes = closure.sizes.tolist()
     total = Fraction(0)
     for residual in closure.subsets(table).tolist():
         inside = closure.attributes(residual)
         factor = prod((Fraction(sizes[i] - 1, sizes[i]) for i in inside), start=Fraction(1))
-        factor *= prod(Fraction(1, sizes[j] ** 2) for j in places if j not in inside)
+        factor *= prod(Fraction(1, sizes[j] ** 2) for j in attributes if j not in inside)
         total += sigma_squared.fraction(residual) * factor
     return total
 
@@ -59,17 +59,19 @@ def test_variances_are_exact(workload, data):
     closure = Closure.of(workload)
     pairs = data.draw(st.lists(scale, min_size=len(closure), max_size=len(closure)))
     sigma_squared = Decimals(*np.array(pairs, dtype=np.int64).T)
-    found = ExactVariances.of(closure, workload.exact_cells, sigma_squared)
-    rows = [[place for place in row if place >= 0] for row in workload.members.tolist()]
-    exact = [exact_variance(closure, t, places, sigma_squared) for t, places in enumerate(rows)]
-    assert [found.fraction(table) for table in range(len(rows))] == exact
+    recomputed = ExactVariances.of(closure, workload.exact_cells, sigma_squared)
+    rows = [[index for index in row if index >= 0] for row in workload.members.tolist()]
+    exact = [
+        exact_variance(closure, t, attributes, sigma_squared) for t, attributes in enumerate(rows)
+    ]
+    assert [recomputed.fraction(table) for table in range(len(rows))] == exact
     stated = np.array([float(variance) for variance in exact])
     tight = Fraction(1, 2**52)
-    assert found.differing(stated, tight).tolist() == []
+    assert recomputed.differing(stated, tight).tolist() == []
     stated[0] *= 1 + 1e-11
-    assert found.differing(stated, Fraction(1, 10**12)).tolist() == [0]
+    assert recomputed.differing(stated, Fraction(1, 10**12)).tolist() == [0]
     stated[0] *= 1 - 2e-11
-    assert found.differing(stated, Fraction(1, 10**12)).tolist() == [0]
+    assert recomputed.differing(stated, Fraction(1, 10**12)).tolist() == [0]
 
 
 @given(
@@ -115,10 +117,10 @@ def test_plans_of_any_bases_use_the_budget_and_never_more(workload, budget, loss
     strategies = any_strategies(workload, seed)
     plan = optimum(workload, loss=loss, strategies=strategies).at(budget)
     factors = [Fraction(n - 1, n) for n in workload.domain.sizes.tolist()]
-    for place, strategy in strategies.items():
+    for index, strategy in strategies.items():
         columns = strategy.integers.T.tolist()
         largest = max(sum(entry**2 for entry in column) for column in columns)
-        factors[place] = Fraction(largest, 4**strategy.bits)
+        factors[index] = Fraction(largest, 4**strategy.bits)
     cost = Fraction(0)
     for residual in range(len(plan.closure)):
         p = prod((factors[i] for i in plan.closure.attributes(residual)), start=Fraction(1))

@@ -29,16 +29,16 @@ some = settings(deadline=None, max_examples=60)
 def test_variances_against_dense_matrices(workload, seed):
     closure, sigma_squared = measured_closure(workload, seed)
     cells = CellVariances(workload, closure)
-    found = TableVariances.of(workload, closure, sigma_squared)
+    result = TableVariances.of(workload, closure, sigma_squared)
     worst, best = cells.worst(sigma_squared), cells.best(sigma_squared)
     for table, dense in enumerate(all_variances(workload, closure, sigma_squared)):
         scale = dense.max()
         variances_of_table = cells.variances_of(table, sigma_squared)
         assert variances_of_table.shape == dense.shape
         np.testing.assert_allclose(variances_of_table, dense, rtol=1e-8, atol=1e-9 * scale)
-        assert found.mean[table] == pytest.approx(dense.mean(), rel=1e-8)
-        assert found.worst[table] == pytest.approx(dense.max(), rel=1e-8)
-        assert found.best[table] == pytest.approx(dense.min(), rel=1e-8, abs=1e-9 * scale)
+        assert result.mean[table] == pytest.approx(dense.mean(), rel=1e-8)
+        assert result.worst[table] == pytest.approx(dense.max(), rel=1e-8)
+        assert result.best[table] == pytest.approx(dense.min(), rel=1e-8, abs=1e-9 * scale)
         order = dense.ndim
         for extreme in (worst, best):
             row = tuple(extreme.rows[table, :order].tolist())
@@ -62,16 +62,16 @@ def test_the_map_of_single_cells_against_dense_matrices(workload, seed):
             rows[cell, axis] = int(rng.integers(count))
             variances = variances[rows[cell, axis]]
         expected.append(float(variances))
-    found = CellVariances(workload, closure).map(tables, rows)
+    result = CellVariances(workload, closure).map(tables, rows)
     scale = max(expected)
     np.testing.assert_allclose(
-        found.variances(sigma_squared), expected, rtol=1e-8, atol=1e-9 * scale
+        result.variances(sigma_squared), expected, rtol=1e-8, atol=1e-9 * scale
     )
     weights = rng.uniform(size=len(tables))
-    assert weights @ found.variances(sigma_squared) == pytest.approx(
-        found.residual_weights(weights) @ sigma_squared
+    assert weights @ result.variances(sigma_squared) == pytest.approx(
+        result.residual_weights(weights) @ sigma_squared
     )
-    assert found.privacy_cost_factor is closure.privacy_cost_factor
+    assert result.privacy_cost_factor is closure.privacy_cost_factor
 
 
 @given(workloads_with_bases(max_attributes=3, max_size=4), seeds)
@@ -96,7 +96,7 @@ def test_tables_in_batches_of_any_size(at_once, monkeypatch):
     monkeypatch.setattr(cells_module, "_AT_ONCE", at_once)
     domain = rp.Domain.from_sizes({f"a{i}": 2 + i % 7 for i in range(9)})
     workload = rp.Workload.all_up_to(domain, 3).with_bases(
-        {name: Ranges() if place % 3 else Prefix() for place, name in enumerate(domain.names[1:])}
+        {name: Ranges() if index % 3 else Prefix() for index, name in enumerate(domain.names[1:])}
     )
     closure, sigma_squared = measured_closure(workload, 5)
     cells = CellVariances(workload, closure)

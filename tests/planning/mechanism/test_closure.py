@@ -28,7 +28,7 @@ seldom = settings(deadline=None, max_examples=60)
 
 
 def sets(closure):
-    return [closure.attributes(place) for place in range(len(closure))]
+    return [closure.attributes(index) for index in range(len(closure))]
 
 
 @given(workloads() | workloads(wide, max_tables=12))
@@ -38,10 +38,10 @@ def test_residuals_are_all_subsets_in_order(workload):
     assert sets(closure) == closure_of(workload)
     sizes = workload.domain.sizes
     for table, members in enumerate(workload.members.tolist()):
-        kept = [place for place in members if place >= 0 and sizes[place] > 1]
+        kept = [index for index in members if index >= 0 and sizes[index] > 1]
         within = closure.subsets(table).tolist()
         assert within == sorted(within)
-        assert [closure.attributes(place) for place in within] == sorted(
+        assert [closure.attributes(index) for index in within] == sorted(
             subsets(kept), key=lambda subset: (len(subset), subset)
         )
 
@@ -50,7 +50,7 @@ def test_residuals_are_all_subsets_in_order(workload):
 @seldom
 def test_find_is_the_inverse_of_attributes(workload):
     closure = Closure.of(workload)
-    held = {attributes: place for place, attributes in enumerate(sets(closure))}
+    held = {attributes: index for index, attributes in enumerate(sets(closure))}
     d = len(workload.domain)
     for order in range(d + 1):
         for attributes in combinations(range(d), order):
@@ -72,13 +72,13 @@ def test_variance_map_against_the_formulas(workload, seed):
 def test_one_large_table_of_many_attributes():
     domain = Domain.from_sizes({f"a{i}": 2 + i % 3 for i in range(80)})
     chosen = range(3, 80, 7)  # 11 of them
-    names = [domain.names[place] for place in chosen] + ["a79"]
+    names = [domain.names[index] for index in chosen] + ["a79"]
     closure = Closure.of(Workload.of(domain, [names, (), "a0"]))
-    places = sorted([*chosen, 79])
-    expected = sorted({*subsets(places), (0,)}, key=lambda subset: (len(subset), subset))
-    assert len(places) == 12
+    indices = sorted([*chosen, 79])
+    expected = sorted({*subsets(indices), (0,)}, key=lambda subset: (len(subset), subset))
+    assert len(indices) == 12
     assert sets(closure) == expected
-    assert closure.find(places) == len(closure) - 1
+    assert closure.find(indices) == len(closure) - 1
     assert closure.find([0]) == 1
     assert closure.find([0, 3]) is None
     assert closure.find(range(80)) is None
@@ -97,7 +97,7 @@ def test_thousands_of_attributes_take_the_sorting_branch(monkeypatch):
     domain = Domain.from_sizes({f"a{i}": 2 for i in range(d)})
     pick = np.random.default_rng(0)
     rows = [sorted(pick.choice(d, 4, replace=False).tolist()) for _ in range(200)]
-    workload = Workload.of(domain, [[domain.names[place] for place in row] for row in rows])
+    workload = Workload.of(domain, [[domain.names[index] for index in row] for row in rows])
     closure = Closure.of(workload)
     assert True in seen
     assert False in seen
@@ -109,9 +109,9 @@ def test_thousands_of_attributes_take_the_sorting_branch(monkeypatch):
 @pytest.mark.parametrize("bound", [10, 10**15])
 def test_both_ways_to_distinct_keys(bound):
     keys = [np.array([[3, 1], [7, 3]]), np.array([[1], [9]])]
-    found, places = closure_module._unique(keys, bound)
-    assert found.tolist() == [1, 3, 7, 9]
-    assert [place.tolist() for place in places] == [[[1, 0], [2, 1]], [[0], [3]]]
+    distinct, indices = closure_module._unique(keys, bound)
+    assert distinct.tolist() == [1, 3, 7, 9]
+    assert [index.tolist() for index in indices] == [[[1, 0], [2, 1]], [[0], [3]]]
 
 
 def test_single_valued_attributes_carry_no_residual():
@@ -191,14 +191,14 @@ def test_measuring_again_forgets_the_strategies_before(workload, seed):
 def test_single_values_need_no_strategies(workload, seed):
     """A strategy that is ResidualPlanner's own matrix gives its variances."""
     domain, first = workload.domain, workload.domain.names[0]
-    asked = workload.with_bases({first: CustomBasis(np.eye(domain[first].size).tolist())})
+    other_bases = workload.with_bases({first: CustomBasis(np.eye(domain[first].size).tolist())})
     n = domain[first].size
     strategies = {}
     if n > 1 and any(first in table for table in workload.tables):
         # Any factor X = RᵀR of I − 11ᵀ/n does; this one is in integers up to scale for n = 2 only.
         rows = np.linalg.eigh(np.eye(n) - 1 / n)[1][:, 1:].T
         strategies = {0: Strategy(np.round(rows * 2**20).astype(np.int64), 20)}
-    closure = Closure.of(asked).with_strategies(asked, strategies)
+    closure = Closure.of(other_bases).with_strategies(other_bases, strategies)
     plain = Closure.of(workload)
     scales = np.random.default_rng(seed).uniform(0.1, 10, len(plain))
     np.testing.assert_allclose(closure.variances(scales), plain.variances(scales), rtol=1e-4)

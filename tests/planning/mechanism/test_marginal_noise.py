@@ -43,15 +43,15 @@ def check_against_dense(plan, seed=0):
     cost = plan.privacy_cost / plan.budget.records_factor
     np.testing.assert_allclose(diagonal, np.full(len(diagonal), cost), rtol=1e-9)
     for row, table in enumerate(plan.workload.tables):
-        places = plan.workload.domain.positions(table)
-        covariance = oracles.marginal_covariance(plan, places)
+        indices = plan.workload.domain.positions(table)
+        covariance = oracles.marginal_covariance(plan, indices)
         np.testing.assert_allclose(np.diag(covariance), plan.variances[row], rtol=1e-8)
         assert plan.variance(table) == pytest.approx(plan.variances[row], rel=1e-12)
         cells = list(product(*(range(plan.workload.domain[name].size) for name in table)))
         named = [dict(zip(table, cell, strict=True)) for cell in cells]
-        found = [[plan.covariance(table, one, other) for other in named] for one in named[:5]]
+        result = [[plan.covariance(table, one, other) for other in named] for one in named[:5]]
         atol = 1e-8 * plan.variances[row]
-        np.testing.assert_allclose(found, covariance[:5], rtol=1e-8, atol=atol)
+        np.testing.assert_allclose(result, covariance[:5], rtol=1e-8, atol=atol)
         query = random_query(plan, table, seed)
         vector = oracles.kron(query[name][:, None] for name in table)[:, 0]
         assert plan.query_variance(table, where=query) == pytest.approx(
@@ -84,8 +84,8 @@ def test_marginals_within_a_table_have_a_variance_too(workload):
     for table in workload.tables:
         for subset in oracles.subsets(workload.domain.positions(table)):
             covariance = oracles.marginal_covariance(plan, subset)
-            found = plan.variance([names[place] for place in subset])
-            assert found == pytest.approx(covariance[0, 0], rel=1e-8)
+            result = plan.variance([names[index] for index in subset])
+            assert result == pytest.approx(covariance[0, 0], rel=1e-8)
 
 
 @given(workloads(small), st.integers(0, 2**32))
@@ -138,18 +138,18 @@ def check_asked_against_dense(plan, seed):
     sizes = workload.domain.sizes.tolist()
     for row, table in enumerate(workload.tables):
         scale = dense[row].max()
-        found = plan.cell_standard_errors(table) ** 2
-        np.testing.assert_allclose(found, dense[row], rtol=1e-7, atol=1e-9 * scale)
+        result = plan.cell_standard_errors(table) ** 2
+        np.testing.assert_allclose(result, dense[row], rtol=1e-7, atol=1e-9 * scale)
         assert plan.variances[row] == pytest.approx(dense[row].mean(), rel=1e-7)
         assert plan.worst_standard_errors[row] ** 2 == pytest.approx(scale, rel=1e-7)
         assert plan.margin_of_error(table) == pytest.approx(norm.isf(0.025) * scale**0.5)
-        places = workload.domain.positions(table)
-        marginal = oracles.marginal_matrix(sizes, places)
+        indices = workload.domain.positions(table)
+        marginal = oracles.marginal_matrix(sizes, indices)
         of_values = marginal @ covariance @ marginal.T
-        shape = [sizes[place] for place in places]
-        variances = plan.marginal_noise(places).variances
+        shape = [sizes[index] for index in indices]
+        variances = plan.marginal_noise(indices).variances
         np.testing.assert_allclose(variances, np.diag(of_values).reshape(shape), rtol=1e-7)
-        if any(place in closure.strategies for place in places):
+        if any(index in closure.strategies for index in indices):
             assert plan.variance(table) == pytest.approx(np.diag(of_values).max(), rel=1e-7)
         cells = [dict(zip(table, cell, strict=True)) for cell in np.ndindex(*shape)]
         pairs = [[plan.covariance(table, one, other) for other in cells] for one in cells[:4]]
@@ -162,13 +162,13 @@ def check_asked_against_dense(plan, seed):
         # A row of the table as a query on its values.
         row_query = {
             name: generalised.basis_matrix(
-                workload.basis_of(row, place), workload.domain.attributes[place]
+                workload.basis_of(row, index), workload.domain.attributes[index]
             )[-1]
-            for name, place in zip(table, places, strict=True)
+            for name, index in zip(table, indices, strict=True)
         }
         last = dense[row][(-1,) * len(table)]
-        found = plan.query_variance(table, where=row_query)
-        assert found == pytest.approx(last, rel=1e-6, abs=1e-9 * scale)
+        result = plan.query_variance(table, where=row_query)
+        assert result == pytest.approx(last, rel=1e-6, abs=1e-9 * scale)
 
 
 @given(
@@ -192,8 +192,8 @@ def test_marginals_within_tables_of_any_bases(workload, seed):
         for subset in oracles.subsets(workload.domain.positions(table)):
             marginal = oracles.marginal_matrix(sizes, subset)
             dense = np.diag(marginal @ covariance @ marginal.T)
-            found = plan.marginal_noise(subset).variances
-            np.testing.assert_allclose(found.ravel(), dense, rtol=1e-7)
+            result = plan.marginal_noise(subset).variances
+            np.testing.assert_allclose(result.ravel(), dense, rtol=1e-7)
 
 
 def test_a_query_without_noise_has_no_negative_variance():

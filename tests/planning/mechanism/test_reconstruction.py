@@ -19,8 +19,8 @@ def contribution(measured) -> np.ndarray:
     return reconstruct.contribution(measured, range(np.ndim(measured)), {})
 
 
-def marginal(places, sizes, contributions) -> np.ndarray:
-    return reconstruct.marginal(places, sizes, contributions, {})
+def marginal(indices, sizes, contributions) -> np.ndarray:
+    return reconstruct.marginal(indices, sizes, contributions, {})
 
 
 def sub(n: int) -> np.ndarray:
@@ -38,8 +38,8 @@ def kron(matrices) -> np.ndarray:
     return reduce(np.kron, matrices, np.ones((1, 1)))
 
 
-def subsets(places):
-    return chain.from_iterable(combinations(places, k) for k in range(len(places) + 1))
+def subsets(indices):
+    return chain.from_iterable(combinations(indices, k) for k in range(len(indices) + 1))
 
 
 def integers(shape, seed: int) -> np.ndarray:
@@ -65,39 +65,39 @@ def test_a_contribution_is_the_paper_s_reconstruction_of_one_residual(sizes, see
 @given(SIZES, st.integers(0, 2**32))
 def test_a_marginal_is_the_paper_s_sum_over_residuals(sizes, seed):
     """For *any* measurements, noisy ones too."""
-    places = list(range(len(sizes)))
-    kept = [place for place in places if sizes[place] > 1]
+    indices = list(range(len(sizes)))
+    kept = [index for index in indices if sizes[index] > 1]
     expected, contributions = np.zeros(int(np.prod(sizes))), {}
     for number, subset in enumerate(subsets(kept)):
-        measured = integers([sizes[place] for place in subset], seed + number)
+        measured = integers([sizes[index] for index in subset], seed + number)
         contributions[subset] = contribution(measured)
-        omega = kron([sub(sizes[place]) / sizes[place] for place in subset]) @ measured.ravel()
+        omega = kron([sub(sizes[index]) / sizes[index] for index in subset]) @ measured.ravel()
         spread = [
-            sub_inverse(sizes[place])
-            if place in subset
-            else np.ones((sizes[place], 1)) / sizes[place]
-            for place in places
+            sub_inverse(sizes[index])
+            if index in subset
+            else np.ones((sizes[index], 1)) / sizes[index]
+            for index in indices
         ]
         expected += kron(spread) @ omega
-    found = marginal(places, np.array(sizes), contributions)
-    assert found.dtype == np.float64
-    assert found.shape == tuple(sizes)
-    assert np.allclose(found.ravel(), expected, rtol=0, atol=1e-6)
+    result = marginal(indices, np.array(sizes), contributions)
+    assert result.dtype == np.float64
+    assert result.shape == tuple(sizes)
+    assert np.allclose(result.ravel(), expected, rtol=0, atol=1e-6)
 
 
 @given(SIZES, st.integers(0, 2**32))
 def test_exact_measurements_give_back_the_exact_counts(sizes, seed):
     counts = np.abs(integers(sizes, seed))
-    places = list(range(len(sizes)))
-    kept = [place for place in places if sizes[place] > 1]
+    indices = list(range(len(sizes)))
+    kept = [index for index in indices if sizes[index] > 1]
     contributions = {}
     for subset in subsets(kept):
-        answers = counts.sum(axis=tuple(place for place in places if place not in subset))
-        for axis, place in enumerate(subset):
-            answers = answers * sizes[place] - answers.sum(axis=axis, keepdims=True)
+        answers = counts.sum(axis=tuple(index for index in indices if index not in subset))
+        for axis, index in enumerate(subset):
+            answers = answers * sizes[index] - answers.sum(axis=axis, keepdims=True)
         contributions[subset] = contribution(answers)
-    found = marginal(places, np.array(sizes), contributions)
-    assert np.max(np.abs(found - counts)) < 1e-9 * max(1, counts.sum())
+    result = marginal(indices, np.array(sizes), contributions)
+    assert np.max(np.abs(result - counts)) < 1e-9 * max(1, counts.sum())
 
 
 @given(st.lists(st.integers(2, 5), min_size=1, max_size=3), st.integers(0, 2**32))
@@ -134,35 +134,35 @@ def decoding(strategy) -> tuple[np.ndarray, np.ndarray]:
 def test_answers_are_the_dense_sum_over_residuals(workload, seed):
     """For any measured integers: Σ ⊗ (V_i or Sub⁺Sub/n in the residual, ν_i or W1/n outside)."""
     strategies, sizes = any_strategies(workload, seed), workload.domain.sizes
-    asked = query_matrices(workload)
+    matrices = query_matrices(workload)
     for position in range(len(workload)):
-        places = workload.attribute_indices(position)
-        kept = [place for place in places if sizes[place] > 1]
+        indices = workload.attribute_indices(position)
+        kept = [index for index in indices if sizes[index] > 1]
         expected, contributions = 0, {}
         for number, subset in enumerate(subsets(kept)):
-            shape = [int(sizes[place]) - (place in strategies) for place in subset]
+            shape = [int(sizes[index]) - (index in strategies) for index in subset]
             measured = integers(shape, seed + number)
             contributions[subset] = reconstruct.contribution(measured, subset, strategies)
-            assert contributions[subset].shape == tuple(sizes[place] for place in subset)
+            assert contributions[subset].shape == tuple(sizes[index] for index in subset)
             factors = []
-            for place in places:
-                n, attribute = int(sizes[place]), workload.domain.attributes[place]
-                w = basis_matrix(workload.basis_of(position, place), attribute)
-                if place in strategies:
-                    inside, outside = decoding(strategies[place])[::-1]
+            for index in indices:
+                n, attribute = int(sizes[index]), workload.domain.attributes[index]
+                w = basis_matrix(workload.basis_of(position, index), attribute)
+                if index in strategies:
+                    inside, outside = decoding(strategies[index])[::-1]
                 else:
                     inside = sub_inverse(n) @ sub(n) / n if n > 1 else np.ones((1, 1))
                     outside = np.full((n, 1), 1 / n)
-                factors.append(w @ (inside if place in subset else outside))
+                factors.append(w @ (inside if index in subset else outside))
             expected = expected + kron(factors) @ measured.ravel()
         before = {subset: part.copy() for subset, part in contributions.items()}
-        values = reconstruct.marginal(places, sizes, contributions, strategies)
-        found = answers(
-            values, [asked[q] for q in workload.attribute_basis_index[position, : len(places)]]
+        values = reconstruct.marginal(indices, sizes, contributions, strategies)
+        result = answers(
+            values, [matrices[q] for q in workload.attribute_basis_index[position, : len(indices)]]
         )
-        assert found.shape == shape_of(workload, position)
+        assert result.shape == shape_of(workload, position)
         scale = np.max(np.abs(expected))
-        np.testing.assert_allclose(found.ravel(), expected, rtol=1e-9, atol=1e-9 * scale)
+        np.testing.assert_allclose(result.ravel(), expected, rtol=1e-9, atol=1e-9 * scale)
         for subset, part in before.items():
             np.testing.assert_array_equal(contributions[subset], part)
 
@@ -171,27 +171,27 @@ def test_answers_are_the_dense_sum_over_residuals(workload, seed):
 @settings(deadline=None, max_examples=40)
 def test_exact_measurements_give_exact_answers(workload, seed, digits):
     strategies, sizes = any_strategies(workload, seed), workload.domain.sizes.tolist()
-    asked = query_matrices(workload)
+    matrices = query_matrices(workload)
     counts = np.random.default_rng(seed).integers(0, 10**digits + 1, sizes)
     for position in range(len(workload)):
-        places = workload.attribute_indices(position)
+        indices = workload.attribute_indices(position)
         contributions = {}
-        for subset in subsets([place for place in places if sizes[place] > 1]):
+        for subset in subsets([index for index in indices if sizes[index] > 1]):
             exact = counts.sum(axis=tuple(i for i in range(len(sizes)) if i not in subset))
-            for axis, place in enumerate(subset):
-                matrix = sizes[place] * np.eye(sizes[place], dtype=int) - 1
-                if place in strategies:
-                    matrix = strategies[place].integers
+            for axis, index in enumerate(subset):
+                matrix = sizes[index] * np.eye(sizes[index], dtype=int) - 1
+                if index in strategies:
+                    matrix = strategies[index].integers
                 exact = np.moveaxis(np.tensordot(matrix, exact, (1, axis)), 0, axis)
             contributions[subset] = reconstruct.contribution(exact, subset, strategies)
-        values = reconstruct.marginal(places, np.array(sizes), contributions, strategies)
-        found = answers(
-            values, [asked[q] for q in workload.attribute_basis_index[position, : len(places)]]
+        values = reconstruct.marginal(indices, np.array(sizes), contributions, strategies)
+        result = answers(
+            values, [matrices[q] for q in workload.attribute_basis_index[position, : len(indices)]]
         )
-        table = counts.sum(axis=tuple(i for i in range(len(sizes)) if i not in places))
+        table = counts.sum(axis=tuple(i for i in range(len(sizes)) if i not in indices))
         w = kron(
             basis_matrix(workload.basis_of(position, i), workload.domain.attributes[i])
-            for i in places
+            for i in indices
         )
         expected = w @ table.ravel()
-        assert np.max(np.abs(found.ravel() - expected)) <= 1e-9 * max(np.abs(expected).max(), 1)
+        assert np.max(np.abs(result.ravel() - expected)) <= 1e-9 * max(np.abs(expected).max(), 1)

@@ -87,40 +87,40 @@ def test_what_cannot_be_decoded_in_floats_is_refused():
 def test_moments_against_dense_matrices(workload, seed):
     strategies = any_strategies(workload, seed)
     assert measured_attributes(workload) == sorted(strategies)
-    for place, basis in workload.attribute_bases:
-        attribute = workload.domain.attributes[place]
+    for index, basis in workload.attribute_bases:
+        attribute = workload.domain.attributes[index]
         n, w = attribute.size, basis_matrix(basis, attribute)
-        found = moments(workload, place, basis, strategies)
-        if place in strategies:
-            stacked = np.vstack([np.ones(n), strategies[place].integers / 2.0**10])
+        result = moments(workload, index, basis, strategies)
+        if index in strategies:
+            stacked = np.vstack([np.ones(n), strategies[index].integers / 2.0**10])
             inverse = np.linalg.inv(stacked)
         else:  # docs/mathematics.md §4.1: as if n − 1 orthonormal rows were measured
             inverse = np.column_stack([np.full(n, 1 / n), np.eye(n)[:, 1:]])
         nu = w @ inverse[:, 0]
         spread = np.sum((w @ inverse[:, 1:]) ** 2, axis=1)
-        if place not in strategies:
+        if index not in strategies:
             spread = np.sum((w @ (np.eye(n) - 1 / n)) ** 2, axis=1)
-        np.testing.assert_allclose(found.total, nu**2, rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(found.spread, spread, rtol=1e-9, atol=1e-11)
-        assert np.all(found.spread >= 0)
-        assert found.total_sum == pytest.approx(np.sum(nu**2), rel=1e-9)
-        assert found.spread_sum == pytest.approx(np.sum(spread), rel=1e-9, abs=1e-11)
+        np.testing.assert_allclose(result.total, nu**2, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(result.spread, spread, rtol=1e-9, atol=1e-11)
+        assert np.all(result.spread >= 0)
+        assert result.total_sum == pytest.approx(np.sum(nu**2), rel=1e-9)
+        assert result.spread_sum == pytest.approx(np.sum(spread), rel=1e-9, abs=1e-11)
 
 
 def test_single_values_hold_nothing_however_many():
-    found = Moments.of_single_values(10**6)
-    assert found.spread.nbytes == found.total.nbytes == 8 * 10**6  # as if …
-    assert found.spread.strides == found.total.strides == (0,)
-    assert (found.spread_sum, found.total_sum) == (10**6 - 1, 1e-6)
+    result = Moments.of_single_values(10**6)
+    assert result.spread.nbytes == result.total.nbytes == 8 * 10**6  # as if …
+    assert result.spread.strides == result.total.strides == (0,)
+    assert (result.spread_sum, result.total_sum) == (10**6 - 1, 1e-6)
 
 
 def test_single_values_of_a_strategy():
     strategy = any_strategy(5, 3)
     domain = rp.Domain.from_sizes({"a": 5})
-    found = strategy.value_moments
+    result = strategy.value_moments
     expected = strategy.moments(query_matrix(rp.Identity(), domain["a"]))
     for name in ("spread", "total", "spread_sum", "total_sum"):
-        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-12)
+        np.testing.assert_allclose(getattr(result, name), getattr(expected, name), rtol=1e-12)
 
 
 def test_an_attribute_without_its_strategy_is_named():
@@ -168,9 +168,9 @@ def test_hulls(points, largest, kept):
 
 
 def test_rows_that_are_all_alike_have_one_vertex():
-    found = Moments.of_single_values(10**6)
-    assert found.least_accurate_rows.tolist() == [0]
-    assert found.most_accurate_rows.tolist() == [0]
+    result = Moments.of_single_values(10**6)
+    assert result.least_accurate_rows.tolist() == [0]
+    assert result.most_accurate_rows.tolist() == [0]
 
 
 @pytest.mark.parametrize(
@@ -203,6 +203,6 @@ def test_a_question_that_is_the_total_has_no_part_in_the_residual():
     """Exact to all digits, however much cancels in D Dᵀ."""
     strategy = Strategy(np.array([[4001, 4000, 3999], [4000, 4001, 4001]]), 12)
     attribute = rp.Attribute("a", rp.Integers(0, 2))
-    found = strategy.moments(query_matrix(rp.Prefix(), attribute))
-    assert found.total[2] == pytest.approx(1, rel=1e-9)
-    assert found.spread[2] < 1e-12 * found.spread.max()
+    result = strategy.moments(query_matrix(rp.Prefix(), attribute))
+    assert result.total[2] == pytest.approx(1, rel=1e-9)
+    assert result.spread[2] < 1e-12 * result.spread.max()
