@@ -37,8 +37,11 @@ def _codebook_attributes(codebook: Domain) -> None:
     options = [name for name in codebook.names if name in {*names, *choosable(codebook, names)}]
 
     def choose(chosen: list[str]) -> None:
-        typed_lines().chosen = tuple(chosen)
         stated = current().query_list
+        # A browser may still report this box after another list has taken its place.
+        if stated is not None and differences_from_schema(stated.queries.domain, codebook):
+            return
+        typed_lines().chosen = tuple(chosen)
         if stated is not None:
             change(
                 HERE,
