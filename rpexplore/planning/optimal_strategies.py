@@ -46,7 +46,7 @@ def with_best_strategies(
 
     Args:
         table_weights: float64[n_tables], on the mean variance of a table's cells, or with `largest`
-            on that of its worst cell.
+            on that of its least accurate cell.
         even: Whether reference distributions are uniform (z = 1/n), as ResidualPlanner+ has them.
         on_progress: What it raises ends the search.
 

@@ -131,7 +131,11 @@ def solve_with_optimal_strategies(problem: Problem, *, even: bool) -> tuple[Clos
 
 def _with_strategies_for_loss(problem: Problem, *, even: bool, on_progress: Progress) -> Closure:
     """The closure, measured by strategies that suit the loss; itself if none are needed."""
-    loss, weights, largest = problem.loss, problem.weights, problem.loss.looks_at_worst_cells
+    loss, weights, largest = (
+        problem.loss,
+        problem.weights,
+        problem.loss.looks_at_least_accurate_cells,
+    )
     caps = loss.caps(problem.workload)
     if caps is not None and not loss.has_limit:
         # What a cap is worth is not known yet: as much as all other tables together, at first.
@@ -242,11 +246,11 @@ def _within_caps(
     Its shadow prices are each table's share of all dual weights times variances.
     """
     workload, closure, loss = problem.workload, problem.closure, problem.loss
-    if loss.looks_at_worst_cells and np.all(workload.required):
+    if loss.looks_at_least_accurate_cells and np.all(workload.required):
         solution = _largest(problem)  # all tables count, and are met anyway
         dual = solution.shadow_prices * problem.weights
     else:
-        minimise = minimise_capped_max if loss.looks_at_worst_cells else minimise_capped
+        minimise = minimise_capped_max if loss.looks_at_least_accurate_cells else minimise_capped
         solution = minimise(
             problem.cells, inside, table_weights=problem.weights, caps=caps, **problem.search
         )

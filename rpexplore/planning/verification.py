@@ -302,7 +302,7 @@ def _check_strategies(plan: Plan) -> Check:
     """How much better a plan could be that measures attributes through other matrices."""
     weights = plan.loss.table_weights(plan.workload)
     bound = strategy_bound(
-        plan.workload, plan.closure, weights, largest=plan.loss.looks_at_worst_cells
+        plan.workload, plan.closure, weights, largest=plan.loss.looks_at_least_accurate_cells
     )
     bound *= (1 - DECODED_TOLERANCE) / float(plan.budget.record_privacy_cost)
     gap = max(plan.certificate.loss_value / bound - 1, 0.0)

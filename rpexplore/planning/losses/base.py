@@ -57,7 +57,7 @@ class Loss(ABC):
     option: ClassVar[str] = ""
     number: ClassVar[NumberOption | None] = None
     # Whether Var_A is the variance of table A's least accurate cell, and not the mean one.
-    looks_at_worst_cells: ClassVar[bool] = False
+    looks_at_least_accurate_cells: ClassVar[bool] = False
     # Whether the best plan of one budget, scaled, is that of every other one.
     is_homogeneous: ClassVar[bool] = True
     # Whether the plan must meet the required targets.
@@ -232,7 +232,7 @@ class MaxVariance(RelativeLoss):
     the table's target standard error, which every table must have; weights are not used.
 
     Example:
-        >>> MaxVariance().looks_at_worst_cells
+        >>> MaxVariance().looks_at_least_accurate_cells
         True
     """
 
@@ -240,7 +240,7 @@ class MaxVariance(RelativeLoss):
 
     kind: ClassVar[str] = "max_variance"
     option: ClassVar[str] = "max"
-    looks_at_worst_cells: ClassVar[bool] = True
+    looks_at_least_accurate_cells: ClassVar[bool] = True
     is_proven_by_shadow_prices: ClassVar[bool] = True
 
     @classmethod

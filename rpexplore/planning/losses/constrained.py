@@ -94,7 +94,7 @@ class MaxWithinTargets(WithinTargets):
 
     kind: ClassVar[str] = "max_within_targets"
     option: ClassVar[str] = "required-then-targets"
-    looks_at_worst_cells: ClassVar[bool] = True
+    looks_at_least_accurate_cells: ClassVar[bool] = True
 
     @property
     def objective(self) -> str:

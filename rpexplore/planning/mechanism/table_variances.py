@@ -54,7 +54,7 @@ class TableVariances:
 
     def of_loss(self, loss: Loss) -> np.ndarray:
         """Those that a loss looks at."""
-        return self.worst if loss.looks_at_worst_cells else self.mean
+        return self.worst if loss.looks_at_least_accurate_cells else self.mean
 
     def standard_errors(self, cell: str) -> np.ndarray:
         """The roots of the variances of one of `CELLS`."""

@@ -58,10 +58,10 @@ def minimise_capped(
     inverse = 1 / (caps * (1 - CAP_ROUNDING))
     everywhere = table_weights / np.sum(table_weights) + inverse / np.sum(inverse)
     room = with_room(closure, inside, everywhere, privacy_cost)
-    worst = cells.worst(room)
-    inner = float(np.max(worst.variances[capped] * inverse[capped]))
+    least_accurate = cells.worst(room)
+    inner = float(np.max(least_accurate.variances[capped] * inverse[capped]))
     best_value, best_sigma_squared = float(held @ room), room
-    at, rows = _first_cells(cells, capped, worst.rows[capped])
+    at, rows = _first_cells(cells, capped, least_accurate.rows[capped])
     start = (inside.solution.shadow_prices[at] + 1e-6 / len(at)) * best_value
     best_bound, gap, kept, kept_at, kept_rows = 0.0, 1.0, start, at, rows
     for _ in range(_MOST_PASSES):
@@ -76,8 +76,8 @@ def minimise_capped(
             best_bound, kept, kept_at, kept_rows = search.best_bound, search.best_weights, at, rows
         # The search knows of some cells only; others may be above their caps.
         sigma_squared = search.best_sigma_squared
-        worst = cells.worst(sigma_squared)
-        relative = worst.variances[capped] * inverse[capped]
+        least_accurate = cells.worst(sigma_squared)
+        relative = least_accurate.variances[capped] * inverse[capped]
         if np.max(relative) > 1:
             sigma_squared = search.mixed(sigma_squared, float(np.max(relative)), inner)
         value = float(held @ sigma_squared)
@@ -88,10 +88,10 @@ def minimise_capped(
         if pure or gap <= tolerance:
             break
         new = capped[relative > 1 + tolerance / 8]
-        new = new[~are_in(at, rows, new, worst.rows[new])]
+        new = new[~are_in(at, rows, new, least_accurate.rows[new])]
         if len(new) == 0 and gap >= before:
             break
-        at, rows = np.append(at, new), np.concatenate([rows, worst.rows[new]])
+        at, rows = np.append(at, new), np.concatenate([rows, least_accurate.rows[new]])
         start = np.append(prices, np.full(len(new), 1e-3 * float(np.mean(prices))))
     per_table = np.bincount(kept_at, kept * inverse[kept_at], len(caps))
     # A price that is nothing beside the weight could not be told from rounding.
@@ -107,18 +107,18 @@ def minimise_capped(
 
 
 def _first_cells(
-    cells: CellVariances, capped: np.ndarray, worst: np.ndarray
+    cells: CellVariances, capped: np.ndarray, rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(tables, rows) of the cells to begin with: the worst ones, and one that all noise reaches.
+    """(tables, rows) of the cells to begin with: those in `rows`, and one that all noise reaches.
 
-    A worst cell may be one that some residual does not reach, which it alone leaves without weight.
+    The former may be cells that some residual does not reach, which they leave without weight.
     """
     if cells.workload.is_marginals:
-        return capped, worst
+        return capped, rows
     widest = np.array([int(np.argmax(basis.spread)) for basis in cells.moments] + [0])
     reached = widest[cells.workload.attribute_basis_index[capped]]
-    differ = np.any(reached != worst, axis=1)
-    return np.append(capped, capped[differ]), np.concatenate([worst, reached[differ]])
+    differ = np.any(reached != rows, axis=1)
+    return np.append(capped, capped[differ]), np.concatenate([rows, reached[differ]])
 
 
 @dataclass(eq=False)

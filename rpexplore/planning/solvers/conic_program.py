@@ -38,7 +38,7 @@ from rpexplore.planning.solvers.symmetry import (
 from rpexplore.workload.workload import Workload
 
 _ACCURACY = 1e-6  # of the conic solver, at least; what it gives is judged by its certificate
-_WORST_GAP = 1e-3  # a plan proven to no more than this is refused
+_LARGEST_GAP = 1e-3  # a plan proven to no more than this is refused
 _NO_INFLUENCE = 1e-13  # a smaller shadow price is noise of the solver
 _TRIES = 3  # in other units, for each way of merging
 _RUN_AWAY = 1e3  # a table this much noisier than in the best average may be one the loss leaves out
@@ -77,7 +77,7 @@ def minimise_conic(
         report_gap(on_progress, best_gap)
         if best_gap <= tolerance:
             break
-    if best_gap > max(_WORST_GAP, tolerance):
+    if best_gap > max(_LARGEST_GAP, tolerance):
         best = None
     problem.refuse_faults(best)
     if best is None:

@@ -65,8 +65,8 @@ def find_feasible(
             start=solution,
             on_progress=on_progress,
         )
-        worst = cells.worst(solution.sigma_squared).variances
-        largest = float(np.max((worst / caps)[capped]))
+        least_accurate = cells.worst(solution.sigma_squared).variances
+        largest = float(np.max((least_accurate / caps)[capped]))
         if solution.lower_bound >= 1 or largest <= 1 - 10 * gap or gap <= _FINEST:
             break
         gap = max(gap / 30, _FINEST)

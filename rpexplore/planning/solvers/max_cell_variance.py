@@ -1,8 +1,8 @@
 """Largest weighted variance of any cell, where cells of a table differ (docs/mathematics.md §6.4).
 
-The search of `max_variance` begins with the worst cell of each table, and takes in what has become
-worse than the bound until nothing has. To these is added a trace of the mean over all cells, so
-that no noise scale is without a weight: too little to matter to any digit of the bound.
+The search of `max_variance` begins with each table's least accurate cell, and takes in what has
+become worse than the bound until nothing has. To these is added a trace of the mean over all cells,
+so that no noise scale is without a weight: too little to matter to any digit of the bound.
 """
 
 from dataclasses import replace
@@ -41,7 +41,7 @@ def minimise_max_cell_variance(
     start: Solution | None = None,
     on_progress: Progress = no_progress,
 ) -> Solution:
-    """The σ² that minimise max_A table_weights[A] · (variance of A's worst cell).
+    """The σ² that minimise max_A table_weights[A] · (variance of A's least accurate cell).
 
     tables: indices of those in the maximum, ascending; None: all. With fewer, fixed_weights (as
     for `minimise_maximum`) must leave no residual without a weight. start: a solution for other
@@ -95,8 +95,8 @@ def minimise_max_cell_variance(
             fixed_weights,
             prices,
         )
-        worst = cells.worst(solution.sigma_squared)
-        weighted = table_weights[indices] * worst.variances[indices]
+        least_accurate = cells.worst(solution.sigma_squared)
+        weighted = table_weights[indices] * least_accurate.variances[indices]
         fixed = float(fixed_weights @ solution.sigma_squared)
         value = float(np.max(weighted)) + fixed
         if best is None or value < best_value:
@@ -106,14 +106,14 @@ def minimise_max_cell_variance(
         before, gap = gap, best_value / best.lower_bound - 1
         report_gap(on_progress, gap)
         new = indices[weighted + fixed > best.lower_bound * (1 + tolerance / 4)]
-        new = new[~are_in(tables, rows, new, worst.rows[new])]
+        new = new[~are_in(tables, rows, new, least_accurate.rows[new])]
         if gap <= tolerance or (len(new) == 0 and gap >= before):
             break
         # What has no influence is left behind, so that the cells stay few.
         keep = solution.shadow_prices > _NO_INFLUENCE
         prices = np.append(solution.shadow_prices[keep], np.full(len(new), 1e-3 / max(len(new), 1)))
         tables = np.append(tables[keep], new)
-        rows = np.concatenate([rows[keep], worst.rows[new]])
+        rows = np.concatenate([rows[keep], least_accurate.rows[new]])
     assert best is not None
     kept = best.shadow_prices > _TRACE  # without cells of no influence
     of_cells = CellPrices.sorted(best_tables[kept], best_rows[kept], best.shadow_prices[kept])

@@ -38,8 +38,7 @@ class Solution:
     lower_bound    no plan within the budget has a smaller loss (Lagrangian dual)
     shadow_prices  float64[n_tables], sum 1: elasticity of the optimal loss in a table's weight;
                    they are the dual variables that give the lower bound
-    cells          where the loss looks at the worst cell of each table: how the shadow prices are
-                   made up
+    cells          where the loss looks at single cells: how the shadow prices are made up
     dual_weights   of losses other than sums and largest variances, float64[n_tables]: the weight
                    on each table's variance whose smallest weighted sum gives the bound
     limit          of losses that bound it, the largest weighted variance allowed

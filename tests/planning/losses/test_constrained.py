@@ -167,4 +167,4 @@ def test_without_its_limit_a_bounded_average_is_bounded_as_a_sum(workload):
 )
 def test_what_the_planner_needs_to_know(loss, homogeneous, worst):
     assert loss.is_homogeneous == homogeneous
-    assert loss.looks_at_worst_cells == worst
+    assert loss.looks_at_least_accurate_cells == worst
