@@ -131,11 +131,8 @@ def solve_with_optimal_strategies(problem: Problem, *, even: bool) -> tuple[Clos
 
 def _with_strategies_for_loss(problem: Problem, *, even: bool, on_progress: Progress) -> Closure:
     """The closure, measured by strategies that suit the loss; itself if none are needed."""
-    loss, weights, largest = (
-        problem.loss,
-        problem.weights,
-        problem.loss.looks_at_least_accurate_cells,
-    )
+    loss, weights = problem.loss, problem.weights
+    largest = loss.looks_at_least_accurate_cells
     caps = loss.caps(problem.workload)
     if caps is not None and not loss.has_limit:
         # What a cap is worth is not known yet: as much as all other tables together, at first.

@@ -21,7 +21,7 @@ CASES = [
 ]
 
 
-def asked(sizes, basis, k):
+def with_basis(sizes, basis, k):
     names = [f"a{i}" for i in range(len(sizes))]
     domain = rp.Domain.from_sizes(dict(zip(names, sizes, strict=True)))
     return rp.Workload.all_of_order(domain, k).with_bases(dict.fromkeys(names, basis))
@@ -30,7 +30,7 @@ def asked(sizes, basis, k):
 @pytest.mark.parametrize(("sizes", "basis", "k"), CASES)
 def test_close_to_the_exact_optimum(sizes, basis, k):
     """As root mean squared errors: within 0.6 %, and the same where one table has everything."""
-    workload = asked(sizes, basis, k)
+    workload = with_basis(sizes, basis, k)
     loss = rp.SumOfVariances("cells")
     plan = rp.plan(workload, loss=loss, budget=rp.Budget(privacy_cost=1))
     queries, _ = dense_queries(workload)

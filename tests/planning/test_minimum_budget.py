@@ -48,37 +48,37 @@ def smallest_cost(workload, tables, unit):
 @given(workloads(), st.integers(0, 2**32 - 1), st.floats(0.1, 1), st.booleans())
 def test_the_smallest_budget_is_that_of_a_conic_solver(workload, seed, share, required_only):
     targeted = with_targets(workload, seed, share)
-    found = rp.minimum_budget(targeted, required_only=required_only)
+    minimum = rp.minimum_budget(targeted, required_only=required_only)
     tables = np.flatnonzero(targeted.required if required_only else ~np.isnan(targeted.targets))
-    np.testing.assert_array_equal(found.tables, tables)
+    np.testing.assert_array_equal(minimum.tables, tables)
     wanted = smallest_cost(
-        targeted, tables, found.point.solution.sigma_squared / found.record_privacy_cost
+        targeted, tables, minimum.point.solution.sigma_squared / minimum.record_privacy_cost
     )
     # The solver knows its optimum to about 1e-5 only; the certificate is much sharper.
-    assert found.record_privacy_cost == pytest.approx(wanted, rel=2e-5)
-    assert found.record_privacy_cost <= found.lower_bound * (1 + 1e-6)
-    assert found.covers_all_tables == (len(tables) == len(targeted))
-    assert np.sum(found.shares) == pytest.approx(1)
-    assert not np.any(np.delete(found.shares, tables))
+    assert minimum.record_privacy_cost == pytest.approx(wanted, rel=2e-5)
+    assert minimum.record_privacy_cost <= minimum.lower_bound * (1 + 1e-6)
+    assert minimum.covers_all_tables == (len(tables) == len(targeted))
+    assert np.sum(minimum.shares) == pytest.approx(1)
+    assert not np.any(np.delete(minimum.shares, tables))
 
 
 @settings(max_examples=15, deadline=None)
 @given(workloads(), st.integers(0, 2**32 - 1))
 def test_shares_are_what_a_slightly_wider_target_saves(workload, seed):
     targeted = with_targets(workload, seed, 0.6)
-    found = rp.minimum_budget(targeted, tolerance=1e-10)
+    minimum = rp.minimum_budget(targeted, tolerance=1e-10)
     step = 1e-4
-    for table in found.tables.tolist()[:6]:
+    for table in minimum.tables.tolist()[:6]:
         wider, narrower = (
             rp.minimum_budget(_scaled(targeted, table, factor), tolerance=1e-10).record_privacy_cost
             for factor in (1 + step, 1 / (1 + step))
         )
         # An elasticity in the target's variance; where it has a kink, it lies between both sides.
-        down = np.log(found.record_privacy_cost / wider) / np.log(1 + step) / 2
-        up = np.log(narrower / found.record_privacy_cost) / np.log(1 + step) / 2
-        assert down - 2e-4 <= found.shares[table] <= up + 2e-4
-        assert found.saving_if_relaxed(step)[table] == pytest.approx(
-            1 - wider / found.record_privacy_cost, abs=2e-7 + 3 * (up - down) * step
+        down = np.log(minimum.record_privacy_cost / wider) / np.log(1 + step) / 2
+        up = np.log(narrower / minimum.record_privacy_cost) / np.log(1 + step) / 2
+        assert down - 2e-4 <= minimum.shares[table] <= up + 2e-4
+        assert minimum.saving_if_relaxed(step)[table] == pytest.approx(
+            1 - wider / minimum.record_privacy_cost, abs=2e-7 + 3 * (up - down) * step
         )
 
 
@@ -92,10 +92,10 @@ def _scaled(workload, table, factor):
 @given(workloads(), st.integers(0, 2**32 - 1))
 def test_the_smallest_budget_meets_the_targets_and_less_does_not(workload, seed):
     targeted = with_targets(workload, seed, 0.7)
-    found = rp.minimum_budget(targeted, required_only=True)
-    assume(1e-6 < found.record_privacy_cost < 1e6)
+    minimum = rp.minimum_budget(targeted, required_only=True)
+    assume(1e-6 < minimum.record_privacy_cost < 1e6)
     loss = rp.SumWithinTargets()
-    enough = rp.Budget(privacy_cost=repr(found.record_privacy_cost * 1.001))
+    enough = rp.Budget(privacy_cost=repr(minimum.record_privacy_cost * 1.001))
     plan = rp.plan(targeted, loss=loss, budget=enough)
     errors = plan.worst_standard_errors[targeted.required]
     assert np.all(errors <= targeted.targets[targeted.required] * (1 + 1e-9))
@@ -103,7 +103,7 @@ def test_the_smallest_budget_meets_the_targets_and_less_does_not(workload, seed)
         optimum(
             targeted,
             loss=loss,
-            budget=rp.Budget(privacy_cost=repr(found.record_privacy_cost * 0.5)),
+            budget=rp.Budget(privacy_cost=repr(minimum.record_privacy_cost * 0.5)),
         )
     assert refused.value.needed == pytest.approx(2, rel=1e-6)
 
@@ -113,11 +113,11 @@ def test_where_cells_differ_the_least_accurate_one_counts():
     tables = rp.Workload.all_up_to(domain, 2).with_bases({"age": rp.Prefix()})
     targets = np.where(tables.orders == 2, 4.0, np.nan)
     targeted = replace(tables, targets=targets, required=~np.isnan(targets))
-    found = rp.minimum_budget(targeted, required_only=True)
+    minimum = rp.minimum_budget(targeted, required_only=True)
     plan = rp.plan(
         targeted,
         loss=rp.SumWithinTargets(),
-        budget=rp.Budget(privacy_cost=repr(found.record_privacy_cost * 1.2)),
+        budget=rp.Budget(privacy_cost=repr(minimum.record_privacy_cost * 1.2)),
     )
     rows = np.flatnonzero(targeted.required).tolist()
     largest = [np.max(plan.cell_standard_errors(targeted.tables[row])) for row in rows]

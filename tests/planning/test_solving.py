@@ -64,8 +64,8 @@ def test_what_every_plan_promises(workload, loss, slack, persons):
     assert plan.exact_privacy_cost <= plan.budget.privacy_cost
     caps = caps_of(plan)
     exact = ExactVariances.of(plan.closure, workload.exact_cells, plan.sigma_squared)
-    for place in np.flatnonzero(np.isfinite(caps)).tolist():
-        assert exact.fraction(place) <= Fraction(caps[place])
+    for table in np.flatnonzero(np.isfinite(caps)).tolist():
+        assert exact.fraction(table) <= Fraction(caps[table])
     if not isinstance(loss, rp.SumWithBoundedMax):
         assert np.all((plan.standard_errors <= workload.targets)[workload.required])
     certificate = plan.certificate
@@ -141,10 +141,10 @@ def test_the_binding_tables_are_named():
     alone = rp.Workload.of(domain, ["a", "b"], targets=[0.1, 100], required=[True, False])
     with pytest.raises(OutOfReachError) as refused:
         rp.plan(alone, loss=AVERAGE, budget=rp.Budget(rho=0.5))
-    words = str(refused.value)
-    assert "the binding ones are those of (a). Use" in words
-    assert "times the budget and a little more" in words
-    figure = float(words.split("Use ")[1].split(" times")[0].replace(",", ""))
+    message = str(refused.value)
+    assert "the binding ones are those of (a). Use" in message
+    assert "times the budget and a little more" in message
+    figure = float(message.split("Use ")[1].split(" times")[0].replace(",", ""))
     assert refused.value.needed <= figure <= refused.value.needed * 1.001
     # Of five that conflict three are named, the one with the most influence first; one that is
     # met by far is not.
@@ -209,9 +209,9 @@ def test_the_bound_costs_less_the_wider_it_is():
 def test_one_bounded_average_serves_all_budgets():
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 9, "b": 3, "c": 20}), 2)
     loss = rp.SumWithBoundedMax("cells", 0.05)
-    found = optimum(workload, loss=loss)
+    solution = optimum(workload, loss=loss)
     for rho in ("0.001", "7"):
-        plan = found.at(rp.Budget(rho=rho))
+        plan = solution.at(rp.Budget(rho=rho))
         assert plan.text == rp.plan(workload, loss=loss, budget=rp.Budget(rho=rho)).text
         assert np.max(workload.weights * plan.variances) <= plan.certificate.limit
         assert rp.verify(plan).holds
@@ -247,11 +247,11 @@ def test_with_fixed_strategies_it_equals_the_optimum_over_all_cells(workload, lo
     start = plan.sigma_squared.floats
     of_cells = [item.ravel() for item in all_variances(workload, closure, start)]
     caps = caps_of(plan)
-    for place, variances in enumerate(of_cells):
-        assert np.max(variances) <= caps[place] * (1 + 1e-7)
-        shown = np.max(plan.cell_standard_errors(workload.tables[place]))
+    for table, variances in enumerate(of_cells):
+        assert np.max(variances) <= caps[table] * (1 + 1e-7)
+        shown = np.max(plan.cell_standard_errors(workload.tables[table]))
         assert shown == pytest.approx(np.sqrt(np.max(variances)), rel=1e-6)
-        assert shown**2 <= caps[place] * (1 + 1e-12)
+        assert shown**2 <= caps[table] * (1 + 1e-12)
     assert plan.certificate.gap <= 1e-6
     cells, tables = (
         CellVariances(workload, closure),

@@ -153,11 +153,11 @@ def test_minorants_are_those_of_closed_forms(workload, p, dual):
 def test_minorants_do_not_depend_on_where_they_are_looked_for(workload):
     loss = CustomLoss(GOOD["excess"], "excess")
     dual = np.array([1.0, 0.1, 0.0, 3.0])
-    found = [
+    bounds = [
         np.subtract(*loss.minorant(dual, workload, near=near))
         for near in (None, np.ones(4), np.array([0.1, 1.0, 10.0, 3.0]))
     ]
-    np.testing.assert_allclose(found, found[0], rtol=1e-6)
+    np.testing.assert_allclose(bounds, bounds[0], rtol=1e-6)
 
 
 def test_a_bound_that_the_solver_cannot_find_is_an_error(workload, monkeypatch):
@@ -234,8 +234,7 @@ def test_a_plan_read_by_name_alone_can_be_released(custom_plan, tmp_path):
     with data.open("w", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(["a", "b"])
-        rows.writerows([place % 3, place % 2] for place in range(60))
+        rows.writerows([row % 3, row % 2] for row in range(60))
     released = release(plan, data, tmp_path / "release")
     assert released.plan.sha256 == custom_plan.sha256
-    found = released.table(("a", "b"))
-    assert len(found) == 6
+    assert len(released.table(("a", "b"))) == 6

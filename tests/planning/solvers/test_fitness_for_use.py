@@ -72,9 +72,9 @@ def test_variances_and_cost_follow_from_the_matrix(seed):
     assert np.max(np.sum(matrix**2, axis=0)) == pytest.approx(1, rel=1e-12)
     np.testing.assert_allclose(fitness.variances, dense_variances(matrix, queries), rtol=1e-6)
     assert fitness.cost == pytest.approx(np.max(fitness.variances / targets**2), rel=1e-12)
-    asked = queries.any(axis=0)
-    assert not matrix[:, ~asked].any(), "nothing is measured of what is not asked"
-    assert not fitness.cell_weights[~asked].any()
+    touched = queries.any(axis=0)
+    assert not matrix[:, ~touched].any(), "nothing is measured of what is not asked"
+    assert not fitness.cell_weights[~touched].any()
     for weights in (fitness.shadow_prices, fitness.cell_weights):
         assert np.sum(weights) == pytest.approx(1, rel=1e-12)
         assert np.all(weights >= 0)
@@ -161,30 +161,30 @@ def test_shadow_prices_are_elasticities(seed):
     rng = np.random.default_rng(seed)
     queries, targets, step = ranges(6, 8, rng), rng.uniform(1, 2, 8), 0.01
     prices = fitness_for_use(queries, targets, 1e-6).shadow_prices
-    for place in range(len(queries)):
+    for query in range(len(queries)):
         bounds = []
         for sign in (1, -1):
             moved = targets.copy()
-            moved[place] *= np.exp(-sign * step / 2)  # the target variance by a step
+            moved[query] *= np.exp(-sign * step / 2)  # the target variance by a step
             bounds.append(fitness_for_use(queries, moved, 1e-6).cost)
         slope = np.log(bounds[0] / bounds[1]) / (2 * step)
-        assert slope == pytest.approx(prices[place], abs=5e-3)
+        assert slope == pytest.approx(prices[query], abs=5e-3)
 
 
 @pytest.mark.parametrize("sizes", [(3, 4), (2, 3, 4), (5, 1, 3)])
 @pytest.mark.parametrize("order", [1, 2])
 def test_marginals_cost_what_residual_planner_does(sizes, order):
     """With one target in each table its plan is the best there is."""
-    domain = rp.Domain.from_sizes({f"a{place}": size for place, size in enumerate(sizes)})
+    domain = rp.Domain.from_sizes({f"a{index}": size for index, size in enumerate(sizes)})
     workload = rp.Workload.all_up_to(domain, order)
     rng = np.random.default_rng(order)
     workload = rp.Workload.of(
         domain, workload.tables, targets=rng.uniform(1, 4, len(workload)).tolist()
     )
     plan = rp.plan(workload, loss=rp.MaxVariance("target"), budget=rp.Budget(privacy_cost=1))
-    places = [workload.attribute_indices(table) for table in range(len(workload))]
-    queries = [marginal_matrix(sizes, kept) for kept in places]
-    targets = np.repeat(workload.targets, [len(each) for each in queries])
+    subsets = [workload.attribute_indices(table) for table in range(len(workload))]
+    queries = [marginal_matrix(sizes, kept) for kept in subsets]
+    targets = np.repeat(workload.targets, [len(matrix) for matrix in queries])
     fitness = fitness_for_use(np.vstack(queries), targets)
     assert fitness.gap <= 1e-4
     assert fitness.lower_bound <= plan.loss_value * (1 + 1e-9)
@@ -209,7 +209,7 @@ def demanding():
 
 
 @pytest.mark.parametrize(
-    ("queries", "targets"), [pytest.param(*each, id=name) for name, *each in demanding()]
+    ("queries", "targets"), [pytest.param(*case, id=name) for name, *case in demanding()]
 )
 def test_the_gap_closes(queries, targets):
     fitness = fitness_for_use(queries, targets)

@@ -23,12 +23,12 @@ def cells_of(sizes, bases, seed, order):
     workload = workload.with_bases(dict(zip(names, bases, strict=True)))
     rng = np.random.default_rng(seed)
     strategies = {
-        place: Strategy(
-            rng.integers(-3, 4, (sizes[place] - 1, sizes[place]))
-            + 20 * np.eye(sizes[place], dtype=int)[1:],
+        attribute: Strategy(
+            rng.integers(-3, 4, (sizes[attribute] - 1, sizes[attribute]))
+            + 20 * np.eye(sizes[attribute], dtype=int)[1:],
             4,
         )
-        for place in measured_attributes(workload)
+        for attribute in measured_attributes(workload)
     }
     return CellVariances(workload, Closure.of(workload).with_strategies(workload, strategies))
 

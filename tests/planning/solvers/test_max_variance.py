@@ -115,12 +115,12 @@ def test_with_fixed_weights_it_equals_the_convex_optimum(seed, share):
     weights = share * workload.weights
     held = closure.residual_weights(fixed)
     solution = minimise_maximum(closure, weights, 0.3, fixed_weights=held)
-    found = mixed_value(workload, closure.variances(solution.sigma_squared), fixed, weights)
+    reached = mixed_value(workload, closure.variances(solution.sigma_squared), fixed, weights)
     optimum = convex_optimum_of_mix(workload, fixed, weights, 0.3)
     solver = 1e-7  # how well CVXPY knows its own optimum
     assert solution.lower_bound <= optimum * (1 + solver)
-    assert optimum <= found * (1 + solver)
-    assert found <= solution.lower_bound * (1 + 1e-6)
+    assert optimum <= reached * (1 + solver)
+    assert reached <= solution.lower_bound * (1 + 1e-6)
     assert np.sum(solution.shadow_prices) == pytest.approx(1, rel=1e-12)
 
 
@@ -135,8 +135,8 @@ def test_the_bound_with_fixed_weights_holds_for_any_noise_scales(workload, share
     other *= np.sum(closure.privacy_cost_factor / other) / 2.0  # at the same privacy cost
     value = mixed_value(workload, closure.variances(other), fixed, weights)
     assert solution.lower_bound <= value
-    found = mixed_value(workload, closure.variances(solution.sigma_squared), fixed, weights)
-    assert solution.lower_bound <= found <= solution.lower_bound * (1 + 1e-6)
+    reached = mixed_value(workload, closure.variances(solution.sigma_squared), fixed, weights)
+    assert solution.lower_bound <= reached <= solution.lower_bound * (1 + 1e-6)
 
 
 def test_fixed_weights_of_nothing_change_nothing():

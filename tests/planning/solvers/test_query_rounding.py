@@ -13,19 +13,19 @@ from tests.support.query_lists import identity_and_sum, marginals, prefix, query
 
 def rank(rows) -> int:
     """Of a matrix of integers, by exact elimination."""
-    rows, found = [[Fraction(int(entry)) for entry in row] for row in rows], 0
+    rows, count = [[Fraction(int(entry)) for entry in row] for row in rows], 0
     for column in range(len(rows[0])):
-        pivot = next((row for row in range(found, len(rows)) if rows[row][column]), None)
+        pivot = next((row for row in range(count, len(rows)) if rows[row][column]), None)
         if pivot is None:
             continue
-        rows[found], rows[pivot] = rows[pivot], rows[found]
-        for row in range(found + 1, len(rows)):
-            factor = rows[row][column] / rows[found][column]
+        rows[count], rows[pivot] = rows[pivot], rows[count]
+        for row in range(count + 1, len(rows)):
+            factor = rows[row][column] / rows[count][column]
             if factor:
-                pairs = zip(rows[row], rows[found], strict=True)
+                pairs = zip(rows[row], rows[count], strict=True)
                 rows[row] = [entry - factor * above for entry, above in pairs]
-        found += 1
-    return found
+        count += 1
+    return count
 
 
 def lists():
@@ -46,11 +46,11 @@ LISTS = [pytest.param(made, id=name) for name, made in lists()]
 
 
 def measured(queries: QueryList):
-    found = fitness_for_use(queries.coefficients, queries.targets)
+    fitness = fitness_for_use(queries.coefficients, queries.targets)
     integers = integer_measurement(
-        found.matrix, queries.coefficients, queries.integers, queries.targets
+        fitness.matrix, queries.coefficients, queries.integers, queries.targets
     )
-    return found, integers
+    return fitness, integers
 
 
 @pytest.mark.parametrize("queries", LISTS)
@@ -63,13 +63,13 @@ def test_rows_span_those_of_the_queries_exactly(queries):
 
 @pytest.mark.parametrize("queries", LISTS)
 def test_next_to_no_accuracy_is_lost(queries):
-    found, integers = measured(queries)
+    fitness, integers = measured(queries)
     gram = integers.T.astype(float) @ integers
     variances = np.einsum(
         "ij,jk,ik->i", queries.coefficients, np.linalg.pinv(gram), queries.coefficients
     )
     cost = np.max(variances / queries.targets**2) * np.max(np.diag(gram))
-    assert cost <= found.cost * (1 + 1.1e-4)
+    assert cost <= fitness.cost * (1 + 1.1e-4)
 
 
 def test_cells_with_the_same_coefficients_are_measured_alike():
@@ -83,10 +83,10 @@ def test_untouched_directions_are_measured_faintly_if_need_be():
     """Multiples of queries with six decimals would be too coarse."""
     rng = np.random.default_rng(0)
     queries = query_list(np.round(rng.uniform(0.1, 0.9, (2, 5)), 6))
-    found, integers = measured(queries)
+    fitness, integers = measured(queries)
     assert len(integers) == rank(integers) == 5
     gram = integers.T.astype(float) @ integers
     variances = np.diag(queries.coefficients @ np.linalg.inv(gram) @ queries.coefficients.T)
     cost = np.max(variances) * np.max(np.diag(gram))
-    assert cost <= found.cost * (1 + 1.1e-4)
+    assert cost <= fitness.cost * (1 + 1.1e-4)
     assert np.linalg.norm(integers[2:]) < 0.05 * np.linalg.norm(integers[:2])

@@ -29,8 +29,8 @@ def own(n, seed=0):
     return np.vstack([np.ones(n), 10 ** rng.uniform(-3, 3, (2 * n, n))])
 
 
-def gram_of(questions):
-    return questions.T @ questions
+def gram_of(queries):
+    return queries.T @ queries
 
 
 def root_total(eta):
@@ -45,8 +45,9 @@ def mixed_total(eta):
     return float(roots.sum()), first + 0.025 / roots[1]
 
 
-def objective(found, grams, total):
-    return found.root + total(np.array([found.reference @ g @ found.reference for g in grams]))[0]
+def objective(solution, grams, total):
+    z = solution.reference
+    return solution.root + total(np.array([z @ gram @ z for gram in grams]))[0]
 
 
 def exact_root(measuring, gram):
@@ -73,11 +74,11 @@ def check(measuring, gram, certified=CERTIFIED):
     assert measuring.root / measuring.lower_bound - 1 < certified
 
 
-def solved_by_cvxpy(questions, reference):
+def solved_by_cvxpy(queries, reference):
     """The smallest √τ at a reference distribution, as a semidefinite program."""
     n = len(reference)
     basis = np.linalg.svd(reference[None])[2][1:].T  # n × (n − 1), orthogonal to z
-    seen = questions @ (np.eye(n) - np.outer(reference, np.ones(n))) @ basis
+    seen = queries @ (np.eye(n) - np.outer(reference, np.ones(n))) @ basis
     inner = cp.Variable((n - 1, n - 1), PSD=True)
     problem = cp.Problem(
         cp.Minimize(cp.matrix_frac(seen.T, inner)), [cp.diag(basis @ inner @ basis.T) <= 1]
@@ -86,30 +87,28 @@ def solved_by_cvxpy(questions, reference):
     return float(np.sqrt(cast(float, problem.value)))
 
 
-@pytest.mark.parametrize("questions", [prefix(4), ranges(5), prefix(6), own(4), np.eye(5)])
+@pytest.mark.parametrize("queries", [prefix(4), ranges(5), prefix(6), own(4), np.eye(5)])
 @pytest.mark.parametrize("even", [True, False])
-def test_the_matrix_is_as_good_as_an_independent_solver_finds(questions, even):
-    n = questions.shape[1]
+def test_the_matrix_is_as_good_as_an_independent_solver_finds(queries, even):
+    n = queries.shape[1]
     reference = np.full(n, 1 / n) if even else np.arange(n) / (np.arange(n).sum())
-    found = best_matrix(gram_of(questions), reference)
-    check(found, gram_of(questions))
-    assert found.root == pytest.approx(solved_by_cvxpy(questions, reference), rel=2e-5)
+    solution = best_matrix(gram_of(queries), reference)
+    check(solution, gram_of(queries))
+    assert solution.root == pytest.approx(solved_by_cvxpy(queries, reference), rel=2e-5)
 
 
-@pytest.mark.parametrize("questions", [prefix(4), ranges(5), prefix(6)])
-def test_with_the_root_of_the_total_it_is_the_best_product_strategy(questions):
+@pytest.mark.parametrize("queries", [prefix(4), ranges(5), prefix(6)])
+def test_with_the_root_of_the_total_it_is_the_best_product_strategy(queries):
     """Then the best of all is the K with the smallest tr(G K⁻¹) at diag K ≤ 1."""
-    n = questions.shape[1]
+    n = queries.shape[1]
     strategy = cp.Variable((n, n), PSD=True)
-    problem = cp.Problem(
-        cp.Minimize(cp.matrix_frac(questions.T, strategy)), [cp.diag(strategy) <= 1]
-    )
+    problem = cp.Problem(cp.Minimize(cp.matrix_frac(queries.T, strategy)), [cp.diag(strategy) <= 1])
     problem.solve(solver=cp.CLARABEL)
-    gram = gram_of(questions)
-    found = best_reference(gram, [gram], root_total)
-    check(found, gram)
+    gram = gram_of(queries)
+    solution = best_reference(gram, [gram], root_total)
+    check(solution, gram)
     best = np.sqrt(cast(float, problem.value))
-    assert objective(found, [gram], root_total) == pytest.approx(best, rel=1e-5)
+    assert objective(solution, [gram], root_total) == pytest.approx(best, rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -119,16 +118,16 @@ def test_known_figures_for_prefix_sums(n, squared_root, with_reference):
     gram = gram_of(prefix(n))
     if squared_root:
         assert best_matrix(gram).root ** 2 == pytest.approx(squared_root, abs=1e-5)
-    found = best_reference(gram, [gram], root_total)
-    assert objective(found, [gram], root_total) == pytest.approx(with_reference, abs=1e-5)
+    solution = best_reference(gram, [gram], root_total)
+    assert objective(solution, [gram], root_total) == pytest.approx(with_reference, abs=1e-5)
 
 
 def test_prefix_sums_of_a_hundred_values():
     gram = gram_of(prefix(100))
     check(best_matrix(gram), gram)
-    found = best_reference(gram, [gram], root_total)
-    check(found, gram)
-    assert objective(found, [gram], root_total) < 22.3550
+    solution = best_reference(gram, [gram], root_total)
+    check(solution, gram)
+    assert objective(solution, [gram], root_total) < 22.3550
 
 
 @pytest.mark.parametrize("n", [2, 3, 7, 40])
@@ -136,16 +135,16 @@ def test_single_values_are_best_measured_as_they_are(n):
     gram = np.eye(n)
     even = best_matrix(gram)
     assert even.root**2 == pytest.approx((n - 1) ** 2 / n)  # β·τ of the identity
-    found = best_reference(gram, [gram], root_total)
-    np.testing.assert_allclose(found.reference, 1 / n, atol=1e-5)
-    assert objective(found, [gram], root_total) == pytest.approx(np.sqrt(n), rel=1e-7)
+    solution = best_reference(gram, [gram], root_total)
+    np.testing.assert_allclose(solution.reference, 1 / n, atol=1e-5)
+    assert objective(solution, [gram], root_total) == pytest.approx(np.sqrt(n), rel=1e-7)
 
 
-@pytest.mark.parametrize("questions", [prefix(2), np.array([[1, 1], [3, 0.2]]), own(2)])
+@pytest.mark.parametrize("queries", [prefix(2), np.array([[1, 1], [3, 0.2]]), own(2)])
 @pytest.mark.parametrize("weight", [0.05, 1.0, 6.0])
-def test_two_values_against_brute_force(questions, weight):
+def test_two_values_against_brute_force(queries, weight):
     """R is (1 − a, −a)/s for z = (a, 1 − a): all that is left is to look for a."""
-    gram = gram_of(questions)
+    gram = gram_of(queries)
 
     def total(eta):
         value, slope = root_total(eta)
@@ -159,10 +158,10 @@ def test_two_values_against_brute_force(questions, weight):
         )
 
     assert by_hand(0.5) == pytest.approx(objective(best_matrix(gram), [gram], total), rel=1e-9)
-    found = best_reference(gram, [gram], total)
-    check(found, gram)
+    solution = best_reference(gram, [gram], total)
+    check(solution, gram)
     best = minimize_scalar(by_hand, bounds=(-2, 3), method="bounded", options={"xatol": 1e-10})
-    assert objective(found, [gram], total) == pytest.approx(best.fun, rel=2e-6)
+    assert objective(solution, [gram], total) == pytest.approx(best.fun, rel=2e-6)
 
 
 @pytest.mark.parametrize("first", [prefix(3), own(3, 4)])
@@ -175,8 +174,8 @@ def test_several_ways_of_asking_against_a_search_without_slopes(first):
         value, slopes = mixed_total(eta / unit**2)
         return value * unit, slopes / unit
 
-    found = best_reference(gram, grams, total)
-    check(found, gram)
+    solution = best_reference(gram, grams, total)
+    check(solution, gram)
 
     def value(free):
         z = np.array([*free, 1 - free.sum()])
@@ -185,18 +184,18 @@ def test_several_ways_of_asking_against_a_search_without_slopes(first):
     searched = minimize(
         value, np.full(2, 1 / 3), method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-9}
     )
-    assert objective(found, grams, total) == pytest.approx(searched.fun, rel=1e-6)
+    assert objective(solution, grams, total) == pytest.approx(searched.fun, rel=1e-6)
 
 
 def test_the_slope_in_the_reference_is_that_of_finite_differences():
     gram = gram_of(prefix(6))
     gram /= np.trace(gram) / 6
     reference = np.array([0.3, 0.1, 0.15, 0.05, 0.1, 0.3])
-    found = best_matrix(gram, reference, tolerance=1e-10)
-    slope = MatrixRoot(centred_at(reference, gram), found.value_weights, reference).slope
-    for place in range(5):
+    solution = best_matrix(gram, reference, tolerance=1e-10)
+    slope = MatrixRoot(centred_at(reference, gram), solution.value_weights, reference).slope
+    for value in range(5):
         change = np.zeros(6)
-        change[[place, 5]] = 1, -1
+        change[[value, 5]] = 1, -1
         step = 1e-4
         above, below = (
             best_matrix(gram, reference + sign * step * change, tolerance=1e-10).root
@@ -222,15 +221,15 @@ def test_scale_makes_no_difference(power, name, n):
 def test_what_no_question_asks_about_costs_next_to_nothing(rows):
     """Of 8 values, only few sums are asked: [1ᵀ; R] is invertible, at the price of those sums."""
     rng = np.random.default_rng(rows)
-    questions = np.vstack([np.ones(8), rng.integers(0, 2, (rows, 8))])
-    gram = gram_of(questions)
-    found = best_matrix(gram)
-    check(found, gram)
-    lengths = np.linalg.svd(found.matrix)[1]
+    queries = np.vstack([np.ones(8), rng.integers(0, 2, (rows, 8))])
+    gram = gram_of(queries)
+    solution = best_matrix(gram)
+    check(solution, gram)
+    lengths = np.linalg.svd(solution.matrix)[1]
     assert 1e-5 < lengths.min() < 1e-2
     # The same without the unasked: the smallest root over all R, invertible or not.
-    scs = solved_by_cvxpy(np.vstack([questions, 1e-5 * np.eye(8)]), np.full(8, 1 / 8))
-    assert found.root == pytest.approx(scs, rel=1e-4)
+    scs = solved_by_cvxpy(np.vstack([queries, 1e-5 * np.eye(8)]), np.full(8, 1 / 8))
+    assert solution.root == pytest.approx(scs, rel=1e-4)
     check(best_reference(gram, [gram], root_total), gram, 1e-5)
 
 
@@ -240,28 +239,28 @@ def test_questions_of_very_different_sizes(n, seed):
     gram = gram_of(own(n, seed))
     even = best_matrix(gram)
     check(even, gram)
-    found = best_reference(gram, [gram], root_total)
-    check(found, gram, 1e-5)
-    assert objective(found, [gram], root_total) < objective(even, [gram], root_total)
+    solution = best_reference(gram, [gram], root_total)
+    check(solution, gram, 1e-5)
+    assert objective(solution, [gram], root_total) < objective(even, [gram], root_total)
 
 
 def test_a_value_that_never_counts():
     """The root is unchanged if the values' weights may go to 0: R's last columns are inside."""
-    questions = np.diag([1.0, 1.0, 1e-6, 1e-6])
-    gram = gram_of(questions)
+    queries = np.diag([1.0, 1.0, 1e-6, 1e-6])
+    gram = gram_of(queries)
     check(best_matrix(gram, np.array([0.5, 0.5, 0.0, 0.0])), gram, 1e-4)
 
 
 def test_the_bound_holds_for_other_matrices():
     rng = np.random.default_rng(3)
     gram = gram_of(prefix(7))
-    found = best_matrix(gram)
+    solution = best_matrix(gram)
     for _ in range(50):
-        matrix = found.matrix + 0.1 * rng.standard_normal(found.matrix.shape)
+        matrix = solution.matrix + 0.1 * rng.standard_normal(solution.matrix.shape)
         matrix -= matrix.mean(axis=1, keepdims=True)
         decoding = np.linalg.inv(np.vstack([np.ones(7), matrix]))[:, 1:]
         columns = (matrix**2).sum(axis=0).max()
-        assert np.sqrt(columns * np.trace(decoding.T @ gram @ decoding)) > found.lower_bound
+        assert np.sqrt(columns * np.trace(decoding.T @ gram @ decoding)) > solution.lower_bound
 
 
 def test_the_start_is_returned_where_nothing_is_better():

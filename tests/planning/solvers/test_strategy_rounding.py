@@ -8,13 +8,13 @@ from rpexplore.planning.solvers.strategy_rounding import bits_for, integer_matri
 
 
 def prefix_gram(n):
-    places = np.arange(n)
-    return n - np.maximum.outer(places, places).astype(float)
+    indices = np.arange(n)
+    return n - np.maximum.outer(indices, indices).astype(float)
 
 
 def ranges_gram(n):
-    places = np.arange(n)
-    return (np.minimum.outer(places, places) + 1.0) * (n - np.maximum.outer(places, places))
+    indices = np.arange(n)
+    return (np.minimum.outer(indices, indices) + 1.0) * (n - np.maximum.outer(indices, indices))
 
 
 GRAMS = {"prefix": prefix_gram, "ranges": ranges_gram, "single": np.eye}
@@ -106,8 +106,8 @@ def test_what_it_is_worth_decides():
 def test_what_no_question_asks_about_stays_decodable(bits, even):
     """Rows too small for integers are raised until the inverse exists, at a bearable price."""
     rng = np.random.default_rng(1)
-    questions = np.vstack([np.ones(8), rng.integers(0, 2, (3, 8))])
-    gram = questions.T @ questions
+    queries = np.vstack([np.ones(8), rng.integers(0, 2, (3, 8))])
+    gram = queries.T @ queries
     measuring = best(gram, even)
     integers = integer_matrix(measuring, bits, gram, worth_for(gram), even=even)
     assert np.linalg.matrix_rank(np.vstack([np.ones(8), integers])) == 8
