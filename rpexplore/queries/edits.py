@@ -1,4 +1,4 @@
-"""The attributes of a list of queries, and changes to a stated one: more queries, as the schema is.
+"""The attributes of a list of queries, as the codebook has them, and more queries for a list.
 
 None of these changes the list it is given; each returns another one.
 """
@@ -123,14 +123,14 @@ def about_attributes(stated: StatedQueries, domain: Domain) -> StatedQueries:
     return StatedQueries(queries, conditions, stated.targets)
 
 
-def domain_of_text(schema: Domain, text: str, chosen: Domain | None) -> Domain:
-    """The domain of a typed list: the chosen attributes, and those of the schema that it names.
+def domain_of_text(codebook: Domain, text: str, chosen: Domain | None) -> Domain:
+    """The domain of a typed list: the chosen attributes, and those of the codebook that it names.
 
     chosen: None for none. Lines that cannot be taken apart name nothing; reading them says why.
 
     Raises `WorkloadError` for no attribute or too many cells.
     """
-    if chosen is not None and differences_from_schema(chosen, schema):
+    if chosen is not None and differences_from_codebook(chosen, codebook):
         return chosen
     named = set() if chosen is None else set(chosen.names)
     for line in text.split("\n"):
@@ -138,22 +138,22 @@ def domain_of_text(schema: Domain, text: str, chosen: Domain | None) -> Domain:
             for condition in conditions_of_text(line):
                 tokens = tokens_of(condition)
                 named.update(str(token.meaning) for token in tokens if token.kind == NAME)
-    about = [name for name in schema.names if name in named]
+    about = [name for name in codebook.names if name in named]
     if not about:
         raise WorkloadError(
-            "None of the lines names an attribute of the schema; choose what the queries are "
+            "None of the lines names an attribute of the codebook; choose what the queries are "
             "about, or compare an attribute with a value, as in age >= 18."
         )
-    return chosen_domain(schema, about)
+    return chosen_domain(codebook, about)
 
 
-def differences_from_schema(domain: Domain, schema: Domain) -> list[str]:
-    """A sentence for each kind of attribute that the schema does not have as the queries do."""
-    missing = [attribute.name for attribute in domain if attribute.name not in schema]
-    sentences = [f"The schema has no attribute {shown_few(missing)}."] if missing else []
+def differences_from_codebook(domain: Domain, codebook: Domain) -> list[str]:
+    """A sentence for each kind of attribute that the codebook does not have as the queries do."""
+    missing = [attribute.name for attribute in domain if attribute.name not in codebook]
+    sentences = [f"The codebook has no attribute {shown_few(missing)}."] if missing else []
     for attribute in domain:
-        if attribute.name in schema and attribute.values != schema[attribute.name].values:
-            sentences.append(_change(attribute, schema[attribute.name]))
+        if attribute.name in codebook and attribute.values != codebook[attribute.name].values:
+            sentences.append(_change(attribute, codebook[attribute.name]))
     return sentences
 
 
@@ -170,15 +170,15 @@ def example_text(domain: Domain) -> str:
 
 
 def _change(attribute: Attribute, now: Attribute) -> str:
-    """What is different of an attribute in the schema now."""
+    """What is different of an attribute in the codebook now."""
     before, after = attribute.labels(), now.labels()
     gone = [label for label in before if label not in after]
     new = [label for label in after if label not in before]
     if gone:
-        return f"In the schema {attribute.name!r} no longer has {shown_few(gone)}."
+        return f"In the codebook {attribute.name!r} no longer has {shown_few(gone)}."
     if new:
-        return f"In the schema {attribute.name!r} has values that are new: {shown_few(new)}."
-    return f"In the schema the values of {attribute.name!r} are described otherwise."
+        return f"In the codebook {attribute.name!r} has values that are new: {shown_few(new)}."
+    return f"In the codebook the values of {attribute.name!r} are described otherwise."
 
 
 def _counts(domain: Domain, condition: str | None, row: np.ndarray) -> bool:

@@ -147,7 +147,7 @@ def test_a_preset_replaces_the_list_and_undo_brings_it_back(app, listed):
     assert "Undo brings your list back" in plain(session.texts("success"))
     assert session.scenario.query_list == StatedQueries.of(SMALLEST.queries())
     assert session.metrics()["Targets met"] == "65 of 65"
-    assert "The schema has no attribute 'value'" in plain(session.texts("info"))
+    assert "The codebook has no attribute 'value'" in plain(session.texts("info"))
     # What it is about cannot be chosen from the codebook.
     assert not [each for each in session.multiselect if each.key == "chosen query attributes"]
     session.press("Undo")
@@ -220,7 +220,9 @@ def test_a_list_comes_from_a_file_and_goes_into_one(app, listed):
 def test_a_change_of_the_codebook_is_shown_and_the_list_can_be_read_again(app, listed):
     wider = rp.Domain.from_sizes({"age": 12, "sex": 2, "region": 5})
     session = app("queries", listed.with_domain(wider)[0])
-    assert "In the schema 'age' has values that are new: '10', '11'" in plain(session.texts("info"))
+    assert "In the codebook 'age' has values that are new: '10', '11'" in plain(
+        session.texts("info")
+    )
     assert session.metrics()["Targets met"] == "3 of 3"
     session.press("Read it with the codebook's values")
     stated = session.scenario.query_list

@@ -16,7 +16,7 @@ from rpexplore.queries.edits import (
     about_attributes,
     choosable,
     chosen_domain,
-    differences_from_schema,
+    differences_from_codebook,
     domain_of_conditions,
     domain_of_text,
     example_text,
@@ -26,7 +26,7 @@ from rpexplore.queries.query_list import MAX_QUERIES, QueryList
 from rpexplore.workload.targets import MARGIN, Target
 
 SIZES = {"age": 10, "sex": 2, "region": 3}
-SCHEMA = rp.Domain.from_sizes(SIZES)
+CODEBOOK = rp.Domain.from_sizes(SIZES)
 TEXT = "everybody: total ± 50\nold: age >= 8 @ 3\nold women: age >= 8 & sex = 1 @ 4"
 SEVEN = Target(7, MARGIN)
 
@@ -135,26 +135,26 @@ def test_too_many_cells_are_refused():
 
 
 def test_a_text_is_about_what_it_names_and_what_was_chosen():
-    assert domain_of_text(SCHEMA, "region = 1\nage < 3 @ 5", None).names == ("age", "region")
-    assert domain_of_text(SCHEMA, "age < 3", domain_of("sex")).names == ("age", "sex")
+    assert domain_of_text(CODEBOOK, "region = 1\nage < 3 @ 5", None).names == ("age", "region")
+    assert domain_of_text(CODEBOOK, "age < 3", domain_of("sex")).names == ("age", "sex")
 
 
 def test_lines_with_mistakes_name_what_they_can():
     text = "age < 3 & income = low\nsex = 1 @\n: sex = 1\nsex ; 1"
-    assert domain_of_text(SCHEMA, text, domain_of("region")).names == ("age", "region")
+    assert domain_of_text(CODEBOOK, text, domain_of("region")).names == ("age", "region")
 
 
 def test_a_list_about_attributes_of_its_own_stays_about_them():
     own = rp.Domain.from_sizes({"age": 99})
-    assert domain_of_text(SCHEMA, "age < 3 & sex = 1", own) is own
+    assert domain_of_text(CODEBOOK, "age < 3 & sex = 1", own) is own
 
 
 def test_a_text_about_nothing_is_refused():
     with pytest.raises(WorkloadError, match="None of the lines names an attribute"):
-        domain_of_text(SCHEMA, "total", None)
+        domain_of_text(CODEBOOK, "total", None)
 
 
-# ---- the schema
+# ---- the codebook
 
 
 @pytest.mark.parametrize(
@@ -162,24 +162,26 @@ def test_a_text_about_nothing_is_refused():
     [
         (Attribute("sex", Integers(0, 1)), []),
         (Attribute("sex", Integers(0, 1), "another title"), []),
-        (Attribute("height", Integers(0, 9)), ["The schema has no attribute 'height'."]),
-        (Attribute("sex", Integers(0, 9)), ["In the schema 'sex' no longer has '2', '3', '4', "
+        (Attribute("height", Integers(0, 9)), ["The codebook has no attribute 'height'."]),
+        (Attribute("sex", Integers(0, 9)), ["In the codebook 'sex' no longer has '2', '3', '4', "
                                             "'5' and 4 more."]),
-        (Attribute("age", Integers(0, 8)), ["In the schema 'age' has values that are new: '9'."]),
+        (Attribute("age", Integers(0, 8)), ["In the codebook 'age' has values that are new: '9'."]),
         (
             Attribute("sex", Categories(("f", "m"), ("0", "1"))),
-            ["In the schema the values of 'sex' are described otherwise."],
+            ["In the codebook the values of 'sex' are described otherwise."],
         ),
     ],
 )  # fmt: skip
-def test_the_schema_is_compared(attribute, refusal):
+def test_the_codebook_is_compared(attribute, refusal):
     domain = rp.Domain((attribute,))
-    assert differences_from_schema(domain, SCHEMA) == refusal
+    assert differences_from_codebook(domain, CODEBOOK) == refusal
 
 
 def test_missing_attributes_are_named_together():
     domain = rp.Domain.from_sizes({"a": 2, "b": 2, "sex": 2})
-    assert differences_from_schema(domain, SCHEMA) == ["The schema has no attribute 'a', 'b'."]
+    assert differences_from_codebook(domain, CODEBOOK) == [
+        "The codebook has no attribute 'a', 'b'."
+    ]
 
 
 @pytest.mark.parametrize("sizes", [{"age": 10, "sex": 2}, {"sex": 2, "total": 3}, {"one": 1}])

@@ -11,7 +11,7 @@ from rpexplore.queries.edits import (
     about_attributes,
     choosable,
     chosen_domain,
-    differences_from_schema,
+    differences_from_codebook,
 )
 from rpexplore.queries.presets import PRESETS
 from rpexplore.queries.query_list import MAX_CELLS, checked_n_cells
@@ -22,7 +22,7 @@ def query_attributes() -> None:
     codebook, stated = current().domain, current().query_list
     left, right = st.columns(2, gap="large")
     with left:
-        if stated is None or not differences_from_schema(stated.queries.domain, codebook):
+        if stated is None or not differences_from_codebook(stated.queries.domain, codebook):
             _codebook_attributes(codebook)
         else:
             _own_attributes(stated, codebook)
@@ -39,7 +39,7 @@ def _codebook_attributes(codebook: Domain) -> None:
     def choose(chosen: list[str]) -> None:
         stated = current().query_list
         # A browser may still report this box after another list has taken its place.
-        if stated is not None and differences_from_schema(stated.queries.domain, codebook):
+        if stated is not None and differences_from_codebook(stated.queries.domain, codebook):
             return
         typed_lines().chosen = tuple(chosen)
         if stated is not None:
@@ -73,7 +73,7 @@ def _codebook_attributes(codebook: Domain) -> None:
 def _own_attributes(stated: StatedQueries, codebook: Domain) -> None:
     """What a list is about whose attributes are not, or no longer, those of the codebook."""
     domain = stated.queries.domain
-    differences = " ".join(differences_from_schema(domain, codebook))
+    differences = " ".join(differences_from_codebook(domain, codebook))
     st.markdown(f"This list is about **attributes of its own**: {_describe_sizes(domain)}.")
     st.info(
         escaped(
