@@ -155,7 +155,7 @@ def test_targets(shown):
     required = plan.workload.required
     assert np.count_nonzero(required) == 2
     assert np.all(
-        plan.worst_standard_errors[required] <= plan.workload.targets[required] * (1 + 1e-9)
+        plan.largest_standard_errors[required] <= plan.workload.targets[required] * (1 + 1e-9)
     )
 
 

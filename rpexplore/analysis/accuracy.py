@@ -55,10 +55,10 @@ class Headline:
 
 def headline(plan: Plan) -> Headline:
     """The accuracy of a plan in a few numbers."""
-    table = int(np.argmax(plan.worst_standard_errors))
+    table = int(np.argmax(plan.largest_standard_errors))
     return Headline(
         median_error=float(np.median(plan.standard_errors)),
-        largest_error=float(plan.worst_standard_errors[table]),
+        largest_error=float(plan.largest_standard_errors[table]),
         least_accurate_table=title_of(plan.workload, table),
         cells_differ=cells_differ(plan.table_variances),
     )
@@ -72,7 +72,7 @@ def by_order(plan: Plan) -> pd.DataFrame:
     median are those of root mean squares over cells, smallest and largest of the most and the
     least accurate cell of any table.
     """
-    lowest, highest = plan.table_variances.standard_errors("best"), plan.worst_standard_errors
+    lowest, highest = plan.table_variances.standard_errors("smallest"), plan.largest_standard_errors
     rows = []
     for order in np.unique(plan.workload.orders).tolist():
         tables = np.flatnonzero(plan.workload.orders == order)
@@ -157,18 +157,18 @@ def of_tables(plan: Plan, containing: Sequence[str] = ()) -> pd.DataFrame:
 
     Columns: table ("age × sex"), order, cells, standard_error, margin_95, weight, target, and met
     ("yes", "no", or "" where there is no target). Where the cells of some table differ, standard
-    error and margin are those of the root mean square, and best_standard_error and
-    worst_standard_error stand behind them; tables are then ordered, and compared with targets, by
+    error and margin are those of the root mean square, and smallest_standard_error and
+    largest_standard_error stand behind them; tables are then ordered, and compared with targets, by
     their least accurate cell.
     """
     workload, tables = plan.workload, least_accurate_first(plan, containing)
-    errors, largest = plan.standard_errors[tables], plan.worst_standard_errors[tables]
+    errors, largest = plan.standard_errors[tables], plan.largest_standard_errors[tables]
     targets = workload.targets[tables]
     met = np.where(largest <= targets * MET, "yes", "no")
     extremes = {}
     if cells_differ(plan.table_variances):
-        smallest = plan.table_variances.standard_errors("best")[tables]
-        extremes = {"best_standard_error": smallest, "worst_standard_error": largest}
+        smallest = plan.table_variances.standard_errors("smallest")[tables]
+        extremes = {"smallest_standard_error": smallest, "largest_standard_error": largest}
     return pd.DataFrame(
         {
             "table": titles(workload, tables),
@@ -187,7 +187,7 @@ def of_tables(plan: Plan, containing: Sequence[str] = ()) -> pd.DataFrame:
 def least_accurate_first(plan: Plan, containing: Sequence[str] = ()) -> np.ndarray:
     """Indices of the tables with these attributes, by their least accurate cell, int64[n]."""
     tables = plan.workload.containing(containing)
-    return tables[np.argsort(-plan.worst_standard_errors[tables], kind="stable")]
+    return tables[np.argsort(-plan.largest_standard_errors[tables], kind="stable")]
 
 
 def csv_of_tables(plan: Plan) -> str:
@@ -201,7 +201,7 @@ def csv_of_tables(plan: Plan) -> str:
     if np.any(workload.required):
         frame["required"] = np.where(workload.required, "yes", "no")
     if workload.is_marginals:
-        frame = frame.drop(columns=["worst_standard_error", "best_standard_error"])
+        frame = frame.drop(columns=["largest_standard_error", "smallest_standard_error"])
     else:
         frame.insert(1, "aggregation", titles(workload, np.arange(len(workload))))
     rows = frame.iloc[least_accurate_first(plan)]

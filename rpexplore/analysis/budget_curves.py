@@ -60,8 +60,8 @@ def quantile_curves(optimum: Optimum) -> list[Curve]:
     variances, and the most accurate cell.
     """
     variances = optimum.table_variances
-    least, most = int(np.argmax(variances.worst)), int(np.argmin(variances.best))
-    high, low = float(variances.worst[least]), float(variances.best[most])
+    least, most = int(np.argmax(variances.largest)), int(np.argmin(variances.smallest))
+    high, low = float(variances.largest[least]), float(variances.smallest[most])
     if len(variances.mean) == 1:
         return table_curves(optimum, 0)
     if is_negligible_difference(math.sqrt(low), math.sqrt(high)):
@@ -77,7 +77,7 @@ def quantile_curves(optimum: Optimum) -> list[Curve]:
 def order_curves(optimum: Optimum, *, least_accurate: bool) -> list[Curve]:
     """The least accurate cell or the median table of each number of attributes."""
     groups, curves = order_groups(optimum.workload), []
-    of_tables = optimum.table_variances.worst if least_accurate else optimum.variances
+    of_tables = optimum.table_variances.largest if least_accurate else optimum.variances
     for group in np.unique(groups).tolist():
         tables = np.flatnonzero(groups == group)
         variances, name = of_tables[tables], group_name(group, optimum.workload)
@@ -93,7 +93,7 @@ def order_curves(optimum: Optimum, *, least_accurate: bool) -> list[Curve]:
 def table_curves(optimum: Optimum, table: int) -> list[Curve]:
     """One table's; two where its cells differ, their root mean square and the least accurate."""
     name, variances = title_of(optimum.workload, table), optimum.table_variances
-    mean, largest = float(variances.mean[table]), float(variances.worst[table])
+    mean, largest = float(variances.mean[table]), float(variances.largest[table])
     if is_negligible_difference(math.sqrt(mean), math.sqrt(largest)):
         return [Curve(name, mean, name)]
     return [

@@ -207,7 +207,7 @@ def tables_with_cells(workload: Workload) -> dict[int, str]:
 
 def least_even_table(forecast: Forecast) -> int:
     """The table whose least accurate cell is the farthest from its most accurate one."""
-    return int(np.argmax(forecast.variances.worst / forecast.variances.best))
+    return int(np.argmax(forecast.variances.largest / forecast.variances.smallest))
 
 
 def _labels(label: Callable[[int], str], blocks: Blocks) -> tuple[str, ...]:

@@ -110,7 +110,7 @@ def all_titles(workload: Workload) -> np.ndarray:
 def ranking(forecast: Forecast) -> pd.DataFrame:
     """All tables, the least accurate first: table, order, cells, standard_error, margin_95 and
     times_median, how many times the median standard error that is; where cells differ also
-    best_standard_error and worst_standard_error, of the table's most and least accurate cell.
+    smallest_standard_error and largest_standard_error, of the table's most and least accurate cell.
     """
     rows = np.argsort(-forecast.standard_errors, kind="stable")
     return _ranked_rows(forecast, rows, all_titles(forecast.workload)[rows])

@@ -105,7 +105,7 @@ class Forecast:
         """Columns for these tables: their most and least accurate cell, where cells differ."""
         return {
             f"{cell}_standard_error": self.variances.standard_errors(cell)[tables]
-            for cell in (("best", "worst") if self.cells_differ else ())
+            for cell in (("smallest", "largest") if self.cells_differ else ())
         }
 
     @property

@@ -90,8 +90,8 @@ def table_differences(left: Plan, right: Plan) -> pd.DataFrame:
     largest = {}
     if any(cells_differ(plan.table_variances) for plan in (left, right)):
         largest = {
-            "left_largest": left.worst_standard_errors[lefts],
-            "right_largest": right.worst_standard_errors[rights],
+            "left_largest": left.largest_standard_errors[lefts],
+            "right_largest": right.largest_standard_errors[rights],
         }
     return pd.DataFrame(
         {
@@ -223,8 +223,8 @@ def _describe_budget(scenario: Scenario) -> str:
 
 def _spread(plan: Plan) -> float:
     """Largest standard error of a cell over the smallest."""
-    smallest = plan.table_variances.standard_errors("best")
-    return float(np.max(plan.worst_standard_errors) / np.min(smallest))
+    smallest = plan.table_variances.standard_errors("smallest")
+    return float(np.max(plan.largest_standard_errors) / np.min(smallest))
 
 
 def _percent(change: float) -> str:

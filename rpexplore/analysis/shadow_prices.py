@@ -31,7 +31,7 @@ def binding_tables(forecast: Forecast) -> np.ndarray:
 def by_table(forecast: Forecast, most: int | None = 10) -> pd.DataFrame:
     """The tables with the largest shares: table, order, cells, share, standard_error.
 
-    Where cells differ, also best_standard_error and worst_standard_error.
+    Where cells differ, also smallest_standard_error and largest_standard_error.
     """
     workload = forecast.workload
     tables = np.argsort(-forecast.shadow_prices, kind="stable")[:most]

@@ -67,7 +67,7 @@ def needed_rho(optimum: Optimum, budget: Budget) -> np.ndarray:
     """
     targets = optimum.workload.targets
     with np.errstate(over="ignore"):
-        costs = optimum.table_variances.worst / targets / targets
+        costs = optimum.table_variances.largest / targets / targets
         return rho_of_unit(costs, budget.max_records_per_person)
 
 

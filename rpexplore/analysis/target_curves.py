@@ -82,7 +82,7 @@ def last_to_be_met(optimum: Optimum, budget: Budget, most: int | None = None) ->
     needs = needed_rho(optimum, budget)
     tables = np.flatnonzero(~np.isnan(needs))
     tables = tables[np.argsort(-needs[tables], kind="stable")][:most]
-    errors = optimum.standard_errors(budget, "worst")[tables]
+    errors = optimum.standard_errors(budget, "largest")[tables]
     targets = optimum.workload.targets[tables]
     return pd.DataFrame(
         {
@@ -102,7 +102,7 @@ def outlook(optimum: Optimum, by_shortfall: Optimum | None, budget: Budget) -> O
     Raises `WorkloadError` if there are no targets, `BudgetError` if no budget is large enough.
     """
     enough = smallest_budget(optimum, budget)
-    errors, targets = optimum.standard_errors(budget, "worst"), optimum.workload.targets
+    errors, targets = optimum.standard_errors(budget, "largest"), optimum.workload.targets
     best = optimum if optimum.loss == TARGET_LOSS else by_shortfall
     if not optimum.workload.is_marginals:
         best = None  # its bound is that of what it measures, and other measuring may do with less

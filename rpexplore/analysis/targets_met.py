@@ -82,7 +82,7 @@ def of_targets(
 
     request: what the plan was made from; without it targets are standard errors
     """
-    ratios = plan.worst_standard_errors / plan.workload.targets
+    ratios = plan.largest_standard_errors / plan.workload.targets
     rows = np.flatnonzero(~np.isnan(ratios))
     rows = rows[np.argsort(-ratios[rows], kind="stable")][:most]
     frame = targets_frame(plan.workload, rows, plan, request).assign(ratio=ratios[rows])
@@ -119,7 +119,7 @@ def targets_frame(
     targets = wanted_targets(workload, rows[having], request)
     errors = [None] * len(having)
     if plan is not None:
-        errors = plan.worst_standard_errors[rows[having]].tolist()
+        errors = plan.largest_standard_errors[rows[having]].tolist()
     texts_of = lru_cache(maxsize=None)(_target_texts)  # many have the same as others
     for row, target, error in zip(having.tolist(), targets, errors, strict=True):
         texts[row] = texts_of(target, error)
@@ -158,7 +158,7 @@ class TargetCounts:
 def target_counts(plan: Plan) -> TargetCounts:
     """How many targets a plan meets."""
     workload = plan.workload
-    met = plan.worst_standard_errors <= workload.targets * MET
+    met = plan.largest_standard_errors <= workload.targets * MET
     masks = (~np.isnan(workload.targets), met, workload.required, met & workload.required)
     return TargetCounts(*(int(np.count_nonzero(mask)) for mask in masks))
 

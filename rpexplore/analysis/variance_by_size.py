@@ -25,7 +25,7 @@ _FLAT = 0.1
 
 def points(forecasts: Sequence[Forecast], tables: np.ndarray | None = None) -> pd.DataFrame:
     """One row for each plan and table: plan, group, attributes, table, cells, variance,
-    standard_error; where cells differ also best_standard_error and worst_standard_error.
+    standard_error; where cells differ also smallest_standard_error and largest_standard_error.
 
     tables: indices of the tables wanted; without it all of them.
     """

@@ -163,7 +163,7 @@ def accuracy_table(plan: Plan, count: int) -> str:
     table differ.
     """
     tables = of_tables(plan).head(count)
-    differ = "worst_standard_error" in tables
+    differ = "largest_standard_error" in tables
     columns = {
         "table": tables["table"].tolist(),
         "cells": [f"{cells:,.0f}" for cells in tables["cells"]],
@@ -171,7 +171,7 @@ def accuracy_table(plan: Plan, count: int) -> str:
         "95 % within ±": _numbers(tables["margin_95"]),
     }
     if differ:
-        columns["least accurate cell"] = _numbers(tables["worst_standard_error"])
+        columns["least accurate cell"] = _numbers(tables["largest_standard_error"])
     if np.any(plan.workload.weights != 1):
         columns["weight"] = [f"{weight:g}" for weight in tables["weight"]]
     if not np.all(np.isnan(plan.workload.targets)):

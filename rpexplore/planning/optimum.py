@@ -58,7 +58,7 @@ class Optimum:
     def standard_errors(self, budget: Budget, cell: str = "mean") -> np.ndarray:
         """Standard error of a cell of each table within a budget, float64[n_tables].
 
-        cell: "mean" (root of the mean variance), "worst" or "best"
+        cell: "mean" (root of the mean variance), "largest" or "smallest"
         """
         return np.sqrt(self.table_variances.at(cell) / record_cost(budget))
 

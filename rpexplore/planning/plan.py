@@ -114,9 +114,9 @@ class Plan(ReleasePlan):
         return self.table_variances.standard_errors("mean")
 
     @cached_property
-    def worst_standard_errors(self) -> np.ndarray:
+    def largest_standard_errors(self) -> np.ndarray:
         """Standard error of the least accurate cell of each table, float64[n_tables]."""
-        return self.table_variances.standard_errors("worst")
+        return self.table_variances.standard_errors("largest")
 
     def cell_standard_errors(self, table: AttributeSet) -> np.ndarray:
         """Standard error of every cell of a table of the workload, one axis an attribute."""
@@ -137,10 +137,10 @@ class Plan(ReleasePlan):
                 "order": self.workload.orders,
                 "cells": cells.astype(np.int64) if fits else self.workload.cells,
                 "mean_variance": self.variances,
-                "max_variance": self.table_variances.worst,
+                "max_variance": self.table_variances.largest,
                 "standard_error": self.standard_errors,
-                "worst_standard_error": self.worst_standard_errors,
-                "best_standard_error": self.table_variances.standard_errors("best"),
+                "largest_standard_error": self.largest_standard_errors,
+                "smallest_standard_error": self.table_variances.standard_errors("smallest"),
                 "weight": self.workload.weights,
                 "target": self.workload.targets,
                 "shadow_price": self.certificate.shadow_prices,
@@ -186,7 +186,7 @@ class Plan(ReleasePlan):
             indices = query_attributes(self.domain, attributes)
             position = self.workload.find(indices)
             if position is not None:
-                error = float(self.worst_standard_errors[position])
+                error = float(self.largest_standard_errors[position])
             else:
                 error = float(np.sqrt(self.variance([self.domain.names[i] for i in indices])))
         return normal_quantile(confidence) * error

@@ -46,7 +46,7 @@ _KEYS = (
 )  # fmt: skip
 _TABLE_KEYS = (
     "attributes", "basis_index", "weight", "target", "required",
-    "variance", "worst_variance", "best_variance", "shadow_price", "dual_weight",
+    "variance", "largest_variance", "smallest_variance", "shadow_price", "dual_weight",
 )  # fmt: skip
 
 
@@ -110,8 +110,8 @@ def _table_lines(
         workload.targets.tolist(),
         workload.required.tolist(),
         variances.mean.tolist(),
-        variances.worst.tolist(),
-        variances.best.tolist(),
+        variances.largest.tolist(),
+        variances.smallest.tolist(),
         certificate.shadow_prices.tolist(),
         [math.nan] * len(workload) if weights is None else weights.tolist(),
         strict=True,
@@ -119,9 +119,20 @@ def _table_lines(
     return [
         f'{{"attributes":[{names}],"basis_index":[{bases}],"weight":{weight!r},'
         f'"target":{_or_null(target)},"required":{"true" if required else "false"},'
-        f'"variance":{mean!r},"worst_variance":{worst!r},"best_variance":{best!r},'
+        f'"variance":{mean!r},"largest_variance":{largest!r},"smallest_variance":{smallest!r},'
         f'"shadow_price":{price!r},"dual_weight":{_or_null(dual_weight)}}}'
-        for names, bases, weight, target, required, mean, worst, best, price, dual_weight in rows
+        for (
+            names,
+            bases,
+            weight,
+            target,
+            required,
+            mean,
+            largest,
+            smallest,
+            price,
+            dual_weight,
+        ) in rows
     ]
 
 
@@ -186,7 +197,10 @@ def fields_of_plan(content: dict[str, Any]) -> dict[str, Any]:
         dual_weights=dual_weights,
     )
     variances = TableVariances(
-        *(not_negative(tables[key], key) for key in ("variance", "worst_variance", "best_variance"))
+        *(
+            not_negative(tables[key], key)
+            for key in ("variance", "largest_variance", "smallest_variance")
+        )
     )
     _refuse_unused(workload, loss, certificate, variances)
     return {
@@ -310,8 +324,8 @@ def _refuse_unused(
         )
     if workload.is_marginals and (
         certificate.cells is not None
-        or not np.array_equal(variances.worst, variances.mean)
-        or not np.array_equal(variances.best, variances.mean)
+        or not np.array_equal(variances.largest, variances.mean)
+        or not np.array_equal(variances.smallest, variances.mean)
     ):
         raise PlanError(
             "where all tables are of single values, all cells of a table have one variance, and "

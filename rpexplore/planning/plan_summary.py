@@ -26,13 +26,13 @@ def plan_summary(plan: "Plan") -> str:
         "  Accuracy   standard error of a cell",
         f"    {'attributes':>10} {'tables':>9} {'best':>10} {'median':>10} {'worst':>10}",
     ]
-    best = plan.table_variances.standard_errors("best")
+    best = plan.table_variances.standard_errors("smallest")
     for order in np.unique(workload.orders):
         tables = workload.orders == order
         rows.append(
             f"    {order:>10} {np.count_nonzero(tables):>9,} {best[tables].min():>10.4g} "
             f"{np.median(plan.standard_errors[tables]):>10.4g} "
-            f"{plan.worst_standard_errors[tables].max():>10.4g}"
+            f"{plan.largest_standard_errors[tables].max():>10.4g}"
         )
     return "\n".join(rows)
 
@@ -40,7 +40,7 @@ def plan_summary(plan: "Plan") -> str:
 def _targets_line(plan: "Plan") -> list[str]:
     """Which targets are met, where there are any."""
     # NaN where there is no target; a table meets its target with its least accurate cell.
-    errors = plan.worst_standard_errors
+    errors = plan.largest_standard_errors
     ratios = errors / plan.workload.targets
     wanted = np.count_nonzero(~np.isnan(ratios))
     if wanted == 0:

@@ -227,7 +227,7 @@ def _sum_with_bounded_max(problem: Problem) -> Solution:
     assert isinstance(loss, SumWithBoundedMax)
     fine = replace(problem, tolerance=min(problem.tolerance, LIMIT_TOLERANCE))
     smallest = minimise_max_cell_variance(cells, weights, **fine.search)
-    largest = cells.worst(smallest.sigma_squared).variances
+    largest = cells.least_accurate(smallest.sigma_squared).variances
     limit = loss.limit(float(np.max(weights * largest)))
     caps = loss.caps(problem.workload, limit)
     smallest = replace(smallest, lower_bound=smallest.lower_bound / limit)
@@ -255,7 +255,7 @@ def _within_caps(
     assert dual is not None
     variances = TableVariances.of(workload, closure, solution.sigma_squared)
     on_means = loss.weights_on_means(workload, dual)
-    parts = on_means * variances.mean + (dual - on_means) * variances.worst
+    parts = on_means * variances.mean + (dual - on_means) * variances.largest
     smallest = smallest_weighted_sum(
         workload, closure, loss, dual, solution.cells, problem.privacy_cost
     )

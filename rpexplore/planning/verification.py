@@ -133,7 +133,7 @@ def table_checks(plan: Plan, *, strategies: bool) -> tuple[Check, ...]:
     else:
         caps = plan.loss.caps(plan.workload, plan.certificate.limit)
         if caps is not None:
-            checks.append(_check_limits(plan, variances.worst, caps))
+            checks.append(_check_limits(plan, variances.largest, caps))
         checks.append(_check_bound_of_dual_weights(plan))
     return tuple(checks)
 
@@ -147,7 +147,7 @@ def _check_variances(plan: Plan, variances: TableVariances) -> Check:
             computed = float(exact.fraction(int(off[0])))
             return _differing_variances(plan, off, "variance", plan.variances, computed)
         return Check("variances", True, f"all {count:,} tables have the variance that is stated")
-    for cell, extent in (("mean", "mean"), ("worst", "largest"), ("best", "smallest")):
+    for cell, extent in (("mean", "mean"), ("largest", "largest"), ("smallest", "smallest")):
         stated, computed = plan.table_variances.at(cell), variances.at(cell)
         off = np.flatnonzero(~np.isclose(stated, computed, rtol=DECODED_TOLERANCE, atol=0))
         if len(off):
@@ -210,7 +210,7 @@ def _wrong_limit(plan: Plan, loss: SumWithBoundedMax) -> str:
     cost, limit = float(plan.budget.record_privacy_cost), plan.certificate.limit or 0.0
     with one_thread():
         solution = minimise_max_cell_variance(cells, weights, cost)
-    largest = float(np.max(weights * cells.worst(solution.sigma_squared).variances))
+    largest = float(np.max(weights * cells.least_accurate(solution.sigma_squared).variances))
     least = loss.limit(solution.lower_bound) * (1 - DECODED_TOLERANCE)
     most = loss.limit(largest) * (1 + 2 * LIMIT_TOLERANCE)
     if least <= limit <= most:

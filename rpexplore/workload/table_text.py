@@ -27,7 +27,7 @@ TOTAL = "total"
 
 # What the table frames of a plan have besides: a list that was written out can be read again.
 _PASSED_OVER = {"aggregation", "order", "cells", "mean_variance", "max_variance", "shadow_price"}
-_PASSED_OVER |= {"standard_error", "worst_standard_error", "best_standard_error"}
+_PASSED_OVER |= {"standard_error", "largest_standard_error", "smallest_standard_error"}
 _TRUTHS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 _NAME = re.compile(r'\s*(?:"(?P<quoted>(?:[^"]|"")*)"|(?P<plain>[^",;×]*))\s*(?P<end>[,;×]|$)')
 _NEEDS_QUOTES = re.compile(r'[",;×]|^\s|\s$')

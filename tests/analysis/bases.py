@@ -68,6 +68,10 @@ MARGINALS = scenario().with_request(basis_choices=())
 
 
 def errors_at(dense_errors: list[np.ndarray], cell: str) -> np.ndarray:
-    """Of each table the root mean square over its cells, the worst or the best one."""
-    choices = {"mean": lambda errors: np.sqrt(np.mean(errors**2)), "worst": np.max, "best": np.min}
+    """Of each table the root mean square over its cells, the largest or the smallest one."""
+    choices = {
+        "mean": lambda errors: np.sqrt(np.mean(errors**2)),
+        "largest": np.max,
+        "smallest": np.min,
+    }
     return np.array([choices[cell](errors) for errors in dense_errors])

@@ -138,7 +138,7 @@ def test_lists_have_the_most_and_the_least_accurate_cell(unequal_plan, dense_err
     ]
     for frame in frames:
         rows = frame.set_index("table").loc[names]
-        for cell in ("best", "worst"):
+        for cell in ("smallest", "largest"):
             result = rows[f"{cell}_standard_error"]
             np.testing.assert_allclose(result, errors_at(dense_errors, cell), rtol=1e-6)
 
@@ -163,7 +163,8 @@ def test_lists_of_marginals_have_no_such_columns():
 def test_csv_of_tables_says_how_tables_ask_and_can_be_read(unequal_plan):
     text = se.csv_of_tables(unequal_plan)
     assert "age (cumulative) × income (ranges)" in text
-    assert {"worst_standard_error", "best_standard_error"} <= set(text.splitlines()[0].split(","))
+    header = set(text.splitlines()[0].split(","))
+    assert {"largest_standard_error", "smallest_standard_error"} <= header
     assert (
         workload_from_csv(SCENARIO.domain, text, "tables.csv").tables
         == unequal_plan.workload.tables
@@ -171,7 +172,7 @@ def test_csv_of_tables_says_how_tables_ask_and_can_be_read(unequal_plan):
 
 
 def test_the_headline_is_about_the_least_accurate_cell(unequal_plan, dense_errors):
-    top, largest = se.headline(unequal_plan), errors_at(dense_errors, "worst")
+    top, largest = se.headline(unequal_plan), errors_at(dense_errors, "largest")
     assert top.largest_error == pytest.approx(largest.max(), rel=1e-6)
     assert top.median_error == pytest.approx(np.median(errors_at(dense_errors, "mean")), rel=1e-6)
     assert top.least_accurate_table == title_of(unequal_plan.workload, int(np.argmax(largest)))
@@ -179,7 +180,7 @@ def test_the_headline_is_about_the_least_accurate_cell(unequal_plan, dense_error
     assert se.headline(MARGINALS.plan()).largest_text == "a cell of the least accurate table"
     listed = se.of_tables(unequal_plan)
     assert listed["table"][0] == top.least_accurate_table
-    assert np.all(np.diff(listed["worst_standard_error"]) <= 0)
+    assert np.all(np.diff(listed["largest_standard_error"]) <= 0)
 
 
 def test_by_order_reaches_from_the_most_to_the_least_accurate_cell(unequal_plan, dense_errors):
@@ -187,10 +188,10 @@ def test_by_order_reaches_from_the_most_to_the_least_accurate_cell(unequal_plan,
     for row in frame.to_dict("records"):
         of_order = np.flatnonzero(orders == row["order"])
         assert row["smallest"] == pytest.approx(
-            errors_at(dense_errors, "best")[of_order].min(), rel=1e-6
+            errors_at(dense_errors, "smallest")[of_order].min(), rel=1e-6
         )
         assert row["largest"] == pytest.approx(
-            errors_at(dense_errors, "worst")[of_order].max(), rel=1e-6
+            errors_at(dense_errors, "largest")[of_order].max(), rel=1e-6
         )
         assert row["median"] == pytest.approx(
             np.median(errors_at(dense_errors, "mean")[of_order]), rel=1e-6

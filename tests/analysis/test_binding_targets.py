@@ -67,7 +67,7 @@ def test_where_every_table_has_a_target_the_smallest_budget_is_advised(workload)
     assert reason.advised is reason.enough
     assert binding_targets.describe_advice(reason) == ""
     plan = rp.plan(everywhere, loss=rp.MaxVariance("target"), budget=reason.enough.budget)
-    assert np.all(plan.worst_standard_errors <= 5 * (1 + 1e-9))
+    assert np.all(plan.largest_standard_errors <= 5 * (1 + 1e-9))
     assert f"{len(workload)} of {len(workload)} targets are binding: " in (
         binding_targets.describe(reason)
     )
@@ -79,4 +79,4 @@ def test_for_persons_the_budget_is_theirs(workload):
     reason = binding_targets.budget_explanation(minimum_budget, persons, required_only=True)
     assert reason.enough.needed == pytest.approx(9 * minimum_budget.record_privacy_cost / 2)
     plan = rp.plan(workload, loss=rp.SumWithinTargets(), budget=reason.advised.budget)
-    assert plan.worst_standard_errors[workload.required][0] <= 3 * (1 + 1e-9)
+    assert plan.largest_standard_errors[workload.required][0] <= 3 * (1 + 1e-9)

@@ -142,8 +142,8 @@ def test_budget_curves_start_and_end_at_cells(unequal_optimum, dense_errors):
     rho = float(BUDGET.rho)
     assert list(curves) == ["least accurate cell", "median table", "most accurate cell"]
     for name, cell, pick in (
-        ("least accurate cell", "worst", np.max),
-        ("most accurate cell", "best", np.min),
+        ("least accurate cell", "largest", np.max),
+        ("most accurate cell", "smallest", np.min),
     ):
         error = curves[name].standard_error(rho, BUDGET)
         assert error == pytest.approx(pick(errors_at(dense_errors, cell)), rel=1e-6)
@@ -153,7 +153,7 @@ def test_budget_curves_start_and_end_at_cells(unequal_optimum, dense_errors):
         errors_at(dense_errors, "mean")[table]
     )
     assert largest.standard_error(rho, BUDGET) == pytest.approx(
-        errors_at(dense_errors, "worst")[table]
+        errors_at(dense_errors, "largest")[table]
     )
     assert largest.name == "age (cumulative) × sex, its least accurate cell"
     (alike,) = budget_curves.table_curves(

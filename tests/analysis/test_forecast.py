@@ -41,7 +41,7 @@ def test_the_scheme_of_a_plan():
 # ---- tables whose cells are not equally accurate
 
 
-@pytest.mark.parametrize("cell", ["mean", "worst", "best"])
+@pytest.mark.parametrize("cell", ["mean", "largest", "smallest"])
 def test_a_forecast_is_seen_at_any_cell(unequal_plan, dense_errors, unequal_optimum, cell):
     for forecast in (
         Forecast.of_plan("this", unequal_plan),
@@ -68,12 +68,12 @@ def test_a_forecast_is_seen_at_any_cell(unequal_plan, dense_errors, unequal_opti
 def test_words_say_which_cell_is_seen(unequal_plan):
     forecast = Forecast.of_plan("this", unequal_plan)
     assert "the root mean square" in forecast.cell_text
-    assert "its least accurate cell" in forecast.at_cell("worst").cell_text
-    assert "its most accurate cell" in forecast.at_cell("best").cell_text
+    assert "its least accurate cell" in forecast.at_cell("largest").cell_text
+    assert "its most accurate cell" in forecast.at_cell("smallest").cell_text
     alike = Forecast.of_plan("this", MARGINALS.plan())
     assert not alike.cells_differ
     assert alike.cell_text == ""
-    np.testing.assert_array_equal(alike.at_cell("worst").standard_errors, alike.standard_errors)
+    np.testing.assert_array_equal(alike.at_cell("largest").standard_errors, alike.standard_errors)
 
 
 def test_every_cell_of_a_table(unequal_plan, dense_errors):

@@ -77,7 +77,7 @@ def test_tables_with_targets_are_told_as_typed_the_furthest_off_first():
         "sex": "in proportion",
         **dict.fromkeys(("age", "age × sex", "age × region"), "required"),
     }
-    ratios = plan.worst_standard_errors / plan.workload.targets
+    ratios = plan.largest_standard_errors / plan.workload.targets
     assert result["ratio"].tolist() == sorted(ratios[~np.isnan(ratios)], reverse=True)
     assert result["ratio"].tolist() == ratios[result.index].tolist()
     for row in result.to_dict("records"):
@@ -115,7 +115,7 @@ def test_the_least_accurate_cell_is_what_counts():
     asked = Scenario(DOMAIN).with_basis("age", rp.Prefix())
     plan = asked.plan()
     row = plan.workload.tables.index(("age",))
-    median, largest = plan.standard_errors[row], plan.worst_standard_errors[row]
+    median, largest = plan.standard_errors[row], plan.largest_standard_errors[row]
     between = float(median + largest) / 2
     assert median < between < largest
     plan = asked.with_settings([TableSetting(("age",), target=between)]).plan()

@@ -75,8 +75,10 @@ def extreme_cells() -> list[Row]:
     plain, strategies = Closure.of(workload), any_strategies(workload, 1)
     measuring, closure = best_of_three(lambda _: plain.with_strategies(workload, strategies))
     sigma_squared = np.random.default_rng(0).uniform(1, 5, len(closure))
-    largest, _ = best_of_three(lambda _: CellVariances(workload, closure).worst(sigma_squared))
-    best, _ = best_of_three(lambda _: CellVariances(workload, closure).best(sigma_squared))
+    largest, _ = best_of_three(
+        lambda _: CellVariances(workload, closure).least_accurate(sigma_squared)
+    )
+    best, _ = best_of_three(lambda _: CellVariances(workload, closure).most_accurate(sigma_squared))
     all_three, _ = best_of_three(lambda _: TableVariances.of(workload, closure, sigma_squared))
     return [
         ("166,751 tables of ranges: measured by strategies, s", measuring, "<=", 0.5),

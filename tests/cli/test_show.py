@@ -114,7 +114,7 @@ def test_show_says_which_bases_attributes_have(planned_with_bases):
     loaded = Plan.load("plan.json")
     line = next(line for line in text.splitlines() if line.startswith("region (ranges)"))
     row = loaded.workload.position("region")
-    rms, largest = loaded.standard_errors[row], loaded.worst_standard_errors[row]
+    rms, largest = loaded.standard_errors[row], loaded.largest_standard_errors[row]
     assert f"{rms:.4g}"[:4] in line
     assert f"{largest:.4g}"[:4] in line
     assert largest > rms
@@ -127,7 +127,7 @@ def test_show_says_which_bases_attributes_have(planned_with_bases):
     }
     assert facts["bases"][2]["tables"] == [["region"]]
     assert facts["uniform_reference"] is False
-    assert {"standard_error", "worst_standard_error"} <= facts["tables"][0].keys()
+    assert {"standard_error", "largest_standard_error"} <= facts["tables"][0].keys()
 
 
 def test_tables_with_bases_are_written_and_read_again(planned_with_bases):

@@ -23,7 +23,7 @@ def planned(run: Program, *options: str) -> Plan:
 
 def worst_ratio(plan: Plan, required: bool = False) -> float:
     """Largest standard error of a table over its target, of those that must be met or all."""
-    ratios = plan.worst_standard_errors / plan.workload.targets
+    ratios = plan.largest_standard_errors / plan.workload.targets
     return float(np.nanmax(ratios[plan.workload.required] if required else ratios))
 
 

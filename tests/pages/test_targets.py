@@ -33,7 +33,7 @@ def test_required_targets_out_of_reach_come_with_a_budget_that_is_enough(app, de
     planned = session.planned
     required = planned.workload.required
     assert (
-        planned.worst_standard_errors[required] <= planned.workload.targets[required] * 1.000001
+        planned.largest_standard_errors[required] <= planned.workload.targets[required] * 1.000001
     ).all()
     assert session.button(key="use advised budget").disabled
 

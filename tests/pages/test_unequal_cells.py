@@ -16,7 +16,11 @@ from tests.analysis import bases
 from tests.pages.conftest import plain
 
 SCENARIO = bases.scenario()
-SEEN = {"mean": "the root mean square", "worst": "its least accurate", "best": "its most accurate"}
+SEEN = {
+    "mean": "the root mean square",
+    "largest": "its least accurate",
+    "smallest": "its most accurate",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +38,7 @@ def solved():
 
 
 def test_one_control_says_which_cell_all_views_are_about(app, solved):
-    cell = "worst"
+    cell = "largest"
     session = app("fairness", SCENARIO.replaced(expected=ExpectedCounts.of_total(2000)))
     session.segmented_control(key="cell_shown").set_value(cell).run()
     assert not session.exception
@@ -50,7 +54,7 @@ def test_one_control_says_which_cell_all_views_are_about(app, solved):
     (shown,) = set(listed["cell"])
     assert SEEN[cell] in shown
     assert listed["standard_error"].max() == pytest.approx(largest)
-    assert {"best_standard_error", "worst_standard_error"} <= set(listed.columns)
+    assert {"smallest_standard_error", "largest_standard_error"} <= set(listed.columns)
     session.show("fairness", "Relative errors")
     assert session.get("plotly_chart")
     session.multiselect(key="table to list").set_value(["age"]).run()
@@ -113,7 +117,7 @@ def test_the_cells_of_a_table(app, solved):
 def test_the_plan_page_tells_median_and_least_accurate_cells(app, solved):
     session = app("plan", SCENARIO)
     metrics = session.metrics()
-    largest = solved.standard_errors(SCENARIO.budget, "worst").max()
+    largest = solved.standard_errors(SCENARIO.budget, "largest").max()
     assert metrics["The least accurate cell of all tables"].startswith("±")
     proven = plain(session.texts("markdown"))
     assert "Noise proven best for what is measured." in proven
@@ -121,7 +125,7 @@ def test_the_plan_page_tells_median_and_least_accurate_cells(app, solved):
     assert f"σ = {largest:.3g}" in plain(session.texts("caption"))
     assert "The least accurate cell is one of" in plain(session.texts("caption"))
     listed = next(widget.value for widget in session.dataframe if "outcome" in widget.value)
-    assert listed["worst_standard_error"].max() == pytest.approx(largest)
+    assert listed["largest_standard_error"].max() == pytest.approx(largest)
     assert "Which cells of a table" in plain(
         widget.proto.label for widget in session.get("page_link")
     )

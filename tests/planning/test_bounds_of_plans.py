@@ -63,8 +63,8 @@ TAMPERED = {
     ),
     "σ² doubled": (lambda c: change_sigma_squared(c, -1, 2), "variances"),
     "variance lower": (lambda c: scaled(c, 1 - 1e-6, "tables", 0, "variance"), None),
-    "worst variance lower": (lambda c: scaled(c, 1 - 1e-6, "tables", 3, "worst_variance"), None),
-    "best variance lower": (lambda c: scaled(c, 1 - 1e-6, "tables", 3, "best_variance"), None),
+    "worst variance lower": (lambda c: scaled(c, 1 - 1e-6, "tables", 3, "largest_variance"), None),
+    "best variance lower": (lambda c: scaled(c, 1 - 1e-6, "tables", 3, "smallest_variance"), None),
     "other dual weights": (lambda c: with_duals(c, lambda w: w[::-1]), "optimality"),
     "no dual weight above 0": (lambda c: with_duals(c, lambda w: [0.0] * len(w)), "optimality"),
     "dual weights of one table": (

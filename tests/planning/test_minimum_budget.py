@@ -97,7 +97,7 @@ def test_the_smallest_budget_meets_the_targets_and_less_does_not(workload, seed)
     loss = rp.SumWithinTargets()
     enough = rp.Budget(privacy_cost=repr(minimum.record_privacy_cost * 1.001))
     plan = rp.plan(targeted, loss=loss, budget=enough)
-    errors = plan.worst_standard_errors[targeted.required]
+    errors = plan.largest_standard_errors[targeted.required]
     assert np.all(errors <= targeted.targets[targeted.required] * (1 + 1e-9))
     with pytest.raises(OutOfReachError) as refused:
         optimum(
@@ -146,5 +146,5 @@ def test_the_budget_is_enough_and_hardly_more():
         assert exact < minimum.budget.rho < exact * 1.001
         assert minimum.budget.max_records_per_person == unit
         plan = rp.plan(tables, loss=rp.SumWithinTargets(), budget=minimum.budget)
-        assert np.nanmax(plan.worst_standard_errors / tables.targets) <= 1
+        assert np.nanmax(plan.largest_standard_errors / tables.targets) <= 1
         assert minimum.for_unit_of(rp.Budget(rho=1)).rho == pytest.approx(exact / (unit or 1) ** 2)

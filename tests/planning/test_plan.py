@@ -24,8 +24,8 @@ COLUMNS = [
     "mean_variance",
     "max_variance",
     "standard_error",
-    "worst_standard_error",
-    "best_standard_error",
+    "largest_standard_error",
+    "smallest_standard_error",
     "weight",
     "target",
     "shadow_price",
@@ -87,7 +87,7 @@ def test_tables(plan):
     np.testing.assert_array_equal(tables["mean_variance"], plan.variances)
     np.testing.assert_array_equal(tables["max_variance"], plan.variances)
     np.testing.assert_allclose(tables["standard_error"] ** 2, plan.variances, rtol=1e-15)
-    for name in ("worst_standard_error", "best_standard_error"):
+    for name in ("largest_standard_error", "smallest_standard_error"):
         np.testing.assert_array_equal(tables[name], tables["standard_error"])
     np.testing.assert_array_equal(tables["shadow_price"], plan.certificate.shadow_prices)
 
@@ -282,26 +282,26 @@ def test_tables_whose_cells_differ_state_all_three_errors(based):
         errors = based.cell_standard_errors(table)
         assert errors.shape == ((), (8,), (2,), (8, 2))[position]
         assert tables["standard_error"][position] == pytest.approx(np.mean(errors**2) ** 0.5)
-        assert tables["worst_standard_error"][position] == pytest.approx(errors.max())
-        assert tables["best_standard_error"][position] == pytest.approx(errors.min())
-        assert based.worst_standard_errors[position] == tables["worst_standard_error"][position]
-        assert tables["max_variance"][position] == based.table_variances.worst[position]
-    assert tables["worst_standard_error"][1] > 1.01 * tables["standard_error"][1]
-    assert tables["best_standard_error"][1] < 0.99 * tables["standard_error"][1]
+        assert tables["largest_standard_error"][position] == pytest.approx(errors.max())
+        assert tables["smallest_standard_error"][position] == pytest.approx(errors.min())
+        assert based.largest_standard_errors[position] == tables["largest_standard_error"][position]
+        assert tables["max_variance"][position] == based.table_variances.largest[position]
+    assert tables["largest_standard_error"][1] > 1.01 * tables["standard_error"][1]
+    assert tables["smallest_standard_error"][1] < 0.99 * tables["standard_error"][1]
 
 
 def test_a_target_is_met_by_the_least_accurate_cell(based):
-    worst, mean = based.worst_standard_errors[1], based.standard_errors[1]
-    between = float((worst + mean) / 2)
-    for target, met in ((between, 0), (float(worst) * 1.01, 1)):
+    largest, mean = based.largest_standard_errors[1], based.standard_errors[1]
+    between = float((largest + mean) / 2)
+    for target, met in ((between, 0), (float(largest) * 1.01, 1)):
         workload = based.workload.with_targets({"age": target})
         plan = any_plan(workload, 3, loss=rp.MaxVariance())
         assert f"Targets    {met} of 1 met" in str(plan)
-    assert f"{worst:.4g} for a target of" in str(plan)
+    assert f"{largest:.4g} for a target of" in str(plan)
 
 
 def test_margins_are_those_of_the_least_accurate_cell(based):
-    worst = based.worst_standard_errors[1]
+    worst = based.largest_standard_errors[1]
     assert based.margin_of_error("age") == pytest.approx(1.959964 * worst)
     up_to = [1, 1, 1, 0, 0, 0, 0, 0]
     error = based.cell_standard_errors("age")[2]

@@ -87,8 +87,8 @@ MISSING = [
     ("strategies", 0, "bits"),
     ("strategies", 0, "matrix"),
     ("tables", 1, "basis_index"),
-    ("tables", 1, "worst_variance"),
-    ("tables", 1, "best_variance"),
+    ("tables", 1, "largest_variance"),
+    ("tables", 1, "smallest_variance"),
     ("cells", 0, "table"),
     ("cells", 0, "rows"),
     ("cells", 0, "shadow_price"),
@@ -121,8 +121,8 @@ UNUSABLE = [
     (("tables", 1, "basis_index"), [0.0], "whole numbers", False),
     (("tables", 1, "basis_index"), [True], "whole numbers", True),
     (("tables", 1, "basis_index"), 0, "basis_index must be a list", True),
-    (("tables", 1, "worst_variance"), -1, "worst_variance must be", True),
-    (("tables", 1, "best_variance"), "3", "best_variance must be a number", True),
+    (("tables", 1, "largest_variance"), -1, "largest_variance must be", True),
+    (("tables", 1, "smallest_variance"), "3", "smallest_variance must be a number", True),
     (("strategies",), lambda rows: rows[:-1], "one strategy for each", False),
     (("strategies",), lambda rows: rows[::-1], "one strategy for each", False),
     (("strategies",), lambda rows: [*rows, rows[0]], "one strategy for each", False),
@@ -179,7 +179,7 @@ def test_single_values_are_written_in_full():
     assert [table["basis_index"] for table in content["tables"]] == [[], [0], [0]]
     assert content["strategies"] == content["cells"] == []
     for table in content["tables"]:
-        assert table["worst_variance"] == table["best_variance"] == table["variance"]
+        assert table["largest_variance"] == table["smallest_variance"] == table["variance"]
 
 
 # What would not be seen in the plan, and so could say anything. (path, value, the message)
@@ -188,7 +188,7 @@ SINGLE_UNUSABLE = [
     (("bases",), [], "bases must be those that some table uses"),
     (("bases",), lambda rows: rows[::-1], "bases must be those that some table uses"),
     (("bases", 0, "bases"), [{"kind": "identity"}] * 2, "bases must be those that some table uses"),
-    (("tables", 1, "worst_variance"), lambda variance: 2 * variance, "one variance"),
+    (("tables", 1, "largest_variance"), lambda variance: 2 * variance, "one variance"),
     (("cells",), [{"table": 0, "rows": [], "shadow_price": 1.0}], "shadow price of its own"),
     (("strategies",), [{"attribute": "sex", "bits": 0, "matrix": [[1, -1]]}], "one strategy for"),
 ]
@@ -202,7 +202,7 @@ def test_unusable_parts_of_single_values_are_refused(path, value, message):
 
 def test_numbers_json_does_not_know_are_refused(plan):
     for number in ("NaN", "Infinity", "1e999"):
-        for key in ("worst_variance", "best_variance", "shadow_price"):
+        for key in ("largest_variance", "smallest_variance", "shadow_price"):
             line = f'"{key}":{json.loads(plan.text)["tables"][2][key]!r}'
             assert line in plan.text
             with pytest.raises(PlanError, match=r"^p\.json "):

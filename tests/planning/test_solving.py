@@ -293,7 +293,7 @@ def test_what_can_be_reached_is_planned_whatever_strategies_suit_the_loss(loss):
     workload = make_asked()
     needed = minimum_budget(workload, required_only=True).record_privacy_cost
     plan = rp.plan(workload, loss=loss, budget=budget_of(needed * 1.0001))
-    assert np.all((plan.worst_standard_errors <= workload.targets)[workload.required])
+    assert np.all((plan.largest_standard_errors <= workload.targets)[workload.required])
     assert rp.verify(plan).holds
     with pytest.raises(OutOfReachError) as refused:
         rp.plan(workload, loss=loss, budget=budget_of(needed * 0.8))

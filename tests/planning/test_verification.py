@@ -75,7 +75,7 @@ def scaled(content, factor, *path):
 
 def scaled_variances(content, factor, table):
     """Of a marginal: its cells have one variance."""
-    for name in ("variance", "worst_variance", "best_variance"):
+    for name in ("variance", "largest_variance", "smallest_variance"):
         content["tables"][table][name] *= factor
 
 
@@ -332,21 +332,21 @@ TAMPERED_ASKED = {
     ),
     "mean variance higher": (lambda c: scaled(c, 1 + 1e-7, "tables", 1, "variance"), {"variances"}),
     "worst variance lower": (
-        lambda c: scaled(c, 1 - 1e-7, "tables", 1, "worst_variance"),
+        lambda c: scaled(c, 1 - 1e-7, "tables", 1, "largest_variance"),
         {"variances"},
     ),
     "worst variance higher": (
-        lambda c: scaled(c, 2, "tables", 3, "worst_variance"),
+        lambda c: scaled(c, 2, "tables", 3, "largest_variance"),
         {"variances"},
     ),
     "best variance lower": (
-        lambda c: scaled(c, 1 - 1e-7, "tables", 2, "best_variance"),
+        lambda c: scaled(c, 1 - 1e-7, "tables", 2, "smallest_variance"),
         {"variances"},
     ),
     "worst and best exchanged": (
         lambda c: c["tables"][3].update(
-            worst_variance=c["tables"][3]["best_variance"],
-            best_variance=c["tables"][3]["worst_variance"],
+            largest_variance=c["tables"][3]["smallest_variance"],
+            smallest_variance=c["tables"][3]["largest_variance"],
         ),
         {"variances"},
     ),

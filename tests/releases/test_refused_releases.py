@@ -42,7 +42,7 @@ def less_noise(content):
 
 
 def other_variance(content):
-    for name in ("variance", "worst_variance", "best_variance"):
+    for name in ("variance", "largest_variance", "smallest_variance"):
         content["tables"][1][name] *= 1 - 1e-6
 
 

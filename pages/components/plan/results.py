@@ -74,7 +74,7 @@ def table_list(planned: Plan) -> None:
             "outcome": Column("met or short by", "text"),
         }
     listing(frame, columns, "All tables with their standard errors")
-    if "worst_standard_error" in columns:
+    if "largest_standard_error" in columns:
         st.caption(
             "Standard error σ and margin of error are root mean squares over the cells of a table. "
             "A target is met when the least accurate cell meets it."

@@ -78,8 +78,8 @@ def accuracy(plan: Plan, record_noun: str) -> Section:
 def _least_accurate(plan: Plan) -> Numbers:
     frame = standard_errors.of_tables(plan).head(MOST_SHOWN)
     names = ["table", "cells", "standard_error", "margin_95"]
-    if "worst_standard_error" in frame:
-        names += ["best_standard_error", "worst_standard_error"]
+    if "largest_standard_error" in frame:
+        names += ["smallest_standard_error", "largest_standard_error"]
     columns = {name: COLUMNS[name] for name in names}
     if np.any(plan.workload.weights != 1):
         columns["weight"] = Column("weight", "text")

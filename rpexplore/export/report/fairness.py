@@ -112,7 +112,7 @@ def _most_accurate(own: Forecast) -> Numbers:
     _, most_accurate = fairness.least_and_most_accurate(own, MOST_SHOWN)
     names = ["table", "cells", "standard_error", "margin_95", "times_median"]
     if own.cells_differ:
-        names += ["best_standard_error", "worst_standard_error"]
+        names += ["smallest_standard_error", "largest_standard_error"]
     columns = {name: COLUMNS[name] for name in names}
     note = "The least accurate tables are listed under Accuracy."
     return Numbers(most_accurate, columns, "The most accurate tables", note)

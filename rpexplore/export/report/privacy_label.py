@@ -31,7 +31,7 @@ def label(plan: Plan) -> Section:
     """The privacy label of a plan."""
     most = plan.budget.max_records_per_person
     delta = plan.budget.stated_delta or DELTAS[1]
-    best = plan.table_variances.standard_errors("best")
+    best = plan.table_variances.standard_errors("smallest")
     blocks = template_blocks(
         "privacy_label.txt.j2",
         plan=plan,

@@ -23,7 +23,7 @@ def targets(plan: Plan, request: WorkloadRequest | None = None) -> Section:
     request: of the scenario, which has the targets as they were typed; without it they are
     standard errors
     """
-    ratios = plan.worst_standard_errors / plan.workload.targets
+    ratios = plan.largest_standard_errors / plan.workload.targets
     if np.all(np.isnan(ratios)):
         return Section("Targets", ("No table was given a target for its accuracy.",))
     counts, differ = targets_met.target_counts(plan), cells_differ(plan.table_variances)

@@ -50,14 +50,14 @@ class CellVariances:
             for attribute, basis in self.workload.attribute_bases
         ]
 
-    def worst(self, sigma_squared: np.ndarray) -> ExtremeCells:
+    def least_accurate(self, sigma_squared: np.ndarray) -> ExtremeCells:
         """A least accurate cell of each table, from σ² [n_residuals]."""
         if self.workload.is_marginals:  # all cells of a table are alike
             rows = np.zeros_like(self.workload.members, dtype=np.int64)
             return ExtremeCells(self.closure.variances(sigma_squared), rows)
         return self._extremes(sigma_squared, self._least_accurate)
 
-    def best(self, sigma_squared: np.ndarray) -> ExtremeCells:
+    def most_accurate(self, sigma_squared: np.ndarray) -> ExtremeCells:
         """A most accurate cell of each table."""
         return self._extremes(sigma_squared, self._most_accurate)
 

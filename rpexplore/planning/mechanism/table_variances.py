@@ -15,8 +15,8 @@ SAME = 1.005
 # What is shown of a table's cells.
 CELLS = {
     "mean": "the root mean square of its cells",
-    "worst": "its least accurate cell",
-    "best": "its most accurate cell",
+    "largest": "its least accurate cell",
+    "smallest": "its most accurate cell",
 }
 
 
@@ -24,15 +24,15 @@ CELLS = {
 class TableVariances:
     """Variance of the cells of each table, float64[n_tables] each, read-only; alike for a marginal.
 
-    mean over the cells of the table; worst, best: of its least and most accurate cell
+    mean over the cells of the table; largest, smallest: of its least and most accurate cell
     """
 
     mean: np.ndarray
-    worst: np.ndarray
-    best: np.ndarray
+    largest: np.ndarray
+    smallest: np.ndarray
 
     def __post_init__(self) -> None:
-        for array in (self.mean, self.worst, self.best):
+        for array in (self.mean, self.largest, self.smallest):
             read_only(array)
 
     @classmethod
@@ -44,9 +44,10 @@ class TableVariances:
         if workload.is_marginals:
             return cls(mean, mean, mean)
         cells = CellVariances(workload, closure)
-        worst, best = cells.worst(sigma_squared).variances, cells.best(sigma_squared).variances
+        largest = cells.least_accurate(sigma_squared).variances
+        smallest = cells.most_accurate(sigma_squared).variances
         # Rounding must not put a mean outside its extremes where all cells are alike.
-        return cls(mean, np.maximum(worst, mean), np.minimum(best, mean))
+        return cls(mean, np.maximum(largest, mean), np.minimum(smallest, mean))
 
     def at(self, cell: str) -> np.ndarray:
         """The variances of one of `CELLS`."""
@@ -54,7 +55,7 @@ class TableVariances:
 
     def of_loss(self, loss: Loss) -> np.ndarray:
         """Those that a loss looks at."""
-        return self.worst if loss.looks_at_least_accurate_cells else self.mean
+        return self.largest if loss.looks_at_least_accurate_cells else self.mean
 
     def standard_errors(self, cell: str) -> np.ndarray:
         """The roots of the variances of one of `CELLS`."""
@@ -68,4 +69,4 @@ def is_negligible_difference(low: float, high: float) -> bool:
 
 def cells_differ(variances: TableVariances) -> bool:
     """Whether some table's cells differ noticeably in accuracy."""
-    return bool(np.any(variances.worst > variances.best * SAME**2))
+    return bool(np.any(variances.largest > variances.smallest * SAME**2))

@@ -51,7 +51,7 @@ def minimise_capped_max(
 
     def of_factor(sigma_squared: np.ndarray) -> tuple[float, float]:
         """(largest t · Var, largest Var/u)."""
-        relative = cells.worst(sigma_squared).variances * inverse
+        relative = cells.least_accurate(sigma_squared).variances * inverse
         return float(np.max(relative[counted])), float(np.max(relative[~counted]))
 
     sigma_squared = with_room(cells.closure, inside, inverse, privacy_cost)

@@ -58,7 +58,7 @@ def minimise_capped(
     inverse = 1 / (caps * (1 - CAP_ROUNDING))
     everywhere = table_weights / np.sum(table_weights) + inverse / np.sum(inverse)
     room = with_room(closure, inside, everywhere, privacy_cost)
-    least_accurate = cells.worst(room)
+    least_accurate = cells.least_accurate(room)
     inner = float(np.max(least_accurate.variances[capped] * inverse[capped]))
     best_value, best_sigma_squared = float(held @ room), room
     at, rows = _first_cells(cells, capped, least_accurate.rows[capped])
@@ -76,7 +76,7 @@ def minimise_capped(
             best_bound, kept, kept_at, kept_rows = search.best_bound, search.best_weights, at, rows
         # The search knows of some cells only; others may be above their caps.
         sigma_squared = search.best_sigma_squared
-        least_accurate = cells.worst(sigma_squared)
+        least_accurate = cells.least_accurate(sigma_squared)
         relative = least_accurate.variances[capped] * inverse[capped]
         if np.max(relative) > 1:
             sigma_squared = search.mixed(sigma_squared, float(np.max(relative)), inner)

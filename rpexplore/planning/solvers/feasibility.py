@@ -65,7 +65,7 @@ def find_feasible(
             start=solution,
             on_progress=on_progress,
         )
-        least_accurate = cells.worst(solution.sigma_squared).variances
+        least_accurate = cells.least_accurate(solution.sigma_squared).variances
         largest = float(np.max((least_accurate / caps)[capped]))
         if solution.lower_bound >= 1 or largest <= 1 - 10 * gap or gap <= _FINEST:
             break

@@ -77,7 +77,7 @@ def minimise_max_cell_variance(
         return replace(solution, shadow_prices=of_tables)
     weights = closure.residual_weights(table_weights)
     sigma_squared, _ = best_response(closure.privacy_cost_factor, weights, privacy_cost)
-    tables, rows = indices, cells.worst(sigma_squared).rows[indices]
+    tables, rows = indices, cells.least_accurate(sigma_squared).rows[indices]
     prices = np.ones(len(indices))
     if start is not None and start.cells is not None:
         tables, rows = start.cells.tables, start.cells.rows
@@ -95,7 +95,7 @@ def minimise_max_cell_variance(
             fixed_weights,
             prices,
         )
-        least_accurate = cells.worst(solution.sigma_squared)
+        least_accurate = cells.least_accurate(solution.sigma_squared)
         weighted = table_weights[indices] * least_accurate.variances[indices]
         fixed = float(fixed_weights @ solution.sigma_squared)
         value = float(np.max(weighted)) + fixed

@@ -75,7 +75,7 @@ def test_accuracy_is_that_of_median_best_and_worst_cells(plan, made):
     assert [row[0] for row in binding_tables.rows] == ["age (cumulative)"]
     assert missed.rows[0][0] == "age (cumulative)"
     assert float(missed.rows[0][2].removeprefix("σ = ")) == pytest.approx(
-        plan.worst_standard_errors[plan.workload.position(["age"])], rel=0.01
+        plan.largest_standard_errors[plan.workload.position(["age"])], rel=0.01
     )
 
 

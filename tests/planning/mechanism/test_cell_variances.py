@@ -30,17 +30,17 @@ def test_variances_against_dense_matrices(workload, seed):
     closure, sigma_squared = measured_closure(workload, seed)
     cells = CellVariances(workload, closure)
     result = TableVariances.of(workload, closure, sigma_squared)
-    worst, best = cells.worst(sigma_squared), cells.best(sigma_squared)
+    largest, smallest = cells.least_accurate(sigma_squared), cells.most_accurate(sigma_squared)
     for table, dense in enumerate(all_variances(workload, closure, sigma_squared)):
         scale = dense.max()
         variances_of_table = cells.variances_of(table, sigma_squared)
         assert variances_of_table.shape == dense.shape
         np.testing.assert_allclose(variances_of_table, dense, rtol=1e-8, atol=1e-9 * scale)
         assert result.mean[table] == pytest.approx(dense.mean(), rel=1e-8)
-        assert result.worst[table] == pytest.approx(dense.max(), rel=1e-8)
-        assert result.best[table] == pytest.approx(dense.min(), rel=1e-8, abs=1e-9 * scale)
+        assert result.largest[table] == pytest.approx(dense.max(), rel=1e-8)
+        assert result.smallest[table] == pytest.approx(dense.min(), rel=1e-8, abs=1e-9 * scale)
         order = dense.ndim
-        for extreme in (worst, best):
+        for extreme in (largest, smallest):
             row = tuple(extreme.rows[table, :order].tolist())
             assert dense[row] == pytest.approx(extreme.variances[table], rel=1e-8, abs=1e-9 * scale)
             assert not np.any(extreme.rows[table, order:])
@@ -83,11 +83,11 @@ def test_only_rows_of_the_hull_can_be_worst(workload, seed):
     rng = np.random.default_rng(seed)
     for _ in range(5):
         sigma_squared = 10 ** rng.uniform(-6, 6, len(closure))
-        worst, best = cells.worst(sigma_squared), cells.best(sigma_squared)
+        largest, smallest = cells.least_accurate(sigma_squared), cells.most_accurate(sigma_squared)
         for table in range(len(workload)):
             every = cells.variances_of(table, sigma_squared)
-            assert worst.variances[table] == pytest.approx(every.max(), rel=1e-12)
-            assert best.variances[table] == pytest.approx(every.min(), rel=1e-12)
+            assert largest.variances[table] == pytest.approx(every.max(), rel=1e-12)
+            assert smallest.variances[table] == pytest.approx(every.min(), rel=1e-12)
 
 
 @pytest.mark.parametrize("at_once", [1, 7, 1 << 15])
@@ -101,11 +101,11 @@ def test_tables_in_batches_of_any_size(at_once, monkeypatch):
     closure, sigma_squared = measured_closure(workload, 5)
     cells = CellVariances(workload, closure)
     assert len(set(cells._least_accurate.counts.tolist())) > 2
-    worst, best = cells.worst(sigma_squared), cells.best(sigma_squared)
+    largest, smallest = cells.least_accurate(sigma_squared), cells.most_accurate(sigma_squared)
     for table in range(len(workload)):
         every = cells.variances_of(table, sigma_squared)
         order = every.ndim
-        for extreme, value in ((worst, every.max()), (best, every.min())):
+        for extreme, value in ((largest, every.max()), (smallest, every.min())):
             assert extreme.variances[table] == pytest.approx(value, rel=1e-12)
             at = tuple(extreme.rows[table, :order])
             assert every[at] == pytest.approx(value, rel=1e-12)
@@ -149,8 +149,8 @@ def test_single_values_in_any_basis_add_no_residual_but_rows():
     large = cells.variances_of(1, sigma_squared)
     assert large.shape == (3, 3, 2)
     np.testing.assert_allclose(large, large[1:2, :, :1] * (expected / sigma_squared[0])[:, None])
-    assert cells.worst(sigma_squared).rows[0].tolist() == [0, 1, 0]
-    assert cells.best(sigma_squared).rows[0].tolist() == [1, 0, 0]
+    assert cells.least_accurate(sigma_squared).rows[0].tolist() == [0, 1, 0]
+    assert cells.most_accurate(sigma_squared).rows[0].tolist() == [1, 0, 0]
     single = cells.map(np.array([0]), np.array([[2, 1, 0]]))
     assert single.variances(sigma_squared) == pytest.approx(expected[2, 1])
 
@@ -165,15 +165,14 @@ def test_marginals_need_no_strategies():
         every = cells.variances_of(table, sigma_squared)
         assert every.size == workload.cells[table]
         assert every.ravel()[-1] == pytest.approx(variance, rel=1e-13)
-    np.testing.assert_allclose(
-        cells.worst(sigma_squared).variances, cells.best(sigma_squared).variances, rtol=1e-13
-    )
+    largest, smallest = cells.least_accurate(sigma_squared), cells.most_accurate(sigma_squared)
+    np.testing.assert_allclose(largest.variances, smallest.variances, rtol=1e-13)
     with pytest.raises(ValueError, match="read-only"):
         cells.variances_of(1, sigma_squared)[0] = 1
 
 
 def test_a_table_with_too_many_candidates_is_refused():
-    """Twenty attributes, each with several rows that may be worst: 2^20 · … combinations."""
+    """Twenty attributes, each with several rows that may be the extreme: 2^20 · … combinations."""
     domain = rp.Domain.from_sizes({f"a{i}": 5 for i in range(16)})
     workload = rp.Workload.of(domain, [domain.names]).with_bases(
         {name: Ranges() for name in domain.names}
@@ -184,7 +183,7 @@ def test_a_table_with_too_many_candidates_is_refused():
     count = int(cells._most_accurate.counts[0])
     assert count**16 > 5_000_000
     with pytest.raises(PlanError, match=r"\(a0, a1, .*a15\) has so many .* use fewer"):
-        cells.best(np.ones(len(closure)))
+        cells.most_accurate(np.ones(len(closure)))
 
 
 def test_strategies_are_looked_up_by_attribute_not_by_size():

@@ -141,7 +141,7 @@ def check_asked_against_dense(plan, seed):
         result = plan.cell_standard_errors(table) ** 2
         np.testing.assert_allclose(result, dense[row], rtol=1e-7, atol=1e-9 * scale)
         assert plan.variances[row] == pytest.approx(dense[row].mean(), rel=1e-7)
-        assert plan.worst_standard_errors[row] ** 2 == pytest.approx(scale, rel=1e-7)
+        assert plan.largest_standard_errors[row] ** 2 == pytest.approx(scale, rel=1e-7)
         assert plan.margin_of_error(table) == pytest.approx(norm.isf(0.025) * scale**0.5)
         indices = workload.domain.positions(table)
         marginal = oracles.marginal_matrix(sizes, indices)
