@@ -19,7 +19,7 @@ def refuse_overlaps(ledger: Ledger, source: Source) -> None:
     """
     if source.home is None:
         return
-    location = source.path.resolve() if isinstance(source, FileSource) else source.home
+    location = source.path if isinstance(source, FileSource) else source.home
     around = [folder / FILENAME for folder in (location, *location.parents)]
     inside = list(location.rglob(FILENAME)) if location.is_dir() else []
     further = [file for file in {*around, *inside} if file != ledger.path and file.is_file()]

@@ -1,6 +1,7 @@
 """Listing: the files that records lie in, one or a folder of them, looked at from outside."""
 
 import os
+import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -49,7 +50,12 @@ def record_files(path: Path) -> list[RecordFile]:
                 "The records must be a .csv or .parquet file (.csv.gz if compressed), or a folder "
                 f"of these, got {path.name!r}; export them as one of these."
             )
-        return [RecordFile(path, kind, path.stat().st_size)]
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for, a device read for ever
+            raise DataError(
+                f"The records {str(path)!r} must be a file or a folder; save them as one."
+            )
+        return [RecordFile(path, kind, status.st_size)]
     files = []
     for file in _paths_within(path):
         kind, inner = _file_kind(file), str(file.relative_to(path))

@@ -2,9 +2,10 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -27,23 +28,31 @@ _LEAST_ROWS, _MOST_ROWS = 1 << 12, 1 << 18  # of a batch
 
 @dataclass(frozen=True)
 class FileSource(BatchSource):
-    """The records of a .csv or .parquet file, or of a folder as `record_files` takes it."""
+    """The records of a .csv or .parquet file, or of a folder as `record_files` takes it.
+
+    path: where they are, with all links followed when this is made: one that is led elsewhere later
+    changes nothing, and an ending counts where it is that of the file itself
+    """
 
     path: Path
+    _given: str = field(compare=False)
 
     def __init__(self, path: str | Path) -> None:
+        object.__setattr__(self, "_given", str(path))
+        with suppress(ValueError):  # a NUL, with which there is nothing to be found
+            path = os.path.realpath(path)
         object.__setattr__(self, "path", Path(path))
 
     @property
     def name(self) -> str:
-        return str(self.path)
+        return self._given
 
     @property
     def home(self) -> Path | None:
-        return self.path.resolve().parent
+        return self.path.parent
 
     def names(self, folder: Path) -> tuple[str, ...]:
-        return file_names(folder, self.path.resolve())
+        return file_names(folder, self.path)
 
     def fingerprint(self) -> Fingerprint:
         """Size and last change of all files, and a digest of their names, sizes and times.
@@ -52,11 +61,11 @@ class FileSource(BatchSource):
         """
         with self.readable():
             if not self.path.exists():
-                raise DataError(f"There are no records at {str(self.path)!r}; check the path.")
+                raise DataError(f"There are no records at {self.name!r}; check the path.")
             seen, again = self._files(), self._files()
         if seen != again:
             raise DataError(
-                f"The records {str(self.path)!r} change while they are looked at; wait until they "
+                f"The records {self.name!r} change while they are looked at; wait until they "
                 "are complete."
             )
         _, sizes, times, _, _ = zip(*seen, strict=True)

@@ -232,6 +232,32 @@ def test_a_dataset_is_a_path_as_seen_from_the_ledger(tmp_path):
     assert FileSource(str(inside)).name == str(inside)
 
 
+def test_a_link_is_followed_once_and_its_own_ending_counts_for_nothing(tmp_path):
+    first, second, link = tmp_path / "first.csv", tmp_path / "second.csv", tmp_path / "link.csv"
+    first.write_text("sex\nf\n")
+    second.write_text("sex\nm\nm\n")
+    link.symlink_to(first)
+    source = FileSource(link)
+    seen, names = source.fingerprint(), source.names(tmp_path.resolve())
+    link.unlink()
+    link.symlink_to(second)
+    assert source.count(DOMAIN, [(0,)]).n_records == 1
+    assert (source.fingerprint(), source.names(tmp_path.resolve())) == (seen, names)
+    second.rename(tmp_path / "passwd")
+    link.unlink()
+    link.symlink_to(tmp_path / "passwd")
+    with pytest.raises(DataError, match=r"must be a \.csv or \.parquet file"):
+        FileSource(link).columns()
+
+
+@pytest.mark.parametrize("name", ["pipe.csv", "loop.csv", "nul\0.csv"])
+def test_a_pipe_a_loop_or_no_name_is_refused_at_once(name, tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "loop.csv").symlink_to("loop.csv")
+    with pytest.raises(DataError, match=r"must be a file or a folder|check the path"):
+        FileSource(tmp_path / name).fingerprint()
+
+
 def test_a_fingerprint_tells_size_and_latest_change(tmp_path):
     path = write_folder(tmp_path / "data", SOME, "csv folder")
     os.utime(path / "0.csv", ns=(0, 1_500_000_000 * 10**9))
