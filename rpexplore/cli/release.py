@@ -94,9 +94,12 @@ def release(
         with progress("Starting") as on_progress:
             done = releases.release(loaded, source, out, on_progress=on_progress, **run_options)
     except BaseException as error:
-        charged = booked_since(before, book.account(source), loaded, out)
-        stopped = booked_run(out)
-        note = "Nothing was charged, nothing was written."
+        note, charged, stopped = "Nothing was charged, nothing was written.", None, None
+        try:
+            charged = booked_since(before, book.account(source), loaded, out)
+            stopped = booked_run(out)
+        except RpexploreError:
+            note = "Once the ledger can be read, it tells whether the run is charged."
         if charged or stopped:
             note = f"The run was booked before: {amount(loaded.rho)} stays charged."
             if releases.can_be_resumed(out):

@@ -153,12 +153,25 @@ class ChargedRun:
             write_booking(folder, note)
             try:
                 self._entry_id = self.ledger.book(
-                    self._source, self._plan, self._output, self._record_limit
+                    self._source, self._plan, self._output, self._record_limit, self.fingerprint
                 )
-            except LedgerError:  # whatever else happens, it may have been entered
+            except DataError:
                 (folder / BOOKED).unlink()
                 raise
+            except LedgerError as error:  # a disk may fail when all is written
+                raise LedgerError(f"{error} {self._charge_after_error(folder)}") from None
         return self._entry_id
+
+    def _charge_after_error(self, folder: Path) -> str:
+        """Whether a booking that failed has charged the run, as the ledger tells."""
+        again = "run it again into the same folder, which never charges it twice."
+        try:
+            if booked_run(self._output) is None:
+                (folder / BOOKED).unlink()
+                return "Nothing was charged."
+        except LedgerError:
+            return f"Whether the run is charged is not known; when the ledger is back, {again}"
+        return f"The run is charged; {again}"
 
     @contextmanager
     def folder(self) -> Iterator[Path]:
@@ -175,7 +188,8 @@ class ChargedRun:
                 if self._entry_id is None:
                     raise AssertionError("a release was written, but its run was not booked")
         except OSError as error:
-            if (unfinished_folder(self._output) / NOTE).exists():
+            places = (unfinished_folder(self._output), self._output)
+            if any((place / NOTE).exists() for place in places):
                 raise not_written_but_drawn(self._output, error) from None
             remedy = "The run was not booked; make room, or choose another folder."
             if self._entry_id is not None:

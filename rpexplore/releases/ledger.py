@@ -23,7 +23,8 @@ from rpexplore.common.exact_numbers import exact_text
 from rpexplore.common.formatting import rounded, text_of_path
 from rpexplore.data.files.listing import LEDGER
 from rpexplore.data.files.source import AnySource, source_of
-from rpexplore.errors import LedgerError
+from rpexplore.data.source import Fingerprint
+from rpexplore.errors import DataError, LedgerError
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.releases.ledger_file import Event, amount_of, read_events, transaction
 from rpexplore.releases.manifest import now
@@ -149,13 +150,21 @@ class Ledger:
         plan: ReleasePlan,
         output: str | Path,
         limit_record_rho: Fraction | None = None,
+        counted: Fingerprint | None = None,
     ) -> int:
         """Charge a run of a plan, and return its number; it is on disk when this returns.
 
-        limit_record_rho: noted as the dataset's limit if it has none yet. Raises `LedgerError`, and
-        enters nothing, if it has another one, or if the run would go beyond its limit.
+        limit_record_rho: noted as the dataset's limit if it has none yet. counted: what the records
+        looked like when they were counted. Raises `LedgerError`, and enters nothing, if it has
+        another limit, or if the run would go beyond it, and `DataError` if these are other records.
         """
+        # In this order: what looks as it did after it was named is what has these names.
         names, fingerprint = self._names(data), source_of(data).fingerprint()
+        if counted not in (None, fingerprint):
+            raise DataError(
+                f"The records {source_of(data).name!r} have changed since they were counted; run "
+                "it again when nobody writes to them."
+            )
         with transaction(self.path) as ledger:
             account = _account(ledger.events, names)
             self.refuse_elsewhere(account, self)

@@ -195,6 +195,17 @@ def test_a_stop_or_failure_after_booking_says_that_it_stays_charged(planned, mon
     assert [run.state for run in account.runs] == ["finished"]
 
 
+def test_a_stop_says_so_where_the_ledger_cannot_be_read_either(planned, monkeypatch):
+    def stop(*_):
+        Path("rpexplore-ledger.sqlite").write_bytes(b"")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rpexplore.releases.release.write_measured", stop)
+    stopped = planned("release", "plan.json", "records.csv", "--out", "out")
+    assert stopped.exit_code == 130
+    assert "Once the ledger can be read, it tells whether the run is charged" in stopped.stderr
+
+
 def test_ledger_shows_runs_and_sets_the_budget_limit(planned):
     assert "ρ = 0 for one record" in planned.done("ledger", "records.csv")
     planned.done("release", "plan.json", "records.csv", "--out", "out", "--ledger", "book.sqlite")

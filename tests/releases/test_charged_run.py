@@ -66,9 +66,52 @@ def test_a_complete_release_is_kept_if_only_the_last_note_fails(charge, tmp_path
     assert [run.state for run in runs(tmp_path)] == ["started"]
 
 
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [
+        ("refused", "The disk is full. Nothing was charged."),
+        ("entered", "The disk is full. The run is charged; run it again into the same folder"),
+        ("unreadable", "The disk is full. Whether the run is charged is not known"),
+    ],
+)
+def test_a_booking_that_fails_says_whether_the_run_is_charged(
+    state, says, charge, tmp_path, monkeypatch
+):
+    book, events = Ledger.book, "rpexplore.releases.ledger.read_events"
+
+    def broken(*arguments):
+        if state != "refused":
+            book(*arguments)
+        if state == "unreadable":
+            patch.setattr(events, unreadable)
+        raise LedgerError("The disk is full.")
+
+    def unreadable(path):
+        raise LedgerError("Nor can it be read.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "book", broken)
+        with pytest.raises(LedgerError, match=says):
+            run(charge)
+    assert len(runs(tmp_path)) == (state != "refused")
+    run(ChargedRun(PLAN, charge._source, charge._output, RunOptions()))
+    assert [entry.state for entry in runs(tmp_path)] == ["finished"]
+
+
+def test_records_that_changed_after_they_were_counted_are_not_charged(charge, tmp_path):
+    charge.count(no_progress)
+    data = tmp_path / "data" / "records.csv"
+    data.rename(tmp_path / "counted.csv")
+    data.write_text("a\n1\n")
+    with pytest.raises(DataError, match="have changed since they were counted"):
+        run(charge)
+    assert runs(tmp_path) == ()
+    assert list((tmp_path / "out").iterdir()) == []
+
+
 def run(charge: ChargedRun) -> None:
     with charge.folder() as folder:
-        (folder / "run").mkdir()
+        (folder / "run").mkdir(exist_ok=True)
         charge.book(folder)
         (folder / "manifest.json").write_text("{}")
         (folder / "tables.csv").write_text("noisy")
