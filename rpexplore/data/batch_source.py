@@ -33,6 +33,9 @@ class BatchSource(Source):
         Raises `DataError` for a column that is not there once.
         """
 
+    def remarks(self) -> tuple[str, ...]:
+        return ()
+
     @abstractmethod
     def readable(self) -> AbstractContextManager[None]:
         """A block in which what cannot be read is raised as a `DataError`."""

@@ -132,6 +132,10 @@ class Source(Protocol):
         """What the records look like from outside now; raises `DataError` if they are not there."""
         ...
 
+    def remarks(self) -> tuple[str, ...]:
+        """What a dry run says of their account, in sentences; none of records on their own."""
+        ...
+
     def columns(self) -> tuple[str, ...]:
         """The names of the records' columns, in their order; looks at no record."""
         ...

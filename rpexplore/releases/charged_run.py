@@ -137,6 +137,7 @@ class ChargedRun:
             f"plan's{unknown if self._options.unknown_values else ''}.",
             f"{str(self._output)!r} can be written; about {data_size(self.run.n_bytes)} will be.",
             f"The ledger {str(self.ledger.path)!r} has {room}.",
+            *self._source.remarks(),
         )
 
     def book(self, folder: Path) -> int:

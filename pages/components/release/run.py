@@ -20,7 +20,7 @@ from rpexplore.releases.release import release, run_of
 
 T = TypeVar("T")
 
-# Since when runs are going, by the names of their records: one list for all sessions of the
+# Since when runs are going, by each name of their records: one list for all sessions of the
 # server. Every session may read it, so it holds nothing else.
 _going: dict[str, datetime] = {}
 _lock = threading.Lock()
@@ -28,7 +28,7 @@ _lock = threading.Lock()
 
 def going_since(data: Source) -> datetime | None:
     """When the run on these records began that is going on now, in whatever session."""
-    return _going.get(_name_of(data))
+    return next((_going[name] for name in _names_of(data) if name in _going), None)
 
 
 def any_going() -> bool:
@@ -36,9 +36,9 @@ def any_going() -> bool:
     return bool(_going)
 
 
-def _name_of(data: Source) -> str:
+def _names_of(data: Source) -> tuple[str, ...]:
     """What the records are called in every session."""
-    return data.names(Path("/"))[-1]
+    return data.names(Path("/"))
 
 
 @dataclass(frozen=True)
@@ -92,21 +92,22 @@ class BackgroundRelease:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.charge = ""
+        self._names = _names_of(job.data)
         # A server that is stopped waits for a run that has been booked.
         self.task: Task[FinishedRelease] = Task(self._release, kept_from=self.booked_share)
 
     @classmethod
     def begin(cls, job: Job) -> "BackgroundRelease | None":
         """Start a run, unless another one on the same records is going."""
-        run, records = cls(job), _name_of(job.data)
+        run = cls(job)
         with _lock:
-            if records in _going:
+            if going_since(job.data) is not None:
                 return None
-            _going[records] = datetime.now(UTC)
+            _going.update(dict.fromkeys(run._names, datetime.now(UTC)))
         try:
             run.task.start()
         except BaseException:
-            _going.pop(records)
+            run._forget()
             raise
         return run
 
@@ -143,7 +144,11 @@ class BackgroundRelease:
             return job.run(release, on_progress, expected_fingerprint=job.expected_fingerprint)
         finally:
             self.charge = self._describe_charge()
-            _going.pop(_name_of(job.data), None)
+            self._forget()
+
+    def _forget(self) -> None:
+        for name in self._names:
+            _going.pop(name, None)
 
     def _describe_charge(self) -> str:
         job = self.job

@@ -1,20 +1,39 @@
 """Sessions on a DuckDB file, which is attached for reading only."""
 
-from collections.abc import Iterable, Iterator
+import glob
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from rpexplore.data.databases.connections import Connection
-from rpexplore.data.databases.session import ROWS_AT_ONCE, Session, engine_errors, parts_of
+from rpexplore.data.databases.session import (
+    ROWS_AT_ONCE,
+    Provenance,
+    Session,
+    engine_errors,
+    parts_of,
+)
 from rpexplore.errors import DataError
 
 _ATTACHED = "rpexplore_records"
 _SCHEMAS = (
     "SELECT schema_name FROM information_schema.schemata WHERE catalog_name = current_database()"
 )
+_DEFINITIONS = f"""
+SELECT view_name, sql FROM duckdb_views() WHERE database_name = '{_ATTACHED}' AND NOT internal
+UNION ALL
+SELECT function_name, macro_definition FROM duckdb_functions()
+WHERE database_name = '{_ATTACHED}' AND NOT internal
+"""
+_READ_NOTHING = {"RANGE", "GENERATE_SERIES", "REPEAT", "REPEAT_ROW", "UNNEST"}
+_NAME_PART = re.compile(r'"(?:[^"]|"")*"|[^."]+')
+_QUOTED = re.compile(r"'((?:[^']|'')*)'" r'|"((?:[^"]|"")*)"')
 
 
 class DuckDBSession(Session):
@@ -32,6 +51,34 @@ class DuckDBSession(Session):
                     f"the file has no schema {schema!r}; write TABLE or SCHEMA.TABLE."
                 )
         return super().table(name)
+
+    def provenance(self, name: str) -> Provenance:
+        """From the plan for reading all of it, and from the files that definitions of views name.
+
+        Files whose names a definition does not spell are not seen.
+        """
+        own = super().provenance(name)
+        quoted = ".".join(_quoted(part) for part in parts_of(name) if part)
+        with engine_errors(self.connection, name), self.backend.con.cursor() as cursor:
+            cursor.execute(f"USE {_ATTACHED}")
+            cursor.execute("PRAGMA disable_optimizer")  # it leaves out what adds no row
+            rows = cursor.execute(f"EXPLAIN (FORMAT JSON) FROM {quoted}").fetchall()
+            definitions = cursor.execute(_DEFINITIONS).fetchall()
+        scans = list(_scans(json.loads(rows[0][1])))
+        tables = [_table_of(scan["Table"]) for scan in scans if "Table" in scan]
+        functions = [scan["Function"] for scan in scans if "Function" in scan]
+        patterns = _patterns(parts_of(name)[1], definitions) if functions else []
+        files = sorted({path for pattern in patterns for path in _files(pattern)})
+        database = Path(self.connection.location)
+        # What is not yet in the file of a database itself lies beside it.
+        seen = [database, Path(f"{database}.wal"), *files]
+        return replace(
+            own,
+            tables=tuple(dict.fromkeys([*own.tables, *sorted(tables)])),
+            files=tuple(files),
+            unseen=tuple(dict.fromkeys(functions)) if len(patterns) < len(functions) else (),
+            state=tuple(state for path in seen for state in _file_state(path)),
+        )
 
     def _rows(self, statement: Any) -> Iterable[pa.RecordBatch]:
         # Ibis calls what DuckDB has no longer.
@@ -61,3 +108,61 @@ def open_session(connection: Connection) -> Iterator[Session]:
         yield DuckDBSession(connection, backend, address, "main", backend.con.interrupt)
     finally:
         backend.disconnect()
+
+
+def _scans(operators: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """What a plan tells of everything it reads: tables, and functions that read elsewhere."""
+    for operator in operators:
+        told = operator["extra_info"]
+        if "Table" in told or told.get("Function", "RANGE") not in _READ_NOTHING:
+            yield told
+        yield from _scans(operator["children"])
+
+
+def _table_of(scanned: str) -> str:
+    """schema.table of what a plan calls catalog.schema.table, with quotation marks where needed."""
+    parts = [
+        part[1:-1].replace('""', '"') if part.startswith('"') else part
+        for part in _NAME_PART.findall(scanned)
+    ]
+    return ".".join(parts[1:]).lower()
+
+
+def _patterns(view: str, definitions: Sequence[tuple[str, str]]) -> list[str]:
+    """What stands in quotation marks and names files, in a view and in all that it mentions."""
+    reached: dict[str, str] = {}
+    text = view.lower()
+    while more := {
+        name: sql for name, sql in definitions if name not in reached and name.lower() in text
+    }:
+        reached |= more
+        text = " ".join(reached.values()).lower()
+    quoted = [
+        (single or double.replace('""', '"')).replace("''", "'")
+        for sql in reached.values()
+        for single, double in _QUOTED.findall(sql)
+    ]
+    return [pattern for pattern in dict.fromkeys(quoted) if any(_files(pattern))]
+
+
+def _files(pattern: str) -> Iterator[Path]:
+    """The files that DuckDB takes a text for, and of one with wildcards the folder they are in."""
+    if "\0" in pattern:
+        return
+    files = [Path(path).resolve() for path in glob.iglob(pattern, recursive=True)]
+    yield from (path for path in files if path.is_file())
+    if files and glob.has_magic(pattern):
+        yield Path(re.split(r"[*?\[]", pattern, maxsplit=1)[0] + "x").resolve().parent
+
+
+def _file_state(path: Path) -> tuple[str, ...]:
+    """What changes with a file: its size and times; nothing of one that is not there."""
+    try:
+        stat = path.stat()
+    except FileNotFoundError:
+        return ()
+    return str(path), str(stat.st_size), str(stat.st_mtime_ns), str(stat.st_ctime_ns)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

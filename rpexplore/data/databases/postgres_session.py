@@ -5,7 +5,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from rpexplore.data.databases.connections import Connection
-from rpexplore.data.databases.session import Session, engine_errors, parts_of
+from rpexplore.data.databases.session import Provenance, Session, engine_errors, parts_of
 from rpexplore.errors import DataError
 
 # A server has 20 seconds to answer; one that is gone is noticed within a minute or so.
@@ -17,25 +17,71 @@ _DEFAULTS = {
     "keepalives_count": 3,
 }
 _IDENTIFIER = "SELECT system_identifier FROM pg_control_system()"
-_LOCAL = ("", "localhost", "127.0.0.1", "::1")
+
+# A table, and all that it reads: tables and views of a view, partitions and heirs of a table. Of
+# what a materialised view reads, only its own state counts: it is read as it was when it was made.
+_RELATIONS = """
+WITH RECURSIVE relations(id, is_read) AS (
+    SELECT to_regclass(%s)::oid, true
+  UNION
+    SELECT below.id, relations.is_read AND pg_class.relkind <> 'm'
+    FROM relations JOIN pg_class ON pg_class.oid = relations.id CROSS JOIN LATERAL (
+        SELECT refobjid FROM pg_rewrite JOIN pg_depend
+        ON pg_depend.classid = 'pg_rewrite'::regclass AND pg_depend.objid = pg_rewrite.oid
+        WHERE ev_class = relations.id AND ev_type = '1' AND refclassid = 'pg_class'::regclass
+      UNION ALL
+        SELECT inhrelid FROM pg_inherits WHERE inhparent = relations.id
+    ) AS below(id)
+)
+SELECT id, nspname || '.' || relname, relkind::text, CASE WHEN bool_or(is_read) THEN concat_ws(' ',
+    id, pg_relation_filenode(id), pg_relation_size(id), pg_stat_get_tuples_inserted(id),
+    pg_stat_get_tuples_updated(id), pg_stat_get_tuples_deleted(id),
+    CASE WHEN relkind IN ('v', 'm') THEN md5(pg_get_viewdef(id)) END) END
+FROM relations JOIN pg_class ON pg_class.oid = id
+JOIN pg_namespace ON pg_namespace.oid = relnamespace
+WHERE relkind IN ('r', 'p', 'v', 'm', 'f')
+GROUP BY id, nspname, relname, relkind
+ORDER BY id <> to_regclass(%s), nspname, relname
+"""
+_FUNCTIONS = """
+SELECT DISTINCT pg_proc.oid::regprocedure::text AS name
+FROM pg_rewrite JOIN pg_depend
+ON pg_depend.classid = 'pg_rewrite'::regclass AND pg_depend.objid = pg_rewrite.oid
+JOIN pg_proc ON refclassid = 'pg_proc'::regclass AND refobjid = pg_proc.oid
+JOIN pg_language ON prolang = pg_language.oid
+WHERE ev_class = ANY(%s) AND (lanname NOT IN ('internal', 'c') OR proname LIKE 'dblink%%')
+ORDER BY name
+"""
 
 
 class PostgresSession(Session):
     """A session on a server, which sees one state of the records."""
 
-    tells_capitals = True
-
-    def extent(self, name: str) -> str:
-        """The file that a table is in, and its size."""
+    def provenance(self, name: str) -> Provenance:
+        """As the server's catalogue has it; it tells nothing of what functions read."""
         parts = [part for part in parts_of(name) if part]
         quoted = ".".join('"' + part.replace('"', '""') + '"' for part in parts)
         with engine_errors(self.connection, name):
-            extent = self.backend.con.execute(
-                "SELECT pg_relation_filenode(oid), pg_relation_size(oid) "
-                "FROM (SELECT to_regclass(%s) AS oid) AS named",
-                (quoted,),
-            )
-            return str(extent.fetchone())
+            execute = self.backend.con.execute
+            relations = execute(_RELATIONS, (quoted, quoted)).fetchall()
+            ids, tables, kinds, states = zip(*relations, strict=True)
+            functions = execute(_FUNCTIONS, (list(ids),)).fetchall()
+            (database,) = execute(
+                "SELECT oid FROM pg_database WHERE datname = current_database()"
+            ).fetchone()
+        unseen = [
+            f"the foreign table {table}"
+            for table, kind in zip(tables, kinds, strict=True)
+            if kind == "f"
+        ] + [f"the function {function}" for (function,) in functions]
+        server = self.address.partition("/")[0]
+        return Provenance(
+            self.address,
+            tables,
+            ids=tuple(f"{server}/{database}/{number}" for number in ids),
+            unseen=tuple(unseen),
+            state=tuple(state for state in states if state is not None),
+        )
 
 
 @contextmanager
@@ -64,9 +110,7 @@ def open_session(connection: Connection) -> Iterator[Session]:
             server.execute("SET client_encoding = 'UTF8'")
             with suppress(psycopg.Error):  # older servers do not look whether somebody still waits
                 server.execute("SET client_connection_check_interval = '10s'")
-            known = None
-            with suppress(psycopg.Error):  # whoever may not ask knows the server by its address
-                known = server.execute(_IDENTIFIER).fetchone()
+            identifier = _identifier(server, connection)
             encoding = server.info.parameter_status("server_encoding")
             if encoding != "UTF8":
                 raise DataError(
@@ -77,12 +121,7 @@ def open_session(connection: Connection) -> Iterator[Session]:
             # Closing the connection ends it, whatever happens.
             server.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             schema = backend.current_database
-        info = server.info
-        host = info.host.lower().rstrip(".")
-        host = "localhost" if host in _LOCAL or host.startswith(("/", "@")) else host
-        address = f"postgresql://{host}:{info.port}/{info.dbname}"
-        if known is not None:  # a server has many addresses, and one number
-            address = f"postgresql:{known[0]}/{info.dbname}"
+        address = f"postgresql:{identifier}/{server.info.dbname}"
 
         def cancel() -> None:
             server.cancel_safe(timeout=5)
@@ -90,3 +129,23 @@ def open_session(connection: Connection) -> Iterator[Session]:
         yield PostgresSession(connection, backend, address, schema, cancel)
     finally:
         server.close()
+
+
+def _identifier(server: Any, connection: Connection) -> int:
+    """The number of a server: it has many addresses, and its tables one account."""
+    import psycopg.errors
+
+    try:
+        return server.execute(_IDENTIFIER).fetchone()[0]
+    except psycopg.errors.InsufficientPrivilege:
+        raise DataError(
+            f"The connection {connection.name!r} may not ask which server it reaches, without "
+            "which a table would have an account for each of its addresses; ask for: GRANT EXECUTE "
+            "ON FUNCTION pg_control_system() TO role, with the connection's user as role."
+        ) from None
+    except psycopg.errors.UndefinedFunction:
+        raise DataError(
+            f"The connection {connection.name!r} reaches a server that has no pg_control_system(), "
+            "without which a table would have an account for each of its addresses; use PostgreSQL "
+            "10 or later, or count an export of the records."
+        ) from None

@@ -10,7 +10,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -24,6 +25,26 @@ ROWS_AT_ONCE = 100_000  # of counts that are fetched
 
 
 @dataclass(frozen=True)
+class Provenance:
+    """What the records of a table or a view come from, as far as the engine tells.
+
+    address  of the database, as that of the session
+    tables   schema.table: the one that is named, then those that it reads
+    ids      what a server knows these by when they are renamed
+    files    that are read beside
+    unseen   what else is read, in words
+    state    what changes with the records
+    """
+
+    address: str
+    tables: tuple[str, ...]
+    ids: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
+    unseen: tuple[str, ...] = ()
+    state: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Session:
     """An open session.
 
@@ -33,8 +54,6 @@ class Session:
     schema    where tables are looked for that name no schema
     cancel    stops the statement that runs
     begin     called in the thread that a statement runs in, before it
-
-    tells_capitals  whether names that differ in capital letters alone are different ones
     """
 
     connection: Connection
@@ -43,7 +62,6 @@ class Session:
     schema: str
     cancel: Callable[[], None]
     begin: Callable[[], None] = lambda: None
-    tells_capitals: ClassVar[bool] = False
 
     def table(self, name: str) -> Any:
         """A table of the engine, schema.table or table; raises `DataError` if it is not there."""
@@ -51,15 +69,10 @@ class Session:
         with engine_errors(self.connection, name):
             return self.backend.table(table, database=schema or None)
 
-    def extent(self, name: str) -> str:
-        """What tells that a table was filled or made anew; "" where the engine does not tell."""
-        return ""
-
-    def table_address(self, name: str) -> str:
-        """The address of a table, with its schema."""
+    def provenance(self, name: str) -> Provenance:
+        """What a table that is there comes from."""
         schema, table = parts_of(name)
-        name = f"{schema or self.schema}.{table}"
-        return f"{self.address}/{name if self.tells_capitals else name.lower()}"
+        return Provenance(self.address, (f"{schema or self.schema}.{table}".lower(),))
 
     @contextmanager
     def hold(self, records: Any) -> Iterator[Any]:

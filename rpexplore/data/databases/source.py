@@ -7,21 +7,30 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from rpexplore.common.concurrency import Progress, no_progress
+from rpexplore.common.formatting import joined, text_of_path
 from rpexplore.data.blocks import maximal
 from rpexplore.data.coding import unknown_codes
 from rpexplore.data.counts import Counts
 from rpexplore.data.databases.connections import ENGINES, Connection
-from rpexplore.data.databases.session import Session, engine_errors, parts_of, session_of
+from rpexplore.data.databases.session import (
+    Provenance,
+    Session,
+    engine_errors,
+    parts_of,
+    session_of,
+)
 from rpexplore.data.source import COUNTING, Fingerprint, PersonRule, check_column, file_names
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
+
+_MOST_NAMED = 10  # tables and files in a sentence
 
 
 @dataclass(frozen=True)
@@ -35,6 +44,9 @@ class DatabaseSource:
 
     connection: Connection
     table: str
+    _last_provenance: list[Provenance] = field(
+        default_factory=list, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         parts_of(self.table)
@@ -49,33 +61,49 @@ class DatabaseSource:
         return None if self._file is None else self._file.parent
 
     def names(self, folder: Path) -> tuple[str, ...]:
-        """Engine, host, port, database, schema and table; no user and no options.
+        """Engine, database, schema and table, and the same of all that a view reads; no user.
 
         For a DuckDB file its path as seen from the folder, where it lies inside, and what it is.
+        As the last fingerprint found them, so that what is charged is what was counted.
         """
+        read = self._provenance()
         if self._file is None:
-            return (self._table_address,)
-        schema, table = parts_of(self.table.lower())  # as DuckDB takes them
-        return file_names(folder, self._file, "duckdb:", f"/{schema or 'main'}.{table}")
+            return (*(f"{read.address}/{table}" for table in read.tables), *read.ids)
+        names = [file_names(folder, self._file, "duckdb:", f"/{name}") for name in read.tables]
+        names += [file_names(folder, path) for path in read.files]
+        return tuple(name for of_one in names for name in of_one)
 
     def fingerprint(self) -> Fingerprint:
-        """A digest of columns, their types and, in PostgreSQL, the room that a table takes.
+        """A digest of columns, their types, and what the engine tells of all that is read.
 
-        Size and time for a DuckDB file alone.
+        That is in PostgreSQL: how often rows were written, the files of tables and their sizes, and
+        how views are made. Of DuckDB, size and time of its file and of those that a view reads.
         """
         with self._session() as (session, table):
-            seen = [
-                session.table_address(self.table),
-                *map(str, table.schema().items()),
-                session.extent(self.table),
-            ]
+            read = session.provenance(self.table)
+            columns = [*map(str, table.schema().items())]
+        self._last_provenance[:] = [read]
+        seen = [read.address, *read.tables, *read.ids, *read.unseen, *columns, *read.state]
         size, modified = 0, ""
         if self._file is not None:
             stat = self._file.stat()
-            seen += [str(stat.st_mtime_ns), str(stat.st_ctime_ns)]
             size = stat.st_size
             modified = datetime.fromtimestamp(stat.st_mtime, UTC).isoformat(timespec="seconds")
         return Fingerprint(size, modified, hashlib.sha256(json.dumps(seen).encode()).hexdigest())
+
+    def remarks(self) -> tuple[str, ...]:
+        """What else its account is that of, and what is not seen."""
+        read, remarks = self._provenance(), []
+        if below := [*read.tables[1:], *map(text_of_path, read.files)]:
+            remarks.append(
+                f"{self.table!r} has one account in the ledger with what it reads: {_some(below)}."
+            )
+        if read.unseen:
+            remarks.append(
+                f"{self.table!r} reads {_some(read.unseen)}, which cannot be followed: as far as "
+                "that goes it has an account of its own, and changes are not seen."
+            )
+        return tuple(remarks)
 
     def columns(self) -> tuple[str, ...]:
         with self._session() as (_, table):
@@ -134,12 +162,22 @@ class DatabaseSource:
             return None
         return Path(self.connection.location).resolve()
 
-    @cached_property
-    def _table_address(self) -> str:
-        with self._session() as (session, _):
-            return session.table_address(self.table)
+    def _provenance(self) -> Provenance:
+        if not self._last_provenance:
+            with self._session() as (session, _):
+                self._last_provenance.append(session.provenance(self.table))
+        return self._last_provenance[0]
 
     @contextmanager
     def _session(self) -> Iterator[tuple[Session, Any]]:
-        with session_of(self.connection) as session:
+        connection = self.connection
+        if self._file is not None:  # a link may lead elsewhere by now
+            connection = replace(connection, url=f"{connection.engine}://{self._file}")
+        with session_of(connection) as session:
             yield session, session.table(self.table)
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first few of these names, and how many more there are."""
+    more = [f"{len(names) - _MOST_NAMED:,} more"] if len(names) > _MOST_NAMED else []
+    return joined([*names[:_MOST_NAMED], *more])

@@ -2,15 +2,19 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
 from rpexplore.data.databases.connections import Connection
-from rpexplore.data.databases.session import Session, engine_errors
+from rpexplore.data.databases.session import Provenance, Session, engine_errors
 
 
 class ClusterSession(Session):
     """A session on a cluster, which works everything out anew unless it is told to keep it."""
+
+    def provenance(self, name: str) -> Provenance:
+        return replace(super().provenance(name), unseen=("what Spark keeps",))
 
     @contextmanager
     def hold(self, records: Any) -> Iterator[Any]:
