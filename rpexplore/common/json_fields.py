@@ -1,9 +1,10 @@
 """Strict reading of JSON: objects with exactly the keys they must have, lists, rows and numbers.
 
 What is not as it must be raises `FieldError`; the reader of a file says which file it is in, by
-`refusing`. `canonical_text` is the one form in which plan files are written.
+`refusing`. Plan files are written by `canonical_text`, manifests and projects by `sealed_text`.
 """
 
+import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -40,6 +41,19 @@ def canonical_text(head: Mapping[str, Any], sections: Mapping[str, Sequence[str]
         listed = "\n" + ",\n".join(rows) + "\n" if rows else ""
         lines.append(f"{dumps(key)}:[{listed}]")
     return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+SEAL = "sha256"
+
+
+def sealed_text(content: Mapping[str, Any]) -> str:
+    """An object in lines, with the SHA-256 of what it is without it as its last value.
+
+    content: a value under "sha256" is left out
+    """
+    kept = {key: value for key, value in content.items() if key != SEAL}
+    text = json.dumps(kept, indent=1, ensure_ascii=False, allow_nan=False)
+    return f'{text[:-2]},\n "{SEAL}": "{hashlib.sha256(text.encode()).hexdigest()}"\n}}\n'
 
 
 def loads(text: str) -> Any:

@@ -14,6 +14,7 @@ import json
 from fractions import Fraction
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -25,10 +26,13 @@ from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.measurement_source import MeasurementSource
+from rpexplore.postprocessing.processed_tables import KIND as PROCESSED
 from rpexplore.postprocessing.stored_arrays import read_arrays, write_arrays
 from rpexplore.postprocessing.table_writing import new_tables_folder, write_readme, write_tables
 from rpexplore.releases.atomic_folder import check_room
 from rpexplore.releases.manifest import (
+    check_facts,
+    check_listed,
     checked_folder,
     file_entry,
     not_as_written,
@@ -36,10 +40,15 @@ from rpexplore.releases.manifest import (
     read_manifest,
     save_manifest,
 )
-from rpexplore.releases.table_folder import BYTES_PER_CELL, Release
+from rpexplore.releases.query_release import QueryRelease
+from rpexplore.releases.table_folder import BYTES_PER_CELL, Release, files_of_tables
 
 KIND = ("rpexplore-combined", 1)
 
+_NOUN = "combined tables"
+_FACTS = (
+    "finished", "label", "rho", "rho_is_known", "privacy_unit", "guarantee", "sources",
+)  # fmt: skip
 _ESTIMATES, _CONTRIBUTIONS = "estimates.json", "contributions.parquet"
 
 
@@ -66,17 +75,7 @@ def write_combined(
             on_progress,
         )
         files.append(write_readme(folder, "combined.md.j2", estimates, estimates.label))
-        spent = estimates.spent
-        facts = {
-            "finished": now(),
-            "label": estimates.label,
-            "rho": exact_text(spent.rho),
-            "rho_is_known": spent.is_known,
-            "privacy_unit": spent.unit,
-            "guarantee": estimates.guarantee,
-            "sources": [source.to_json() for source in estimates.sources],
-        }
-        save_manifest(folder, KIND, facts, files)
+        save_manifest(folder, KIND, {"finished": now(), **_facts_of(estimates)}, files)
     on_progress("Finished", 1.0)
 
 
@@ -86,24 +85,50 @@ def load_combined(folder: str | Path) -> Estimates:
     Raises `ReleaseError` if it is not one or a file was changed.
     """
     folder = Path(folder)
-    manifest = checked_folder(folder, KIND, "combined tables")
+    manifest = checked_folder(folder, KIND, _NOUN, _FACTS)
     try:
         if not {_ESTIMATES, _CONTRIBUTIONS} <= {entry["path"] for entry in manifest["files"]}:
-            raise not_as_written(folder, "combined tables")
+            raise KeyError
         sources = tuple(MeasurementSource.from_json(source) for source in manifest["sources"])
-        return _read_estimates(folder, sources)
+        estimates = _read_estimates(folder, sources)
     except ReleaseError:
         raise
     except (RpexploreError, OSError, ValueError, KeyError, TypeError, AttributeError):
-        raise not_as_written(folder, "combined tables") from None
+        raise not_as_written(folder, _NOUN, f"{_ESTIMATES} has not what it must have") from None
+    files = {_ESTIMATES: None, _CONTRIBUTIONS: None, **files_of_tables(estimates.table_names)}
+    check_facts(folder, manifest, _facts_of(estimates), _NOUN)
+    check_listed(folder, manifest, files, _NOUN)
+    return estimates
 
 
 def load_unbiased(folder: str | Path) -> Release | Estimates:
-    """What a folder holds, a release or combined tables; `ReleaseError` if neither."""
+    """What a folder holds, a release of tables or combined ones; `ReleaseError` if neither."""
     folder = Path(folder)
-    if read_manifest(folder).get("format") == KIND[0]:
-        return load_combined(folder)
-    return Release.load(folder)
+    kind = read_manifest(folder).get("format")
+    if kind == QueryRelease.release_format[0]:
+        raise ReleaseError(
+            f"{str(folder)!r} holds the answers to a list of queries, and no tables; they are "
+            "files in that folder. Name the folder of a release of tables."
+        )
+    if kind == PROCESSED[0]:
+        raise ReleaseError(
+            f"{str(folder)!r} holds processed tables, and sums of processed counts have no known "
+            "standard error; name the release that they were made of."
+        )
+    return load_combined(folder) if kind == KIND[0] else Release.load(folder)
+
+
+def _facts_of(estimates: Estimates) -> dict[str, Any]:
+    """What a manifest says of combined tables."""
+    spent = estimates.spent
+    return {
+        "label": estimates.label,
+        "rho": exact_text(spent.rho),
+        "rho_is_known": spent.is_known,
+        "privacy_unit": spent.unit,
+        "guarantee": estimates.guarantee,
+        "sources": [source.to_json() for source in estimates.sources],
+    }
 
 
 def _write_estimates(estimates: Estimates, folder: Path) -> None:

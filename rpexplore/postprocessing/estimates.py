@@ -30,10 +30,11 @@ from rpexplore.postprocessing.measurement_source import (
 )
 from rpexplore.postprocessing.stored_arrays import read_arrays
 from rpexplore.postprocessing.table_map import subsets
+from rpexplore.releases.manifest import manifest_sha256
 from rpexplore.releases.marginal_estimate import Answer, MarginalEstimate
 from rpexplore.releases.measurement import measured_shape
 from rpexplore.releases.table_cells import Labels, label_columns
-from rpexplore.releases.table_folder import Release
+from rpexplore.releases.table_folder import RESIDUALS, Release
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,17 +101,17 @@ class Estimates:
         plan, closure = release.plan, release.plan.closure
         residuals = [closure.attributes(position) for position in range(len(closure))]
         shapes = [measured_shape(closure, position) for position in range(len(closure))]
-        path = release.folder / "residuals.parquet"
+        path = release.folder / RESIDUALS
         measured = read_arrays(path, "measured", shapes, np.int64)
-        entries = release.manifest["files"]
         source = MeasurementSource(
             name=release.folder.resolve().name,
-            sha256=next(entry["sha256"] for entry in entries if entry["path"] == path.name),
+            sha256=manifest_sha256(release.folder),
             rho=plan.rho,
             max_records_per_person=plan.budget.max_records_per_person,
             plan_sha256=plan.sha256,
             unknown_values=release.manifest["unknown_values"],
             person_rule=release.manifest["records_per_person"],
+            run=release.manifest["run"],
         )
         return cls(
             plan.workload.domain,

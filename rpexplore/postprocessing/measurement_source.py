@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from rpexplore.common.exact_numbers import exact_fraction, exact_text
+from rpexplore.common.exact_numbers import exact_text
 from rpexplore.common.formatting import plural, rounded
+from rpexplore.common.json_fields import positive_exact, text_of
 from rpexplore.errors import ReleaseError
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import guarantees
@@ -23,7 +24,7 @@ class MeasurementSource:
     """A release, or a noisy marginal from elsewhere.
 
     name          what people call it: the folder of a release, the file of a noisy marginal
-    sha256        of what was measured, in hexadecimal: two sources that share it are one
+    sha256        of a release's manifest, or of the counts of a noisy marginal, in hexadecimal
     rho           the ρ of zCDP that it spent, exact, for its unit; None if nobody stated it
     max_records_per_person
                   of its privacy unit; None: the unit is one record
@@ -31,6 +32,7 @@ class MeasurementSource:
     unknown_values
                   attribute name -> category that took the values outside the domain
     person_rule   how the records of one person were bounded, in words; "" if they were not
+    run           the name of the run that released it; "" for a noisy marginal
 
     Raises `BudgetError` for a ρ or a number of records that is not positive.
     """
@@ -42,6 +44,7 @@ class MeasurementSource:
     plan_sha256: str = ""
     unknown_values: Mapping[str, str] = field(default_factory=dict)
     person_rule: str = ""
+    run: str = ""
 
     def __post_init__(self) -> None:
         Budget(
@@ -69,20 +72,22 @@ class MeasurementSource:
             "plan_sha256": self.plan_sha256,
             "unknown_values": dict(self.unknown_values),
             "records_per_person": self.person_rule,
+            "run": self.run,
         }
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "MeasurementSource":
-        """Raises `KeyError`, `TypeError` or `BudgetError` for what `to_json` does not write."""
-        rho = content["rho"]
+        """Raises `KeyError`, `TypeError` or `RpexploreError` for what `to_json` does not write."""
+        rho, unknown_values = content["rho"], dict(content["unknown_values"])
         return cls(
-            content["name"],
-            content["sha256"],
-            None if rho is None else exact_fraction(rho, "rho"),
+            text_of(content, "name"),
+            text_of(content, "sha256"),
+            None if rho is None else positive_exact(content, "rho"),
             content["max_records_per_person"],
-            content["plan_sha256"],
-            dict(content["unknown_values"]),
-            content["records_per_person"],
+            text_of(content, "plan_sha256"),
+            {name: text_of(unknown_values, name) for name in unknown_values},
+            text_of(content, "records_per_person"),
+            text_of(content, "run"),
         )
 
 
@@ -176,10 +181,11 @@ def refuse_unlike(sources: Sequence[MeasurementSource]) -> None:
                 f"{source.name!r} ({source.person_rule or 'not at all'}), and the two may count "
                 "different records; combine only releases with one rule for persons."
             )
-    by_sha256: dict[str, MeasurementSource] = {}
+    known: dict[str, MeasurementSource] = {}
     categories: dict[str, tuple[str, MeasurementSource]] = {}
     for source in sources:
-        twin = by_sha256.setdefault(source.sha256, source)
+        # By run: two runs can draw the same.
+        twin = known.setdefault(source.run or source.sha256, source)
         if twin is not source:
             raise ReleaseError(
                 f"{source.name!r} holds the same measurements as {twin.name!r}, and counting them "

@@ -24,7 +24,7 @@ from rpexplore.planning.mechanism.reconstruction import answers, marginal, query
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.nonnegative import GAP, Nonnegative
 from rpexplore.postprocessing.nonnegative import nonnegative as nearest_nonnegative
-from rpexplore.postprocessing.processed_tables import KIND, ProcessedTables
+from rpexplore.postprocessing.processed_tables import KIND, ProcessedTables, label_of
 from rpexplore.postprocessing.rounding import rounded as whole_numbers
 from rpexplore.postprocessing.table_map import subsets
 from rpexplore.postprocessing.table_writing import new_tables_folder, write_readme, write_tables
@@ -78,9 +78,7 @@ def postprocess(
             gap=gap,
             on_progress=part_of_progress(on_progress, 0.0, _SEARCHED),
         )
-    steps = ["nonnegative and consistent"] if nonnegative else []
-    steps += ["rounded to whole numbers"] if rounded else []
-    label = f"{', then '.join(steps)}; biased; intervals are those of the unbiased answers"
+    label = label_of(nonnegative, rounded)
     tables, query_matrices = source.table_names, _query_matrices(source)
 
     def cells(position: int) -> pa.Table:

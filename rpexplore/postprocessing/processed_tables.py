@@ -1,7 +1,6 @@
 """Processed tables as they are read again: every value with its label and the unbiased answer."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,15 +11,34 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from rpexplore.domain.domain import AttributeSet
-from rpexplore.errors import ReleaseError
+from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.planning.mechanism.marginal_noise import Where
-from rpexplore.releases.manifest import checked_folder, not_as_written
+from rpexplore.postprocessing.measurement_source import MeasurementSource, guarantee
+from rpexplore.releases.manifest import (
+    check_facts,
+    check_listed,
+    checked_folder,
+    not_as_written,
+)
+from rpexplore.releases.table_folder import files_of_tables
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 KIND = ("rpexplore-processed", 1)
+
+_NOUN = "processed tables"
+_FACTS = (
+    "created", "label", "nonnegative", "rounded", "gap", "rounds", "guarantee", "sources",
+)  # fmt: skip
+
+
+def label_of(nonnegative: bool, rounded: bool) -> str:
+    """What was done to tables, in words that go with them."""
+    steps = ["nonnegative and consistent"] if nonnegative else []
+    steps += ["rounded to whole numbers"] if rounded else []
+    return f"{', then '.join(steps)}; biased; intervals are those of the unbiased answers"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,12 +52,25 @@ class ProcessedTables:
     def load(cls, folder: str | Path) -> "ProcessedTables":
         """Open a folder; raises `ReleaseError` if it is not one or a file was changed."""
         folder = Path(folder)
-        manifest = checked_folder(folder, KIND, "processed tables")
+        manifest = checked_folder(folder, KIND, _NOUN, _FACTS)
         loaded = cls(folder, MappingProxyType(manifest))
-        with suppress(KeyError, TypeError):
-            if isinstance(loaded.label, str) and loaded.table_names:
-                return loaded
-        raise not_as_written(folder, "processed tables")
+        try:
+            sources = [MeasurementSource.from_json(source) for source in manifest["sources"]]
+            facts = {
+                "label": label_of(manifest["nonnegative"], manifest["rounded"]),
+                "nonnegative": bool(manifest["nonnegative"]),
+                "rounded": bool(manifest["rounded"]),
+                "gap": float(manifest["gap"]) if manifest["nonnegative"] else None,
+                "rounds": int(manifest["rounds"]) if manifest["nonnegative"] else None,
+                "guarantee": guarantee(sources),
+                "sources": [source.to_json() for source in sources],
+            }
+            files = files_of_tables(loaded.table_names)
+        except (RpexploreError, KeyError, TypeError, ValueError, AttributeError):
+            raise not_as_written(folder, _NOUN, "its manifest has not what it must have") from None
+        check_facts(folder, manifest, facts, _NOUN)
+        check_listed(folder, manifest, files, _NOUN)
+        return loaded
 
     @property
     def label(self) -> str:

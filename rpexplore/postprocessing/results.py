@@ -4,13 +4,11 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TypeAlias
 
-from rpexplore.errors import ReleaseError
 from rpexplore.postprocessing.combination_folder import load_unbiased
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.processed_tables import KIND as PROCESSED
 from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.releases.manifest import read_manifest
-from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.table_folder import Release
 
 Results: TypeAlias = Release | Estimates | ProcessedTables
@@ -23,13 +21,8 @@ def load_results(folder: str | Path) -> Results:
     Raises `ReleaseError` if it is none of these, or a file was changed since it was written.
     """
     folder = Path(folder)
-    kind = read_manifest(folder).get("format")
-    if kind == QueryRelease.release_format[0]:
-        raise ReleaseError(
-            f"{str(folder)!r} holds the answers to a list of queries, and no tables; they are "
-            "files in that folder. Name the folder of a release of tables."
-        )
-    return ProcessedTables.load(folder) if kind == PROCESSED[0] else load_unbiased(folder)
+    is_processed = read_manifest(folder).get("format") == PROCESSED[0]
+    return ProcessedTables.load(folder) if is_processed else load_unbiased(folder)
 
 
 def is_biased(results: Results) -> bool:

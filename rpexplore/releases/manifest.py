@@ -1,12 +1,15 @@
 """The manifest of a release: what its folder holds, and what is guaranteed for it.
 
 It is written last; a folder without one is no finished release. Size and SHA-256 of every file are
-in it, and are compared when a release is opened.
+in it, and the SHA-256 of itself without that. An opened folder must be as it was written: the
+manifest byte for byte, all files that it lists and no others but hidden ones, and what it says of a
+plan as the plan says it.
 """
 
 import hashlib
 import json
 import platform
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,17 +17,34 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from rpexplore.common.exact_numbers import exact_text
-from rpexplore.errors import ReleaseError
+from rpexplore.common.exact_numbers import exact_text, shown, shown_few
+from rpexplore.common.json_fields import (
+    FieldError,
+    check_keys,
+    list_of,
+    loads,
+    sealed_text,
+    text_of,
+)
+from rpexplore.data.coding import unknown_codes
+from rpexplore.errors import DataError, DomainError, ReleaseError
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.releases.atomic_folder import write_to_disk
-from rpexplore.releases.measurement_file import PLAN, MeasurementNote
+from rpexplore.releases.measurement_file import PLAN, RUN_FOLDER, MeasurementNote
 
 CONFIDENCE = 0.95  # of the intervals in all files of a release
+README = "README.md"
 
-_NAME, _README = "manifest.json", "README.md"
+_NAME = "manifest.json"
+_IN_ALL = ("format", "format_version", "interval_confidence", "versions", "files", "sha256")
+_OF_PLAN = ("plan_sha256", "rho", "privacy_unit", "guarantee", "noise", "postprocessing")
+_OF_RUN = ("run", "finished", "unknown_values", "records_per_person")
+_IN_ENTRY = {"path", "bytes", "sha256"}
+_NOUN = "a release"
 
 PlanKind = TypeVar("PlanKind", bound=ReleasePlan)
+TableFiles = Mapping[str, Sequence[str] | None]
+"""Files of a folder, and the attributes of the table in each; None where there is none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +66,25 @@ class FinishedRelease(Generic[PlanKind]):
     def load(cls, folder: str | Path) -> Self:
         """Open a release folder; raises `ReleaseError` if it is not one or a file was changed."""
         folder = Path(folder)
-        manifest = checked_folder(folder, cls.release_format, "a release")
-        _check_files(folder, {PLAN: manifest.get("plan_sha256")})
+        manifest = checked_folder(folder, cls.release_format, _NOUN, (*_OF_RUN, *_OF_PLAN))
+        if PLAN not in [entry["path"] for entry in manifest["files"]]:
+            raise not_as_written(folder, _NOUN, f"its {_NAME} lists no {PLAN}")
         plan: Any = cls.plan_kind.load(folder / PLAN)
+        facts = _facts_of(plan)
+        try:
+            unknown_codes(plan.domain, manifest["unknown_values"])
+            facts["unknown_values"] = dict(manifest["unknown_values"])
+        except (DataError, DomainError, TypeError):
+            reason = f"its {_NAME} names a category that the plan does not have"
+            raise not_as_written(folder, _NOUN, reason) from None
+        check_facts(folder, manifest, facts, _NOUN)
+        check_listed(folder, manifest, {**cls.files_of(plan), PLAN: None}, _NOUN)
         return cls(folder, plan, manifest)
+
+    @classmethod
+    @abstractmethod
+    def files_of(cls, plan: PlanKind) -> TableFiles:
+        """The files of a release by a plan, but the plan and what is in every folder."""
 
     @classmethod
     def write_manifest(
@@ -64,20 +99,31 @@ class FinishedRelease(Generic[PlanKind]):
 
         files: their entries, without the plan's.
         """
-        (folder / _README).write_text(readme, encoding="utf-8")
+        (folder / README).write_text(readme, encoding="utf-8")
         facts = {
+            "run": note.run,
             "finished": now(),
-            "plan_sha256": plan.sha256,
-            "rho": exact_text(plan.rho),
-            "privacy_unit": plan.budget.unit,
-            "guarantee": plan.guarantee,
-            "noise": "discrete Gaussian, exact, from the operating system's entropy",
-            "postprocessing": "none: unbiased linear reconstruction",
+            **_facts_of(plan),
             "unknown_values": dict(note.unknown_values),
             "records_per_person": note.person_rule,
         }
-        files = [*files, file_entry(folder, PLAN), file_entry(folder, _README)]
+        files = [*files, file_entry(folder, PLAN), file_entry(folder, README)]
         return save_manifest(folder, cls.release_format, facts, files)
+
+
+def _facts_of(plan: ReleasePlan) -> dict[str, Any]:
+    """What a manifest says of every release by a plan."""
+    return {
+        "plan_sha256": plan.sha256,
+        "rho": exact_text(plan.rho),
+        "privacy_unit": plan.budget.unit,
+        "guarantee": plan.guarantee,
+        "noise": "discrete Gaussian, exact, from the operating system's entropy",
+        "postprocessing": "none: unbiased linear reconstruction",
+    }
+
+
+# ---- writing
 
 
 def file_entry(folder: Path, path: str, **more: Any) -> dict[str, Any]:
@@ -99,7 +145,7 @@ def save_manifest(
         facts: What is particular to this kind of folder.
         files: The entries of its files.
     """
-    manifest = {
+    content = {
         "format": folder_format[0],
         "format_version": folder_format[1],
         **facts,
@@ -110,8 +156,9 @@ def save_manifest(
         },
         "files": list(files),
     }
-    write_to_disk(folder / _NAME, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
-    return manifest
+    text = sealed_text(content)
+    write_to_disk(folder / _NAME, text)
+    return json.loads(text)
 
 
 def manifest_sha256(folder: Path) -> str:
@@ -124,32 +171,50 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def checked_folder(folder: Path, folder_format: tuple[str, int], noun: str) -> dict[str, Any]:
+# ---- reading
+
+
+def checked_folder(
+    folder: Path, folder_format: tuple[str, int], noun: str, facts: Sequence[str]
+) -> dict[str, Any]:
     """The manifest of a folder of this format, which holds `noun`.
 
-    Raises `ReleaseError` if the folder holds something else, or a file is not as it was written.
+    Raises `ReleaseError` if the folder holds something else, or is not as it was written.
+
+    Args:
+        facts: What its manifest has beside what is in every manifest.
     """
     manifest = read_manifest(folder)
-    try:
-        stated_format = manifest["format"], manifest["format_version"]
-        hashes = {str(entry["path"]): entry["sha256"] for entry in manifest["files"]}
-    except (KeyError, TypeError):
-        raise not_as_written(folder, noun) from None
+    stated_format = manifest.get("format"), manifest.get("format_version")
     if stated_format != folder_format:
         raise ReleaseError(
             f"{str(folder)!r} does not hold {noun} that can be read here (format "
-            f"{stated_format[0]!r}, version {stated_format[1]!r}; it must be "
+            f"{shown(repr(stated_format[0]))}, version {shown(repr(stated_format[1]))}; it must be "
             f"{folder_format[0]!r}, version {folder_format[1]!r})."
         )
-    _check_files(folder, hashes)
+    reason = f"its {_NAME} was changed"
+    try:
+        if (folder / _NAME).read_bytes() != sealed_text(manifest).encode():
+            raise not_as_written(folder, noun, reason)
+        reason = f"its {_NAME} does not hold what it must"
+        check_keys(manifest, (*_IN_ALL, *facts), _NAME)
+        entries = {text_of(entry, "path"): entry for entry in list_of(manifest, "files")}
+        if len(entries) < len(manifest["files"]):
+            raise not_as_written(folder, noun, f"its {_NAME} lists a file twice")
+        for entry in entries.values():
+            check_keys(entry, _IN_ENTRY | (entry.keys() & {"attributes"}), "a file")
+    except (FieldError, KeyError, TypeError, ValueError, OSError):
+        raise not_as_written(folder, noun, reason) from None
+    check_facts(folder, manifest, {"interval_confidence": CONFIDENCE}, noun)
+    _check_files(folder, entries)
     return manifest
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of any folder; raises `ReleaseError` if there is none that can be read."""
     try:
-        manifest = json.loads((folder / _NAME).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        manifest = loads((folder / _NAME).read_text(encoding="utf-8"))
+    except (OSError, ValueError, FieldError):
         manifest = None
     if not isinstance(manifest, dict):
         raise ReleaseError(
@@ -159,21 +224,62 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return manifest
 
 
-def not_as_written(folder: Path, noun: str) -> ReleaseError:
-    """What to raise for a folder whose manifest lacks something."""
+def check_facts(
+    folder: Path, manifest: Mapping[str, Any], facts: Mapping[str, Any], noun: str
+) -> None:
+    """Raise `ReleaseError` unless the manifest says these facts, of what the folder holds."""
+    for name, fact in facts.items():
+        stated = manifest[name]
+        if type(stated) is not type(fact) or stated != fact:
+            reason = f"{name!r} in its {_NAME} is not what follows from its other files"
+            raise not_as_written(folder, noun, reason)
+
+
+def check_listed(folder: Path, manifest: Mapping[str, Any], files: TableFiles, noun: str) -> None:
+    """Raise `ReleaseError` unless the manifest lists these files and the README, and no others."""
+    listed = {entry["path"]: entry.get("attributes") for entry in manifest["files"]}
+    if listed != {README: None, **files}:
+        raise not_as_written(folder, noun, f"its {_NAME} lists other files, or other tables")
+
+
+def not_as_written(folder: Path, noun: str, reason: str) -> ReleaseError:
+    """What to raise for a folder whose parts do not belong together."""
     return ReleaseError(
-        f"{str(folder)!r} does not hold {noun} as written; use the original folder."
+        f"{str(folder)!r} does not hold {noun} as written: {reason}; use the original folder."
     )
 
 
-def _check_files(folder: Path, hashes: Mapping[str, str | None]) -> None:
-    for path, sha256 in hashes.items():
+def _check_files(folder: Path, entries: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raise `ReleaseError` for a file that is missing, changed, or not listed."""
+    present = _files_in(folder)
+    for path, entry in entries.items():
         file = folder / path
-        if not file.is_file() or _sha256(file) != sha256:
+        if not (
+            path in present
+            and file.is_file()
+            and file.stat().st_size == entry["bytes"]
+            and _sha256(file) == entry["sha256"]
+        ):
             raise ReleaseError(
                 f"The file {path!r} of {str(folder)!r} is missing or was changed since; restore "
                 "it, or use the original folder."
             )
+    if added := sorted(present - {*entries, _NAME}):
+        raise ReleaseError(
+            f"{str(folder)!r} holds more than was written, {shown_few(added)}; move away what was "
+            "added, or use the original folder."
+        )
+
+
+def _files_in(folder: Path) -> set[str]:
+    """All files in a folder but hidden ones, and those of a run whose end is still to be noted."""
+    paths = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    parts = (path.relative_to(folder).parts for path in paths)
+    return {
+        "/".join(names)
+        for names in parts
+        if names[0] != RUN_FOLDER and not any(name.startswith(".") for name in names)
+    }
 
 
 def _sha256(path: Path) -> str:

@@ -42,6 +42,7 @@ _TYPE = np.dtype("<i8")
 class MeasurementNote:
     """What finishing a run needs to know of it, beside its plan and its measurements.
 
+    run             its name, which no other run has
     entry_id        its number in the ledger
     ledger          the ledger's file
     plan_sha256     of the plan that was measured
@@ -50,6 +51,7 @@ class MeasurementNote:
     sha256          of the measurements
     """
 
+    run: str
     entry_id: int
     ledger: str
     plan_sha256: str

@@ -25,11 +25,12 @@ from rpexplore.data.counts import Counts
 from rpexplore.errors import ReleaseError
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.releases.discrete_gaussian import discrete_gaussian
-from rpexplore.releases.manifest import CONFIDENCE, FinishedRelease, file_entry
+from rpexplore.releases.manifest import CONFIDENCE, FinishedRelease, TableFiles, file_entry
 from rpexplore.releases.measurement_file import MeasurementNote, read_measured
 from rpexplore.releases.readme import query_readme
 
 _ANSWERS, _MEASUREMENTS = "answers", "measurements.parquet"
+_FILES = (f"{_ANSWERS}.csv", f"{_ANSWERS}.parquet", _MEASUREMENTS)
 _MOST_MEASURED = 2**61  # in absolute value, without noise
 
 
@@ -38,6 +39,10 @@ class QueryRelease(FinishedRelease[QueryPlan]):
 
     release_format = ("rpexplore-query-release", 1)
     plan_kind = QueryPlan
+
+    @classmethod
+    def files_of(cls, plan: QueryPlan) -> TableFiles:
+        return dict.fromkeys(_FILES)
 
     @property
     def answers(self) -> pd.DataFrame:
@@ -116,8 +121,7 @@ class QueryRun:
         pyarrow.csv.write_csv(rows, folder / f"{_ANSWERS}.csv")
         pyarrow.parquet.write_table(rows, folder / f"{_ANSWERS}.parquet")
         pyarrow.parquet.write_table(pa.table({"measured": measured}), folder / _MEASUREMENTS)
-        names = (f"{_ANSWERS}.csv", f"{_ANSWERS}.parquet", _MEASUREMENTS)
-        files = [file_entry(folder, name) for name in names]
+        files = [file_entry(folder, name) for name in _FILES]
         readme = query_readme(plan, note)
         manifest = QueryRelease.write_manifest(folder, plan, note, readme, files)
         on_progress("Writing the release", 1.0)

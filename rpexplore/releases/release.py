@@ -14,6 +14,7 @@ What a kind of plan counts, measures and writes says its `PlanRun`.
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
+from uuid import uuid4
 
 import numpy as np
 
@@ -119,6 +120,7 @@ def release(
             sha256 = write_measured(folder, _with_progress(parts, run, on_progress))
         del counts, parts
         note = MeasurementNote(
+            uuid4().hex,
             entry_id,
             str(charged_run.ledger.path),
             plan.sha256,

@@ -38,13 +38,15 @@ from rpexplore.planning.mechanism.reconstruction import contribution
 from rpexplore.planning.plan import Plan
 from rpexplore.releases import measurement
 from rpexplore.releases.contributions import Contributions
-from rpexplore.releases.manifest import FinishedRelease, file_entry
+from rpexplore.releases.manifest import FinishedRelease, TableFiles, file_entry
 from rpexplore.releases.marginal_estimate import Answer, MarginalEstimate
 from rpexplore.releases.measurement_file import MeasuredFile, MeasurementNote, read_measured
 from rpexplore.releases.readme import table_readme
 from rpexplore.releases.table_cells import Labels, label_columns, pieces_of_cells
 
 BYTES_PER_CELL = 125  # about, as CSV and Parquet together
+
+RESIDUALS = "residuals.parquet"
 
 _RESIDUAL_SCHEMA = pa.schema(
     [("residual", pa.int32()), ("cell", pa.int64()), ("measured", pa.int64())]
@@ -60,6 +62,10 @@ class Release(FinishedRelease[Plan]):
 
     release_format = ("rpexplore-release", 1)
     plan_kind = Plan
+
+    @classmethod
+    def files_of(cls, plan: Plan) -> TableFiles:
+        return {**files_of_tables(plan.workload.tables), RESIDUALS: None}
 
     @property
     def domain(self) -> Domain:
@@ -124,7 +130,7 @@ class Release(FinishedRelease[Plan]):
         closure = self.plan.closure
         residuals = residuals_within(closure, attributes)
         stored = pyarrow.parquet.read_table(
-            self.folder / "residuals.parquet", filters=[("residual", "in", set(residuals.values()))]
+            self.folder / RESIDUALS, filters=[("residual", "in", set(residuals.values()))]
         )
         number, measured = stored["residual"].to_numpy(), stored["measured"].to_numpy()
         contributions = {}
@@ -164,7 +170,7 @@ class FolderWriter:
     def residuals(self) -> dict[str, Any]:
         """Write all that was measured; what the manifest says of the file."""
         starts = self._measurements.starts
-        schema, path = _RESIDUAL_SCHEMA, "residuals.parquet"
+        schema, path = _RESIDUAL_SCHEMA, RESIDUALS
         options: dict[str, Any] = {
             "use_dictionary": ["residual"],
             "column_encoding": {"cell": _SMALL_STEPS},
@@ -259,6 +265,15 @@ def write_table(
             parquet_writer.write_table(piece)
             csv_writer.write_table(piece)
     return [file_entry(folder, name, attributes=list(attributes)) for name in (as_parquet, as_csv)]
+
+
+def files_of_tables(tables: Sequence[Sequence[str]]) -> dict[str, list[str]]:
+    """The files that `write_table` writes of tables, and the attributes of each."""
+    return {
+        f"{table_path(position, names)}.{ending}": list(names)
+        for position, names in enumerate(tables)
+        for ending in ("parquet", "csv")
+    }
 
 
 def table_path(position: int, names: Sequence[str]) -> str:

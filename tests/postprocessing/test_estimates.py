@@ -1,5 +1,6 @@
 """Estimates: the same figures as a release has of itself, and what cannot be asked or held."""
 
+import hashlib
 from dataclasses import astuple, replace
 from fractions import Fraction
 
@@ -95,8 +96,9 @@ def test_where_it_came_from_is_known(done, estimates):
     assert source.plan_sha256 == done.plan.sha256
     assert source.rho == done.plan.rho
     assert source.unit == done.plan.budget.unit
-    hashes = {entry["path"]: entry["sha256"] for entry in done.manifest["files"]}
-    assert source.sha256 == hashes["residuals.parquet"]
+    manifest = (done.folder / "manifest.json").read_bytes()
+    assert source.sha256 == hashlib.sha256(manifest).hexdigest()
+    assert source.run == done.manifest["run"]
     assert estimates.label == "unbiased; from 1 release"
     assert estimates.spent.rho == done.plan.rho
     assert done.plan.budget.unit in estimates.guarantee

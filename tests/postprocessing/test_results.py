@@ -11,7 +11,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.postprocessing.combination import combine
-from rpexplore.postprocessing.combination_folder import write_combined
+from rpexplore.postprocessing.combination_folder import load_unbiased, write_combined
 from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.postprocessing.results import (
@@ -24,6 +24,7 @@ from rpexplore.postprocessing.results import (
 from rpexplore.releases.release import release
 from rpexplore.releases.table_folder import Release
 from rpexplore.workload.bases import Prefix
+from tests.support.sealed import edit_manifest
 
 DOMAIN = rp.Domain(
     (
@@ -113,6 +114,8 @@ def test_processed_tables_hold_nothing_but_themselves(folders):
         loaded.table([])
     with pytest.raises(ReleaseError, match="no known standard error"):
         loaded.answer("region")
+    with pytest.raises(ReleaseError, match=r"holds processed tables, .* name the release"):
+        load_unbiased(folders["processed"])
     table = loaded.table(["sex", "age"])
     assert list(table.columns[-6:]) == [
         *("value", "unbiased_value", "standard_error", "lower_95", "upper_95", "value_is")
@@ -150,6 +153,15 @@ def test_a_folder_that_is_none_is_refused(folders, tmp_path):
     [
         lambda manifest: manifest.pop("label"),
         lambda manifest: manifest.update(label=3),
+        lambda manifest: manifest.update(label="exact"),
+        lambda manifest: manifest.update(rounded=True),
+        lambda manifest: manifest.update(gap="small"),
+        lambda manifest: manifest.update(guarantee="None."),
+        lambda manifest: manifest["sources"][0].update(rho="1/100"),
+        lambda manifest: manifest["sources"][0].update(unknown_values=3),
+        lambda manifest: manifest["files"][0].update(attributes=["age", "sex"]),
+        lambda manifest: manifest["files"][0].update(attributes=[{}]),
+        lambda manifest: manifest["files"].append(manifest["files"][0]),
         lambda manifest: manifest.update(files=[]),
         lambda manifest: manifest.update(files=3),
         lambda manifest: manifest["files"][0].pop("sha256"),
@@ -159,10 +171,8 @@ def test_a_folder_that_is_none_is_refused(folders, tmp_path):
 )
 def test_a_manifest_that_is_not_as_written_is_refused(folders, tmp_path, spoil):
     folder = shutil.copytree(folders["processed"], tmp_path / "copy")
-    manifest = json.loads((folder / "manifest.json").read_text())
-    spoil(manifest)
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(ReleaseError, match="does not hold processed tables"):
+    edit_manifest(folder, spoil)
+    with pytest.raises(ReleaseError, match=r"not hold processed tables|more than was written"):
         load_results(folder)
 
 

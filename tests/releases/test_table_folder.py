@@ -134,6 +134,7 @@ def test_the_manifest_says_what_was_promised(done):
     allowed = {
         "format",
         "format_version",
+        "run",
         "finished",
         "plan_sha256",
         "rho",
@@ -146,6 +147,7 @@ def test_the_manifest_says_what_was_promised(done):
         "interval_confidence",
         "versions",
         "files",
+        "sha256",
     }
     assert set(manifest) == allowed  # whoever adds a key thinks about what it gives away
 

@@ -1,0 +1,99 @@
+"""Manifests: believed where they are as written, and say what plan and folder say."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from rpexplore import Budget, Domain, SumOfVariances, Workload
+from rpexplore.errors import ReleaseError
+from rpexplore.planning.planner import plan
+from rpexplore.queries.planner import query_plan
+from rpexplore.queries.query_list import QueryList
+from rpexplore.releases.query_release import QueryRelease
+from rpexplore.releases.release import release
+from rpexplore.releases.table_folder import Release
+from tests.support.sealed import edit_manifest
+
+DOMAIN = Domain.from_sizes({"a": 2, "b": 3})
+PLANS = {
+    Release: plan(Workload.all_up_to(DOMAIN, 2), loss=SumOfVariances(), budget=Budget(rho=1)),
+    QueryRelease: query_plan(
+        QueryList(DOMAIN, np.eye(6, dtype=int)[:2], ("x", "y"), np.array([1.0, 2])),
+        budget=Budget(rho=1),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "records.csv").write_text("a,b\n0,0\n1,2\n")
+    for kind, planned in PLANS.items():
+        release(planned, folder / "records.csv", folder / kind.__name__, unknown_values={"a": "1"})
+    return {kind: folder / kind.__name__ for kind in PLANS}
+
+
+@pytest.fixture(params=PLANS)
+def kind(request):
+    return request.param
+
+
+@pytest.fixture
+def copy(folders, kind, tmp_path):
+    return shutil.copytree(folders[kind], tmp_path / "copy")
+
+
+CHANGES = {
+    "rho": lambda m: m.update(rho="1/2"),
+    "another rho, the same number": lambda m: m.update(rho="1.0"),
+    "guarantee": lambda m: m.update(guarantee=m["guarantee"].replace("ρ = 1", "ρ = 0.1")),
+    "unit": lambda m: m.update(privacy_unit="one person with at most 3 records"),
+    "noise": lambda m: m.update(noise="none"),
+    "post-processing": lambda m: m.update(postprocessing="rounded"),
+    "plan": lambda m: m.update(plan_sha256="0" * 64),
+    "confidence": lambda m: m.update(interval_confidence=0.5),
+    "category": lambda m: m["unknown_values"].update(a="7"),
+    "attribute": lambda m: m["unknown_values"].update(c="0"),
+    "categories": lambda m: m.update(unknown_values=[]),
+    "a key more": lambda m: m.update(note="checked"),
+    "a key less": lambda m: m.pop("finished"),
+    "no files": lambda m: m.update(files={}),
+    "a file less": lambda m: m["files"].pop(0),
+    "no plan": lambda m: m.update(files=[e for e in m["files"] if e["path"] != "plan.json"]),
+    "a file twice": lambda m: m["files"].append(m["files"][0]),
+    "a number for a file": lambda m: m["files"].append(3),
+    "a number for a path": lambda m: m["files"][0].update(path=3),
+    "size": lambda m: m["files"][0].update(bytes=1),
+    "other attributes": lambda m: m["files"][0].update(attributes=["b"]),
+    "a path out of it": lambda m: m["files"][0].update(path="../records.csv"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_manifest_that_says_otherwise_is_refused(kind, copy, change):
+    """Even if its checksum was made anew."""
+    edit_manifest(copy, change)
+    with pytest.raises(ReleaseError, match=r"^[^\n]*(use the original folder|missing or)"):
+        kind.load(copy)
+
+
+def test_a_manifest_in_another_layout_is_refused(kind, copy):
+    path = copy / "manifest.json"
+    path.write_text(path.read_text().replace("\n ", "\n  "))
+    with pytest.raises(ReleaseError, match=r"its manifest\.json was changed"):
+        kind.load(copy)
+
+
+def test_added_files_are_refused_by_name(kind, copy):
+    (copy / ".DS_Store").touch()
+    kind.load(copy)
+    (copy / "tables" if kind is Release else copy).joinpath("0000_total.xlsx").touch()
+    with pytest.raises(ReleaseError, match=r"more than was written, '(tables/)?0000_total\.xlsx'"):
+        kind.load(copy)
+
+
+def test_a_missing_file_is_named(kind, copy):
+    (copy / "README.md").unlink()
+    with pytest.raises(ReleaseError, match=r"'README\.md' of .* is missing"):
+        kind.load(copy)
