@@ -5,6 +5,7 @@ generalised least squares on everything at once (GReM-MLE, ReM §3.2; docs/mathe
 one source alone measured is kept.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -21,10 +22,13 @@ from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.measurement_source import refuse_unlike
 from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
-from rpexplore.postprocessing.same_records import RunId, refuse_other_records
+from rpexplore.postprocessing.same_records import ReleaseId, refuse_other_records
+from rpexplore.releases.manifest import manifest_sha256
 from rpexplore.releases.table_folder import Release
 
 _MANY_CELLS = 16  # of two different tables are hardly ever all within a half of each other
+_CHANCE = 1e-6  # that other counts are alike: less is no chance
+_ALIKE = 0.01  # variances, relative: people round them
 
 
 def combine(
@@ -51,7 +55,7 @@ def combine(
     if not parts and not marginals:
         raise ReleaseError("There is nothing to combine; name a release.")
     if ledger is not None:
-        refuse_other_records(ledger, [run for part in parts for run in _runs(part)])
+        refuse_other_records(ledger, [each for part in parts for each in _release_ids(part)])
     estimates = [part if isinstance(part, Estimates) else Estimates.of(part) for part in parts]
     for marginal in marginals:
         _refuse_own_table(estimates, marginal)
@@ -78,21 +82,29 @@ def combine(
 
 def _refuse_own_table(parts: Sequence[Estimates], marginal: NoisyMarginal) -> None:
     """Raise `ReleaseError` if a marginal is one that follows from a part: nothing new."""
-    names = [marginal.domain.names[index] for index in marginal.attribute_indices]
-    # Whole numbers may be a rounded table, but a few of them can also be alike by chance.
-    tolerance = 0.51 if marginal.values.size >= _MANY_CELLS else 1e-6
     for part in parts:
-        if part.domain == marginal.domain and any(
-            set(marginal.attribute_indices) <= set(table) for table in part.tables
-        ):
-            own = part.marginal(names)
-            if own.shape == marginal.values.shape and np.all(
-                np.abs(own - marginal.values) <= tolerance + 1e-9 * np.abs(own)
-            ):
-                raise ReleaseError(
-                    f"The noisy marginal {marginal.name!r} is a table of one of the releases and "
-                    "would count twice; leave it out."
-                )
+        is_within = any(set(marginal.attribute_indices) <= set(table) for table in part.tables)
+        if part.domain == marginal.domain and is_within and _is_own_table(part, marginal):
+            raise ReleaseError(
+                f"The noisy marginal {marginal.name!r} is a table of one of the releases and "
+                "would count twice; leave it out."
+            )
+
+
+def _is_own_table(part: Estimates, marginal: NoisyMarginal) -> bool:
+    """Whether a part gives these counts, and that is no chance, or gives them as accurately."""
+    names = [marginal.domain.names[index] for index in marginal.attribute_indices]
+    own, size = part.marginal(names), marginal.values.size
+    # Whole numbers may be a rounded table, but a few of them can also be alike by chance.
+    tolerance = 0.51 if size >= _MANY_CELLS else 1e-6
+    if np.any(np.abs(own - marginal.values) > tolerance + 1e-9 * np.abs(own)):
+        return False
+    variance = float(marginal.variance)
+    chance = 0.0
+    if np.array_equal(marginal.values, np.rint(marginal.values)):
+        chance = min(1.0, 1 / math.sqrt(2 * math.pi * variance)) ** size
+    as_accurate = np.isclose(part.marginal_variances(names), variance, rtol=_ALIKE)
+    return chance < _CHANCE or bool(np.any(as_accurate))
 
 
 def _mean(subset: AttributeIndices, precision: Fraction, parts: Sequence[Estimates]) -> np.ndarray:
@@ -148,8 +160,13 @@ def _values(attribute: Attribute) -> object:
     return values.values if isinstance(values, Categories) else values
 
 
-def _runs(part: Release | Estimates) -> list[RunId]:
-    """The runs that a part was released by."""
+def _release_ids(part: Release | Estimates) -> list[ReleaseId]:
+    """What the releases in a part are known by."""
     if isinstance(part, Release):
-        return [(part.plan.sha256, text_of_path(part.folder.resolve()))]
-    return [(source.plan_sha256, source.name) for source in part.sources if source.is_release]
+        folder = text_of_path(part.folder.resolve())
+        return [ReleaseId(part.plan.sha256, manifest_sha256(part.folder), folder)]
+    return [
+        ReleaseId(source.plan_sha256, source.sha256, source.name)
+        for source in part.sources
+        if source.is_release
+    ]

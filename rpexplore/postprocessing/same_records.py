@@ -1,50 +1,71 @@
 """Whether releases are of the same records, as far as a ledger knows them.
 
-A run is known by its plan and by the folder it was written to. The folder may have been moved or
-renamed since; then its last name decides, and else every run of the plan.
+A finished run is known by the manifest that it wrote. One of which only the start is noted is known
+by its plan and the folder it was written to; if that was moved or renamed since, by its last name,
+and else it may be every such run of the plan.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import TypeAlias
 
 from rpexplore.errors import LedgerError, ReleaseError
-from rpexplore.releases.ledger import Ledger
-
-RunId: TypeAlias = tuple[str, str]
-"""(SHA-256 of the plan, where its release lies: the whole path or its last name alone)."""
+from rpexplore.releases.ledger import Ledger, LedgerEntry
 
 
-def refuse_other_records(ledger: str | Path, runs: Sequence[RunId]) -> None:
-    """Raise `ReleaseError` if the ledger knows two of the runs, and by different records.
+@dataclass(frozen=True)
+class ReleaseId:
+    """What a release is known by: its plan, its manifest, and its folder or the last name of it."""
 
-    What it does not know, or cannot tell apart, is passed over. Raises `LedgerError` if there is no
-    ledger that can be read.
+    plan_sha256: str
+    manifest_sha256: str
+    folder: str
+
+
+def refuse_other_records(ledger: str | Path, releases: Sequence[ReleaseId]) -> None:
+    """Raise `ReleaseError` if the ledger knows two of the releases, and by different records.
+
+    What it does not know, or cannot tell apart, is passed over; but if it has only finished runs of
+    a plan, one of them must have written the manifest. Raises `LedgerError` if there is no ledger
+    that can be read.
     """
     booked = _booked(Path(ledger))
-    known = [(run, records) for run in runs if (records := _records_of(run, booked))]
+    known = [(each, records) for each in releases if (records := _records_of(each, booked, ledger))]
     for (left, left_records), (right, right_records) in combinations(known, 2):
         if left_records.isdisjoint(right_records):
             raise ReleaseError(
-                f"By the ledger the releases {Path(left[1]).name!r} and "
-                f"{Path(right[1]).name!r} are of different records, {min(left_records)!r} and "
+                f"By the ledger the releases {Path(left.folder).name!r} and "
+                f"{Path(right.folder).name!r} are of different records, {min(left_records)!r} and "
                 f"{min(right_records)!r}; only releases of the same records can be combined."
             )
 
 
-def _records_of(run: RunId, booked: Sequence[tuple[str, str, str]]) -> set[str]:
-    """The records that the run may have been on; none if the ledger does not know it."""
-    plan_sha256, folder = run
-    of_plan = [(records, output) for records, sha256, output in booked if sha256 == plan_sha256]
-    here = {records for records, output in of_plan if output == folder}
-    name = Path(folder).name
-    moved = {records for records, output in of_plan if Path(output).name == name}
-    return here or moved or {records for records, _ in of_plan}
+def _records_of(
+    release: ReleaseId, booked: Sequence[tuple[str, LedgerEntry]], ledger: str | Path
+) -> set[str]:
+    """The records that a release may be of; none if the ledger does not know it."""
+    of_plan = [each for each in booked if each[1].plan_sha256 == release.plan_sha256]
+    for wanted in (release.manifest_sha256, ""):
+        runs = [each for each in of_plan if each[1].manifest_sha256 == wanted]
+        if runs:
+            break
+    else:
+        if not of_plan:
+            return set()
+        raise ReleaseError(
+            f"The manifest of {Path(release.folder).name!r} is none that the ledger "
+            f"{str(ledger)!r} holds for runs of its plan; use the original folder, or name the "
+            "ledger of its run."
+        )
+    here = {records for records, run in runs if run.output == release.folder}
+    name = Path(release.folder).name
+    moved = {records for records, run in runs if Path(run.output).name == name}
+    return here or moved or {records for records, _ in runs}
 
 
-def _booked(ledger: Path) -> list[tuple[str, str, str]]:
-    """(records, plan_sha256, output) of every run: the dataset, and its state where it is known."""
+def _booked(ledger: Path) -> list[tuple[str, LedgerEntry]]:
+    """Every run, behind its records: the dataset, and its state where it is known."""
     if not ledger.is_file():
         raise LedgerError(f"There is no ledger at {str(ledger)!r}; check the path.")
     booked = []
@@ -53,5 +74,5 @@ def _booked(ledger: Path) -> list[tuple[str, str, str]]:
             records = account.dataset
             if run.data_modified:
                 records += f" as of {run.data_modified} ({run.data_bytes:,} bytes)"
-            booked.append((records, run.plan_sha256, run.output))
+            booked.append((records, run))
     return booked

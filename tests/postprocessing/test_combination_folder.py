@@ -28,6 +28,7 @@ from rpexplore.releases.table_folder import Release
 from tests.postprocessing import dense
 from tests.postprocessing.test_estimates import CSV, DOMAIN
 from tests.support.generalised import any_plan
+from tests.support.sealed import edit_manifest, reseal
 
 TABLES = {
     "first": [["sex", "age"], ["age", "one", "size"]],
@@ -204,6 +205,29 @@ def test_combined_further_it_is_everything_combined_at_once(combined, releases, 
         combine(load_unbiased(tmp_path / "two"), releases["first"])
 
 
+def test_runs_that_drew_the_same_are_combined_and_one_run_is_not_counted_twice(
+    releases, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(
+        "rpexplore.releases.measurement.discrete_gaussian", lambda size, _: np.zeros(size, int)
+    )
+    (tmp_path / "records.csv").write_text(CSV)
+    plan = releases["first"].plan
+    made = [release(plan, tmp_path / "records.csv", tmp_path / name) for name in ("one", "two")]
+    tables = [done.counts("sex", "age")["value"].tolist() for done in made]
+    assert tables[0] == tables[1]
+    assert combine(*made).spent.rho == 2 * plan.rho
+    # Noise of variance 9 makes three whole numbers these with a chance of up to 0.2 %.
+    counts, own = np.rint(made[0].counts("size")["value"]), Estimates.of(made[0])
+    assert combine(own, noisy=[NoisyMarginal.of(DOMAIN, "size", counts, 9)])
+    variance = round(own.marginal_variances("size")[0], 3)
+    with pytest.raises(ReleaseError, match="would count twice"):
+        combine(own, noisy=[NoisyMarginal.of(DOMAIN, "size", counts, variance)])
+    shutil.copytree(tmp_path / "one", tmp_path / "again")
+    with pytest.raises(ReleaseError, match="'again' holds the same measurements as 'one'"):
+        combine(made[0], Release.load(tmp_path / "again"))
+
+
 def test_the_manifest_says_what_a_folder_holds(written, releases, tmp_path):
     assert isinstance(load_unbiased(written), Estimates)
     assert isinstance(load_unbiased(releases["first"].folder), Release)
@@ -243,15 +267,13 @@ def test_a_changed_file_is_found(name, how, copy):
 
 def forged(copy: Path, name: str, change) -> None:
     """Change a JSON file, and its hash in the manifest with it."""
-    manifest = json.loads((copy / "manifest.json").read_text("utf-8"))
-    content = manifest if name == "manifest.json" else json.loads((copy / name).read_text("utf-8"))
+    if name == "manifest.json":
+        edit_manifest(copy, change)
+        return
+    content = json.loads((copy / name).read_text("utf-8"))
     change(content)
     (copy / name).write_text(json.dumps(content), "utf-8")
-    if name != "manifest.json":
-        entry = next(entry for entry in manifest["files"] if entry["path"] == name)
-        entry["bytes"] = (copy / name).stat().st_size
-        entry["sha256"] = hashlib.sha256((copy / name).read_bytes()).hexdigest()
-        (copy / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    reseal(copy, name)
 
 
 @pytest.mark.parametrize(
@@ -266,6 +288,13 @@ def forged(copy: Path, name: str, change) -> None:
         ("manifest.json", lambda m: m.update(sources=[])),
         ("manifest.json", lambda m: m["sources"][0].update(rho="-1")),
         ("manifest.json", lambda m: m["sources"][0].pop("sha256")),
+        ("manifest.json", lambda m: m["sources"][0].update(name=3)),
+        ("manifest.json", lambda m: m["sources"][0].update(rho="1/100")),
+        ("manifest.json", lambda m: m.update(rho="1/100")),
+        ("manifest.json", lambda m: m.update(rho_is_known=True)),
+        ("manifest.json", lambda m: m.update(privacy_unit="one person")),
+        ("manifest.json", lambda m: m.update(guarantee="None.")),
+        ("manifest.json", lambda m: m.update(label="exact")),
         ("estimates.json", lambda e: e.pop("tables")),
         ("estimates.json", lambda e: e["tables"].append(["sex", "age", "size"])),
         ("estimates.json", lambda e: e["tables"].append(["nothing"])),

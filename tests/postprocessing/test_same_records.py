@@ -6,7 +6,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import LedgerError, ReleaseError
-from rpexplore.postprocessing.same_records import RunId, refuse_other_records
+from rpexplore.postprocessing.same_records import ReleaseId, refuse_other_records
 from rpexplore.releases.ledger import Ledger
 
 DOMAIN = rp.Domain.from_sizes({"a": 2, "b": 2})
@@ -31,11 +31,15 @@ def book(tmp_path) -> Ledger:
     return book
 
 
-def run(book: Ledger, plan: rp.Plan, folder: str) -> RunId:
-    return (plan.sha256, str(book.path.parent / folder))
+def moved(plan: rp.Plan, name: str) -> ReleaseId:
+    return ReleaseId(plan.sha256, "m", name)
 
 
-def refused(book: Ledger, *runs: RunId) -> str:
+def run(book: Ledger, plan: rp.Plan, folder: str) -> ReleaseId:
+    return ReleaseId(plan.sha256, "m", str(book.path.parent / folder))
+
+
+def refused(book: Ledger, *runs: ReleaseId) -> str:
     with pytest.raises(ReleaseError) as error:
         refuse_other_records(book.path, runs)
     return str(error.value)
@@ -55,24 +59,24 @@ def test_runs_on_the_same_records_are_not(book):
 def test_a_folder_that_was_moved_is_known_by_its_last_name(book):
     third = run(book, PLAN, "third")
     (book.path.parent / "2021.csv").write_text("a,b\n1,1\n")
-    book.book(book.path.parent / "2021.csv", PLAN, Path(third[1]))
+    book.book(book.path.parent / "2021.csv", PLAN, Path(third.folder))
     assert "2021.csv" in refused(book, run(book, OTHER, "other"), run(book, PLAN, "moved/third"))
-    assert "2021.csv" in refused(book, (OTHER.sha256, "other"), (PLAN.sha256, "third"))
+    assert "2021.csv" in refused(book, moved(OTHER, "other"), moved(PLAN, "third"))
 
 
 def test_what_it_cannot_tell_apart_is_passed_over(book):
     # A moved "out" may be either of two.
-    refuse_other_records(book.path, [run(book, OTHER, "other"), (PLAN.sha256, "out")])
-    refuse_other_records(book.path, [run(book, OTHER, "other"), (PLAN.sha256, "renamed")])
+    refuse_other_records(book.path, [run(book, OTHER, "other"), moved(PLAN, "out")])
+    refuse_other_records(book.path, [run(book, OTHER, "other"), moved(PLAN, "renamed")])
 
 
 def test_what_it_does_not_know_is_passed_over(book):
-    refuse_other_records(book.path, [("f" * 64, "out"), run(book, PLAN, "2019/out")])
+    refuse_other_records(book.path, [ReleaseId("f" * 64, "m", "out"), run(book, PLAN, "2019/out")])
     refuse_other_records(book.path, [])
 
 
 def test_three_are_compared_in_pairs(book):
-    stranger = ("f" * 64, "out")
+    stranger = ReleaseId("f" * 64, "m", "out")
     refused(book, run(book, PLAN, "2019/out"), stranger, run(book, PLAN, "2020/out"))
 
 
@@ -92,3 +96,14 @@ def test_another_state_of_the_records_is_other_records(book):
     message = refused(book, run(book, PLAN, "2019/out"), run(book, OTHER, "later"))
     assert "'2019.csv as of " in message
     assert "(8 bytes)" in message
+
+
+def test_finished_runs_are_known_by_their_manifests(book):
+    """Whatever their folders are called now; a manifest of none of them is refused."""
+    for entry in (run for account in book.accounts() for run in account.runs):
+        book.finish(entry.id, f"manifest {entry.id}")
+    first, second = (ReleaseId(PLAN.sha256, f"manifest {number}", "out") for number in (1, 2))
+    assert "of different records" in refused(book, first, second)
+    refuse_other_records(book.path, [first, ReleaseId(OTHER.sha256, "manifest 3", "new")])
+    message = refused(book, ReleaseId(PLAN.sha256, "manifest 3", "2019/out"))
+    assert "The manifest of 'out' is none that the ledger" in message
