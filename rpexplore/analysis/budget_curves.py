@@ -98,7 +98,7 @@ def table_curves(optimum: Optimum, table: int) -> list[Curve]:
         return [Curve(name, mean, name)]
     return [
         Curve(f"{name}, {CELLS['mean']}", mean, name),
-        Curve(f"{name}, {CELLS['worst']}", largest, name),
+        Curve(f"{name}, {CELLS['largest']}", largest, name),
     ]
 
 

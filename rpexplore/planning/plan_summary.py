@@ -24,7 +24,7 @@ def plan_summary(plan: "Plan") -> str:
         f"  Proven     {plan.proven}",
         *_targets_line(plan),
         "  Accuracy   standard error of a cell",
-        f"    {'attributes':>10} {'tables':>9} {'best':>10} {'median':>10} {'worst':>10}",
+        f"    {'attributes':>10} {'tables':>9} {'smallest':>10} {'median':>10} {'largest':>10}",
     ]
     best = plan.table_variances.standard_errors("smallest")
     for order in np.unique(workload.orders):

@@ -93,7 +93,7 @@ def test_all_ranges_make_a_triangle(plan, forecast):
     assert result.label((2, 2)) == "2"
 
 
-def test_many_cells_are_blocks_that_show_the_worst_of_each(monkeypatch, plan, forecast):
+def test_many_cells_are_blocks_that_show_the_least_accurate_of_each(monkeypatch, plan, forecast):
     monkeypatch.setattr(cells, "MOST", 3)
     monkeypatch.setattr(cells, "MOST_ALONG_A_LINE", 3)
     table = plan.workload.position(("age", "region", "income"))

@@ -21,7 +21,7 @@ def planned(run: Program, *options: str) -> Plan:
     return loaded
 
 
-def worst_ratio(plan: Plan, required: bool = False) -> float:
+def largest_ratio(plan: Plan, required: bool = False) -> float:
     """Largest standard error of a table over its target, of those that must be met or all."""
     ratios = plan.largest_standard_errors / plan.workload.targets
     return float(np.nanmax(ratios[plan.workload.required] if required else ratios))
@@ -36,11 +36,11 @@ def test_where_every_table_has_a_target_all_are_just_met(run, unit, persons, arg
     assert plan.loss == rp.MaxVariance(relative_to="target")
     assert set(dict(plan.budget.stated)) == ({"epsilon", "delta"} if unit else {"rho"})
     assert plan.budget.max_records_per_person == (2 if persons else None)
-    assert 0.9999 < worst_ratio(plan) <= 1
+    assert 0.9999 < largest_ratio(plan) <= 1
     # The best plan of a budget that is smaller by a thousandth misses one of them.
     less = str(plan.budget.rho * Fraction(999, 1000))
     loss = ["--loss", "max", "--relative-to", "target", "--rho", less]
-    assert worst_ratio(planned(run, *more, *loss)) > 1
+    assert largest_ratio(planned(run, *more, *loss)) > 1
 
 
 def test_tables_without_a_target_get_a_tenth_more(run):
@@ -48,7 +48,7 @@ def test_tables_without_a_target_get_a_tenth_more(run):
     assert plan.loss == rp.SumWithinTargets()
     # All targets have to be met, so that the average of the others cannot go before them.
     np.testing.assert_array_equal(plan.workload.required, ~np.isnan(plan.workload.targets))
-    assert worst_ratio(plan) <= 1 + 1e-9
+    assert largest_ratio(plan) <= 1 + 1e-9
     needed = rp.minimum_budget(plan.workload).record_privacy_cost
     assert float(plan.budget.privacy_cost) == pytest.approx(1.1 * needed, rel=1e-4)
     assert np.all(np.isfinite(plan.variances))
@@ -59,8 +59,8 @@ def test_for_required_the_other_targets_are_met_in_proportion(run):
     plan = planned(run, *EACH, *targets, "--minimum-budget", "required", "--weighting", "cells")
     assert plan.loss == rp.SumWithinTargets("cells")
     assert plan.workload.required.tolist() == [True, False]
-    assert worst_ratio(plan, required=True) <= 1 + 1e-9
-    assert worst_ratio(plan) > 1
+    assert largest_ratio(plan, required=True) <= 1 + 1e-9
+    assert largest_ratio(plan) > 1
     needed = rp.minimum_budget(plan.workload, required_only=True).record_privacy_cost
     assert float(plan.budget.privacy_cost) == pytest.approx(1.1 * needed, rel=1e-4)
 
@@ -70,7 +70,7 @@ def test_for_required_the_other_targets_are_met_in_proportion(run):
 def test_losses_that_put_required_first_can_be_chosen(run, loss, arguments):
     targets = ["--target", "age=±20 required", "--target", "sex,region=50"]
     plan = planned(run, *EACH, *targets, *arguments, "--minimum-budget", "required", "--loss", loss)
-    assert worst_ratio(plan, required=True) <= 1 + 1e-9
+    assert largest_ratio(plan, required=True) <= 1 + 1e-9
 
 
 def test_it_says_why_it_is_that_budget(run):

@@ -62,7 +62,7 @@ def test_the_label_and_the_checklist_do_not_tell_what_holds_of_marginals_only(ma
     assert "with attributes measured as they are here" in text
 
 
-def test_accuracy_is_that_of_median_best_and_worst_cells(plan, made):
+def test_accuracy_is_that_of_median_and_extreme_cells(plan, made):
     accuracy = section(made, "Accuracy")
     assert "the least accurate cell of all tables, one of " in " ".join(accuracy.sentences)
     worst = accuracy.parts[1]

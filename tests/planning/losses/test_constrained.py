@@ -158,13 +158,13 @@ def test_without_its_limit_a_bounded_average_is_bounded_as_a_sum(workload):
 
 
 @pytest.mark.parametrize(
-    ("loss", "homogeneous", "worst"),
+    ("loss", "homogeneous", "least_accurate"),
     [
         (rp.SumWithinTargets(), False, False),
         (rp.MaxWithinTargets(), False, True),
         (rp.SumWithBoundedMax(), True, False),
     ],
 )
-def test_what_the_planner_needs_to_know(loss, homogeneous, worst):
+def test_what_the_planner_needs_to_know(loss, homogeneous, least_accurate):
     assert loss.is_homogeneous == homogeneous
-    assert loss.looks_at_least_accurate_cells == worst
+    assert loss.looks_at_least_accurate_cells == least_accurate

@@ -261,7 +261,7 @@ def test_progress_is_reported_and_may_end_the_search():
 
 @pytest.mark.parametrize("slack", [1.01, 3.0])
 @pytest.mark.parametrize("basis", [rp.Prefix(), rp.Ranges(), rp.Hierarchy((2,))], ids=repr)
-def test_a_required_target_whose_worst_cell_says_nothing_of_most_residuals(basis, slack):
+def test_a_required_target_whose_least_accurate_cell_says_nothing_of_most_residuals(basis, slack):
     """The total is one of the questions, and nothing else asks for the attribute."""
     domain = rp.Domain.from_sizes({"a": 3, "b": 3})
     workload = rp.Workload.of(domain, ["a", "b"], required=[True, False], targets=[1, 1])

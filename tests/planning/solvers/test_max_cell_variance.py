@@ -100,7 +100,7 @@ def test_prices_are_of_cells_and_make_up_those_of_tables():
     assert bound == pytest.approx(solution.lower_bound, rel=1e-9)
 
 
-def test_a_table_whose_worst_cell_says_nothing_of_most_residuals():
+def test_a_table_whose_least_accurate_cell_says_nothing_of_most_residuals():
     """The total is a row of prefix sums: at first nothing asks for more than it."""
     cells = cells_of([5], [rp.Prefix()], 4, 1)
     solution = minimise_max_cell_variance(cells, np.array([1e-6, 1.0]), 1.0)
