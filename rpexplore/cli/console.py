@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from rpexplore.common.concurrency import Progress, no_progress
-from rpexplore.common.files import write_whole
+from rpexplore.common.files import check_replaceable, write_whole
 from rpexplore.errors import RpexploreError
 
 PROGRAM = "rpexplore"
@@ -142,9 +142,16 @@ def text_table(columns: Mapping[str, Sequence[str]], alignment: str | None = Non
 def refuse_existing(path: Path, force: bool) -> None:
     """Raise `RpexploreError` if writing to `path` would overwrite a file, or cannot succeed."""
     if not path.parent.is_dir():
-        raise RpexploreError(f"There is no folder {str(path.parent)!r}; make it first.")
+        remedy = "name another" if path.parent.exists() else "make it first"
+        raise RpexploreError(f"There is no folder {str(path.parent)!r}; {remedy}.")
     if path.is_dir():
         raise RpexploreError(f"{str(path)!r} is a folder; name a file in it.")
+    try:
+        check_replaceable(path)
+    except OSError as error:
+        raise RpexploreError(
+            f"{str(path)!r} cannot be written ({error.strerror}); name another file."
+        ) from None
     if path.exists() and not force:
         raise RpexploreError(
             f"{str(path)!r} exists already; choose another name, or overwrite it with --force."

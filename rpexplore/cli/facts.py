@@ -1,6 +1,7 @@
 """What the command line says about plans, their tables or queries, and ledgers: values, texts."""
 
 import math
+import os
 from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
@@ -272,7 +273,7 @@ def announcement(plan: ReleasePlan, account: Account, limit_rho: str | None) -> 
 
 def booked_since(before: Account, after: Account, plan: ReleasePlan, output: Path) -> Fraction:
     """ρ for the plan's unit that its run into this folder has been charged between two looks."""
-    written = text_of_path(output.resolve())
+    written = text_of_path(os.path.realpath(output))
     charged = [
         run.record_rho
         for run in after.runs[len(before.runs) :]

@@ -2,13 +2,19 @@
 
 import contextlib
 import csv
+import errno
 import io
 import os
+import shutil
+import stat
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from rpexplore.errors import RpexploreError
+
+_PART, _SECONDS_TO_WRITE = ".rpexplore-part-", 3600
 
 
 def home_folder() -> Path:
@@ -21,22 +27,76 @@ def home_folder() -> Path:
 
 
 def write_whole(path: str | Path, content: str | bytes, *, mode: int = 0o666) -> None:
-    """Write a file, a text as UTF-8, replacing what was there only when all of it is written.
+    """Write a file, a text as UTF-8, replacing what was there only when all of it is on disk.
 
-    mode: who may read and write it, from which the user's own mask takes away. Raises `OSError`
-    as the operating system tells it; nothing is left behind then.
+    mode: who may read and write it, from which the user's own mask takes away; a file that was
+    there keeps its own. Raises `OSError` as the operating system tells it, or `check_replaceable`;
+    nothing is left behind then.
     """
     path = Path(path)
-    if path.is_dir() or not path.name:
-        raise IsADirectoryError(21, "it is a folder")
-    part = path.with_name(f".{path.name}.part-{os.getpid()}")
-    try:
-        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+    check_replaceable(path)
+    _clear_parts(path.parent)
+    # A folder of our own and of an unpredictable name: nobody can have put a link there.
+    with tempfile.TemporaryDirectory(
+        prefix=_PART, dir=path.parent, ignore_cleanup_errors=True
+    ) as folder:
+        part = Path(folder) / "part"
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+            if path.exists():
+                part.chmod(stat.S_IMODE(path.stat().st_mode))
             file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())
         part.replace(path)
+    with contextlib.suppress(OSError):  # a file system without; the file itself is written
+        names_to_disk(path.parent)
+
+
+def check_replaceable(path: Path) -> None:
+    """Raise `OSError` unless there is nothing at `path`, or a file that may be replaced.
+
+    A link is not followed: it would be replaced, or lead to a file that nobody named.
+    """
+    refuse_undecodable(path)
+    try:
+        kind = stat.S_IFMT(path.lstat().st_mode)
+    except FileNotFoundError:
+        kind = stat.S_IFREG
+    if kind == stat.S_IFDIR or not path.name:
+        raise IsADirectoryError(errno.EISDIR, "it is a folder")
+    if kind == stat.S_IFLNK:
+        raise OSError(errno.EEXIST, "it is a link; name the file that it leads to")
+    if kind != stat.S_IFREG:
+        raise OSError(errno.EEXIST, "it is a device, pipe or socket, and no file")
+
+
+def refuse_undecodable(path: Path) -> None:
+    """Raise `OSError` for a path that is no text: some libraries take no other."""
+    try:
+        is_text = b"\0" not in str(path).encode()
+    except UnicodeEncodeError:
+        is_text = False
+    if not is_text:
+        raise OSError(errno.EILSEQ, "its name is not UTF-8, or holds a NUL")
+
+
+def names_to_disk(folder: Path) -> None:
+    """Have the names in a folder on disk, where the system can open folders."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
     finally:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def _clear_parts(folder: Path) -> None:
+    """Remove what writers that were killed have left in a folder."""
+    with contextlib.suppress(OSError):
+        for left in folder.glob(f"{_PART}*"):
+            if time.time() - left.lstat().st_mtime > _SECONDS_TO_WRITE:
+                shutil.rmtree(left, ignore_errors=True)
 
 
 def utf8_text(

@@ -1,5 +1,6 @@
 """A folder that is there when it is complete, and not before: what a release is written into."""
 
+import errno
 import fcntl
 import os
 import shutil
@@ -8,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from rpexplore.common.files import names_to_disk, refuse_undecodable
 from rpexplore.common.formatting import data_size
 from rpexplore.errors import ReleaseError
 
@@ -130,15 +132,6 @@ def write_to_disk(path: Path, text: str) -> None:
         os.fsync(file.fileno())
 
 
-def names_to_disk(folder: Path) -> None:
-    """Have the names in a folder on disk."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def check_room(needed: float, output: Path) -> None:
     """Raise `ReleaseError` if the disk has clearly no room for so many bytes."""
     folder = next(parent for parent in output.absolute().parents if parent.exists())
@@ -151,16 +144,25 @@ def check_room(needed: float, output: Path) -> None:
 
 
 def check_new(output: Path, *, drawn: str | None = None) -> None:
-    """Raise `ReleaseError` if there is something at `output` already.
+    """Raise `ReleaseError` if there is something at `output` already, or it cannot be made.
 
     drawn: also if an earlier run into it was stopped, and left a folder with this file
     """
     try:
+        refuse_undecodable(output)
         taken = output.exists() or output.is_symlink()
         left = drawn is not None and (unfinished_folder(output) / drawn).exists()
+        parents = output.absolute().parents
+        nearest = next(parent for parent in parents if os.path.lexists(parent))
+        if not nearest.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, f"{str(nearest)!r} is no folder")
+        if not os.access(nearest, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, f"{str(nearest)!r} cannot be written to")
     except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
         raise ReleaseError(
-            f"A release cannot be written to {str(output)!r:.200} ({error}); choose another folder."
+            f"A release cannot be written to {str(output)!r:.200} ({reason}); choose another "
+            "folder."
         ) from None
     if taken:
         raise ReleaseError(

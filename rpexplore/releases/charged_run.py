@@ -17,11 +17,12 @@ from rpexplore.common.exact_numbers import Exact, exact_fraction
 from rpexplore.common.formatting import data_size, plural, text_of_path
 from rpexplore.common.webapp_files import is_sample_data
 from rpexplore.data.counts import Counts
+from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import COUNTING, Fingerprint, PersonRule, Source
 from rpexplore.errors import DataError, LedgerError, ReleaseError
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.releases.atomic_folder import check_new, check_room, new_folder, unfinished_folder
-from rpexplore.releases.ledger import Ledger, LedgerEntry
+from rpexplore.releases.ledger import FILENAME, Ledger, LedgerEntry
 from rpexplore.releases.ledger_overlaps import refuse_overlaps
 from rpexplore.releases.manifest import manifest_sha256
 from rpexplore.releases.measurement_file import (
@@ -78,6 +79,7 @@ class ChargedRun:
         self.fingerprint = source.fingerprint()
         named = options.ledger
         self.ledger = Ledger(named) if named is not None else Ledger.beside(source)
+        _refuse_among_records(source, output, self.ledger.path)
         self._beside = _ledger_to_tell(source, self.ledger)
         self._record_limit = _record_limit(plan, options.limit_rho)
         folder = self.ledger.path.parent
@@ -239,7 +241,7 @@ def booked_run(output: Path) -> LedgerEntry | None:
     if note is None:
         return None
     entries = [entry for account in Ledger(note.ledger).accounts() for entry in account.runs]
-    folder = text_of_path(output.resolve())
+    folder = text_of_path(os.path.realpath(output))
     stopped = [
         entry
         for entry in entries
@@ -275,6 +277,19 @@ def _ledger_to_tell(source: Source, ledger: Ledger) -> Ledger | None:
         return None
     beside = Ledger.beside(source)
     return None if beside == ledger else beside
+
+
+def _refuse_among_records(source: Source, *paths: Path) -> None:
+    """Raise `ReleaseError` for what would be written where the next count takes it for records."""
+    for path in paths:
+        is_inside = isinstance(source, FileSource) and Path(os.path.realpath(path)).is_relative_to(
+            source.path
+        )
+        if is_inside and not path.name.startswith(FILENAME):
+            raise ReleaseError(
+                f"Nothing can be written to {str(path)!r}: it lies in the folder of the records "
+                f"{source.name!r}; choose a folder elsewhere."
+            )
 
 
 def _record_limit(plan: ReleasePlan, limit_rho: Exact | None) -> Fraction | None:

@@ -13,6 +13,7 @@ exact rationals in text; a plan that protects a person with at most m records sh
 """
 
 import getpass
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -84,7 +85,7 @@ class Ledger:
     path: Path
 
     def __init__(self, path: str | Path) -> None:
-        object.__setattr__(self, "path", Path(path).resolve())
+        object.__setattr__(self, "path", Path(os.path.realpath(path)))
 
     @classmethod
     def beside(cls, data: AnySource) -> "Ledger":
@@ -182,7 +183,7 @@ class Ledger:
                     "plan_sha256": plan.sha256,
                     "record_rho": exact_text(plan.record_rho),
                     "unit": plan.budget.unit,
-                    "output": text_of_path(Path(output).resolve()),
+                    "output": text_of_path(os.path.realpath(output)),
                 },
             )
 

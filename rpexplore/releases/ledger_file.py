@@ -150,6 +150,8 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
 
 def _check_header(path: Path) -> None:
     """Raise `LedgerError` for what is another program's, before SQLite looks at it."""
+    if not path.is_file():  # a pipe would be waited for
+        raise OSError("it is no file")
     with path.open("rb") as file:
         header = file.read(_HEADER_SIZE)
     application, version = (

@@ -23,10 +23,11 @@ from typing import TypeVar
 
 import numpy as np
 
+from rpexplore.common.files import names_to_disk
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.releases.atomic_folder import names_to_disk, write_to_disk
+from rpexplore.releases.atomic_folder import write_to_disk
 from rpexplore.releases.measurement import measured_cells, measured_shape
 
 NOTE, BOOKED, PLAN = "run/drawn.json", "run/booked.json", "plan.json"

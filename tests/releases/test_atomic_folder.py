@@ -58,6 +58,25 @@ def test_what_is_there_already_is_kept(what, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        (os.fsdecode(b"\xff"), "not UTF-8"),
+        ("file/out", "'.*file' is no folder"),
+        ("loop/out", "'.*loop' is no folder"),
+        ("dangling/more/out", "'.*dangling' is no folder"),
+        ("nul\0", "NUL"),
+        ("long" * 200, "File name too long"),
+    ],
+)
+def test_where_no_folder_can_be_made_is_said_at_once(name, reason, tmp_path):
+    (tmp_path / "file").touch()
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "dangling").symlink_to("none")
+    with pytest.raises(ReleaseError, match=f"cannot be written to .*{reason}"):
+        check_new(tmp_path / name)
+
+
 def test_an_output_that_appears_late_is_kept(tmp_path):
     def meanwhile():
         (tmp_path / "out").mkdir()

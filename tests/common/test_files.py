@@ -1,0 +1,94 @@
+"""Files written whole or not at all, and where none is written."""
+
+import os
+import socket
+import stat
+from pathlib import Path
+
+import pytest
+
+from rpexplore.common.files import write_whole
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def special(folder: Path, kind: str) -> Path:
+    """Something at a path that is no file."""
+    path = folder / kind
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(str(path))
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        (folder / "file").touch()
+        path.symlink_to({"link": "file", "dangling": "none", "loop": "loop"}[kind])
+    return path
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket", "folder", "link", "dangling", "loop"])
+def test_what_is_no_file_is_never_replaced(kind, tmp_path):
+    path = special(tmp_path, kind)
+    before, there = path.lstat(), names(tmp_path)
+    with pytest.raises(OSError, match="it is a"):
+        write_whole(path, "text")
+    assert path.lstat() == before
+    assert names(tmp_path) == there
+
+
+def test_a_device_is_never_replaced(tmp_path, monkeypatch):
+    monkeypatch.setattr(Path, "replace", lambda *_: pytest.fail("replaced"))
+    with pytest.raises(OSError, match="it is a device"):
+        write_whole("/dev/null", "text")
+
+
+def test_a_path_that_is_no_text_is_refused(tmp_path):
+    with pytest.raises(OSError, match="not UTF-8"):
+        write_whole(tmp_path / os.fsdecode(b"\xff"), "text")
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize(("old", "asked", "new"), [(None, 0o600, 0o600), (0o640, 0o666, 0o640)])
+def test_a_file_keeps_who_may_read_it(old, asked, new, tmp_path):
+    path = tmp_path / "file"
+    if old is not None:
+        path.touch()
+        path.chmod(old)
+    write_whole(path, "text", mode=asked)
+    assert stat.S_IMODE(path.stat().st_mode) == new
+
+
+def test_contents_are_on_disk_before_the_name_and_the_name_afterwards(tmp_path, monkeypatch):
+    done, fsync, replace = [], os.fsync, Path.replace
+
+    def synced(descriptor):
+        done.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        fsync(descriptor)
+
+    def named(part, path):
+        done.append("name")
+        return replace(part, path)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", named)
+    write_whole(tmp_path / "file", "text")
+    assert done == ["file", "name", "folder"]
+
+
+def test_a_link_that_somebody_else_has_prepared_is_not_written_to(tmp_path):
+    (tmp_path / f".file.part-{os.getpid()}").symlink_to("precious")
+    write_whole(tmp_path / "file", "text")
+    assert "precious" not in names(tmp_path)
+
+
+def test_what_a_killed_writer_left_is_cleared_when_it_is_old(tmp_path):
+    for name, age in ((".rpexplore-part-old", 7200), (".rpexplore-part-new", 0)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "part").touch()
+        os.utime(tmp_path / name, (0, (tmp_path / name).stat().st_mtime - age))
+    write_whole(tmp_path / "file", "text")
+    assert names(tmp_path) == [".rpexplore-part-new", "file"]
