@@ -14,6 +14,7 @@ from starlette.middleware import Middleware
 
 from pages.components.shared.background import finish_kept_tasks
 from pages.components.shared.guard import Guard
+from rpexplore.common.hangup import take_hangup
 from rpexplore.common.webapp_files import TOKEN_PARAMETER, TOKEN_VARIABLE
 
 
@@ -35,6 +36,7 @@ def guard() -> Middleware:
 @asynccontextmanager
 async def lifespan(_app: Any) -> AsyncIterator[None]:
     """What happens around the server's life: it ends after the runs that have been booked."""
+    take_hangup(lambda *_: _stop())
     yield
     await asyncio.to_thread(finish_kept_tasks)
 
@@ -42,4 +44,8 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
 def _end_with_parent() -> None:
     """Stop the server when `rpexplore app` is gone: it holds the other end of the input."""
     sys.stdin.buffer.read()
+    _stop()
+
+
+def _stop() -> None:
     os.kill(os.getpid(), signal.SIGTERM)

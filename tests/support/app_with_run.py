@@ -1,0 +1,50 @@
+"""The app, in which a release begins as a click on the Release page would begin it."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from pages.components.release.run import BackgroundRelease, Job
+from pages.components.shared.server import guard, lifespan
+from rpexplore.data.files.source import FileSource
+from rpexplore.queries.plan_kinds import load_plan
+from rpexplore.releases.ledger import Ledger
+
+SCRIPT = Path(__file__)
+FOLDER = "RPEXPLORE_TEST_FOLDER"  # a variable: where plan.json and records.csv are
+BEGUN = "begun"  # a file that is there once the run has begun
+OUTPUT = "release"
+
+
+@asynccontextmanager
+async def _lifespan_with_run(server: Any) -> AsyncIterator[None]:
+    folder = Path(os.environ[FOLDER])
+    data = FileSource(folder / "records.csv")
+    ledger = Ledger.beside(data)
+    job = Job(
+        load_plan(folder / "plan.json"),
+        "people",
+        data,
+        folder / OUTPUT,
+        {},
+        None,
+        ledger,
+        None,
+        ledger.account(data),
+    )
+    async with lifespan(server):
+        assert BackgroundRelease.begin(job)
+        (folder / BEGUN).touch()
+        yield
+
+
+if FOLDER in os.environ:  # not where its test imports the names above
+    app = st.App(
+        str(Path(__file__).parents[2] / "app.py"),
+        middleware=[guard()],
+        lifespan=_lifespan_with_run,
+    )
