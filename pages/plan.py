@@ -9,14 +9,20 @@ from pages.components.plan.targets import required_targets_can_be_met, targets_m
 from pages.components.shared.session import change, current, escaped, say, show_messages
 from pages.components.shared.solutions import plan
 from rpexplore.analysis import workload_grid
+from rpexplore.common.typed_numbers import needed_number_of
 
 
 def set_missing_targets() -> None:
-    target = st.session_state["target for all"]
-    if target is None:
+    typed = st.session_state["target for all"]
+    if not typed.strip():
         say("targets", "error", "Type a target standard error first.")
         return
-    change("targets", lambda: workload_grid.with_target_where_missing(current(), target))
+    change(
+        "targets",
+        lambda: workload_grid.with_target_where_missing(
+            current(), needed_number_of(typed, "The target", least=0.0)
+        ),
+    )
 
 
 def missing_targets_input(table: str) -> None:
@@ -26,12 +32,8 @@ def missing_targets_input(table: str) -> None:
         "here for all at once."
     )
     with st.form("targets", border=False):
-        st.number_input(
-            "Target standard error for every table without one",
-            min_value=0.0,
-            value=None,
-            key="target for all",
-            width=360,
+        st.text_input(
+            "Target standard error for every table without one", key="target for all", width=360
         )
         st.form_submit_button("Set this target", on_click=set_missing_targets)
     show_messages("targets")

@@ -6,7 +6,7 @@ import pandas as pd
 
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.common.formatting import rounded
-from rpexplore.errors import BudgetError
+from rpexplore.common.typed_numbers import with_decimal_point
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
@@ -56,9 +56,8 @@ def with_value(budget: Budget, unit: str, value: str, delta: str = USUAL_DELTA) 
 
     Raises `BudgetError` for a value that is not one.
     """
-    if "," in value or "," in delta:
-        raise BudgetError("A budget is written with a point, as in 0.5, and without commas.")
-    stated = {unit: value.strip()} | ({"delta": delta.strip()} if unit == "epsilon" else {})
+    stated = {unit: value} | ({"delta": delta} if unit == "epsilon" else {})
+    stated = {name: with_decimal_point(text).strip() for name, text in stated.items()}
     return Budget(max_records_per_person=budget.max_records_per_person, **stated)
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.targets_met import targets_frame
-from rpexplore.errors import WorkloadError
+from rpexplore.common.typed_numbers import number_of
+from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting, given
@@ -70,15 +71,18 @@ def settings_from_grid(
     tables: the table of each row. What is emptied is what the table's groups give it, or else a
     weight of 1 and no target. A target that is typed anew stays required if it was.
 
-    Raises `WorkloadError` naming the table of a target that is none, or of a required one
-    that is missing.
+    Raises `RpexploreError` naming the table of a weight or target that is none, or of a required
+    one that is missing.
     """
     present = {setting.attributes: setting for setting in scenario.request.settings}
     settings = []
     for row, change in changes.items():
         table = tables[row]
         setting = present.get(table, TableSetting(table))
-        setting = replace(setting, weight=change.get("weight", setting.weight))
+        weight = change.get("weight", setting.weight)
+        if isinstance(weight, str):
+            weight = number_of(weight, f"The weight of {title(table)}")
+        setting = replace(setting, weight=weight)
         _, of_groups = given(scenario.request.groups, table)
         before = setting.target or of_groups
         if "target" in change:
@@ -108,7 +112,7 @@ def scenario_from_grid(
     """
     try:
         return scenario.with_settings(settings_from_grid(scenario, tables, changes)), []
-    except WorkloadError:
+    except RpexploreError:
         pass
     refused = []
     for row, change in changes.items():
@@ -117,7 +121,7 @@ def scenario_from_grid(
             cell = {row: {column: change[column]}}
             try:
                 scenario = scenario.with_settings(settings_from_grid(scenario, tables, cell))
-            except WorkloadError as error:
+            except RpexploreError as error:
                 refused.append(str(error))
     return scenario, refused
 

@@ -28,9 +28,11 @@ NOTATIONS = "20 (standard error), ±50 at 95 % (margin of error) or 5 % of 1000 
 _USUAL_CONFIDENCE = Decimal(95)
 _MOST_EXPONENT = 300  # what floats hold, and as a Fraction 1e-999999999 would fill the memory
 
-# Digits, maybe in groups of three; a comma elsewhere might be a decimal one, and is refused.
-_GROUPED = "|".join(rf"[0-9]{{1,3}}(?:{mark}[0-9]{{3}})+" for mark in (",", r"\s", "['’]"))
-_NUMBER = rf"[-−]?(?:(?:{_GROUPED}|[0-9]+)(?:\.[0-9]*)?|\.[0-9]+)(?:e[-+]?[0-9]+)?"
+# Digits, maybe in groups of three; a comma elsewhere is a decimal one.
+_GROUPED = "|".join(rf"[1-9][0-9]{{0,2}}(?:{mark}[0-9]{{3}})+" for mark in (",", r"\s", "['’]"))
+_DECIMAL_COMMA = r"[0-9]+,[0-9]+"
+_NUMBER = rf"[-−]?(?:(?:{_GROUPED}|[0-9]+)(?:\.[0-9]*)?|{_DECIMAL_COMMA}|\.[0-9]+)(?:e[-+]?[0-9]+)?"
+_IN_GROUPS = re.compile(rf"[-−]?(?:{_GROUPED})(?![0-9,])")
 _BETWEEN_DIGITS = re.compile(r"[,'’\s]")
 _PERCENT = r"\s*(?:%|per ?cent)"
 _FORMS = {
@@ -193,7 +195,8 @@ def parse_target(text: str) -> Target:
 
     A standard error: "20", "σ 20", "se 20". A margin of error: "±50", "+-50" or "+/- 50", which is
     one at 95 %, or "±50 at 99 %". A share of a count: "5 % of 1000". Thousands may be separated:
-    "1,000", "1 000". With "required" or "!" before or behind, the target is required.
+    "1,000", "1 000"; another comma is a decimal one: "2,5", "0,125". With "required" or "!" before
+    or behind, the target is required.
 
     Example:
         >>> round(parse_target("5 % of 1000").standard_error, 6)
@@ -206,15 +209,21 @@ def parse_target(text: str) -> Target:
         match = pattern.fullmatch(parts["body"].strip())
         if match is not None:
             numbers = {
-                name: _BETWEEN_DIGITS.sub("", number).replace("−", "-")
+                name: _decimal_text(number)
                 for name, number in match.groupdict().items()
                 if number is not None
             }
             return Target(unit=unit, required=required, **numbers)
     raise WorkloadError(
-        f"The target must be written like {NOTATIONS}, got {shown(text)!r}; decimals have a "
-        "point, and a share says of which count."
+        f"The target must be written like {NOTATIONS}, got {shown(text)!r}; a share says "
+        "of which count."
     )
+
+
+def _decimal_text(number: str) -> str:
+    """A typed number as Python reads it."""
+    number = number.replace("−", "-")
+    return _BETWEEN_DIGITS.sub("" if _IN_GROUPS.match(number) else ".", number)
 
 
 def target_of(value: "Target | Number | None") -> Target | None:

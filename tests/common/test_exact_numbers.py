@@ -9,7 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rpexplore.common.exact_numbers import Decimals, exact_fraction, exact_text
+from rpexplore.common.exact_numbers import (
+    Decimals,
+    exact_fraction,
+    exact_text,
+)
 from rpexplore.errors import BudgetError
 
 # ---- one number

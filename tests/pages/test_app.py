@@ -168,3 +168,18 @@ def test_no_cache_is_shared_between_sessions():
             if isinstance(target, ast.Name) and target.id.islower()
         }
         assert shared <= SHARED.get(path.name, set()), path.name
+
+
+def test_a_decimal_comma_is_read_in_every_field(app, small):
+    session = app("plan", small)
+    session.text_input(key="typed budget").set_value("0,5").run()
+    assert session.scenario.budget.rho == 0.5
+    session.open("workload")
+    session.text_input(key="weight of many").set_value("1,5").run()
+    session.press("Set for")
+    assert set(session.scenario.workload.weights.tolist()) == {1.5}
+    session.open("release")
+    session.text_input(key="limit").set_value("2,5").run()
+    assert session.metrics()["Budget limit"] == "ρ = 2.5"
+    session.text_input(key="limit").set_value("1,000").run()
+    assert "may mean 1000 or 1.000" in " ".join(session.texts("error")).replace("\\", "")

@@ -79,6 +79,6 @@ def test_the_page_offers_it_and_its_number(app, small):
     assert "Favour small tables" in session.radio(key="objective").options
     session.radio(key="objective").set_value("small-first").run()
     assert session.scenario.loss == SmallTablesFirst()
-    session.number_input(key="small_tables_first power").set_value(3.0).run()
+    session.text_input(key="small_tables_first power").set_value("3").run()
     assert not session.error
     assert session.planned.loss == SmallTablesFirst(3.0)

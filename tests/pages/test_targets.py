@@ -81,10 +81,10 @@ def test_without_targets_the_page_says_where_to_set_them(app, small):
     assert not session.metrics()
     session.press("Set this target")
     assert "Type a target" in plain(session.texts("error"))
-    session.number_input(key="target for all").set_value(0.0)
+    session.text_input(key="target for all").set_value("0")
     session.press("Set this target")
     assert "must be a positive number" in plain(session.texts("error"))
-    session.number_input(key="target for all").set_value(20.0)
+    session.text_input(key="target for all").set_value("20")
     session.press("Set this target")
     assert session.scenario.workload.targets.tolist() == [20.0] * 7
     assert session.metrics()

@@ -116,9 +116,9 @@ def test_tables_are_added_to_the_chart_and_given_up_with_the_codebook(tradeoffs,
 def test_a_wanted_error_is_priced_and_comes_true(tradeoffs, small):
     budget = rp.Budget(mu="0.5", max_records_per_person=3)
     session = tradeoffs(small.replaced(budget=budget))
-    session.number_input(key="wanted error").set_value(0.0).run()
+    session.text_input(key="wanted error").set_value("0").run()
     assert "must be above 0" in plain(session.texts("error"))
-    session.number_input(key="wanted error").set_value(3.0).run()
+    session.text_input(key="wanted error").set_value("3").run()
     assert "For a standard error of 3 people" in plain(session.texts("markdown"))
     session.press("Use this budget")
     assert session.scenario.budget.stated[0][0] == budget.stated[0][0]
@@ -194,7 +194,7 @@ def test_what_if_tables_are_added_and_count_more(tradeoffs, small):
     assert session.scenario.request.order == 3
     session.segmented_control(key="what_if").set_value("boost").run()
     session.multiselect(key="what if attributes").set_value(["age", "sex"]).run()
-    session.number_input(key="what if factor").set_value(9.0).run()
+    session.text_input(key="what if factor").set_value("9").run()
     assert "Counting the 2 tables with age and sex 9 times as much" in plain(
         session.texts("caption")
     )

@@ -42,6 +42,9 @@ MARGIN_50 = Target(50, MARGIN)
         ("1'000'000", Target(10**6), 10**6),
         ("1\u202f000", Target(1000), 1000),
         ("1,000.5", Target("1000.5"), 1000.5),
+        ("2,5", Target("2.5"), 2.5),
+        ("0,125", Target("0.125"), 0.125),
+        ("±12,50", Target("12.50", MARGIN), 12.5 / half_width(95)),
     ],
 )
 @pytest.mark.parametrize(
@@ -67,9 +70,8 @@ def test_a_text_is_the_target_it_says(text, target, error, before, behind, requi
         "",
         "required",
         "lots",
-        "2,5",
         "1 000,000",
-        "10,00",
+        "1,00,0",
         "5 %",
         "±5 %",
         "50 at 95 %",

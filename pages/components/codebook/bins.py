@@ -6,6 +6,7 @@ from typing import Any
 import streamlit as st
 
 from pages.components.codebook.grid import change_codebook
+from pages.components.shared.numbers import number_field
 from pages.components.shared.session import attempt, current, escaped, show_messages
 from rpexplore.domain.attribute import Bins, Integers
 from rpexplore.scenarios import bins
@@ -71,12 +72,7 @@ def _equal(name: str, present: bins.Numeric | None) -> bins.Numeric | None:
     for column, label, value in zip(
         columns, ("From", "To", "Width of a bin"), (lowest, highest, width), strict=True
     ):
-        number = column.number_input(
-            label,
-            value=None if value is None else float(value),
-            key=key_of(label, name, present),
-            format="%g",
-        )
+        number = number_field(label, key_of(label, name, present), where=column, value=value)
         if number is not None:
             numbers.append(number)
     if len(numbers) < 3:
@@ -104,16 +100,16 @@ def _merged(name: str, present: bins.Numeric) -> bins.Numeric:
     return bins.merged(present, first, last)
 
 
-def _split(name: str, present: bins.Numeric) -> bins.Numeric:
+def _split(name: str, present: bins.Numeric) -> bins.Numeric | None:
     left, right = st.columns(2)
     number = _bin_number(left, "Bin", 1, name, present)
-    at = right.number_input(
+    at = number_field(
         "The upper part begins at",
+        key_of(f"split {number}", name, present),
+        where=right,
         value=bins.middle(present, number),
-        key=key_of(f"split {number}", name, present),
-        format="%g",
     )
-    return bins.split(present, number, at)
+    return None if at is None else bins.split(present, number, at)
 
 
 def _bin_number(column: Any, label: str, value: int, name: str, present: bins.Numeric) -> int:

@@ -6,6 +6,7 @@ import streamlit as st
 
 from pages.components.shared.charts import chart_with_numbers, listing, numbers
 from pages.components.shared.files import upload
+from pages.components.shared.numbers import number_field
 from pages.components.shared.session import (
     attempt,
     bound,
@@ -18,6 +19,7 @@ from pages.components.shared.session import (
 from rpexplore.analysis import relative_errors as relative
 from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.forecast import Forecast
+from rpexplore.common.typed_numbers import number_of, number_text
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
 from rpexplore.errors import RpexploreError
@@ -47,14 +49,12 @@ def relative_errors(compared: list[Forecast], chosen: Forecast) -> None:
         st.info(escaped(cells.left_out_text))
     if not cells.held.any():
         return
-    percent = st.number_input(
+    percent = number_field(
         "Wanted coefficient of variation, at most (%)",
-        min_value=0.1,
-        max_value=1000.0,
+        "wanted coefficient",
         value=20.0,
-        step=5.0,
-        format="%g",
-        key="wanted coefficient",
+        least=0.1,
+        most=1000.0,
         persist_state="session",
         width=360,
     )
@@ -75,23 +75,25 @@ def _expected_inputs() -> None:
     def set_expected(make: Callable[[], ExpectedCounts | None]) -> None:
         change(HERE, lambda: current().replaced(expected=make()))
 
-    def set_total(total: float | None) -> None:
-        set_expected(lambda: None if total is None else ExpectedCounts.of_total(total))
+    def of_total(typed: str) -> ExpectedCounts | None:
+        total = number_of(typed, "The expected number", least=0.0)
+        return None if total is None else ExpectedCounts.of_total(total)
+
+    def set_total(typed: str) -> None:
+        set_expected(lambda: of_total(typed))
 
     def load(content: bytes, name: str) -> None:
         set_expected(lambda: expected_counts_from_csv(current().domain, content, name))
 
     left, right = st.columns(2)
-    left.number_input(
+    left.text_input(
         f"Expected number of {escaped(current().record_noun)} in all, spread evenly over the cells",
-        min_value=0.0,
-        value=None,
-        step=1000.0,
-        format="%g",
         placeholder="none typed",
         **bound(
             "expected total",
-            expected.total if expected is not None and not expected.attributes else None,
+            number_text(
+                expected.total if expected is not None and not expected.attributes else None
+            ),
             set_total,
         ),
     )

@@ -7,6 +7,7 @@ import streamlit as st
 
 from pages.components.shared.session import bound, change, current, show_messages
 from rpexplore.common.formatting import capitalised
+from rpexplore.common.typed_numbers import needed_number_of
 from rpexplore.planning.loss_serialization import loss_choices
 from rpexplore.planning.losses.base import WEIGHTINGS, Loss, WeightedSum, describe_weighting
 
@@ -44,17 +45,18 @@ def loss_input() -> None:
             **bound("weighting", loss.weighting, lambda way: take(replace(loss, weighting=way))),
         )
     if (number := loss.number) is not None:
-        st.number_input(
+
+        def changed(typed: str) -> Loss:
+            value = needed_number_of(typed, number.label, least=number.least, most=number.most)
+            return replace(options, **{number.field: value / number.scale})
+
+        st.text_input(
             number.label,
-            min_value=number.least,
-            max_value=number.most,
-            step=number.step,
-            format="%.4g",
             help=number.help or None,
             **bound(
                 f"{loss.kind} {number.field}",
-                float(getattr(loss, number.field)) * number.scale,
-                lambda value: take(replace(options, **{number.field: value / number.scale})),
+                f"{float(getattr(loss, number.field)) * number.scale:.4g}",
+                lambda typed: change(HERE, lambda: current().replaced(loss=changed(typed))),
             ),
         )
     show_messages(HERE)

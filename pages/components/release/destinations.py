@@ -13,6 +13,7 @@ from pages.components.shared.files import RELEASES, nearest_folder, new_folder_i
 from pages.components.shared.session import attempt, escaped
 from rpexplore.common.exact_numbers import exact_fraction
 from rpexplore.common.formatting import data_size
+from rpexplore.common.typed_numbers import with_decimal_point
 from rpexplore.data.source import Source
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.release_plan import ReleasePlan
@@ -113,7 +114,7 @@ def limit_input() -> tuple[bool, Fraction | None]:
     ).strip()
     if not typed:
         return True, None
-    limit = attempt(lambda: exact_fraction(typed, "The budget limit"))
+    limit = attempt(lambda: exact_fraction(with_decimal_point(typed), "The budget limit"))
     if limit is not None and limit <= 0:
         st.error(escaped(f"The budget limit must be a positive ρ, got {typed}."))
         limit = None

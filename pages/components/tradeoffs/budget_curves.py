@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages.components.shared.charts import chart_with_numbers, numbers
+from pages.components.shared.numbers import number_field
 from pages.components.shared.session import attempt, current, escaped, kept, show_messages
 from pages.components.shared.solutions import optimum
 from pages.components.tradeoffs.adopt import use_budget
@@ -107,11 +108,10 @@ def _wanted_error(drawn: list[curves.Curve]) -> tuple[int, float, SufficientBudg
     series = st.selectbox(
         "Whose error", indices, format_func=lambda index: drawn[index].name, key="wanted for"
     )
-    wanted = st.number_input(
+    wanted = number_field(
         f"Wanted standard error σ, in {escaped(record_noun)}",
-        min_value=0.0,
-        value=None,
-        key="wanted error",
+        "wanted error",
+        least=0.0,
         placeholder="such as 5",
         help="An answer is within 2 σ of the true one, 95 % of the time.",
         persist_state="session",

@@ -4,6 +4,7 @@ import streamlit as st
 
 from pages.components.shared.background import worked_out
 from pages.components.shared.charts import chart_with_numbers, numbers
+from pages.components.shared.numbers import number_field
 from pages.components.shared.session import change, current, escaped, kept, say, show_messages
 from pages.components.tradeoffs.adopt import save_scenario
 from rpexplore.analysis import what_if
@@ -159,17 +160,17 @@ def _change_inputs() -> WorkloadChange | None:
         key=f"what if order {action}",
         persist_state="session",
     )
-    factor = 2.0
+    factor: float | None = 2.0
     if action == BOOST:
-        factor = st.number_input(
+        factor = number_field(
             "Their weight is multiplied by",
-            min_value=0.01,
+            "what if factor",
             value=2.0,
-            key="what if factor",
+            least=0.01,
             persist_state="session",
         )
     show_messages(HERE)
-    if order == ANY and not containing:
+    if factor is None or (order == ANY and not containing):
         return None
     attributes = tuple(name for name in names if name in containing)
     wanted = int(order) if order in range(len(names) + 1) else None

@@ -8,10 +8,13 @@ import streamlit as st
 
 from pages.components.shared.editors import apply_cells, removable, revision
 from pages.components.shared.files import download
+from pages.components.shared.numbers import number_field
 from pages.components.shared.session import change, current, escaped, say, show_messages
 from rpexplore.analysis import workload_grid
 from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.common.formatting import column_format
+from rpexplore.common.typed_numbers import number_of, number_text
+from rpexplore.errors import RpexploreError
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.table_settings import GroupSetting
 from rpexplore.workload.table_text import Table
@@ -82,7 +85,7 @@ def settings(planned: Plan | None) -> None:
     if not workload.is_marginals:
         heading = "Standard error (root mean square of the cells)"
     st.data_editor(
-        grid,
+        grid.assign(weight=grid["weight"].map(number_text)),
         key=revision(GRID),
         hide_index=True,
         placeholder="",
@@ -90,7 +93,7 @@ def settings(planned: Plan | None) -> None:
         column_config={
             "table": st.column_config.TextColumn("Table", disabled=True, width="medium"),
             "cells": st.column_config.NumberColumn("Cells", disabled=True, format="localized"),
-            "weight": st.column_config.NumberColumn("Weight", min_value=0.0),
+            "weight": st.column_config.TextColumn("Weight"),
             "target": st.column_config.TextColumn("Target", help=NOTATIONS),
             "required": st.column_config.CheckboxColumn("Required"),
             "outcome": st.column_config.TextColumn(
@@ -106,9 +109,12 @@ def settings(planned: Plan | None) -> None:
 
 def set_group(containing: list[str]) -> None:
     state = st.session_state
-    weight, value, required = (
-        state[f"{name} of many"] for name in ("weight", "target", "required")
-    )
+    required = state["required of many"]
+    try:
+        weight, value, more = _typed_of_many(state["unit of many"])
+    except RpexploreError as error:
+        say(HERE, "error", str(error))
+        return
     if value is None and (required or weight is None):
         missing = "a required target" if required else "a weight or a target"
         say(HERE, "info", f"Type {missing} for these tables first.")
@@ -116,9 +122,7 @@ def set_group(containing: list[str]) -> None:
     how = "factor" if state["how to weight"] == TIMES else "weight"
 
     def target() -> Target | None:
-        unit, more = state["unit of many"], {}
-        if name := {MARGIN: "confidence", CV: "count"}.get(unit):
-            more[name] = state[f"{name} of many"]
+        unit = state["unit of many"]
         return None if value is None else Target(value, unit, **more, required=required)
 
     done = change(
@@ -130,7 +134,22 @@ def set_group(containing: list[str]) -> None:
     if done:
         revision(GRID, step=True)
         # A second click should not multiply once more.
-        state.update({"weight of many": None, "target of many": None, "required of many": False})
+        state.update({"weight of many": "", "target of many": "", "required of many": False})
+
+
+def _typed_of_many(unit: str) -> tuple[float | None, float | None, dict[str, float | None]]:
+    """Weight and target for many tables, and what the target's unit needs beside it."""
+    state = st.session_state
+
+    def number(name: str, most: float | None = None) -> float | None:
+        return number_of(state[f"{name} of many"], f"The {name}", least=0.0, most=most)
+
+    more = {}
+    if unit == MARGIN:
+        more["confidence"] = number("confidence", most=100.0)
+    if unit == CV:
+        more["count"] = number("count")
+    return number("weight"), number("target"), more
 
 
 def drop_group(position: int) -> None:
@@ -156,7 +175,7 @@ def many_at_once(containing: list[str], n_tables: int) -> None:
         "Target is a", list(UNITS), format_func=UNITS.__getitem__, key="unit of many", width=230
     )
     if unit == MARGIN:
-        _number(line, "Confidence, %", "confidence of many", value=95.0, max_value=100.0)
+        _number(line, "Confidence, %", "confidence of many", value=95.0, most=100.0)
     if unit == CV:
         _number(line, "Expected count of a cell", "count of many", width=200)
     line.checkbox("Required", key="required of many")
@@ -169,7 +188,7 @@ def many_at_once(containing: list[str], n_tables: int) -> None:
 def _number(
     line: Any, label: str, key: str, *, value: float | None = None, width: int = 150, **more: Any
 ) -> None:
-    line.number_input(label, 0.0, value=value, key=key, format="%g", width=width, **more)
+    number_field(label, key, where=line, value=value, least=0.0, width=width, **more)
 
 
 def groups_in_effect() -> None:
