@@ -3,18 +3,39 @@
 import os
 import random
 import shutil
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 import rpexplore as rp
-from rpexplore.errors import LedgerError
+from rpexplore.errors import LedgerError, RpexploreError, WorkloadError
+from rpexplore.postprocessing.combination import combine
+from rpexplore.postprocessing.combination_folder import load_combined, write_combined
+from rpexplore.postprocessing.processed_folder import postprocess
+from rpexplore.postprocessing.processed_tables import ProcessedTables
+from rpexplore.queries.query_list import QueryList
 from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.query_release import QueryRelease
+from rpexplore.releases.table_folder import Release
+from rpexplore.scenarios.autosave import Autosaves
+from rpexplore.scenarios.project import Project
+from rpexplore.scenarios.scenario import Scenario
 from tests.attacks.malformed import flipped
 
 NIGHTLY = os.environ.get("RPEXPLORE_TEST_PROFILE") == "nightly"
 FLIPS = 1500 if NIGHTLY else 100
+DOMAIN = rp.Domain.from_sizes({"a": 2, "b": 3})
+TABLES = rp.Workload.all_up_to(DOMAIN, 1)
+PLAN = rp.plan(TABLES, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/2"))
+QUERIES = QueryList(DOMAIN, [[1, 1, 1, 0, 0, 0]], ("first",), [1.0])
+LOADED: dict[str, Callable[[Path], object]] = {
+    "release": Release.load,
+    "queries": QueryRelease.load,
+    "combined": load_combined,
+    "processed": ProcessedTables.load,
+}
 
 
 @pytest.fixture
@@ -45,3 +66,53 @@ def test_of_a_ledger(data, tmp_path):
             left.unlink()
     assert refused > FLIPS // 4
     shutil.rmtree(data.parent)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory) -> Path:
+    """A folder of every kind."""
+    folder = tmp_path_factory.mktemp("good")
+    (folder / "records.csv").write_text("a,b\n0,0\n1,2\n")
+    released = rp.release(PLAN, folder / "records.csv", folder / "release")
+    assert isinstance(released, Release)
+    queries = rp.query_plan(QUERIES, budget=rp.Budget(rho="1/2"))
+    rp.release(queries, folder / "records.csv", folder / "queries")
+    write_combined(combine(released), folder / "combined")
+    postprocess(released, folder / "processed", nonnegative=True, rounded=False)
+    return folder
+
+
+@pytest.mark.parametrize("kind", LOADED)
+def test_of_every_file_of_a_folder(kind, folders):
+    """The largest file as often as the smallest."""
+    chooser = random.Random(kind)
+    files = sorted(path for path in (folders / kind).rglob("*") if path.is_file())
+    for number in range(FLIPS):
+        path = folders / kind / "manifest.json" if number % 2 else chooser.choice(files)
+        content = path.read_bytes()
+        (changed,) = flipped(content, chooser, 1)
+        path.write_bytes(changed)
+        try:
+            if changed != content:
+                with pytest.raises(RpexploreError, match=r"^[^\n]+$"):
+                    LOADED[kind](folders / kind)
+        finally:
+            path.write_bytes(content)
+    LOADED[kind](folders / kind)
+
+
+def test_of_a_saved_project(tmp_path):
+    """Whatever is not refused differs in spaces alone."""
+    scenario = Scenario(DOMAIN, name="first", note="what for")
+    good, saved, key = Project((scenario,)), Autosaves(tmp_path), Autosaves.new_key()
+    assert saved.save(key, good.text(), None)
+    content, refused = saved.path(key).read_bytes(), 0
+    for changed in flipped(content, random.Random(6), FLIPS):
+        saved.path(key).write_bytes(changed)
+        try:
+            read = saved.read(key)
+            assert read is not None
+            assert read.project.text() == good.text()
+        except WorkloadError:
+            refused += 1
+    assert refused > FLIPS // 2
