@@ -47,13 +47,26 @@ SEAL = "sha256"
 
 
 def sealed_text(content: Mapping[str, Any]) -> str:
-    """An object in lines, with the SHA-256 of what it is without it as its last value.
+    """An object in lines, with its seal as its last value.
 
-    content: a value under "sha256" is left out
+    content: a seal in it is left out
     """
+    text = _unsealed_text(content)
+    return f'{text[:-2]},\n "{SEAL}": "{_sha256(text)}"\n}}\n'
+
+
+def seal_of(content: Mapping[str, Any]) -> str:
+    """SHA-256 of what `sealed_text` writes of an object, without the seal."""
+    return _sha256(_unsealed_text(content))
+
+
+def _unsealed_text(content: Mapping[str, Any]) -> str:
     kept = {key: value for key, value in content.items() if key != SEAL}
-    text = json.dumps(kept, indent=1, ensure_ascii=False, allow_nan=False)
-    return f'{text[:-2]},\n "{SEAL}": "{hashlib.sha256(text.encode()).hexdigest()}"\n}}\n'
+    return json.dumps(kept, indent=1, ensure_ascii=False, allow_nan=False)
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def loads(text: str) -> Any:

@@ -82,8 +82,7 @@ class Autosaves:
         if not _KEY.fullmatch(key):
             return None
         try:
-            return self.path(key).read_text(encoding="utf-8")
+            # Damage in a text is found by its checksum.
+            return self.path(key).read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
             return None
-        except UnicodeDecodeError:
-            return ""  # which is no project

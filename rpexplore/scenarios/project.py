@@ -3,14 +3,23 @@
 What the app keeps, saves and loads. Never holds a record.
 """
 
-import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rpexplore.common.exact_numbers import whole_number
 from rpexplore.common.files import utf8_text
 from rpexplore.common.formatting import data_size
-from rpexplore.common.json_fields import check_format, check_keys, list_of, loads, refusing
+from rpexplore.common.json_fields import (
+    SEAL,
+    check_format,
+    check_keys,
+    list_of,
+    loads,
+    refusing,
+    seal_of,
+    sealed_text,
+)
 from rpexplore.errors import WorkloadError
 from rpexplore.scenarios.scenario import NAME_LENGTH, Scenario
 
@@ -119,7 +128,7 @@ class Project:
             "open": self.open_index,
             "scenarios": [scenario.to_json() for scenario in self.scenarios],
         }
-        return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+        return sealed_text(content)
 
     @classmethod
     def from_bytes(cls, content: bytes, filename: str) -> "Project":
@@ -139,10 +148,21 @@ class Project:
         """
         with refusing(WorkloadError, "This is not a usable project"):
             content: Any = loads(text)
+            if isinstance(content, dict) and SEAL in content:
+                _refuse_damaged(content)
             if isinstance(content, dict) and content.get("format") != FORMAT:
                 return cls((Scenario.from_json(content),))
             check_format(content, FORMAT, FORMAT_VERSION, "project")
-            check_keys(content, _KEYS, "a project")
+            check_keys(content, {*_KEYS, *({SEAL} & content.keys())}, "a project")
             # One more than there may be is enough to be refused.
             listed = list_of(content, "scenarios")[: MOST_SCENARIOS + 1]
             return cls(tuple(map(Scenario.from_json, listed)), content["open"])
+
+
+def _refuse_damaged(content: Mapping[str, Any]) -> None:
+    """Raise `WorkloadError` for an object whose checksum is not that of the rest."""
+    if content[SEAL] != seal_of(content):
+        raise WorkloadError(
+            f"it is damaged, or was changed since it was saved (its {SEAL} is not that of the "
+            f"rest); open an older copy, or take {SEAL!r} out if it was changed on purpose."
+        )

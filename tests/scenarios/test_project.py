@@ -85,8 +85,16 @@ def test_a_scenario_file_is_a_study_of_one():
 
 def broken(change):
     content = json.loads(project_of("a", "b").text())
+    del content["sha256"]
     change(content)
     return json.dumps(content)
+
+
+def test_a_damaged_project_is_said_to_be_damaged():
+    text = project_of("a", "b").text()
+    with pytest.raises(WorkloadError, match="it is damaged, or was changed since it was saved"):
+        Project.parse(text.replace('"name": "a"', '"name": "c"'))
+    assert Project.parse(broken(lambda content: None)) == Project.parse(text)
 
 
 @pytest.mark.parametrize(
