@@ -93,15 +93,18 @@ def open_session(connection: Connection) -> Iterator[Session]:
 
     path = Path(connection.location)
     if not path.is_file():
+        what = "that is a folder or a device" if path.exists() else "that is not there"
         raise DataError(
-            f"The connection {connection.name!r} names a DuckDB file that is not there; correct "
-            "the path where it is kept."
+            f"The connection {connection.name!r} names a DuckDB file {what}; correct the path "
+            "where it is kept."
         )
     with engine_errors(connection):
         # Under a name of ours: the file's own may be that of a schema in it.
         backend = ibis.duckdb.connect()
         quoted = str(path).replace("'", "''")
-        backend.con.execute(f"ATTACH '{quoted}' AS {_ATTACHED} (READ_ONLY)")
+        # Of other kinds of files, it would fetch what reads them from the internet.
+        backend.con.execute("SET autoinstall_known_extensions = false")
+        backend.con.execute(f"ATTACH '{quoted}' AS {_ATTACHED} (READ_ONLY, TYPE duckdb)")
         backend.con.execute(f"USE {_ATTACHED}")
     try:
         address = f"duckdb:{path.resolve()}"

@@ -146,6 +146,23 @@ _KINDS = {
 }
 """What went wrong in an engine, by the names of its errors."""
 
+_WORDS = {
+    "login": (
+        "authentication failed",
+        "no password supplied",
+        'FATAL:  role "',
+        "not permitted to log in",
+        "pg_hba.conf",
+    ),
+    "database": ('FATAL:  database "',),
+    "address": ("failed to resolve host", "invalid port", "could not translate host name"),
+    "away": ("Connection refused", "No such file or directory\n\tIs the server", "timeout expired"),
+    "locked": ("Could not set lock on file",),
+    "forbidden": ("Permission denied",),
+    "damaged": ("not a valid DuckDB", "Corrupt database", "Could not read enough bytes"),
+}
+"""The same, by what they say in English: libpq and DuckDB have one error for all of these."""
+
 
 @contextmanager
 def engine_errors(connection: Connection, table: str = "") -> Iterator[None]:
@@ -159,10 +176,23 @@ def engine_errors(connection: Connection, table: str = "") -> Iterator[None]:
         if not _error_kind(error):
             raise
         error = _root_error(error)
-        what = f"the table {table!r}" if table else "the engine"
+        what = f"the table {table!r}" if table else "the database"
         said = {
-            "missing": f"there is no table {table!r}, or the connection may not see it; check the "
-            "name, letter by letter, and its schema",
+            "login": "the server refuses the user or the password; correct them where the "
+            "connection is kept, with special signs as %40 and so on",
+            "database": "the server has no such database; correct its name where the connection "
+            "is kept",
+            "address": "host and port are no address of a server; correct them where the "
+            "connection is kept",
+            "away": "no server answers; see that it runs and can be reached from here, and that "
+            "host and port are right where the connection is kept",
+            "locked": "another program has the file open to write to it; close it there, and run "
+            "again",
+            "forbidden": "the file may not be read; ask for the right to read it",
+            "damaged": "the file is damaged, or no DuckDB file; correct the path where the "
+            "connection is kept, or restore the file",
+            "missing": f"there is no table {table!r} (or, of a view, none that it reads), or the "
+            "connection may not see it; check the name, letter by letter, and its schema",
             "refused": f"the connection may not read {what}; ask for the right to select from it",
             "lost": "the connection was lost or could not be made; see that the engine runs and "
             "can be reached, and run again",
@@ -198,4 +228,8 @@ def _error_kind(error: BaseException) -> str:
     known = next((kind for kind, errors in _KINDS.items() if not names.isdisjoint(errors)), "")
     packages = {base.__module__.partition(".")[0] for base in bases}
     is_of_engine = any(packages & {"ibis", *engine.packages} for engine in ENGINES.values())
-    return known or ("failed" if is_of_engine else "")
+    kind = known or ("failed" if is_of_engine else "")
+    if kind not in ("lost", "failed"):
+        return kind
+    said = (kind for kind, words in _WORDS.items() if any(word in str(error) for word in words))
+    return next(said, kind)

@@ -1,10 +1,13 @@
 """Counting in engines: exact, of one state, by people's rules, and nothing else ever comes back."""
 
 import re
+import subprocess
+import sys
 import time
 from collections import Counter
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -365,28 +368,85 @@ def test_a_table_that_may_not_be_read(postgres):
 
 
 @pytest.mark.parametrize(
-    "url",
+    ("url", "remedy"),
     [
-        "postgresql://ann:s3cr3t@127.0.0.1:1/survey",
-        "postgresql://ann:s3cr3t@/x?host=/nowhere",
-        "postgresql://ann:s3cr3t@[::1/x",
-        "postgresql://ann:s3cr3t@localhost:none/x",
-        "postgresql://ann:s3cr3t@localhost/x?nonsense=s3cr3t",
+        ("postgresql://ann:s3cr3t@127.0.0.1:1/survey", "no server answers"),
+        ("postgresql://ann:s3cr3t@/x?host=/nowhere", "no server answers"),
+        ("postgresql://ann:s3cr3t@[::1/x", "write postgresql://user:password@host"),
+        ("postgresql://ann:s3cr3t@localhost:99999/x", "host and port"),
+        ("postgresql://ann:s3cr3t@nowhere.invalid/x", "host and port"),
+        ("postgresql://ann:s3cr3t@localhost/x?nonsense=s3cr3t", "write postgresql://user:password"),
     ],
 )
-def test_a_server_that_cannot_be_reached(url):
+def test_a_server_that_cannot_be_reached(url, remedy):
     error = refusal(DatabaseSource(Connection("AWAY", url), "people"))
     assert "'AWAY'" in str(error)
+    assert remedy in str(error)
     assert "ann" not in str(error)
     assert "s3cr3t" not in error.on_screen()
+
+
+def test_a_server_that_lets_nobody_in(postgres):
+    """Access as it is set up where passwords count; the fixture's server trusts everybody."""
+    rules = postgres.folder / "data" / "pg_hba.conf"
+    trusting = rules.read_text()
+    postgres.run("DROP ROLE IF EXISTS ann", "CREATE ROLE ann LOGIN PASSWORD 's3cr3t'")
+    loaded = "SELECT pg_conf_load_time()"
+    before = postgres.run(loaded)
+    rules.write_text(f"local all ann scram-sha-256\n{trusting}")
+    postgres.run("SELECT pg_reload_conf()")
+    try:
+        while postgres.run(loaded) == before:
+            time.sleep(0.05)
+        for at, remedy in {
+            "ann:wr0ng@/postgres": "refuses the user or the password",
+            "ann@/postgres": "refuses the user or the password",
+            "nobody:wr0ng@/postgres": "refuses the user or the password",
+            "ann:s3cr3t@/wr0ng": "has no such database",
+        }.items():
+            url = postgres.url.replace("keeper@/postgres", at)
+            error = refusal(DatabaseSource(Connection("DOOR", url), "people"))
+            assert f"At the connection 'DOOR' the server {remedy}" in str(error), at
+            assert "wr0ng" not in str(error)
+            assert "s3cr3t" not in error.on_screen()
+    finally:
+        rules.write_text(trusting)
+        postgres.run("SELECT pg_reload_conf()")
 
 
 def test_a_duckdb_file_that_is_not_there_or_is_none(tmp_path):
     path = tmp_path / "records.duckdb"
     source = DatabaseSource(Connection("FILE", f"duckdb://{path}"), "records")
     assert "not there" in str(refusal(source))
-    path.write_bytes(b"nonsense" * 1000)
-    assert "'FILE'" in str(refusal(source))
+    for content in (b"nonsense" * 1000, b"", b"SQLite format 3\x00" + bytes(4096)):
+        path.write_bytes(content)
+        assert "damaged, or no DuckDB file" in str(refusal(source))
+    path.unlink()
+    path.mkdir()
+    assert "is a folder" in str(refusal(source))
+
+
+def test_a_duckdb_file_that_another_program_writes_to(tmp_path):
+    source = in_duckdb(people(5), tmp_path / "records.duckdb")
+    location = source.connection.location
+    writing = f"import duckdb; c = duckdb.connect({location!r}); print(flush=True)"
+    with subprocess.Popen(
+        [sys.executable, "-c", f"{writing}; input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert "close it there, and run again" in str(refusal(source))
+        process.communicate(b"\n")
+    assert source.count(DOMAIN, [()]).n_records == 5
+
+
+def test_a_view_whose_table_is_gone(tmp_path):
+    source = in_duckdb(people(5), tmp_path / "records.duckdb")
+    with duckdb.connect(source.connection.location) as database:
+        database.execute("CREATE VIEW left_over AS FROM records")
+        database.execute("DROP TABLE records")
+    error = refusal(DatabaseSource(source.connection, "left_over"))
+    assert "'left_over' (or, of a view, none that it reads)" in str(error)
 
 
 @pytest.mark.parametrize(("package", "extra"), [("ibis", "duckdb"), ("duckdb", "duckdb")])
@@ -450,8 +510,6 @@ def test_the_caller_stops_a_server(error, postgres):
 
 
 def test_the_caller_stops_duckdb(tmp_path):
-    import duckdb
-
     source = in_duckdb(pa.table({"c": ["1"]}), tmp_path / "records.duckdb")
     with duckdb.connect(source.connection.location) as database:
         database.execute(
