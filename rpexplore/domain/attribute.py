@@ -10,6 +10,9 @@ Labels of `Integers` and `Bins` are made when asked for, so an attribute of a mi
 nothing to hold. Labels of one kind are distinct: those of values, of ranges, and of all up to one.
 
 Values may lie in groups (districts in regions), which hierarchies count.
+
+Texts are kept in the Unicode form NFC, whichever one they are given in, as files on some systems
+are: an é of one character and an e with an accent behind it are the same.
 """
 
 import sys
@@ -18,8 +21,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, TypeAlias
+from unicodedata import normalize
 
-from rpexplore.common.exact_numbers import whole_number
+import numpy as np
+
+from rpexplore.common.exact_numbers import shown, whole_number
 from rpexplore.errors import DomainError, RpexploreError
 
 MAX_SIZE = 1_000_000
@@ -53,9 +59,12 @@ class Categories:
                 f"There are {len(self.values)} categories but {len(self.labels)} labels; give "
                 "each category one label, or none at all."
             )
-        check_names(self.values, "category", "is listed twice; keep one of them", DomainError)
+        repeated = "is listed twice; keep one of them"
+        values = check_names(self.values, "category", repeated, DomainError)
         repeated = "stands for two categories; give each its own label"
-        check_names(self.labels, "label", repeated, DomainError)
+        labels = check_names(self.labels, "label", repeated, DomainError)
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "labels", labels)
 
     @property
     def size(self) -> int:
@@ -147,7 +156,7 @@ class Bins:
     edges: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        edges = tuple(self.edges)
+        edges = tuple(float(e) if isinstance(e, np.floating) else e for e in self.edges)
         for edge in edges:
             if whole_number(edge) is None and not isinstance(edge, float):
                 raise DomainError(f"A bin edge must be a number, got {edge!r}.")
@@ -214,6 +223,8 @@ class Attribute:
             raise DomainError(
                 f"The label of attribute {self.name!r} must be a text, got {self.label!r}."
             )
+        object.__setattr__(self, "name", normalize("NFC", self.name))
+        object.__setattr__(self, "label", normalize("NFC", self.label))
         if not isinstance(self.values, Values):
             raise DomainError(
                 f"The values of attribute {self.name!r} must be Categories, Integers or Bins, "
@@ -251,7 +262,9 @@ class Attribute:
                         f"{whose} must not hold {LEVELS!r}, which stands between the levels of a "
                         f"path, got {name!r}; rename it."
                     )
-        return tuple(tuple(name.strip() for name in path) for path in groups) if any(groups) else ()
+        if not any(groups):
+            return ()
+        return tuple(tuple(normalize("NFC", name.strip()) for name in path) for path in groups)
 
     @property
     def size(self) -> int:
@@ -276,26 +289,29 @@ class Attribute:
 
 def check_names(
     texts: Iterable[Any], noun: str, repeated: str, error: type[RpexploreError]
-) -> None:
-    """Raise `error` unless these are distinct texts, none of them empty.
+) -> tuple[str, ...]:
+    """The texts in the form NFC; raises `error` unless they are distinct, and none is empty.
 
     repeated: what is wrong with one that is there twice, and what to do about it
     """
-    seen: set[str] = set()
+    seen: dict[str, str] = {}  # as given, by the form
     for number, text in enumerate(texts, start=1):
         if not is_text(text) or not text.strip():
             raise error(
-                f"The {noun} number {number:,} must be a text that is not empty, got {text!r}; "
-                "name it, or leave it out."
+                f"The {noun} number {number:,} must be a text that files can hold and that is not "
+                f"empty, got {shown(repr(text))}; name it, or leave it out."
             )
-        if text in seen:
-            raise error(f"The {noun} {text!r} {repeated}.")
-        seen.add(text)
+        form = normalize("NFC", text)
+        if form in seen:
+            forms = "" if seen[form] == text else " (in two Unicode forms)"
+            raise error(f"The {noun} {text!r}{forms} {repeated}.")
+        seen[form] = text
+    return tuple(seen)
 
 
 def is_text(value: object) -> bool:
-    """Whether it is a text that UTF-8 files can hold (lone surrogates cannot be written)."""
-    if not isinstance(value, str):
+    """Whether it is a text that files and databases can hold: no lone surrogates, and no NUL."""
+    if not isinstance(value, str) or "\x00" in value:
         return False
     try:
         value.encode()

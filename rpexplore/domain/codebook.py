@@ -12,9 +12,11 @@ the value lies in: "South > East". A row whose value is empty is refused.
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from rpexplore.common.exact_numbers import shown
 from rpexplore.common.files import csv_rows
 from rpexplore.common.json_fields import loads, refusing
 from rpexplore.domain.attribute import LEVELS, Attribute, Bins, Categories, Integers, Values
@@ -41,8 +43,22 @@ def schema_from_attributes(attributes: Iterable[Attribute]) -> dict[str, Any]:
 def attributes_from_json(text: str, source: str) -> list[Attribute]:
     """The attributes of a Table Schema text; `source` is named in errors."""
     with refusing(DomainError, f"{source} must be a Frictionless Table Schema"):
-        schema = loads(text)
+        schema = _schema_of_package(loads(text))
     return attributes_from_schema(schema)
+
+
+def _schema_of_package(content: Any) -> Any:
+    """The one Table Schema in a Data Package (datapackage.json); anything else as it is."""
+    resources = content.get("resources") if isinstance(content, dict) else None
+    if not isinstance(resources, list) or "fields" in content:
+        return content
+    schemas = [part["schema"] for part in resources if isinstance(part, dict) and "schema" in part]
+    if len(schemas) != 1 or not isinstance(schemas[0], dict):
+        raise DomainError(
+            f"a Data Package must hold the schema of one table, got {len(schemas)} of them or the "
+            "name of a file with it; save that schema as a file of its own"
+        )
+    return schemas[0]
 
 
 def attributes_from_csv(text: str, source: str) -> list[Attribute]:
@@ -53,8 +69,11 @@ def attributes_from_csv(text: str, source: str) -> list[Attribute]:
     if "attribute" not in columns or "value" not in columns:
         raise DomainError(
             f"{source} must have a header with the columns attribute, value and (if wanted) "
-            f"label, got {', '.join(columns) or 'no header'}."
+            f"label, got {shown(', '.join(columns)) or 'no header'}."
         )
+    for column in ("attribute", "value", "label", "group"):
+        if columns.count(column) > 1:
+            raise DomainError(f"{source} has the column {column} twice; keep one of them.")
     values: dict[str, list[tuple[str, str, list[str]]]] = {}  # value, label and groups
     for number, cells in rows:
         if len(cells) > len(columns):
@@ -128,22 +147,27 @@ def _values_from_field(field: dict[str, Any]) -> Values:
     if field.get("categories") is not None or constraints.get("enum") is not None:
         return _categories(field.get("categories"), constraints.get("enum"))
     if "minimum" in constraints and "maximum" in constraints:
-        if field.get("type", "integer") != "integer":
+        if field.get("type", "integer") not in ("integer", "year"):
             raise DomainError(
-                f"minimum and maximum describe values of type integer, got {field['type']!r}; "
-                'give "bins" for other numbers.'
+                f"minimum and maximum describe values of type integer or year, got "
+                f'{field["type"]!r}; give "bins" for other numbers.'
             )
-        return Integers(
-            constraints["minimum"],
-            constraints["maximum"],
-            constraints.get("step", field.get("step", 1)),
-        )
+        limits = (constraints["minimum"], constraints["maximum"])
+        step = constraints.get("step", field.get("step", 1))
+        return Integers(*map(_plain_whole, (*limits, step)))
     if field.get("type") == "boolean":
         return Categories(("true", "false"))
     raise DomainError(
         "its values are not known; give constraints.enum, constraints.minimum and maximum (for "
         "integers), or bins."
     )
+
+
+def _plain_whole(value: Any) -> Any:
+    """The whole number that a text or a float such as 1.0 is; anything else as it is."""
+    if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,18}\s*", value):
+        return int(value)
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _categories(listed: Any, enum: Any) -> Categories:
@@ -172,6 +196,7 @@ def _categories(listed: Any, enum: Any) -> Categories:
 def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
+    value = value if isinstance(value, str) else _plain_whole(value)
     if isinstance(value, str | int):
         return str(value)
     raise DomainError(f"A category must be a text or a whole number, got {value!r}.")

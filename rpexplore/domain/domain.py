@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import TypeAlias
+from unicodedata import normalize
 
 import numpy as np
 
@@ -145,7 +146,7 @@ class Domain:
         return iter(self.attributes)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.indices
+        return isinstance(name, str) and normalize("NFC", name) in self.indices
 
     def __getitem__(self, name: str) -> Attribute:
         return self.attributes[self.position(name)]
@@ -153,7 +154,7 @@ class Domain:
     def position(self, name: str) -> int:
         """Index of the attribute in the domain; `DomainError` if there is none of that name."""
         try:
-            return self.indices[name]
+            return self.indices[normalize("NFC", name)]
         except (KeyError, TypeError):
             known = ", ".join(self.names[:8]) + (", …" if len(self) > 8 else "")
             close = get_close_matches(str(name), self.names, n=1)

@@ -4,6 +4,7 @@ A table of a release can be read as it is.
 """
 
 from collections.abc import Sequence
+from unicodedata import normalize
 
 import numpy as np
 
@@ -89,6 +90,7 @@ def _from_rows(domain: Domain, rows: Sequence[tuple[int, list[str]]]) -> Expecte
 
 def _value_index(attribute: Attribute, text: str) -> int:
     index_of = index_by_value(attribute)
+    text = normalize("NFC", text)
     index = index_of.get(text, index_of.get(text.strip()))
     if index is None:
         raise WorkloadError(
@@ -109,6 +111,8 @@ def _columns(domain: Domain, header: Sequence[str]) -> tuple[dict[int, int], int
         raise WorkloadError(
             f"There must be a column called count, got {shown_few(header) or 'no header'}."
         )
+    if titles.count(called) > 1 and called not in domain:
+        raise WorkloadError(f"There are two columns called {called}; keep one of them.")
     count_column = len(titles) - 1 - titles[::-1].index(called)
     columns: dict[int, int] = {}
     for column, title in enumerate(header):

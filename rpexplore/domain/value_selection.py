@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import TypeAlias
+from unicodedata import normalize
 
 from rpexplore.common.exact_numbers import shown_few
 from rpexplore.domain.attribute import LEVELS, Attribute, Bins, Categories, Integers
@@ -53,6 +54,7 @@ def selected_values(attribute: Attribute, text: str) -> tuple[int, ...]:
 
     Raises `DomainError` for a text that names none.
     """
+    text = normalize("NFC", text)
     indices = _indices(attribute, text.strip())
     if indices is not None:
         return tuple(sorted(set(indices)))

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from unicodedata import normalize
 
 from rpexplore.common.exact_numbers import shown
 from rpexplore.errors import WorkloadError
@@ -53,6 +54,7 @@ def tokens_of(text: str) -> list[Token]:
             f"A condition must have at most {MAX_LENGTH:,} characters, got {len(text):,}; split "
             "it, or give the coefficients of the cells in a file."
         )
+    text = normalize("NFC", text)
     tokens, start = [], 0
     while start < len(text):
         if text[start].isspace():

@@ -7,6 +7,7 @@ empty text or the word total, which may stand in brackets: (total) is no attribu
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -39,8 +40,8 @@ def table_from_text(domain: Domain, text: str) -> Table:
     Raises `WorkloadError` for a text that is no list, `DomainError` for unknown or repeated names.
     """
     text = text.strip()
-    if text in domain.indices:
-        return (text,)
+    if text in domain:
+        return domain.in_order(text)
     if not text:
         raise WorkloadError(
             f"A table must be named by its attributes, got an empty text; write {TOTAL} for the "
@@ -76,6 +77,20 @@ def texts_of_tables(domain: Domain, tables: Iterable[Table]) -> Iterable[str]:
         readable = (text for text in candidates if safe or _is_read_as(domain, text, table))
         # A name may be another's in quotation marks; by itself it needs none.
         yield next(readable, title(table))
+
+
+def split_at_table(domain: Domain, text: str) -> tuple[str, str]:
+    """A table, and what is said of it behind the last = that has a table before it.
+
+    Names may hold one, and so may what is said: "age=σ = 20".
+    """
+    places = [place for place, sign in enumerate(text) if sign == "="]
+    splits = [(text[:place], text[place + 1 :]) for place in reversed(places)]
+    for table_text, said in splits:
+        with suppress(RpexploreError):
+            table_from_text(domain, table_text)
+            return table_text, said
+    return splits[0]
 
 
 def _candidates(domain: Domain, table: Table) -> Iterator[str]:
@@ -146,6 +161,9 @@ def workload_from_csv(domain: Domain, text: str, source: str) -> Workload:
             f"{source} must have a header with the column attributes and, if wanted, weight, "
             f"target and required, got {shown(', '.join(columns)) if columns else 'no header'}."
         )
+    for column in ("attributes", "weight", "target", "required"):
+        if columns.count(column) > 1:
+            raise WorkloadError(f"{source} has the column {column} twice; keep one of them.")
     tables: list[Table] = []
     weights: list[float] = []
     targets: list[Target | None] = []

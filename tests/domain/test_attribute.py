@@ -128,3 +128,4 @@ def test_refused(make, message):
 def test_numpy_numbers_are_numbers():
     assert Integers(np.int64(0), np.int32(9)) == Integers(0, 9)
     assert Bins(np.arange(0, 30, 10)) == Bins((0, 10, 20))
+    assert Bins(np.array([0, 0.5], dtype=np.float32)) == Bins((0, 0.5))

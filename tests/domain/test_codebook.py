@@ -13,6 +13,8 @@ from rpexplore.domain.codebook import attributes_from_schema, schema_from_attrib
 from rpexplore.errors import DomainError
 from tests.support.strategies import categories, described_domains, words
 
+E, E_AND_ACCENT = "\u00e9", "e\u0301"  # one letter in two Unicode forms
+
 
 @given(described_domains())
 @settings(deadline=None, max_examples=40)
@@ -122,6 +124,10 @@ def test_csv_header_in_any_case_and_order_without_labels():
         ("attribute,value\nsex,m\nsex,\n", r"line 3: .* attribute 'sex' and value ''"),
         ("attribute,value\nsex,m\n,f\n", r"line 3: .* attribute '' and value 'f'"),
         ("attribute,value\nsex\n", r"line 2: "),
+        ("attribute,value,value\nsex,m,f\n", r"c\.csv has the column value twice"),
+        ("attribute,value\nsex,a\x00b\n", r"'sex': .* that files can hold .* got 'a\\x00b'"),
+        (f"attribute,value\nx,{E}\nx,{E_AND_ACCENT}\n", r"in two Unicode forms.* listed twice"),
+        (f"attribute,value\n{E},1\n{E_AND_ACCENT},1\n", r"in the domain twice"),
         ("attribute,value\nsex,m\nsex,m\n", r"'sex': The category 'm' is listed twice"),
         ("attribute,value,group\nx,a,S > \n", r"'x' must be texts that are not empty, got ''"),
         ("attribute,value,group\nx,a,S > > E\n", r"'x' must not hold ' > '"),
@@ -160,6 +166,32 @@ def test_table_schema_written_by_others():
     assert domain["part"].values == Categories(("a", "b"), ("a", "B"))
 
 
+def test_years_and_numbers_written_as_texts():
+    fields = [
+        {"name": "year", "type": "year", "constraints": {"minimum": "2000", "maximum": "2010"}},
+        {"name": "age", "constraints": {"minimum": 0.0, "maximum": "99", "step": "10"}},
+        {"name": "code", "constraints": {"enum": [1.0, 2]}},
+    ]
+    schema = {"fields": fields}
+    domain = Domain.parse(json.dumps(schema), "s.json")
+    assert domain["year"].values == Integers(2000, 2010)
+    assert domain["age"].values == Integers(0, 99, 10)
+    assert domain["code"].values == Categories(("1", "2"))
+    package = {"resources": [{"name": "people", "schema": schema}, {"name": "notes"}]}
+    assert Domain.parse(json.dumps(package), "datapackage.json") == domain
+
+
+def test_names_and_values_are_kept_in_one_unicode_form():
+    domain = Domain.parse(
+        f"attribute,value,label,group\n{E_AND_ACCENT},{E_AND_ACCENT},,\n", "c.csv"
+    )
+    assert domain == Domain((Attribute(E, Categories((E,))),))
+    assert E_AND_ACCENT in domain
+    assert domain[E_AND_ACCENT] is domain[E]
+    grouped = Attribute("a", Categories(("1",)), E_AND_ACCENT, groups=((E_AND_ACCENT,),))
+    assert (grouped.label, grouped.groups) == (E, ((E,),))
+
+
 def field(**content):
     return json.dumps({"fields": [{"name": "x", **content}]})
 
@@ -172,6 +204,8 @@ def field(**content):
         (field(bins=[0, 1]).replace("1]", "9" * 5000 + "]"), r"s\.json|'x'"),
         ("[]", r'"fields"'),
         ('{"fields": []}', r'"fields"'),
+        ('{"resources": [{"schema": {}}, {"schema": {}}]}', r"s\.json .* one table, got 2"),
+        ('{"resources": [{"schema": "x.json"}]}', r"the name of a file with it"),
         ('{"fields": [{"title": "x"}]}', r'Field 1 .* "name"'),
         ('{"fields": ["x"]}', r"Field 1 "),
         (field(), r"'x': its values are not known"),
@@ -192,7 +226,7 @@ def field(**content):
         ),
         (field(constraints={"minimum": 0}), r"'x': its values are not known"),
         (field(constraints={"minimum": 0, "maximum": 1.5}), r"'x': The maximum .* got 1.5"),
-        (field(constraints={"minimum": 0, "maximum": "9"}), r"'x': The maximum .* got '9'"),
+        (field(constraints={"minimum": 0, "maximum": "9.5"}), r"'x': The maximum .* got '9.5'"),
         (field(type="number", constraints={"minimum": 0, "maximum": 1}), r"'x': .* got 'number'"),
         (field(constraints={"minimum": 0, "maximum": 10**6}), r"'x' .* got 1,000,001"),
         (field(type="boolean", groups={"true": "a"}), r"groups of attribute 'x' .* list of paths"),

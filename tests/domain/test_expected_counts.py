@@ -114,6 +114,7 @@ def test_negative_numbers_of_a_release_are_read_as_0_and_counted():
         ("sex,age\n1,2\n", "must be a column called count, got 'sex', 'age'"),
         ("sex,height,count\n", "'height' is no attribute of the codebook"),
         ("sex,sex,count\n", "two columns 'sex'"),
+        ("sex,value,value\n1,1,2\n2,3,4\n", "two columns called value"),
         ("sex,count\n3,1\n", "Line 2: 'sex' has no value '3' in the codebook; it has '1', '2'."),
         ("sex,count\n1,1\n1,2\n", "Line 3: sex = 1 is there twice"),
         ("sex,count\n1,1\nFemale,2\n", "Line 3: sex = 1 is there twice"),

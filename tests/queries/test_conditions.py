@@ -337,3 +337,8 @@ def test_names_of_one_word_need_no_backquotes():
         "age", "größe", "_x1", "`AND`", "`a b`", "`1a`", "`a``b`",
     ]  # fmt: skip
     assert [token.start for token in tokens_of("  age>=  18")] == [2, 5, 9]
+
+
+def test_names_and_values_may_be_in_another_unicode_form():
+    domain = Domain((Attribute("caf\u00e9", Categories(("\u00e9", "x"))),))
+    assert cells_of_condition(domain, "cafe\u0301 = 'e\u0301'").tolist() == [True, False]

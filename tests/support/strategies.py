@@ -1,6 +1,8 @@
 """Hypothesis strategies shared by the tests: domains, workloads, losses, budgets."""
 
 from fractions import Fraction
+from functools import partial
+from unicodedata import normalize
 
 from hypothesis import strategies as st
 
@@ -117,9 +119,14 @@ def budgets(draw, *, least: float = 1e-15, most: float = 1e6):
 
 
 def words(**options) -> st.SearchStrategy[str]:
-    """Texts that are not blank: commas, quotes, line ends and any script, but no surrogates."""
-    characters = st.characters(codec="utf-8") | st.sampled_from(" ,;\"'\n\r\t|\\#ä–")
-    return st.text(characters, min_size=1, max_size=8, **options).filter(str.strip)
+    """Texts in the form NFC that are not blank: commas, quotes, line ends and any script.
+
+    No surrogates, and no NUL.
+    """
+    likely = st.sampled_from(" ,;\"'\n\r\t|\\#ä–")
+    characters = st.characters(codec="utf-8", min_codepoint=1) | likely
+    texts = st.text(characters, min_size=1, max_size=8, **options).filter(str.strip)
+    return texts.map(partial(normalize, "NFC"))
 
 
 def names() -> st.SearchStrategy[str]:

@@ -23,6 +23,7 @@ from rpexplore.workload.bases import (
 )
 from rpexplore.workload.bases.base import MAX_VALUES
 from rpexplore.workload.custom_basis_file import read_custom_basis
+from tests.support.strategies import words
 
 LETTERS = Attribute("grade", Categories(("A", "B", "C", "D")))
 AGES = Attribute("age", Integers(0, 99))
@@ -102,7 +103,7 @@ def custom_bases(draw):
     n = draw(st.integers(1, 5))
     row = st.lists(finite(), min_size=n, max_size=n).filter(any)
     rows = draw(st.lists(row, min_size=1, max_size=5))
-    label = st.text(st.characters(codec="utf-8"), min_size=1).filter(str.strip)
+    label = words()
     labels = st.lists(label, min_size=len(rows), max_size=len(rows), unique=True)
     return CustomBasis(
         tuple(map(tuple, rows)), draw(st.just([]) | labels), draw(st.just("") | label)
