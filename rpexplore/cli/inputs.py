@@ -112,13 +112,13 @@ def _by_table(
     domain: "Domain", options: Sequence[str], name: str, example: str
 ) -> "dict[AttributeSet, str]":
     """{table: text} of options such as age,sex=5."""
-    from rpexplore.workload.table_text import table_from_text
+    from rpexplore.workload.table_text import split_at_table, table_from_text
 
     texts: dict[AttributeSet, str] = {}
     for option in options:
-        table_text, equals, text = option.rpartition("=")
-        if not equals:
+        if "=" not in option:
             raise WorkloadError(f"--{name} {option!r} must be a table, =, and {example}.")
+        table_text, text = split_at_table(domain, option)
         table = table_from_text(domain, table_text)
         if table in texts:
             raise WorkloadError(f"--{name} names the table {table_text!r} twice; keep one of them.")

@@ -6,7 +6,7 @@
                 region not in ("west")
     attribute   its name, in `backquotes` where that is more than one plain word
     value       a number, or a text in quotation marks, doubled inside: "19"" wheel"
-    all cells   nothing at all, or the word total
+    all cells   the word total, or nothing at all where an attribute is called so
 
 The text is read by the grammar above and by nothing else: no part of it is ever run.
 """

@@ -20,7 +20,12 @@ from rpexplore.common.formatting import plural
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.queries.builders import marginal_queries
-from rpexplore.queries.definitions import Line, StatedQueries, stated_from_lines
+from rpexplore.queries.definitions import (
+    Line,
+    StatedQueries,
+    stated_from_lines,
+    with_conditions,
+)
 from rpexplore.queries.query_list import cell_labels, checked_n_cells
 from rpexplore.workload.targets import Target
 
@@ -37,7 +42,8 @@ def stated_from_csv(
     Raises `WorkloadError` naming the line that cannot be used.
     """
     checked_n_cells(domain)
-    return stated_from_lines(domain, _lines(cell_labels(domain), content, source), default)
+    lines = with_conditions(domain, _lines(cell_labels(domain), content, source))
+    return stated_from_lines(domain, lines, default)
 
 
 def _lines(labels: Sequence[str], content: bytes, source: str) -> Iterator[Line]:

@@ -91,7 +91,7 @@ class StatedQueries:
         """
         condition, row = self.conditions[query], self.queries.coefficients[query]
         if condition is not None or not np.isin(row, (0.0, 1.0)).all():
-            return condition
+            return TOTAL if condition == "" and TOTAL not in self.queries.domain else condition
         return condition_of_cells(self.queries.domain, row == 1)
 
 
@@ -101,6 +101,19 @@ Line: TypeAlias = tuple[str, str, str | ArrayLike, str]
 Where it is, such as "Line 3", is named in errors. The definition is a condition, which names a
 query without a name, or a coefficient for each cell; the target "" is the default.
 """
+
+
+def with_conditions(domain: Domain, lines: Iterable[Line]) -> Iterator[Line]:
+    """Lines that people wrote; `WorkloadError` for one without a condition.
+
+    Everything is counted by the word total, unless an attribute is called so.
+    """
+    for line in lines:
+        if isinstance(line[2], str) and not line[2].strip() and TOTAL not in domain:
+            raise WorkloadError(
+                f"{line[0]}: There is no condition; write {TOTAL} where every record counts."
+            )
+        yield line
 
 
 def stated_from_lines(
@@ -178,7 +191,7 @@ def stated_from_text(domain: Domain, text: str, default: Target | None = None) -
 
     Raises `WorkloadError` naming the line, and the character from which on it cannot be used.
     """
-    return stated_from_lines(domain, _lines(text), default)
+    return stated_from_lines(domain, with_conditions(domain, _lines(text)), default)
 
 
 def text_from_stated(stated: StatedQueries) -> str:

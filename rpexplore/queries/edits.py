@@ -16,7 +16,7 @@ from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.queries.condition_tokens import NAME, tokens_of
 from rpexplore.queries.condition_writer import condition_of_cells
-from rpexplore.queries.conditions import attributes_of_condition, cells_of_condition
+from rpexplore.queries.conditions import TOTAL, attributes_of_condition, cells_of_condition
 from rpexplore.queries.definitions import StatedQueries, conditions_of_text
 from rpexplore.queries.query_list import (
     MAX_CELLS,
@@ -54,12 +54,18 @@ def chosen_domain(domain: Domain, names: Iterable[str]) -> Domain:
 
 
 def domain_of_conditions(domain: Domain, conditions: Iterable[str]) -> Domain:
-    """The domain of just the attributes that any of the conditions names.
+    """The domain of just the attributes that any of the conditions names; of one if none does.
 
     Raises `WorkloadError` as `chosen_domain` does, and for a name that is no attribute's.
     """
     names = (attributes_of_condition(domain, condition) for condition in conditions)
-    return chosen_domain(domain, set(chain.from_iterable(names)))
+    return chosen_domain(domain, set(chain.from_iterable(names)) or _fewest_values(domain))
+
+
+def _fewest_values(domain: Domain) -> list[str]:
+    """The attribute by which a total alone is counted: that with the fewest cells, if any."""
+    smallest = min(domain, key=lambda attribute: attribute.size, default=None)
+    return [] if smallest is None else [smallest.name]
 
 
 def with_queries(stated: StatedQueries | None, added: QueryList, target: Target) -> StatedQueries:
@@ -139,6 +145,8 @@ def domain_of_text(codebook: Domain, text: str, chosen: Domain | None) -> Domain
                 tokens = tokens_of(condition)
                 named.update(str(token.meaning) for token in tokens if token.kind == NAME)
     about = [name for name in codebook.names if name in named]
+    if not about and {name.lower() for name in named} == {TOTAL}:
+        about = _fewest_values(codebook)
     if not about:
         raise WorkloadError(
             "None of the lines names an attribute of the codebook; choose what the queries are "

@@ -77,12 +77,13 @@ def test_plan_unites_tables_given_in_several_ways(run):
 def test_plan_takes_targets_in_any_unit(run):
     Path("list.csv").write_text("attributes,target,required\ntotal,+-60,yes\n", "utf-8")
     targets = ["--target", "age=±50 at 99 % required", "--target", "age,sex=5 % of 1,000"]
+    targets += ["--target", "region=σ = 20"]
     options = ["--tables", "list.csv", "--of-order", "1", "--table", "age,sex"]
     run.done("plan", "codebook.csv", *options, *targets, *BUDGET, "--out", "plan.json")
     wanted = Plan.load("plan.json").workload.targets
     quantile = NormalDist().inv_cdf
     assert wanted[:2].tolist() == pytest.approx([60 / quantile(0.975), 50 / quantile(0.995)])
-    assert wanted[-1] == 50
+    assert wanted[[3, -1]].tolist() == [20, 50]
 
 
 def test_targets_may_be_required(run):

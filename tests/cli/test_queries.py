@@ -96,9 +96,10 @@ def test_a_csv_file_of_conditions_is_about_the_attributes_that_they_name(run):
     run.done(*LIST, "--queries", "list.csv", "--rho", "1", "--out", "queries.json")
     assert QueryPlan.load("queries.json").queries.n_cells == 2
     Path("list.csv").write_text("condition,target\ntotal,5\n", "utf-8")
-    assert "--attributes A,B says which" in run.refused(
-        *LIST, "--queries", "list.csv", "--rho", "1", "--out", "other.json"
-    )
+    run.done(*LIST, "--queries", "list.csv", "--rho", "1", "--out", "total.json")
+    assert QueryPlan.load("total.json").queries.names == ("total",)
+    unknown = [*LIST, "--query", "height > 5 ± 5", "--rho", "1", "--out", "other.json"]
+    assert "--attributes A,B says which" in run.refused(*unknown)
 
 
 def test_a_template_can_be_planned_as_it_is(run):

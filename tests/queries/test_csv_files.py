@@ -93,8 +93,7 @@ def test_names_and_targets_may_be_left_out():
     assert stated.queries.names == ("age < 10", 'sex in ("F")')
     assert stated.conditions == stated.queries.names
     assert stated.targets == (TWENTY, TWENTY)
-    stated = read("name,condition\neverybody,\n ,total\n")
-    assert stated.queries.names == ("everybody", "total")
+    assert read("name,condition\n ,total\n").queries.names == ("total",)
 
 
 def test_coefficients_may_be_any_decimals():
@@ -135,6 +134,7 @@ ONE = [*"100000"]
         ("", "q.csv must have a header with the columns name, condition and target"),
         ("age >= 20\n", "q.csv must have a header .* got 'age >= 20'"),
         ("condition\n", "q.csv has no queries"),
+        ("name,condition\nall,\n", "q.csv, line 2: There is no condition; write total"),
         ("name,condition,note\n", "as well; remove it"),
         ("name,condition,Name\n", "q.csv has the column name twice"),
         ("condition\ntotal\n\nage = 5\n", "q.csv, line 4: At character 7 .* cuts through"),

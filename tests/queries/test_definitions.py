@@ -40,7 +40,7 @@ def test_a_list_has_one_query_a_line():
         "age < 20": age < 20 @ 7.5
         age < 20 & `a:b @ c` = "x: y ± 3" ±30 @ 99 %
         total @ ±10 (90 %)
-        everybody once more:
+        everybody once more: total
         men: sex == "M"
         """.replace("women's", "women"),
         TWENTY,
@@ -66,8 +66,8 @@ def test_a_list_has_one_query_a_line():
     errors = [50 / 1.959963985, 50, 7.5, 30 / 2.575829304, 10 / 1.644853627, 20, 20]
     assert stated.queries.targets == pytest.approx(errors)
     conditions = [
-        "age >= 20", 'sex = "women"', "age < 20", 'age < 20 & `a:b @ c` = "x: y ± 3"', "total", "",
-        'sex == "M"',
+        "age >= 20", 'sex = "women"', "age < 20", 'age < 20 & `a:b @ c` = "x: y ± 3"', "total",
+        "total", 'sex == "M"',
     ]  # fmt: skip
     assert stated.conditions == tuple(conditions)
     for row, condition in zip(stated.queries.coefficients, conditions, strict=True):
@@ -82,7 +82,6 @@ def test_a_list_has_one_query_a_line():
         ("x: age<20 +/- 3", "x", "age<20", 3 / 1.959963985),
         ("total", "total", "total", 20),
         (": total".strip(": "), "total", "total", 20),
-        ("@ 3", "total", "", 3),
         ('"women": sex = "F"', "women", 'sex = "F"', 20),
         ('"F" = sex', '"F" = sex', '"F" = sex', 20),
         ("'F' = sex @ 5", "'F' = sex", "'F' = sex", 5),
@@ -112,6 +111,7 @@ def test_names_conditions_and_targets_are_told_apart(line, name, condition, targ
             "Line 1: The target of a query cannot be required, .* write ±5 at 95 %",
         ),
         ("total @", "Line 1: There must be a target behind @"),
+        ("total\nwomen: ± 5", "Line 2: There is no condition; write total where every record"),
         ("total @ -3", "Line 1: .* positive number"),
         ("total @ 1e13", "Line 1: The target of query 'total' must be a standard error"),
         ("total ± " + "9" * 300, "Line 1: The target must be written like .* a long text"),

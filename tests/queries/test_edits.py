@@ -151,7 +151,12 @@ def test_a_list_about_attributes_of_its_own_stays_about_them():
 
 def test_a_text_about_nothing_is_refused():
     with pytest.raises(WorkloadError, match="None of the lines names an attribute"):
-        domain_of_text(CODEBOOK, "total", None)
+        domain_of_text(CODEBOOK, "", None)
+
+
+def test_a_total_alone_is_counted_by_the_attribute_with_the_fewest_values():
+    assert domain_of_text(CODEBOOK, "all: total ± 5", None).names == ("sex",)
+    assert domain_of_conditions(CODEBOOK, ["total"]).names == ("sex",)
 
 
 # ---- the codebook
@@ -245,5 +250,3 @@ def test_the_domain_of_conditions():
     assert domain == rp.Domain((WIDE["sex"], WIDE["region"]))
     with pytest.raises(WorkloadError, match=r"At character 1 .* no attribute 'ages'"):
         domain_of_conditions(WIDE, ["ages < 5"])
-    with pytest.raises(WorkloadError, match="at least one attribute"):
-        domain_of_conditions(WIDE, ["total"])

@@ -11,6 +11,7 @@ from rpexplore.domain.domain import Domain
 from rpexplore.errors import DomainError, WorkloadError
 from rpexplore.workload.table_text import (
     readable_title,
+    split_at_table,
     table_from_text,
     tables_from_text,
     texts_of_tables,
@@ -102,6 +103,13 @@ def test_lists_of_odd_names_can_be_written_and_read_again(names, data):
     assert [table_from_text(domain, text) for text in titles] == list(tables)
 
 
+def test_what_is_said_of_a_table_may_hold_an_equals_sign():
+    domain = Domain.from_sizes({"age": 2, "a": 2, "a=b": 2})
+    assert split_at_table(domain, "age=σ = 20") == ("age", "σ = 20")
+    assert split_at_table(domain, "a=b=5") == ("a=b", "5")
+    assert split_at_table(domain, "height=σ=5") == ("height=σ", "5")
+
+
 def test_titles():
     assert title(("age", "sex")) == "age × sex"
     assert title(()) == "(total)"
@@ -182,6 +190,7 @@ def test_csv_tables_have_weights_and_targets(text):
             "attributes,target,required\nage,,yes\n",
             "line 2: There is no target that could be required",
         ),
+        ("attributes,weight,Weight\nage,1,2\n", "has the column weight twice"),
         ("attributes\nage\nage\n", r"\(age\) is in the workload twice"),
         ("attributes,weight\nage,-1\n", "must be a positive number"),
         ("attributes\n", "at least one table"),
