@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from rpexplore.common.file_kinds import HEAD, kind_beside_text
 from rpexplore.errors import RpexploreError
 
 _PART, _SECONDS_TO_WRITE = ".rpexplore-part-", 3600
@@ -103,6 +104,9 @@ def utf8_text(
     content: bytes, source: str, error: type[RpexploreError], encoding: str = "utf-8-sig"
 ) -> str:
     """The text of a file's bytes, without a byte order mark; raises `error` for other encodings."""
+    kind = kind_beside_text(content[:HEAD])
+    if kind:
+        raise error(f"{source} is {kind}; save it as text in UTF-8 (of a spreadsheet, as CSV).")
     try:
         return content.decode(encoding)
     except UnicodeDecodeError:

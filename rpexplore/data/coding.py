@@ -7,7 +7,9 @@ the domain, and records look their indices up. What a value means never depends 
 # pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
 # pyright: reportAttributeAccessIssue=false
 
+import re
 from collections.abc import Iterable, Mapping
+from unicodedata import normalize
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +22,8 @@ from rpexplore.errors import DataError
 _SHOWN = 5  # distinct values named on the screen
 _NARROW = 1 << 16  # a range of whole numbers that is looked up without searching for those in it
 _HEAD = 1 << 12  # values that tell whether a column repeats itself
+WHOLE_FLOAT = r"^(-?[0-9]+)\.0+$"
+"""A whole number as some programs write it: 3.0."""
 
 
 class Coder:
@@ -32,7 +36,8 @@ class Coder:
     def __init__(self, attribute: Attribute, unknown_code: int | None) -> None:
         self.name, self._values, self._unknown_code = attribute.name, attribute.values, unknown_code
         if isinstance(self._values, Categories):
-            self._listed = pa.array(self._values.values, pa.string())
+            self._listed = pa.array(compared_values(self._values), pa.string())
+            self._shortens = shortens(self._values)
         self.dtype = np.min_scalar_type(attribute.size - 1)
 
     def codes(self, column: pa.Array) -> np.ndarray:
@@ -51,8 +56,13 @@ class Coder:
         """Category indices, int64[n], −1 for what is missing or not in the domain."""
         values = self._values
         if isinstance(values, Categories):
-            codes = pc.index_in(as_text(column), value_set=self._listed, skip_nulls=True)
+            texts = pc.utf8_normalize(as_text(column), form="NFC")
+            if self._shortens:
+                texts = pc.replace_substring_regex(texts, WHOLE_FLOAT, r"\1")
+            codes = pc.index_in(texts, value_set=self._listed, skip_nulls=True)
             return pc.fill_null(codes, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+        if pa.types.is_boolean(column.type):  # yes and no are no numbers
+            return np.full(len(column), -1)
         numbers = as_numbers(column)
         if isinstance(values, Integers):
             inside = (numbers >= values.minimum) & (numbers <= values.maximum)
@@ -71,6 +81,22 @@ class Coder:
         shown = ", ".join(repr(value) for value in values[:_SHOWN].to_pylist())
         more = ", …" if len(values) > _SHOWN else ""
         raise unknown_value_error(self.name, is_missing=False, private=f"It holds: {shown}{more}.")
+
+
+def shortens(values: Categories) -> bool:
+    """Whether 3.0 and 3 are one category: some are whole numbers, and none differ by it."""
+    short = _short_values(values)
+    are_whole = any(re.fullmatch("-?[0-9]+", value) for value in short)
+    return are_whole and len(set(short)) == len(short)
+
+
+def compared_values(values: Categories) -> tuple[str, ...]:
+    """The categories as values of records are compared with them."""
+    return _short_values(values) if shortens(values) else values.values
+
+
+def _short_values(values: Categories) -> tuple[str, ...]:
+    return tuple(re.sub(WHOLE_FLOAT.replace("$", r"\Z"), r"\1", value) for value in values.values)
 
 
 def unknown_value_error(column: str, *, is_missing: bool, private: str = "") -> DataError:
@@ -102,6 +128,7 @@ def unknown_codes(domain: Domain, unknown_values: Mapping[str, str] | None) -> d
     codes = {}
     for name, value in (unknown_values or {}).items():
         listed = domain[name].stored_values()
+        value = normalize("NFC", value)
         if value not in listed:
             raise DataError(
                 f"The category {value!r} is not one of attribute {name!r}; declare it in the "
@@ -140,6 +167,7 @@ def _in_range(column: pa.Array, least: int, most: int) -> tuple[pa.Array, np.nda
 
 def of_known_type(column: pa.Array) -> pa.Array:
     """Numbers and booleans as they are, everything else as text; pyarrow computes on few types."""
+    column.validate(full=True)  # texts that are not UTF-8 are refused here
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_float16(column.type):

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
+from unicodedata import normalize
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -121,13 +122,19 @@ def _arrow_table(frame: Any, name: str, columns: Sequence[str] | None) -> tuple[
     if hasattr(frame, "iloc"):  # pandas
         n_records = len(frame)  # pyright: ignore[reportArgumentType]
         # Else pandas would convert every column, also those that Arrow has no type for.
-        used = [columns is None or column in columns for column in frame.columns]
+        used = [columns is None or _in_one_form(name) in columns for name in frame.columns]
         frame = frame.loc[:, used].reset_index(drop=True)
     table = pa.table(frame)
     n_records = table.num_rows if n_records is None else n_records
+    table = table.rename_columns([normalize("NFC", name) for name in table.column_names])
     if columns is not None:
         table = table.select([i for i, name in enumerate(table.column_names) if name in columns])
     return table, n_records
+
+
+def _in_one_form(name: Any) -> Any:
+    """The name of a column as a codebook has it; pandas may have others than texts."""
+    return normalize("NFC", name) if isinstance(name, str) else name
 
 
 def _known_type(kind: pa.DataType) -> pa.DataType:

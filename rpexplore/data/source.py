@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
+from unicodedata import normalize
 
 from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.common.file_identity import file_identity
@@ -58,6 +59,9 @@ class PersonRule:
     order: str | None = None
 
     def __post_init__(self) -> None:
+        for name, column in (("column", self.column), ("order", self.order)):
+            if column is not None:
+                object.__setattr__(self, name, normalize("NFC", column))
         if self.most < 1:
             raise DataError(
                 f"A person must be allowed at least one record, got {self.most}; state how many "

@@ -7,14 +7,16 @@ takes two texts for one, and no text of a codebook is ever part of a statement.
 Trailing blanks of PostgreSQL's char(n) are no part of a value, as everywhere in PostgreSQL.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
+from unicodedata import normalize
 
 import ibis
 import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
+from rpexplore.data.coding import WHOLE_FLOAT, compared_values, shortens
 from rpexplore.data.source import PersonRule
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain.domain import Domain
@@ -85,10 +87,7 @@ def code_columns(
             else:
                 # The form that names the digits once, so that they are made once.
                 given[f"f{index}"] = digits.cases(
-                    *(
-                        (value.encode().hex(), ibis.literal(code, "int32"))
-                        for code, value in enumerate(values.values)
-                    )
+                    *((text, ibis.literal(code, "int32")) for text, code in _listed_digits(values))
                 )
         else:
             given[f"f{index}"] = _of_number(_numbers(column, engine), attribute)
@@ -133,6 +132,13 @@ def person_columns(table: ir.Table, rule: PersonRule, engine: str) -> dict[str, 
     return {PERSON: person, ORDER: table[rule.order]}
 
 
+def _listed_digits(values: Categories) -> Iterator[tuple[str, int]]:
+    """The digits and the code of each category, in both forms that Unicode has for it."""
+    for code, value in enumerate(compared_values(values)):
+        for text in dict.fromkeys((value, normalize("NFD", value))):
+            yield text.encode().hex(), code
+
+
 def _as_text(column: Value) -> Value:
     """Each value as text, but for floating point numbers, which need to know what they may be."""
     kind = column.type()
@@ -154,7 +160,11 @@ def _category_text(column: Value, values: Categories, engine: str) -> Value:
     """Each value as text; of a float that is no whole number, only if it is in the codebook."""
     kind = column.type()
     if not kind.is_floating():
-        return _as_text(column)
+        text: Value = _as_text(column)
+        if not shortens(values):
+            return text
+        text = _sql_text(text) if engine == "postgresql" else text
+        return ibis.ifelse(text.re_search(WHOLE_FLOAT), text.split(".")[0], text)
     whole = _is_whole(column)
     texts = ibis.ifelse(whole, column, _float(0)).cast("int64").cast("string")
     width = "float32" if kind.is_float32() else "float64"
@@ -192,7 +202,7 @@ def _numbers(column: Value, engine: str) -> Value:
     if kind.is_integer() or kind.is_floating():
         return column.cast("float64")
     if kind.is_boolean():
-        return ibis.cases((column, _float(1)), (~column, _float(0)))
+        return ibis.null("float64")
     text: Value = _as_text(column)
     if engine == "postgresql":
         text = _sql_text(text)
@@ -272,7 +282,7 @@ def _join_codes(records: ir.Table, index: int, values: Categories) -> ir.Table:
     The list is one text in the statement, taken apart there: nothing is written to the engine, and
     no parser has to read a million values.
     """
-    entries = (f"{value.encode().hex()} {code}" for code, value in enumerate(values.values))
+    entries = (f"{digits} {code}" for digits, code in _listed_digits(values))
     text: Value = ibis.literal(",".join(entries))
     listed = text.split(",").unnest().name("entry").as_table()
     parts = listed.entry.split(" ")

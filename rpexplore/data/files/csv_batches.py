@@ -13,6 +13,7 @@ from typing import BinaryIO, cast
 import pyarrow as pa
 import pyarrow.csv
 
+from rpexplore.common.file_kinds import HEAD, kind_beside_text
 from rpexplore.errors import DataError
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
@@ -27,8 +28,8 @@ def csv_batches(
     """
     if not header:
         raise DataError(
-            f"The records {str(path)!r} do not start with a header line; put the names of the "
-            "columns there."
+            f"The records {str(path)!r} are empty, or do not start with a header line; put the "
+            "names of the columns there."
         )
     if not csv_header(path)[1]:  # no record at all, which the reader takes for a broken file
         return
@@ -59,6 +60,13 @@ def csv_batches(
 
 def csv_header(path: Path) -> tuple[list[str], bool]:
     """The column names in the first line, and whether anything follows it (it may be anything)."""
+    with _open(path) as (file, _):
+        kind = kind_beside_text(file.read(HEAD))
+    if kind:
+        raise DataError(
+            f"The records {str(path)!r} are {kind}, and no CSV; save them as CSV in UTF-8, or as "
+            "Parquet."
+        )
     try:
         # A broken character elsewhere must not stop the reading of the header.
         with (
@@ -70,6 +78,8 @@ def csv_header(path: Path) -> tuple[list[str], bool]:
             header, more = next(csv.reader(text), []), bool(text.read(1))
     except csv.Error:
         header, more = [], True
+    if not any(name.strip() for name in header):
+        header = []  # an empty file, or an empty line before the names
     if any("\udc80" <= sign <= "\udcff" for name in header for sign in name):
         raise DataError(
             f"The records {str(path)!r} do not start with a header line in UTF-8; save the file as "
@@ -115,5 +125,5 @@ def _open(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
         try:
             with gzip.open(raw) as file:
                 yield cast(BinaryIO, file), raw
-        except (EOFError, zlib.error) as error:
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise OSError(0, "a broken or incomplete gzip file") from error

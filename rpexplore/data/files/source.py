@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from unicodedata import normalize
 
 import numpy as np
 import pyarrow as pa
@@ -87,7 +88,7 @@ class FileSource(BatchSource):
         """Those of the first file, then the keys of the folders."""
         with self.readable():
             first = record_files(self.path)[0]
-            return (*_columns_of(first), *first.keys)
+            return (*_in_one_form(_columns_of(first)), *first.keys)
 
     def batches(self, names: Sequence[str]) -> Iterator[tuple[pa.RecordBatch, float]]:
         """Texts come with their distinct values, as dictionaries; shares are of all files' bytes.
@@ -164,16 +165,22 @@ def _columns_of(file: RecordFile) -> list[str]:
         return pyarrow.parquet.read_schema(file.path).names
 
 
+def _in_one_form(header: Sequence[str]) -> list[str]:
+    """The names of columns as a codebook has them."""
+    return [normalize("NFC", name) for name in header]
+
+
 def _file_batches(
     file: RecordFile, header: list[str], names: Sequence[str]
 ) -> Iterator[tuple[pa.RecordBatch, float]]:
-    own = [name for name in names if name not in file.keys]
+    written = dict(zip(_in_one_form(header), header, strict=True))
+    own = [written[name] for name in names if name not in file.keys]
     of_kind = csv_batches if file.kind == "csv" else _parquet_batches
     for batch, share in of_kind(file.path, header, own):
         columns = {
             name: _constant_column(file.keys[name], batch.num_rows)
             if name in file.keys
-            else batch.column(name)
+            else batch.column(written[name])
             for name in names
         }
         yield pa.record_batch(columns) if names else batch, share
@@ -202,7 +209,12 @@ def _constant_column(value: str | None, n_records: int) -> pa.Array:
 
 def _check_columns(file: RecordFile, header: list[str], names: Sequence[str]) -> None:
     """Raise `DataError` unless each name stands once in the header and the keys."""
-    more = {}
+    more, header = {}, _in_one_form(header)
+    if not header:
+        raise DataError(
+            f"The records {str(file.path)!r} are empty, or do not start with a header line; put "
+            "the names of the columns there."
+        )
     if len(header) == 1 and any(mark in header[0] for mark in ";\t|"):
         more = {"remedy": "save the file with commas between the columns"}
     for name in names:

@@ -1,5 +1,6 @@
 """Files of records that are refused, and values that are shown to nobody else."""
 
+import gzip
 import math
 
 import pandas as pd
@@ -8,8 +9,9 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from rpexplore import Bins, Categories, Integers
-from rpexplore.errors import DataError
+from rpexplore import Bins, Categories, Domain, Integers
+from rpexplore.data.frames import FrameSource
+from rpexplore.errors import DataError, DomainError
 from tests.data.coded_records import read_records
 from tests.data.files.written_records import (
     LETTERS,
@@ -38,7 +40,7 @@ from tests.data.files.written_records import (
 )
 def test_a_header_without_the_column_once(text, tmp_path):
     error = refusal(written(tmp_path, text), LETTERS, SECRET)
-    assert "'c'" in str(error)
+    assert ("'c'" if text.strip() else "are empty, or do not start with a header") in str(error)
     if SECRET in text:
         assert SECRET in error.on_screen()
 
@@ -48,6 +50,51 @@ def test_a_header_is_needed_even_where_no_column_is(text, tmp_path):
     """A file that was never written is not a dataset without records."""
     with pytest.raises(DataError):
         read_records(written(tmp_path, text), LETTERS, [])
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"PK\x03\x04" + bytes(50), "a spreadsheet or another ZIP file"),
+        ("\ufeffc\na\n".encode("utf-16-le"), "text in UTF-16"),
+        (b"\n<!DOCTYPE html>\n<p>Not found</p>\n", "a web page"),
+        (gzip.compress(b"c\na\n"), "compressed by gzip"),
+        (b"c\n" + bytes(40), "no text"),
+    ],
+)
+def test_files_of_another_kind_are_called_by_it(content, kind, tmp_path):
+    path = tmp_path / "records.csv"
+    path.write_bytes(content)
+    assert f"are {kind}" in str(refusal(path, LETTERS))
+    with pytest.raises(DomainError, match=f"is {kind}"):
+        Domain.load(path)
+
+
+@pytest.mark.parametrize("change", [slice(None, -9), slice(None, 20), slice(0, 0), slice(1, None)])
+def test_a_damaged_gzip_file_is_called_so(change, tmp_path):
+    packed = gzip.compress(b"c\n" + b"a\nb\n" * 3000)
+    path = tmp_path / "records.csv.gz"
+    path.write_bytes(packed[change])
+    words = "are empty" if not packed[change] else "a broken or incomplete gzip file"
+    assert words in str(refusal(path, LETTERS))
+    path.write_bytes(packed[:-8] + bytes(4) + packed[-4:])
+    assert "a broken or incomplete gzip file" in str(refusal(path, LETTERS))
+
+
+def test_texts_in_parquet_that_are_not_utf8(tmp_path):
+    offsets, texts = pa.array([0, 2, 4], pa.int32()).buffers()[1], pa.py_buffer(b"\xff\xfeyo")
+    path = stored(tmp_path, c=pa.Array.from_buffers(pa.string(), 2, [None, offsets, texts]))
+    assert "in UTF-8" in str(refusal(path, LETTERS))
+
+
+def test_columns_may_be_named_in_another_unicode_form(tmp_path):
+    domain = domain_of(**{"\u00e9": Categories(("a",))})
+    assert codes(written(tmp_path, "e\u0301,d\na,1\n"), domain) == [[0]]
+    assert codes(stored(tmp_path, **{"e\u0301": ["a"]}), domain) == [[0]]
+    frame = FrameSource(pd.DataFrame({"e\u0301": ["a"]}), name="people", columns=["\u00e9"])
+    assert frame.count(domain, [(0,)]).counts((0,)).tolist() == [1]
+    both = written(tmp_path, "e\u0301,\u00e9\na,a\n")
+    assert "2 columns 'é'" in str(refusal(both, domain))
 
 
 def test_a_parquet_file_without_the_column(tmp_path):
