@@ -78,9 +78,11 @@ def stacked(parts: Sequence[np.ndarray]) -> np.ndarray:
 
 def padded(sets: Sequence[Sequence[int]]) -> np.ndarray:
     """Ascending attribute indices as rows, int32[len(sets), longest], with −1 behind."""
-    width = max(map(len, sets), default=0)
-    flat = chain.from_iterable((*row, *(-1,) * (width - len(row))) for row in sets)
-    return np.fromiter(flat, dtype=np.int32, count=width * len(sets)).reshape(len(sets), width)
+    lengths = np.fromiter(map(len, sets), dtype=np.int64, count=len(sets))
+    rows = np.full((len(sets), lengths.max(initial=0)), -1, dtype=np.int32)
+    flat = np.fromiter(chain.from_iterable(sets), dtype=np.int32, count=lengths.sum())
+    rows[np.arange(rows.shape[1]) < lengths[:, None]] = flat
+    return rows
 
 
 def check_order(domain: Domain, order: int) -> None:
