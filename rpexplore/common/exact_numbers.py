@@ -150,6 +150,10 @@ class Decimals:
     def __len__(self) -> int:
         return len(self.digits)
 
+    def __getitem__(self, indices: np.ndarray) -> "Decimals":
+        """The numbers at these indices."""
+        return Decimals(self.digits[indices], self.exponents[indices])
+
     def texts(self) -> list[str]:
         """Plain decimal texts [n]; `parse` undoes this exactly."""
         pairs = zip(self.digits.tolist(), self.exponents.tolist(), strict=True)

@@ -169,6 +169,23 @@ def lists(values: list[Any], noun: str) -> list[list[Any]]:
     return values
 
 
+def indices(values: list[Any], end: int, noun: str) -> np.ndarray:
+    """Whole numbers from 0 to below `end` as int64[len(values)]; `FieldError` for anything else."""
+    _refuse_others(values, {int}, f"every {noun} must be a whole number")
+    if values and not 0 <= min(values) <= max(values) < end:
+        wrong = next(value for value in values if not 0 <= value < end)
+        raise FieldError(f"there is no {noun} {shown(wrong)}: it must be from 0 to {end - 1:,}.")
+    return np.array(values, dtype=np.int64)
+
+
+def indices_by_first_use(values: list[Any], end: int, noun: str) -> np.ndarray:
+    """`indices` that are first 0, then 1 and so on, each of them at least once."""
+    numbers = indices(values, end, noun)
+    if not np.array_equal(np.unique(np.maximum.accumulate(numbers)), np.arange(end)):
+        raise FieldError(f"every {noun} must be used, and listed in the order of first use.")
+    return numbers
+
+
 def floats(values: list[Any], noun: str) -> np.ndarray:
     """JSON numbers as float64[len(values)]; raises `FieldError` for anything else, also true."""
     _refuse_others(values, {int, float}, f"every {noun} must be a number")
@@ -177,7 +194,7 @@ def floats(values: list[Any], noun: str) -> np.ndarray:
 
 def _refuse_others(values: list[Any], kinds: set[type], rule: str) -> None:
     """Raise `FieldError` for a value of another type, and also for true and false."""
-    if not {type(value) for value in values} <= kinds:
+    if not set(map(type, values)) <= kinds:
         wrong = next(value for value in values if type(value) not in kinds)
         raise FieldError(f"{rule}, got {shown(repr(wrong))}.")
 

@@ -1,16 +1,19 @@
 """The plan file: one JSON text, canonical, so that its SHA-256 is the plan's name.
 
 Described in `schemas/plan-1.json`: UTF-8 with the keys in its order, no spaces, and each table and
-residual on a line of its own, so that files can be compared by line. Exact numbers are texts
+residual on a line of its own, so that files can be compared by line. What tables have beside their
+attributes is listed once, as a class of tables, and so is each noise scale. Exact numbers are texts
 ("12.5", "1/3"); floats are the shortest decimals that give them back. A text with the same content
 in another layout is read only to be written anew.
 """
 
 import math
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rpexplore.common.concurrency import collection_paused
 from rpexplore.common.exact_numbers import Decimals, exact_text
 from rpexplore.common.json_fields import (
     canonical_text,
@@ -18,11 +21,15 @@ from rpexplore.common.json_fields import (
     columns,
     dumps,
     floats,
+    indices,
+    indices_by_first_use,
+    list_of,
     lists,
     not_negative,
     positive_exact,
     text_of,
 )
+from rpexplore.common.numerics import distinct_rows
 from rpexplore.domain import codebook
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
@@ -42,17 +49,18 @@ if TYPE_CHECKING:
 
 _KEYS = (
     "format", "format_version", "library_version", "domain", "loss", "budget", "privacy_cost",
-    "certificate", "bases", "strategies", "tables", "cells", "residuals",
+    "certificate", "bases", "strategies", "classes", "tables", "cells", "noise_scales", "residuals",
 )  # fmt: skip
-_TABLE_KEYS = (
-    "attributes", "basis_index", "weight", "target", "required",
-    "variance", "largest_variance", "smallest_variance", "shadow_price", "dual_weight",
+_VARIANCE_KEYS = ("variance", "largest_variance", "smallest_variance")
+_CLASS_KEYS = (
+    "basis_index", "weight", "target", "required", *_VARIANCE_KEYS, "shadow_price", "dual_weight",
 )  # fmt: skip
 
 
 # ---- writing
 
 
+@collection_paused()
 def text_of_plan(plan: "Plan") -> str:
     """The canonical text of a plan."""
     workload, certificate = plan.workload, plan.certificate
@@ -69,9 +77,9 @@ def text_of_plan(plan: "Plan") -> str:
             "limit": certificate.limit,
         },
     }
-    residuals = zip(
-        _attribute_names(workload, plan.closure.members), plan.sigma_squared.texts(), strict=True
-    )
+    classes, class_index = _class_lines(workload, plan.table_variances, certificate)
+    scales = plan.sigma_squared
+    first_scales, scale_index = distinct_rows((scales.digits, scales.exponents))
     sections = {
         "bases": [
             dumps({"attribute": name, "bases": [to_json(basis) for basis in bases]})
@@ -79,12 +87,11 @@ def text_of_plan(plan: "Plan") -> str:
             if bases
         ],
         "strategies": _strategy_lines(workload, plan.closure),
-        "tables": _table_lines(workload, plan.table_variances, certificate),
+        "classes": classes,
+        "tables": _table_lines(workload, class_index),
         "cells": _cell_lines(workload, certificate.cells),
-        "residuals": [
-            f'{{"attributes":[{names}],"sigma_squared":"{sigma_squared}"}}'
-            for names, sigma_squared in residuals
-        ],
+        "noise_scales": [f'"{text}"' for text in scales[first_scales].texts()],
+        "residuals": list(map(str, scale_index)),
     }
     return canonical_text(head, sections)
 
@@ -98,41 +105,32 @@ def _strategy_lines(workload: Workload, closure: Closure) -> list[str]:
     ]
 
 
-def _table_lines(
+def _class_lines(
     workload: Workload, variances: TableVariances, certificate: Certificate
-) -> list[str]:
-    numbers = [str(number) for number in range(int(workload.basis_index.max(initial=0)) + 1)]
-    weights = certificate.dual_weights
-    rows = zip(
-        _attribute_names(workload, workload.members),
-        _joined(workload.basis_index, numbers),
-        workload.weights.tolist(),
-        workload.targets.tolist(),
-        workload.required.tolist(),
-        variances.mean.tolist(),
-        variances.largest.tolist(),
-        variances.smallest.tolist(),
-        certificate.shadow_prices.tolist(),
-        [math.nan] * len(workload) if weights is None else weights.tolist(),
-        strict=True,
-    )
+) -> tuple[list[str], list[int]]:
+    """The distinct rows of what tables have beside their attributes, and the row of each table."""
+    dual_weights = certificate.dual_weights
+    columns = (
+        workload.weights, workload.targets, workload.required,
+        variances.mean, variances.largest, variances.smallest, certificate.shadow_prices,
+        np.full(len(workload), math.nan) if dual_weights is None else dual_weights,
+    )  # fmt: skip
+    first, class_index = distinct_rows((*workload.basis_index.T, *columns))
+    bases = [[index for index in row if index >= 0] for row in workload.basis_index[first].tolist()]
+    rows = zip(bases, *(_or_null(column[first]) for column in columns), strict=True)
+    return [dumps(dict(zip(_CLASS_KEYS, row, strict=True))) for row in rows], class_index
+
+
+def _or_null(values: np.ndarray) -> list[Any]:
+    return [None if math.isnan(value) else value for value in values.tolist()]
+
+
+def _table_lines(workload: Workload, class_index: list[int]) -> list[str]:
+    digits = [str(attribute) for attribute in range(len(workload.domain))]
+    rows = zip(workload.members.tolist(), class_index, strict=True)
     return [
-        f'{{"attributes":[{names}],"basis_index":[{bases}],"weight":{weight!r},'
-        f'"target":{_or_null(target)},"required":{"true" if required else "false"},'
-        f'"variance":{mean!r},"largest_variance":{largest!r},"smallest_variance":{smallest!r},'
-        f'"shadow_price":{price!r},"dual_weight":{_or_null(dual_weight)}}}'
-        for (
-            names,
-            bases,
-            weight,
-            target,
-            required,
-            mean,
-            largest,
-            smallest,
-            price,
-            dual_weight,
-        ) in rows
+        f"[[{','.join([digits[index] for index in row if index >= 0])}],{number}]"
+        for row, number in rows
     ]
 
 
@@ -146,20 +144,6 @@ def _cell_lines(workload: Workload, cells: CellPrices | None) -> list[str]:
     ]
 
 
-def _attribute_names(workload: Workload, members: np.ndarray) -> list[str]:
-    """The quoted names of each row's attributes, joined by commas."""
-    return _joined(members, [dumps(name) for name in workload.domain.names])
-
-
-def _joined(rows: np.ndarray, texts: list[str]) -> list[str]:
-    """The texts with the numbers in each row, up to its padding with −1, joined by commas."""
-    return [",".join([texts[index] for index in row if index >= 0]) for row in rows.tolist()]
-
-
-def _or_null(value: float) -> str:
-    return "null" if math.isnan(value) else repr(value)
-
-
 # ---- reading
 
 
@@ -170,74 +154,87 @@ def fields_of_plan(content: dict[str, Any]) -> dict[str, Any]:
     """
     check_keys(content, _KEYS, "the plan")
     check_keys(content["certificate"], ("loss", "lower_bound", "gap", "limit"), "the certificate")
-    tables = columns(content, "tables", _TABLE_KEYS)
-    residuals = columns(content, "residuals", ("attributes", "sigma_squared"))
-    library_version = text_of(content, "library_version")
-    privacy_cost = positive_exact(content, "privacy_cost")
     domain = Domain(tuple(codebook.attributes_from_schema(content["domain"])))
-    workload = _workload(content, domain, tables)
+    classes = columns(content, "classes", _CLASS_KEYS)
+    workload, class_index = _workload(content, domain, classes)
     closure = Closure.of(workload)
-    members = _members(domain, residuals["attributes"])
-    if not np.array_equal(members, closure.members):
+    scales = Decimals.parse(list_of(content, "noise_scales"))
+    residuals = list_of(content, "residuals")
+    scale_index = indices_by_first_use(residuals, len(scales), "noise scale of a residual")
+    if len(scale_index) != len(closure):
         raise PlanError(
             "the residuals must be all subsets of the tables (without single-valued attributes), "
-            "each listed once, by number of attributes and then in domain order; there must be "
-            f"{len(closure):,} residuals, got {len(members):,}."
+            "by number of attributes and then in domain order, and each have a noise scale; there "
+            f"must be {len(closure):,} residuals, got {len(scale_index):,}."
         )
     closure = closure.with_strategies(workload, _strategies(content, workload))
     loss = loss_from_json(content["loss"])
-    dual_weights = None
-    if any(weight is not None for weight in tables["dual_weight"]):
-        dual_weights = not_negative(tables["dual_weight"], "dual_weight")
+
+    def of_tables(key: str) -> np.ndarray:
+        return not_negative(classes[key], key)[class_index]
+
+    has_dual_weights = any(weight is not None for weight in classes["dual_weight"])
     certificate = certificate_from_json(
         content["certificate"],
         "loss",
-        not_negative(tables["shadow_price"], "shadow_price"),
+        of_tables("shadow_price"),
         cells=_cells(content, workload),
-        dual_weights=dual_weights,
+        dual_weights=of_tables("dual_weight") if has_dual_weights else None,
     )
-    variances = TableVariances(
-        *(
-            not_negative(tables[key], key)
-            for key in ("variance", "largest_variance", "smallest_variance")
-        )
-    )
+    variances = TableVariances(*map(of_tables, _VARIANCE_KEYS))
     _refuse_unused(workload, loss, certificate, variances)
     return {
         "workload": workload,
         "loss": loss,
         "budget": Budget.from_json(content["budget"]),
         "closure": closure,
-        "sigma_squared": Decimals.parse(residuals["sigma_squared"]),
+        "sigma_squared": scales[scale_index],
         "table_variances": variances,
-        "exact_privacy_cost": privacy_cost,
+        "exact_privacy_cost": positive_exact(content, "privacy_cost"),
         "certificate": certificate,
-        "version": library_version,
+        "version": text_of(content, "library_version"),
     }
 
 
-def _workload(content: dict[str, Any], domain: Domain, tables: dict[str, list[Any]]) -> Workload:
-    members = _members(domain, tables["attributes"])
+def _tables(content: dict[str, Any], domain: Domain, n_classes: int) -> tuple[np.ndarray, ...]:
+    """The attributes of each table as `padded` gives them, and its class."""
+    rows = lists(list_of(content, "tables"), "table")
+    if any(len(row) != 2 for row in rows):
+        raise PlanError("every table must be a list of two: of its attributes, and its class.")
+    members = lists([row[0] for row in rows], "table's attributes")
+    indices(list(chain.from_iterable(members)), len(domain), "attribute of a table")
+    classes = [row[1] for row in rows]
+    return padded(members), indices_by_first_use(classes, n_classes, "class of a table")
+
+
+def _workload(
+    content: dict[str, Any], domain: Domain, classes: dict[str, list[Any]]
+) -> tuple[Workload, np.ndarray]:
+    """The workload, and the class of each of its tables."""
+    members, class_index = _tables(content, domain, len(classes["weight"]))
     listed = columns(content, "bases", ("attribute", "bases"))
     bases: list[tuple[Basis, ...]] = [()] * len(domain)
     contents = lists(listed["bases"], "bases")
     for name, of_attribute in zip(listed["attribute"], contents, strict=True):
         bases[domain.position(name)] = tuple(from_json(basis) for basis in of_attribute)
-    indices = lists(tables["basis_index"], "basis_index")
-    if not {type(index) for row in indices for index in row} <= {int}:
+    rows = lists(classes["basis_index"], "basis_index")
+    if not {type(index) for row in rows for index in row} <= {int}:
         raise PlanError("every basis_index must be a list of whole numbers.")
-    if list(map(len, indices)) != list(map(len, tables["attributes"])):
+    orders = np.count_nonzero(members >= 0, axis=1)
+    if not np.array_equal(np.array(list(map(len, rows)))[class_index], orders):
         raise PlanError("each table must have one basis_index for each of its attributes.")
-    if not all(type(required) is bool for required in tables["required"]):
+    basis_index = padded(rows)[class_index]
+    if not all(type(required) is bool for required in classes["required"]):
         raise PlanError("whether a target is required must be true or false.")
+    targets = [math.nan if target is None else target for target in classes["target"]]
     workload = Workload(
         domain,
         members,
-        floats(tables["weight"], "weight"),
-        floats([math.nan if target is None else target for target in tables["target"]], "target"),
+        floats(classes["weight"], "weight")[class_index],
+        floats(targets, "target")[class_index],
         tuple(bases),
-        padded(indices),
-        np.array(tables["required"], dtype=bool),
+        basis_index,
+        np.array(classes["required"], dtype=bool)[class_index],
     )
     if not np.array_equal(members, workload.members):
         raise PlanError(
@@ -247,25 +244,13 @@ def _workload(content: dict[str, Any], domain: Domain, tables: dict[str, list[An
     if (
         tuple(bases) != workload.bases
         or listed["attribute"] != in_order
-        or not np.array_equal(padded(indices), workload.basis_index)
+        or not np.array_equal(basis_index, workload.basis_index)
     ):
         raise PlanError(
             "the bases must be those that some table uses, each once, single values first, and "
             "their attributes in the order of the domain."
         )
-    return workload
-
-
-def _members(domain: Domain, rows: list[Any]) -> np.ndarray:
-    """Lists of attribute names as indices in the domain, as `padded` gives them."""
-    indices = domain.indices
-    rows = lists(rows, "attributes")
-    try:
-        return padded([[indices[name] for name in names] for names in rows])
-    except (KeyError, TypeError):
-        for names in rows:
-            domain.positions(names)  # names the attribute that is not there
-        raise
+    return workload, class_index
 
 
 def _strategies(content: dict[str, Any], workload: Workload) -> dict[int, Strategy]:

@@ -128,11 +128,11 @@ def plan_file() -> list[Row]:
         verifying, verification = best_of_three(rp.verify, lambda: rp.Plan.load(path))
         size = path.stat().st_size / 1e6
     return [
-        ("plan.json of 166,751 tables, written, s", writing, "<=", 5),
-        ("  loaded, s", loading, "<=", 5),
+        ("plan.json of 166,751 tables, written, s", writing, "<=", 0.5),
+        ("  loaded, s", loading, "<=", 1),
         ("  verified exactly, s", verifying, "<=", 30),
         ("  checks that fail", sum(not check.holds for check in verification.checks), "<=", 0),
-        ("  size, MB", size, "<=", 60),
+        ("  size, MB", size, "<=", 6),
     ]
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from rpexplore.planning.plan import Plan
 from rpexplore.workload.table_text import title
 from tests.cli.program import BUDGET
-from tests.support.plan_texts import laid_out, other_layouts
+from tests.support.plan_texts import content_of, laid_out, other_layouts
 
 
 def test_show_has_the_least_accurate_first_and_says_what_is_left_out(planned):
@@ -52,7 +52,7 @@ def test_show_as_json_has_every_table(planned):
 
 
 def test_show_refuses_a_plan_that_claims_too_much(planned):
-    content = json.loads(Path("plan.json").read_text("utf-8"))
+    content = content_of(Path("plan.json").read_text("utf-8"))
     content["privacy_cost"] = "0.0001"
     Path("plan.json").write_text(laid_out(content), "utf-8")
     assert "does not hold what it claims" in planned.refused("show", "plan.json")
@@ -91,7 +91,7 @@ def test_verify_says_so_by_its_exit_code(planned):
     assert "(ε, δ)-differentially private" in text
     assert planned.json("verify", "plan.json")["holds"] is True
 
-    content = json.loads(Path("plan.json").read_text("utf-8"))
+    content = content_of(Path("plan.json").read_text("utf-8"))
     content["residuals"][0]["sigma_squared"] = "0.001"
     Path("broken.json").write_text(laid_out(content), "utf-8")
     result = planned("verify", "broken.json")

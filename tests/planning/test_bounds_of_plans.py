@@ -1,6 +1,5 @@
 """Verification of limits and dual bounds: honest plans pass, and every tampered claim is found."""
 
-import json
 from fractions import Fraction
 
 import numpy as np
@@ -10,6 +9,7 @@ import rpexplore as rp
 from rpexplore.planning.losses.custom import UnavailableLoss
 from tests.planning.test_plan_file_duals import LOSSES, OWN, PLANS
 from tests.planning.test_verification import change_sigma_squared, claim, failed, scaled
+from tests.support.plan_texts import content_of, laid_out
 
 DUAL = {
     name: plan
@@ -79,7 +79,7 @@ TAMPERED = {
 @pytest.mark.parametrize(("tamper", "check"), TAMPERED.values(), ids=TAMPERED)
 @pytest.mark.parametrize("plan", KNOWN.values(), ids=KNOWN)
 def test_tampered_claims_are_found(plan, tamper, check):
-    content = json.loads(plan.text)
+    content = content_of(plan.text)
     assert failed(content) == set()
     tamper(content)
     broken = failed(content)
@@ -95,7 +95,7 @@ def test_any_dual_weights_prove_no_more_than_is_true(plan, factor):
     """Of a loss with limits, dual weights other than the best ones prove a smaller bound."""
     for table in range(len(plan.workload)):
         if plan.certificate.shadow_prices[table] > 1e-3:
-            content = json.loads(plan.text)
+            content = content_of(plan.text)
             scaled(content, factor, "tables", table, "dual_weight")
             assert failed(content) == {"optimality"}
 
@@ -105,7 +105,7 @@ def test_any_dual_weights_prove_no_more_than_is_true(plan, factor):
 def test_required_that_are_added_or_taken_away_are_found(kind, suffix):
     plan = PLANS[kind + suffix]
     for table, is_required in enumerate(plan.workload.required.tolist()):
-        content = json.loads(plan.text)
+        content = content_of(plan.text)
         content["tables"][table]["required"] = not is_required
         assert failed(content), "accepted"
 
@@ -113,7 +113,7 @@ def test_required_that_are_added_or_taken_away_are_found(kind, suffix):
 @pytest.mark.parametrize("suffix", ["", " asked"])
 def test_required_that_are_not_met_are_found(suffix):
     plan = PLANS["SumWithinTargets" + suffix]
-    content = json.loads(plan.text)
+    content = content_of(plan.text)
     table = int(np.argmax(np.where(plan.workload.required, plan.certificate.shadow_prices, 0)))
     target = content["tables"][table]["target"]
     # Sharper than is met, even by a hair; the claimed bound may then stand or fall.
@@ -121,14 +121,14 @@ def test_required_that_are_not_met_are_found(suffix):
     broken = failed(content)
     assert broken is not None
     assert "required" in broken
-    text = str(rp.verify(rp.Plan.parse(json.dumps(content), canonical=False)))
+    text = str(rp.verify(rp.Plan.parse(laid_out(content), canonical=False)))
     assert "1 of 2 tables are above their largest allowed variance; the first is" in text
 
 
 @pytest.mark.parametrize("suffix", ["", " asked"])
 @pytest.mark.parametrize("factor", [1 / 2, 1 - 1e-6, 1 + 1e-3, 2.0])
 def test_another_limit_is_found(suffix, factor):
-    content = json.loads(PLANS["SumWithBoundedMax" + suffix].text)
+    content = content_of(PLANS["SumWithBoundedMax" + suffix].text)
     scaled(content, factor, "certificate", "limit")
     assert failed(content) in ({"limit"}, {"limit", "optimality"})
 
@@ -136,7 +136,7 @@ def test_another_limit_is_found(suffix, factor):
 @pytest.mark.parametrize("suffix", ["", " asked"])
 @pytest.mark.parametrize("slack", [0.1, 0.15])
 def test_a_limit_of_another_slack_is_found(suffix, slack):
-    content = json.loads(PLANS["SumWithBoundedMax" + suffix].text)
+    content = content_of(PLANS["SumWithBoundedMax" + suffix].text)
     content["loss"]["slack"] = slack
     assert failed(content) in ({"limit"}, {"limit", "optimality"})
 
@@ -154,7 +154,7 @@ OTHERS = [
 @pytest.mark.parametrize("other", OTHERS, ids=lambda loss: loss["kind"])
 @pytest.mark.parametrize("plan", KNOWN.values(), ids=KNOWN)
 def test_a_plan_is_not_that_of_another_loss(plan, other):
-    content = json.loads(plan.text)
+    content = content_of(plan.text)
     if content["loss"] != other:
         content["loss"] = other
         assert failed(content) != set(), "accepted"
@@ -162,34 +162,34 @@ def test_a_plan_is_not_that_of_another_loss(plan, other):
 
 def test_cells_that_prove_the_bound_are_looked_at():
     for name in ("SumWithinTargets asked", "MaxWithinTargets asked"):
-        content = json.loads(PLANS[name].text)
+        content = content_of(PLANS[name].text)
         assert content["cells"]
         of_age = [cell for cell in content["cells"] if content["tables"][cell["table"]]["required"]]
         most = max(of_age, key=lambda cell: cell["shadow_price"])
         assert most["rows"] != [0]
         most["rows"] = [0]
         assert failed(content) == {"optimality"}
-        content = json.loads(PLANS[name].text)
+        content = content_of(PLANS[name].text)
         content["cells"] = []
         assert failed(content) == {"optimality"}
 
 
 def test_of_an_own_loss_what_can_be_checked_is():
     for name in ("CustomLoss", "CustomLoss asked"):
-        content = json.loads(PLANS[name].text)
-        assert isinstance(rp.Plan.parse(json.dumps(content), canonical=False).loss, UnavailableLoss)
+        content = content_of(PLANS[name].text)
+        assert isinstance(rp.Plan.parse(laid_out(content), canonical=False).loss, UnavailableLoss)
         change_sigma_squared(content, 0, Fraction(1, 2))
         assert "privacy cost" in (failed(content) or set())
-        content = json.loads(PLANS[name].text)
+        content = content_of(PLANS[name].text)
         scaled(content, 1 + 1e-6, "tables", 1, "variance")
         assert failed(content) in (None, {"variances"})
-        content = json.loads(PLANS[name].text)
+        content = content_of(PLANS[name].text)
         with_duals(content, lambda weights: [None] * len(weights))
         assert failed(content) is None
 
 
 def test_a_claim_made_more_modest_is_still_true():
     for plan in KNOWN.values():
-        content = json.loads(plan.text)
+        content = content_of(plan.text)
         claim(content, lower_bound=0.5)
         assert failed(content) == set()

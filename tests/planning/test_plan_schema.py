@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
-from tests.support.plan_texts import changed, laid_out
+from tests.support.plan_texts import laid_out_compact, replaced
 
 VALIDATOR = Draft202012Validator(
     json.loads(resources.files("rpexplore.planning").joinpath("schemas/plan-1.json").read_text())
@@ -62,7 +62,7 @@ def paths(content, above=()):
 
 def is_read(content) -> bool:
     try:
-        rp.Plan.parse(laid_out(content))
+        rp.Plan.parse(laid_out_compact(content))
     except PlanError:
         return False
     return True
@@ -77,7 +77,7 @@ def test_the_reader_refuses_what_the_schema_refuses(text, data):
     for key in path:
         before = before[key]
     value = data.draw(VALUES | st.just(...))
-    after = changed(text, path, value)
+    after = replaced(json.loads(text), path, value)
     valid, read = VALIDATOR.is_valid(after), is_read(after)
     assert valid or not read
     # The schema tells kinds of JSON apart and knows every key, but where null may stand as well.
@@ -98,6 +98,6 @@ def test_no_object_has_a_further_key(text, data):
         if isinstance(part, dict):
             objects.append(path)
     path = data.draw(st.sampled_from(objects))
-    after = changed(text, (*path, "more"), data.draw(VALUES))
+    after = replaced(json.loads(text), (*path, "more"), data.draw(VALUES))
     assert not VALIDATOR.is_valid(after)
     assert not is_read(after)

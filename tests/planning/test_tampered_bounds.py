@@ -1,6 +1,5 @@
 """Plan files that claim more than is true are not believed."""
 
-import json
 import os
 
 import cvxpy
@@ -11,6 +10,7 @@ import rpexplore as rp
 from rpexplore.errors import PlanError, ReleaseError
 from rpexplore.queries.strategy import QueryStrategy
 from rpexplore.releases.atomic_folder import new_folder
+from tests.support.plan_texts import content_of, laid_out
 
 DOMAIN = rp.Domain.from_sizes({"a": 3, "b": 4, "c": 2})
 TABLES = rp.Workload.of(DOMAIN, [("a",), ("b", "c"), ("a", "b"), ()])
@@ -19,11 +19,11 @@ COST_1 = rp.Budget(privacy_cost=1)
 
 def tampered(plan, change):
     """The plan of the file with a change, whose certificate then claims that nothing is better."""
-    content = json.loads(plan.text)
+    content = content_of(plan.text)
     change(content)
     content["certificate"]["lower_bound"] = content["certificate"]["loss"]
     content["certificate"]["gap"] = 0.0
-    return rp.Plan.parse(json.dumps(content), canonical=False)
+    return rp.Plan.parse(laid_out(content), canonical=False)
 
 
 @pytest.mark.parametrize("loss", [rp.PNorm(1), rp.PNorm(2)])

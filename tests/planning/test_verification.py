@@ -1,6 +1,5 @@
 """Verification: honest plans pass, and every tampered claim is found."""
 
-import json
 from fractions import Fraction
 
 import mpmath
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.errors import PlanError
+from tests.support.plan_texts import content_of, laid_out
 from tests.support.strategies import budgets, domains, losses, workloads, workloads_with_bases
 
 
@@ -57,7 +57,7 @@ def plan(request):
 def failed(content) -> set[str] | None:
     """Names of the checks a plan file's content fails; None if reading already refuses it."""
     try:
-        plan = rp.Plan.parse(json.dumps(content), canonical=False)
+        plan = rp.Plan.parse(laid_out(content), canonical=False)
     except PlanError:
         return None
     verification = rp.verify(plan)
@@ -100,7 +100,7 @@ def change_exact(content, factor, *path):
 
 
 def test_untouched_content_holds(plan):
-    assert failed(json.loads(plan.text)) == set()
+    assert failed(content_of(plan.text)) == set()
 
 
 # What is done to the content: (how, the check that must fail, or None: any, or refused on reading)
@@ -180,7 +180,7 @@ TAMPERED = {
 
 @pytest.mark.parametrize(("tamper", "check"), TAMPERED.values(), ids=TAMPERED)
 def test_tampered_claims_are_found(plan, tamper, check):
-    content = json.loads(plan.text)
+    content = content_of(plan.text)
     tamper(content)
     broken = failed(content)
     assert broken is None or broken, "accepted"
@@ -190,14 +190,14 @@ def test_tampered_claims_are_found(plan, tamper, check):
 
 @pytest.mark.parametrize("name", ["SumOfVariances", "MaxVarianceweight"])
 def test_another_weight_makes_another_loss(name):
-    content = json.loads(PLANS[name].text)
+    content = content_of(PLANS[name].text)
     scaled(content, 5, "tables", 0, "weight")
     assert "loss" in failed(content)
 
 
 def test_a_claim_made_more_modest_is_still_true(plan):
     """A bound that is too low, or a cost stated higher within the budget, deceives nobody."""
-    content = json.loads(plan.text)
+    content = content_of(plan.text)
     claim(content, lower_bound=0.5)
     content["privacy_cost"] = content["budget"]["privacy_cost"]
     assert failed(content) == set()
@@ -205,13 +205,13 @@ def test_a_claim_made_more_modest_is_still_true(plan):
 
 def test_plan_that_wastes_its_budget_is_within_it_but_says_so():
     plan = PLANS["SumOfVariances"]
-    content = json.loads(plan.text)
+    content = content_of(plan.text)
     for index in range(len(content["residuals"])):
         change_sigma_squared(content, index, 2)
     for table in range(len(content["tables"])):
         scaled_variances(content, 2, table)
     claim(content, loss=2)
-    verification = rp.verify(rp.Plan.parse(json.dumps(content), canonical=False))
+    verification = rp.verify(rp.Plan.parse(laid_out(content), canonical=False))
     assert verification.holds
     assert "within 1.1 (relative)" in str(verification)
 
@@ -261,7 +261,7 @@ def test_a_long_sum_of_equal_terms_does_not_prove_too_much():
 
 def test_a_bound_above_what_is_proven_is_found(plan):
     """Even by a hair: nothing is allowed in the plan's favour."""
-    content = json.loads(plan.text)
+    content = content_of(plan.text)
     certificate = content["certificate"]
     certificate["lower_bound"] = certificate["loss"] * (1 + 1e-12)
     certificate["gap"] = 0.0
@@ -370,7 +370,7 @@ TAMPERED_ASKED = {
 
 @pytest.mark.parametrize(("tamper", "checks"), TAMPERED_ASKED.values(), ids=TAMPERED_ASKED)
 def test_tampered_claims_about_strategies_are_found(based, tamper, checks):
-    content = json.loads(based.text)
+    content = content_of(based.text)
     assert failed(content) == set()
     tamper(content)
     for strategy in content["strategies"]:
@@ -381,14 +381,14 @@ def test_tampered_claims_about_strategies_are_found(based, tamper, checks):
 
 
 def test_cells_that_prove_the_bound_are_looked_at():
-    content = json.loads(ASKED["max"].text)
+    content = content_of(ASKED["max"].text)
     assert content["cells"]
     scaled(content, 0.5, "cells", 0, "shadow_price")
     assert failed(content) == {"optimality"}
-    content = json.loads(ASKED["max"].text)
+    content = content_of(ASKED["max"].text)
     content["cells"] = []
     assert failed(content) == {"optimality"}
-    content = json.loads(ASKED["max"].text)
+    content = content_of(ASKED["max"].text)
     most = max(content["cells"], key=lambda cell: cell["shadow_price"])
     most["rows"] = [0] * len(most["rows"])
     assert failed(content) == {"optimality"}
@@ -396,7 +396,7 @@ def test_cells_that_prove_the_bound_are_looked_at():
 
 def test_a_table_claims_no_more_with_its_cells_than_with_itself():
     """A table's price is what its cells' prices add up to."""
-    content = json.loads(ASKED["max"].text)
+    content = content_of(ASKED["max"].text)
     tables = content["tables"]
     dear = max(range(4), key=lambda row: tables[row]["shadow_price"])
     other = (dear + 1) % 4

@@ -1,6 +1,5 @@
 """Releases that are refused before anything is booked or written."""
 
-import json
 import logging
 import shutil
 import sqlite3
@@ -29,12 +28,13 @@ from rpexplore.planning.planner import plan
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.release import release
 from tests.releases.table_plan import CSV, PLAN, SECRET, WORKLOAD, entries, ledger_rows, runs
+from tests.support.plan_texts import content_of, laid_out
 
 
 def tampered(change) -> Plan:
-    content = json.loads(PLAN.text)
+    content = content_of(PLAN.text)
     change(content)
-    return Plan.parse(json.dumps(content), canonical=False)
+    return Plan.parse(laid_out(content), canonical=False)
 
 
 def less_noise(content):

@@ -29,6 +29,7 @@ from tests.releases.table_plan import (
     ledger_rows,
     runs,
 )
+from tests.support.plan_texts import content_of
 
 # --- limits
 
@@ -79,12 +80,12 @@ def test_a_person_with_m_records_costs_a_record_m_squared_less(data, output, wit
 def test_what_is_booked_covers_what_is_measured(data, output, without_noise):
     """ρ = Σ p_A / (2σ²_A), summed here in exact rationals from the plan file."""
     release(PLAN, data, output)
-    sizes = {"sex": 2, "age": 3}
+    sizes = [2, 3]  # of sex and age
     exact = Fraction(0)
-    for residual in json.loads((output / "plan.json").read_text())["residuals"]:
+    for residual in content_of((output / "plan.json").read_text())["residuals"]:
         p = Fraction(1)
-        for name in residual["attributes"]:
-            p *= Fraction(sizes[name] - 1, sizes[name])
+        for attribute in residual["attributes"]:
+            p *= Fraction(sizes[attribute] - 1, sizes[attribute])
         exact += p / Fraction(residual["sigma_squared"]) / 2
     (run,) = runs(data)
     assert exact <= run.record_rho <= exact * (1 + Fraction(1, 10**20))

@@ -10,7 +10,6 @@ integers and noise scales that are in it, with nothing of the library's decoding
 and below 3e-12 for the tests on the whole vector.
 """
 
-import json
 from functools import cache, reduce
 from itertools import combinations
 
@@ -44,6 +43,7 @@ from tests.statistical.test_release_covariance import (
 )
 from tests.support.exact_counts import counts_of
 from tests.support.generalised import any_strategies, table_matrix
+from tests.support.plan_texts import content_of
 
 
 def plan_for_releases() -> Plan:
@@ -92,11 +92,11 @@ def simulated() -> tuple[Plan, np.ndarray]:
 def measured_matrices(plan: Plan) -> list[tuple[np.ndarray, np.ndarray]]:
     """Of each residual B_A, over all cells of the domain, and the covariance of its noise."""
     domain, parts = plan.workload.domain, []
-    for residual in json.loads(plan.text)["residuals"]:
+    for residual in content_of(plan.text)["residuals"]:
         factors, noise = [], np.eye(1)
         for index, attribute in enumerate(domain):
             n, strategy = attribute.size, plan.closure.strategies.get(index)
-            if attribute.name not in residual["attributes"]:
+            if index not in residual["attributes"]:
                 factors.append(np.ones((1, n)))
             elif strategy is not None:
                 factors.append(strategy.integers / 2.0**10)

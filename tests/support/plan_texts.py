@@ -1,49 +1,122 @@
-"""Plan files of changed content, laid out as docs and schema say, without the library's writer."""
+"""Plan files of changed content, laid out as docs and schema say, without the library's writer.
+
+Content has an object for each table and each residual; `compact` makes of it what a file holds.
+"""
 
 import copy
 import json
 from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
 from typing import Any
 
-_SECTIONS = ("bases", "strategies", "tables", "cells", "residuals", "queries", "strategy")
+from rpexplore.domain.codebook import attributes_from_schema
+
+_SECTIONS = (
+    "bases", "strategies", "classes", "tables", "cells", "noise_scales", "residuals",
+    "queries", "strategy",
+)  # fmt: skip
+
+
+def content_of(text: str) -> dict[str, Any]:
+    """The content of a plan file; attributes of tables and residuals are numbers in the domain."""
+    content = json.loads(text)
+    if "classes" not in content:  # a list of queries
+        return content
+    classes, scales = content.pop("classes"), content.pop("noise_scales")
+    residuals = _residuals(content["domain"], [attributes for attributes, _ in content["tables"]])
+    content["tables"] = [
+        {"attributes": attributes, **copy.deepcopy(classes[number])}
+        for attributes, number in content["tables"]
+    ]
+    content["residuals"] = [
+        {"attributes": list(attributes), "sigma_squared": scales[number]}
+        for attributes, number in zip(residuals, content["residuals"], strict=True)
+    ]
+    return content
+
+
+def _residuals(schema: dict[str, Any], tables: list[list[int]]) -> list[tuple[int, ...]]:
+    """All subsets of tables without attributes of a single value, in the order of files."""
+    sizes = [attribute.size for attribute in attributes_from_schema(schema)]
+    subsets = set()
+    for table in tables:
+        several = [attribute for attribute in table if sizes[attribute] > 1]
+        for order in range(len(several) + 1):
+            subsets.update(combinations(several, order))
+    return sorted(subsets, key=lambda subset: (len(subset), subset))
+
+
+def compact(content: dict[str, Any]) -> dict[str, Any]:
+    """What a file holds of content; attributes of residuals are left out, as they follow."""
+    compacted = {}
+    for key, rows in content.items():
+        if key == "tables" and isinstance(rows, list):
+            classes = [{name: row[name] for name in row if name != "attributes"} for row in rows]
+            compacted["classes"], numbers = _distinct(classes)
+            compacted[key] = [
+                [*([row["attributes"]] if "attributes" in row else []), number]
+                for row, number in zip(rows, numbers, strict=True)
+            ]
+        elif key == "residuals" and isinstance(rows, list):
+            scales = [row.get("sigma_squared") for row in rows]
+            compacted["noise_scales"], compacted[key] = _distinct(scales)
+        else:
+            compacted[key] = rows
+    return compacted
+
+
+def _distinct(values: list[Any]) -> tuple[list[Any], list[int]]:
+    """The values that are written otherwise, by their first use, and the number of each value."""
+    by_text = {_dumps(value): value for value in values}
+    texts = list(by_text)
+    return list(by_text.values()), [texts.index(_dumps(value)) for value in values]
 
 
 def laid_out(content: dict[str, Any]) -> str:
+    """The text of a file with this content, in canonical layout."""
+    return laid_out_compact(compact(content))
+
+
+def laid_out_compact(content: dict[str, Any]) -> str:
     """The canonical layout: one key a line; rows of lists, and of matrices, on lines of their own.
 
     Keys and numbers stand as the content has them.
     """
     lines = [
-        f'"{key}":{_rows(map(_row, value)) if key in _SECTIONS and value else _compact(value)}'
+        f'"{key}":{_rows(map(_row, value)) if key in _SECTIONS and value else _dumps(value)}'
         if isinstance(value, list)
-        else f'"{key}":{_compact(value)}'
+        else f'"{key}":{_dumps(value)}'
         for key, value in content.items()
     ]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def _row(value: Any) -> str:
-    text = _compact(value)
+    text = _dumps(value)
     matrix = value.get("matrix") if isinstance(value, dict) else None
     if not isinstance(matrix, list) or not matrix:
         return text
-    return text.replace(_compact(matrix), _rows(map(_compact, matrix)))
+    return text.replace(_dumps(matrix), _rows(map(_dumps, matrix)))
 
 
 def _rows(texts: Iterator[str]) -> str:
     return "[\n" + ",\n".join(texts) + "\n]"
 
 
-def _compact(value: Any) -> str:
+def _dumps(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def changed(text: str, path: Sequence[Any], value: Any) -> dict[str, Any]:
-    """The content of a text with the value at a path of keys and indices replaced.
+    """`content_of` a text with the value at a path of keys and indices `replaced`."""
+    return replaced(content_of(text), path, value)
+
+
+def replaced(content: dict[str, Any], path: Sequence[Any], value: Any) -> dict[str, Any]:
+    """The content itself, with the value at a path of keys and indices replaced.
 
     value: what stands there then; ... for nothing, or a function of what stands there now
     """
-    content = json.loads(text)
     *above, last = path
     parent = content
     for key in above:
@@ -63,9 +136,9 @@ def other_layouts(text: str) -> dict[str, str]:
     tables[first][0] = dict(reversed(tables[first][0].items()))
     return {
         "indented": json.dumps(content, indent=4, ensure_ascii=False),
-        "on one line": _compact(content),
-        "keys in another order": laid_out(dict(reversed(content.items()))),
-        "keys of a row in another order": laid_out(tables),
+        "on one line": _dumps(content),
+        "keys in another order": laid_out_compact(dict(reversed(content.items()))),
+        "keys of a row in another order": laid_out_compact(tables),
         "one space more": text.replace('"format_version":1', '"format_version": 1', 1),
         "a space at the end": text + " ",
         "no final newline": text.removesuffix("\n"),
