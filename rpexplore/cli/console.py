@@ -1,15 +1,16 @@
 """How the command line speaks: one-line errors, exit codes, JSON, text tables, progress, files.
 
-Exit codes: 0 done; 1 a plan does not hold what it claims; 2 refused or failed; 130 stopped;
-141 nobody read the output to its end.
+Exit codes: 0 done; 1 a plan does not hold what it claims; 2 refused or failed; 130 stopped, 143 and
+129 by SIGTERM and SIGHUP; 141 nobody read the output to its end.
 """
 
 import json
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +19,38 @@ from typer.core import TyperGroup
 
 from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.common.files import check_replaceable, write_whole
+from rpexplore.common.hangup import take_hangup
 from rpexplore.errors import RpexploreError
 
 PROGRAM = "rpexplore"
 _MOST_SHOWN = 1200  # signs of an error
+_SIGNAL = (
+    128  # the exit code of a shell for a program that was ended by a signal: this and its number
+)
 DEBUG = "RPEXPLORE_DEBUG"
 
 # Base of what typer raises for wrong usage; its module differs between typer's versions.
 _UsageError: Any = next(
     kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException"
 )
+
+
+class Interrupted(KeyboardInterrupt):
+    """A signal that ends programs, other than that of Ctrl-C; all that heeds this heeds it."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def heed_signals() -> None:
+    """Let what ends the program from outside, or closes its terminal, stop it as Ctrl-C does."""
+
+    def interrupt(number: int, _: object) -> None:
+        raise Interrupted(number)
+
+    signal.signal(signal.SIGTERM, interrupt)
+    take_hangup(interrupt)
 
 
 class Verbs(TyperGroup):
@@ -41,7 +64,8 @@ class Verbs(TyperGroup):
             return super().invoke(ctx)
         except KeyboardInterrupt as error:
             notes = getattr(error, "__notes__", ["Nothing was left half-written."])
-            raise typer.Abort(" ".join(["Stopped.", *notes])) from None
+            stop = typer.Abort(" ".join(["Stopped.", *notes]))
+            raise stop from error
         except BrokenPipeError:  # whoever reads our output has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(141) from None
@@ -52,7 +76,7 @@ class Verbs(TyperGroup):
         try:
             code = super().main(given, **extra) or 0
         except Exception as error:
-            code = 130 if isinstance(error, typer.Abort) else 2
+            code = _SIGNAL + _signal_of(error) if isinstance(error, typer.Abort) else 2
             notes = " ".join(getattr(error, "__notes__", []))
             # What was read from records is for the screen: JSON may go on into a file or a log.
             if "--json" in given:
@@ -66,8 +90,15 @@ class Verbs(TyperGroup):
                 text = one_line(f"{'error: ' if code == 2 else ''}{shown} {notes}")
                 if len(text) > _MOST_SHOWN:  # values can have any length, and fill a screen
                     text = f"{text[: _MOST_SHOWN // 2]} … {text[-300:]}"
-                typer.echo(text, err=True)
+                with suppress(OSError):  # the terminal may have been closed
+                    typer.echo(text, err=True)
         sys.exit(code)
+
+
+def _signal_of(stop: BaseException) -> int:
+    """The number of the signal that has stopped a verb."""
+    cause = stop.__cause__
+    return cause.number if isinstance(cause, Interrupted) else signal.SIGINT
 
 
 def _message(error: Any) -> str:

@@ -3,7 +3,7 @@
 import typer
 
 from rpexplore.cli import options
-from rpexplore.cli.console import Verbs, say
+from rpexplore.cli.console import Verbs, heed_signals, say
 from rpexplore.cli.planning import plan, report, rewrite, schema, show, verify
 from rpexplore.cli.postprocess import answer, combine, postprocess
 from rpexplore.cli.queries import queries
@@ -20,6 +20,7 @@ cli = typer.Typer(
 
 def main() -> None:
     """What the `rpexplore` command runs."""
+    heed_signals()
     cli()
 
 

@@ -3,7 +3,6 @@
 import html
 import os
 import secrets
-import signal
 import socket
 import subprocess
 import sys
@@ -16,7 +15,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from rpexplore.common.hangup import take_hangup
 from rpexplore.common.webapp_files import TOKEN_PARAMETER, TOKEN_VARIABLE, app_script
 from rpexplore.errors import RpexploreError
 
@@ -56,8 +54,6 @@ def serve(port: int, *, open_browser: bool, say: Callable[[str], Any]) -> None:
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("STREAMLIT_")
     } | {TOKEN_VARIABLE: token}
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    take_hangup(signal.default_int_handler)
     # Its input is never written to: it ends when this program does, however that ends.
     child = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=sys.stderr)
     address = f"http://{HOST}:{port}"

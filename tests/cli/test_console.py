@@ -125,7 +125,8 @@ module.{function} = endless
 """
 
 
-def test_ctrl_c_leaves_nothing_behind(planned):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_nothing_behind(number, planned):
     """Two real programs are stopped, one while it plans, one after it has booked its run."""
     before = planned.files()
     arguments = ["plan", "codebook.csv", "--up-to", "1", *BUDGET, "--out", "other.json"]
@@ -139,17 +140,26 @@ def test_ctrl_c_leaves_nothing_behind(planned):
     for process in (planning, measuring):
         assert process.stdout is not None
         assert process.stdout.readline() == "reached\n"
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
     stdout, stderr = planning.communicate(timeout=20)
     assert (stdout, stderr) == ("", "Stopped. Nothing was left half-written.\n")
-    assert planning.returncode == 130
+    assert planning.returncode == 128 + number
     stdout, stderr = measuring.communicate(timeout=20)
-    assert "ρ = 0.1 stays charged" in json.loads(stdout)["error"]
+    assert "ρ = 0.1 stays charged. Run it again" in json.loads(stdout)["error"]
     assert stderr == ""
-    assert measuring.returncode == 130
+    assert measuring.returncode == 128 + number
     assert planned.files() == before | {"rpexplore-ledger.sqlite", ".out.unfinished"}
     (run,) = Ledger.beside("records.csv").account("records.csv").runs
     assert run.state == "started"
+
+
+def test_a_hangup_that_is_ignored_stays_so(planned):
+    ignore = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+    hang_up = "import os\nimport rpexplore.cli.main as main\n"
+    hang_up += "say = main.say\nmain.say = lambda text: (os.kill(os.getpid(), 1), say(text))\n"
+    process = started("--version", patch=ignore + hang_up)
+    assert process.communicate(timeout=20)[1] == ""
+    assert process.returncode == 0
 
 
 def test_output_that_nobody_reads_is_no_error(planned):

@@ -25,7 +25,8 @@ developmentMode = true
 """
 
 
-def test_app_answers_this_machine_only_and_stops_on_ctrl_c(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_app_answers_this_machine_only_and_stops_on_a_signal(number, tmp_path):
     (tmp_path / ".streamlit").mkdir()
     (tmp_path / ".streamlit/config.toml").write_text(OPEN_SETTINGS, "utf-8")
     (tmp_path / "streamlit.py").write_text("raise SystemExit('a stranger')", "utf-8")
@@ -42,7 +43,7 @@ def test_app_answers_this_machine_only_and_stops_on_ctrl_c(tmp_path):
         with pytest.raises(OSError, match="refused"):
             socket.create_connection(("127.0.0.2", port), timeout=2)
         # As a terminal does: to the program and to the app it started.
-        os.killpg(app.pid, signal.SIGINT)
+        os.killpg(app.pid, number)
         _, stderr = app.communicate(timeout=20)
     finally:
         if app.poll() is None:
