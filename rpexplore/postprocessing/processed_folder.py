@@ -15,7 +15,6 @@ from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet
 
 from rpexplore.common.concurrency import Progress, no_progress, part_of_progress
 from rpexplore.domain.domain import AttributeIndices
@@ -30,7 +29,8 @@ from rpexplore.postprocessing.table_map import subsets
 from rpexplore.postprocessing.table_writing import new_tables_folder, write_readme, write_tables
 from rpexplore.releases.atomic_folder import check_new, check_room
 from rpexplore.releases.manifest import now, save_manifest
-from rpexplore.releases.table_cells import ESTIMATES
+from rpexplore.releases.stored_columns import read_columns
+from rpexplore.releases.table_cells import ESTIMATE_COLUMNS, ESTIMATES
 from rpexplore.releases.table_folder import Release, table_path
 from rpexplore.workload.query_matrix import QueryMatrix
 
@@ -133,7 +133,8 @@ def _unbiased_cells(source: Release | Estimates, position: int) -> pa.Table:
     if isinstance(source, Estimates):
         return source.cells(names)
     path = f"{table_path(position, names)}.parquet"
-    return pyarrow.parquet.read_table(source.folder / path)
+    n_rows = int(source.plan.workload.exact_cells[position])
+    return read_columns(source.folder / path, ESTIMATE_COLUMNS, n_rows)
 
 
 def _processed_counts(

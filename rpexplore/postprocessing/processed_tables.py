@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
-import pyarrow.parquet
 
 from rpexplore.domain.domain import AttributeSet
 from rpexplore.errors import ReleaseError, RpexploreError
@@ -20,6 +19,8 @@ from rpexplore.releases.manifest import (
     checked_folder,
     not_as_written,
 )
+from rpexplore.releases.stored_columns import read_columns
+from rpexplore.releases.table_cells import ESTIMATE_COLUMNS
 from rpexplore.releases.table_folder import files_of_tables
 
 if TYPE_CHECKING:
@@ -103,14 +104,8 @@ class ProcessedTables:
                 f"There is no processed table of ({', '.join(names) or 'total'}); what was "
                 "processed cannot be summed any further. Ask for a table that is there."
             )
-        path = entry["path"]
-        try:
-            return pyarrow.parquet.read_table(self.folder / path).to_pandas()
-        except (OSError, pa.ArrowException):
-            raise ReleaseError(
-                f"The file {path!r} of {str(self.folder)!r} cannot be read any more; restore it, "
-                "or use the original folder."
-            ) from None
+        columns = {"unbiased_value": pa.float64(), **ESTIMATE_COLUMNS}
+        return read_columns(self.folder / entry["path"], columns).to_pandas()
 
     counts = table
 

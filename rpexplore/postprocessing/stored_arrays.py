@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from rpexplore.errors import ReleaseError
+from rpexplore.releases.stored_columns import check_schema, not_what_was_written, refuse_gaps
 
 _ROWS_PER_GROUP = 1 << 20
 
@@ -47,22 +47,29 @@ def read_arrays(
     starts = np.cumsum([0, *map(prod, shapes)])
     sizes = np.diff(starts)
     flat, seen = np.empty(starts[-1], dtype=dtype), np.zeros(starts[-1], dtype=bool)
-    rows = 0
+    columns = {
+        "residual": pa.int32(),
+        "cell": pa.int64(),
+        column: pa.from_numpy_dtype(dtype),
+    }
+    rows, reason = 0, "it cannot be read any more"
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
-            for batch in file.iter_batches(columns=["residual", "cell", column]):
+            check_schema(path, file.schema_arrow, columns)
+            for batch in file.iter_batches(columns=list(columns)):
+                refuse_gaps(path, batch, columns)
                 array, cell = (batch[name].to_numpy() for name in ("residual", "cell"))
                 if np.any((array < 0) | (cell < 0)) or np.any(cell >= sizes[array]):
                     raise IndexError
                 where = starts[array] + cell
                 flat[where], seen[where] = batch[column].to_numpy(), True
                 rows += len(batch)
-    except (OSError, pa.ArrowException, KeyError, IndexError):
+        reason = "each number must be in it once"
+    except (OSError, pa.ArrowException):
         rows = -1
+    except IndexError:
+        rows, reason = -1, "it has a number of a cell that is not there"
     if rows != len(flat) or not np.all(seen):
-        raise ReleaseError(
-            f"The file {path.name!r} of {str(path.parent)!r} does not hold what its plan says; use "
-            "the original folder."
-        )
+        raise not_what_was_written(path, reason)
     ends = zip(starts[:-1].tolist(), starts[1:].tolist(), shapes, strict=True)
     return [flat[start:stop].reshape(shape) for start, stop, shape in ends]

@@ -28,9 +28,12 @@ from rpexplore.releases.discrete_gaussian import discrete_gaussian
 from rpexplore.releases.manifest import CONFIDENCE, FinishedRelease, TableFiles, file_entry
 from rpexplore.releases.measurement_file import MeasurementNote, read_measured
 from rpexplore.releases.readme import query_readme
+from rpexplore.releases.stored_columns import read_columns
 
 _ANSWERS, _MEASUREMENTS = "answers", "measurements.parquet"
 _FILES = (f"{_ANSWERS}.csv", f"{_ANSWERS}.parquet", _MEASUREMENTS)
+_NUMBERS = ("answer", "standard_error", "margin_95")
+_ANSWER_COLUMNS = {"name": pa.string(), **dict.fromkeys(_NUMBERS, pa.float64())}
 _MOST_MEASURED = 2**61  # in absolute value, without noise
 
 
@@ -47,12 +50,14 @@ class QueryRelease(FinishedRelease[QueryPlan]):
     @property
     def answers(self) -> pd.DataFrame:
         """One row a query: name, answer, standard_error, margin_95, target, met."""
-        return pyarrow.parquet.read_table(self.folder / f"{_ANSWERS}.parquet").to_pandas()
+        path = self.folder / f"{_ANSWERS}.parquet"
+        return read_columns(path, _ANSWER_COLUMNS, self.plan.n_items).to_pandas()
 
     @property
     def measurements(self) -> np.ndarray:
         """The noisy whole numbers that the answers are computed from, int64[k]."""
-        return pyarrow.parquet.read_table(self.folder / _MEASUREMENTS)["measured"].to_numpy()
+        path, n_rows = self.folder / _MEASUREMENTS, len(self.plan.strategy.integers)
+        return read_columns(path, {"measured": pa.int64()}, n_rows)["measured"].to_numpy()
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from rpexplore.workload.bases import Basis, Identity
 from rpexplore.workload.query_matrix import query_matrix
 
 ESTIMATES = ("value", "standard_error", "lower_95", "upper_95")
+ESTIMATE_COLUMNS: dict[str, pa.DataType] = dict.fromkeys(ESTIMATES, pa.float64())
 
 Labels = list[tuple[str, pa.Array]]
 """Name and contents of the columns that say what the cells along one axis count."""

@@ -20,6 +20,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+from math import prod
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -42,15 +43,15 @@ from rpexplore.releases.manifest import FinishedRelease, TableFiles, file_entry
 from rpexplore.releases.marginal_estimate import Answer, MarginalEstimate
 from rpexplore.releases.measurement_file import MeasuredFile, MeasurementNote, read_measured
 from rpexplore.releases.readme import table_readme
-from rpexplore.releases.table_cells import Labels, label_columns, pieces_of_cells
+from rpexplore.releases.stored_columns import not_what_was_written, read_columns
+from rpexplore.releases.table_cells import ESTIMATE_COLUMNS, Labels, label_columns, pieces_of_cells
 
 BYTES_PER_CELL = 125  # about, as CSV and Parquet together
 
 RESIDUALS = "residuals.parquet"
 
-_RESIDUAL_SCHEMA = pa.schema(
-    [("residual", pa.int32()), ("cell", pa.int64()), ("measured", pa.int64())]
-)
+_RESIDUAL_COLUMNS = {"residual": pa.int32(), "cell": pa.int64(), "measured": pa.int64()}
+_RESIDUAL_SCHEMA = pa.schema(list(_RESIDUAL_COLUMNS.items()))
 # Columns without two numbers alike.
 _DIFFERENT = {"value", "unbiased_value", "lower_95", "upper_95"}
 _ROWS_AT_ONCE = 1 << 20
@@ -99,7 +100,8 @@ class Release(FinishedRelease[Plan]):
         if position is None:
             return self.counts(*attributes)
         path = self.folder / f"{table_path(position, self.plan.workload.tables[position])}.parquet"
-        return pyarrow.parquet.read_table(path).to_pandas()
+        n_rows = int(self.plan.workload.exact_cells[position])
+        return read_columns(path, ESTIMATE_COLUMNS, n_rows).to_pandas()
 
     def counts(self, *attributes: AttributeSet) -> pd.DataFrame:
         """Any marginal within a released table, by single values, whatever the bases."""
@@ -129,14 +131,16 @@ class Release(FinishedRelease[Plan]):
         """A marginal, from the measured residuals within it."""
         closure = self.plan.closure
         residuals = residuals_within(closure, attributes)
-        stored = pyarrow.parquet.read_table(
-            self.folder / RESIDUALS, filters=[("residual", "in", set(residuals.values()))]
-        )
-        number, measured = stored["residual"].to_numpy(), stored["measured"].to_numpy()
+        path, filters = self.folder / RESIDUALS, [("residual", "in", set(residuals.values()))]
+        stored = read_columns(path, _RESIDUAL_COLUMNS, filters=filters)
+        number, cell, measured = (stored[name].to_numpy() for name in _RESIDUAL_COLUMNS)
         contributions = {}
         for subset, residual in residuals.items():
             shape = measurement.measured_shape(closure, residual)
-            noisy = measured[number == residual].reshape(shape)
+            rows = number == residual
+            if not np.array_equal(cell[rows], np.arange(prod(shape))):
+                raise not_what_was_written(path, "each number must be in it once, in order")
+            noisy = measured[rows].reshape(shape)
             contributions[subset] = contribution(noisy, subset, closure.strategies)
         return MarginalEstimate(self.plan.marginal_noise(attributes), contributions)
 

@@ -12,8 +12,9 @@ from rpexplore.errors import ReleaseError
 from rpexplore.postprocessing import stored_arrays
 from rpexplore.postprocessing.stored_arrays import read_arrays, write_arrays
 
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
 LISTS = st.lists(st.lists(st.integers(1, 4), max_size=3).map(tuple), max_size=6).flatmap(
-    lambda shapes: st.tuples(*(arrays(float, shape) for shape in shapes))
+    lambda shapes: st.tuples(*(arrays(float, shape, elements=FINITE) for shape in shapes))
 )
 
 

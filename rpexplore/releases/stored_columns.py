@@ -1,0 +1,64 @@
+"""Columns in the Parquet files of a release, read only if they are what was written."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+
+from rpexplore.errors import ReleaseError
+
+Columns = Mapping[str, pa.DataType]
+
+
+def read_columns(
+    path: Path, columns: Columns, n_rows: int | None = None, **options: Any
+) -> pa.Table:
+    """The table in a file, with all its columns.
+
+    Raises `ReleaseError` for a file that cannot be read, and for one of these columns that is
+    missing, doubled, of another type, or has cells that are empty or no finite numbers.
+
+    Args:
+        n_rows: How many rows there must be; any number if left out.
+        options: For `pyarrow.parquet.read_table`.
+    """
+    try:
+        check_schema(path, pyarrow.parquet.read_schema(path), columns)
+        table = pyarrow.parquet.read_table(path, **options)
+    except (OSError, pa.ArrowException):
+        raise not_what_was_written(path, "it cannot be read any more") from None
+    refuse_gaps(path, table, columns)
+    if n_rows not in (None, len(table)):
+        raise not_what_was_written(path, f"it must have {n_rows:,} rows, and has {len(table):,}")
+    return table
+
+
+def check_schema(path: Path, schema: pa.Schema, columns: Columns) -> None:
+    """Raise `ReleaseError` unless a file has each of these columns once, and of its type."""
+    for name, kind in columns.items():
+        if (times := schema.names.count(name)) != 1:
+            there = f"{times} of them are" if times else "it is not"
+            raise not_what_was_written(path, f"it must have one column {name!r}, and {there} there")
+        if schema.field(name).type != kind:
+            stated = schema.field(name).type
+            raise not_what_was_written(path, f"its column {name!r} must be {kind}, and is {stated}")
+
+
+def refuse_gaps(path: Path, table: pa.Table | pa.RecordBatch, columns: Columns) -> None:
+    """Raise `ReleaseError` for a cell in these columns that is empty or no finite number."""
+    for name, kind in columns.items():
+        column = table[name]
+        is_number = pa.types.is_floating(kind)
+        if column.null_count or (is_number and not np.all(np.isfinite(np.asarray(column)))):
+            raise not_what_was_written(path, f"its column {name!r} has cells without a number")
+
+
+def not_what_was_written(path: Path, reason: str) -> ReleaseError:
+    """What to raise for a file of a release that holds something else."""
+    return ReleaseError(
+        f"The file {path.name!r} of {str(path.parent)!r} does not hold what its plan says: "
+        f"{reason}; use the original folder."
+    )

@@ -1,0 +1,91 @@
+"""Columns of a release's Parquet files that somebody changed, with all checksums made anew."""
+
+import shutil
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from rpexplore.errors import ReleaseError
+from rpexplore.postprocessing.estimates import Estimates
+from rpexplore.postprocessing.processed_folder import postprocess
+from rpexplore.postprocessing.processed_tables import ProcessedTables
+from rpexplore.releases.query_release import QueryRelease
+from rpexplore.releases.release import release
+from rpexplore.releases.table_folder import Release
+from tests.releases.test_manifest import PLANS
+from tests.support.sealed import reseal
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "records.csv").write_text("a,b\n0,0\n1,2\n")
+    for kind, planned in PLANS.items():
+        release(planned, folder / "records.csv", folder / kind.__name__)
+    postprocess(
+        Release.load(folder / "Release"), folder / "Processed", nonnegative=True, rounded=False
+    )
+    return folder
+
+
+def retyped(table, place):
+    column = table.column(place)
+    other = pa.string() if pa.types.is_floating(column.type) else pa.float64()
+    return table.set_column(place, table.column_names[place], column.cast(other))
+
+
+def doubled(table, place):
+    return table.append_column(table.column_names[place], table.column(place))
+
+
+def emptied(table, place):
+    column = table.column(place)
+    cells = pa.array([None, *column.to_pylist()[1:]], column.type)
+    return table.set_column(place, table.column_names[place], cells)
+
+
+def not_a_number(table, place):
+    column = table.column(place)
+    cells = pa.array([np.nan, *column.to_pylist()[1:]], pa.float64())
+    return table.set_column(place, table.column_names[place], cells)
+
+
+TABLE = "tables/0001_a.parquet"
+QUERIES = "QueryRelease"
+FILES = [
+    ("Release", "residuals.parquet", "measured", lambda f: Release.load(f).counts("a")),
+    ("Release", "residuals.parquet", "measured", lambda f: Estimates.of(Release.load(f))),
+    ("Release", TABLE, "value", lambda f: Release.load(f).table("a")),
+    (QUERIES, "answers.parquet", "answer", lambda f: QueryRelease.load(f).answers),
+    (QUERIES, "measurements.parquet", "measured", lambda f: QueryRelease.load(f).measurements),
+    ("Processed", TABLE, "value", lambda f: ProcessedTables.load(f).table("a")),
+]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda table, place: table.remove_column(place), doubled, retyped, emptied, not_a_number],
+    ids=["missing", "doubled", "retyped", "empty", "NaN"],
+)
+@pytest.mark.parametrize(("kind", "name", "column", "read"), FILES)
+def test_a_column_that_is_not_as_written_is_named(
+    kind, name, column, read, change, folders, tmp_path
+):
+    copy = shutil.copytree(folders / kind, tmp_path / "copy")
+    table = pq.read_table(copy / name)
+    pq.write_table(change(table, table.column_names.index(column)), copy / name)
+    reseal(copy, name)
+    with pytest.raises(ReleaseError, match=rf"does not hold what its plan says: .*{column!r}"):
+        read(copy)
+
+
+@pytest.mark.parametrize(("kind", "name", "column", "read"), FILES[:5])
+def test_a_file_with_a_row_less_is_named(kind, name, column, read, folders, tmp_path):
+    copy = shutil.copytree(folders / kind, tmp_path / "copy")
+    rows = pq.read_table(copy / name)
+    pq.write_table(rows.slice(0, len(rows) - 1 if len(rows) < 12 else 2), copy / name)
+    reseal(copy, name)
+    with pytest.raises(ReleaseError, match=f"{name.split('/')[-1]!r} of .* does not hold what"):
+        read(copy)
