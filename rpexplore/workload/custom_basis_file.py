@@ -5,6 +5,7 @@ import io
 import math
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -76,10 +77,10 @@ def _matrix_of_npy(content: bytes, filename: str) -> Any:
     """A real matrix [queries, values of the attribute]."""
     try:
         matrix = np.load(io.BytesIO(content), allow_pickle=False)
-    except (ValueError, EOFError, OSError, MemoryError, SyntaxError) as error:
+    except (ValueError, EOFError, OSError, MemoryError, SyntaxError, BadZipFile):
         raise WorkloadError(
-            f"{filename} is not a matrix of numbers in NumPy's .npy format "
-            f"({type(error).__name__}); write it with numpy.save."
+            f"{filename} is not a matrix of numbers in NumPy's .npy format; write it with "
+            "numpy.save."
         ) from None
     if not isinstance(matrix, np.ndarray):
         raise WorkloadError(f"{filename} must hold one matrix; write it with numpy.save.")

@@ -380,6 +380,7 @@ def test_custom_bases_of_an_npy_file(dtype):
     [
         (b"", r"q\.npy is not a matrix .* numpy\.save"),
         (b"1,0,0\n", r"is not a matrix"),
+        (b"PK\x03\x04", r"is not a matrix"),
         (npy(np.eye(3))[:-4], r"is not a matrix"),
         (npy(np.array([[{}]]), allow_pickle=True), r"is not a matrix"),
         (npy(np.ones(3)), r"q\.npy: An own matrix must have two dimensions, got 1"),
