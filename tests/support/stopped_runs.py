@@ -12,7 +12,9 @@ import sys
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import ModuleType
+from typing import Any, TypeAlias
 
+from rpexplore.data.source import Source
 from rpexplore.errors import RpexploreError
 from rpexplore.queries.plan_kinds import load_plan
 from rpexplore.releases.release import release, resume
@@ -21,21 +23,23 @@ _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload(["tests.support.stopped_runs"])
 
 REFUSED = 3  # exit code
+Run: TypeAlias = Path | str | Source
+"""Plan file, data, output and, of a database, the ledger; or "resume" and output."""
+_TRACED = ("/rpexplore/releases/", "/rpexplore/data/databases/")
 
 
-def killed(function: str, nth: int, *run: Path | str) -> None:
+def killed(function: str, nth: int, *run: Run) -> None:
     """Run, and die of a signal the n-th time that a function is called.
 
-    function: "module.name" or "module.Class.name". run: plan file, data and output; or "resume"
-    and output
+    function: "module.name" or "module.Class.name"
     """
     process = _begun_process(_deadly, function, nth, *run)
     process.join(120)
     assert process.exitcode == -signal.SIGKILL, process.exitcode
 
 
-def lines_of(*run: Path | str) -> int:
-    """How many lines of `rpexplore.releases` a whole run executes; it runs to its end."""
+def lines_of(*run: Run) -> int:
+    """How many lines a whole run executes in `_TRACED`; it runs to its end."""
     ours, theirs = _processes.Pipe()
     process = _begun_process(_traced, theirs, None, *run)
     n_lines = ours.recv()
@@ -44,14 +48,14 @@ def lines_of(*run: Path | str) -> int:
     return n_lines
 
 
-def killed_at_line(nth: int, *run: Path | str) -> None:
-    """Run, and die of a signal at the n-th line of `rpexplore.releases` that is executed."""
+def killed_at_line(nth: int, *run: Run) -> None:
+    """Run, and die of a signal at the n-th line of `_TRACED` that is executed."""
     process = _begun_process(_traced, None, nth, *run)
     process.join(120)
     assert process.exitcode == -signal.SIGKILL, process.exitcode
 
 
-def started(*run: Path | str) -> BaseProcess:
+def started(*run: Run) -> BaseProcess:
     """A run that has just begun."""
     ours, theirs = _processes.Pipe()
     process = _begun_process(_begun, theirs, *run)
@@ -59,7 +63,7 @@ def started(*run: Path | str) -> BaseProcess:
     return process
 
 
-def limited(most_bytes: int, *run: Path | str) -> str:
+def limited(most_bytes: int, *run: Run) -> str:
     """What a run is refused with where no file may grow beyond so many bytes."""
     ours, theirs = _processes.Pipe()
     process = _begun_process(_limited, theirs, most_bytes, *run)
@@ -81,7 +85,7 @@ def _begun_process(target, *arguments) -> BaseProcess:
     return process
 
 
-def _deadly(function: str, nth: int, *run: Path | str) -> None:
+def _deadly(function: str, nth: int, *run: Run) -> None:
     module, _, name = function.rpartition(".")
     try:
         owner = importlib.import_module(module)
@@ -100,13 +104,14 @@ def _deadly(function: str, nth: int, *run: Path | str) -> None:
     _go(*run)
 
 
-def _traced(pipe, nth: int | None, *run: Path | str) -> None:
+def _traced(pipe, nth: int | None, *run: Run) -> None:
     n_lines = 0
 
     def on_event(frame, event, _):
         nonlocal n_lines
         if event == "call":
-            return on_event if "/rpexplore/releases/" in frame.f_code.co_filename else None
+            file = frame.f_code.co_filename
+            return on_event if any(folder in file for folder in _TRACED) else None
         if event == "line":
             n_lines += 1
             if n_lines == nth:
@@ -120,7 +125,7 @@ def _traced(pipe, nth: int | None, *run: Path | str) -> None:
         pipe.send(n_lines)
 
 
-def _begun(pipe, *run: Path | str) -> None:
+def _begun(pipe, *run: Run) -> None:
     pipe.send("begun")
     try:
         _go(*run)
@@ -128,7 +133,7 @@ def _begun(pipe, *run: Path | str) -> None:
         os._exit(REFUSED)
 
 
-def _limited(pipe, most_bytes: int, *run: Path | str) -> None:
+def _limited(pipe, most_bytes: int, *run: Run) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
     try:
         _go(*run)
@@ -137,8 +142,9 @@ def _limited(pipe, most_bytes: int, *run: Path | str) -> None:
         os._exit(REFUSED)
 
 
-def _go(plan: Path | str, *where: Path | str) -> None:
+def _go(plan: Any, *where: Any) -> None:
     if plan == "resume":
         resume(*where)
     else:
-        release(load_plan(plan), *where)
+        data, output, *ledger = where
+        release(load_plan(plan), data, output, ledger=ledger[0] if ledger else None)
