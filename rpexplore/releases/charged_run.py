@@ -23,7 +23,7 @@ from rpexplore.errors import DataError, LedgerError, ReleaseError
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.releases.atomic_folder import check_new, check_room, new_folder, unfinished_folder
 from rpexplore.releases.ledger import FILENAME, Ledger, LedgerEntry
-from rpexplore.releases.ledger_overlaps import refuse_overlaps
+from rpexplore.releases.ledger_overlaps import homes, refuse_overlaps
 from rpexplore.releases.manifest import manifest_sha256
 from rpexplore.releases.measurement_file import (
     BOOKED,
@@ -80,7 +80,7 @@ class ChargedRun:
         named = options.ledger
         self.ledger = Ledger(named) if named is not None else Ledger.beside(source)
         _refuse_among_records(source, output, self.ledger.path)
-        self._beside = _ledger_to_tell(source, self.ledger)
+        self._to_tell = _ledgers_to_tell(source, self.ledger)
         self._record_limit = _record_limit(plan, options.limit_rho)
         folder = self.ledger.path.parent
         if not folder.is_dir():
@@ -149,8 +149,8 @@ class ChargedRun:
         note of it before.
         """
         if self._entry_id is None:
-            if self._beside is not None:
-                self._beside.note_elsewhere(self._source, self.ledger)
+            for beside in self._to_tell:
+                beside.note_elsewhere(self._source, self.ledger)
             n_entries = self.ledger.n_entries()
             note = BookingNote(str(self.ledger.path), self._plan.sha256, n_entries)
             write_booking(folder, note)
@@ -270,13 +270,11 @@ def _booked_before(ledger: Ledger, plan: ReleasePlan, source: Source, output: Pa
     return entry.id
 
 
-def _ledger_to_tell(source: Source, ledger: Ledger) -> Ledger | None:
-    """The ledger beside the data if another one is charged, and that folder can be written to."""
-    home = source.home
-    if home is None or is_sample_data(home) or not os.access(home, os.W_OK):
-        return None
-    beside = Ledger.beside(source)
-    return None if beside == ledger else beside
+def _ledgers_to_tell(source: Source, ledger: Ledger) -> list[Ledger]:
+    """Ledgers beside the data if another one is charged, where that folder can be written to."""
+    folders = [home for home in homes(source) if os.access(home, os.W_OK)]
+    beside = [Ledger(home / FILENAME) for home in folders if not is_sample_data(home)]
+    return [book for book in dict.fromkeys(beside) if book != ledger]
 
 
 def _refuse_among_records(source: Source, *paths: Path) -> None:

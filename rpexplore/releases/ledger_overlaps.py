@@ -4,6 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from rpexplore.common.file_identity import FILE_PREFIX
+from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import Source
 from rpexplore.errors import LedgerError
@@ -20,7 +21,11 @@ def refuse_overlaps(ledger: Ledger, source: Source) -> None:
     if source.home is None:
         return
     location = source.path if isinstance(source, FileSource) else source.home
-    around = [folder / FILENAME for folder in (location, *location.parents)]
+    around = [
+        folder / FILENAME
+        for path in (location / "any", *_files_below(source))
+        for folder in path.parents
+    ]
     inside = list(location.rglob(FILENAME)) if location.is_dir() else []
     further = [file for file in {*around, *inside} if file != ledger.path and file.is_file()]
     for book in (ledger, *map(Ledger, further)):
@@ -35,6 +40,18 @@ def refuse_overlaps(ledger: Ledger, source: Source) -> None:
                     f"records {source.name!r} cost would be counted apart. Name the records "
                     "as in those runs."
                 )
+
+
+def homes(source: Source) -> list[Path]:
+    """The folders that records lie in, also those that a view in a file of a database reads."""
+    below = _files_below(source)
+    outermost = [path for path in below if not any(folder in path.parents for folder in below)]
+    own = [] if source.home is None else [source.home]
+    return list(dict.fromkeys([*own, *(path.parent for path in outermost)]))
+
+
+def _files_below(source: Source) -> tuple[Path, ...]:
+    return source.files_below() if isinstance(source, DatabaseSource) else ()
 
 
 def _booked_paths(ledger: Ledger) -> list[Path] | None:

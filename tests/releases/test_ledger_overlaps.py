@@ -1,14 +1,18 @@
 """Records within records are not charged apart, whichever ledger knows them."""
 
+import duckdb
+import pyarrow as pa
 import pytest
 
 from rpexplore import Budget, Domain, SumOfVariances, Workload
+from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.data.files.source import FileSource
 from rpexplore.errors import LedgerError
 from rpexplore.planning.planner import plan
 from rpexplore.releases.ledger import FILENAME, Ledger
 from rpexplore.releases.ledger_overlaps import refuse_overlaps
 from rpexplore.releases.release import release
+from tests.data.databases.servers import in_duckdb
 
 PLAN = plan(
     Workload.all_up_to(Domain.from_sizes({"a": 2}), 1),
@@ -80,3 +84,19 @@ def test_a_run_booked_elsewhere_is_known_beside_the_data(folder, tmp_path):
     assert len(Ledger(named).account(data).runs) == 2
     assert Ledger.beside(data).account(data).runs == ()
     release(PLAN, folder / "two.csv", tmp_path / "other", ledger=None)
+
+
+@pytest.mark.parametrize("pattern", ["one.csv", "*.csv"])
+@pytest.mark.parametrize("file_first", [False, True])
+def test_a_file_and_a_view_of_duckdb_that_reads_it(pattern, file_first, folder, tmp_path):
+    path = tmp_path / "base" / "views.duckdb"
+    path.parent.mkdir()
+    made = in_duckdb(pa.table({"a": [1]}), path)
+    with duckdb.connect(path) as database:
+        database.execute(f"CREATE VIEW parts AS FROM '{folder}/{pattern}'")
+    sources = [DatabaseSource(made.connection, "parts"), FileSource(folder / "one.csv")]
+    first, second = sources[::-1] if file_first else sources
+    release(PLAN, first, tmp_path / "first")
+    with pytest.raises(LedgerError, match="has its account in the ledger"):
+        release(PLAN, second, tmp_path / "second")
+    assert len(Ledger.beside(first).account(second).runs) == 1

@@ -60,6 +60,10 @@ class DatabaseSource:
         """The folder of a DuckDB file; None for other engines."""
         return None if self._file is None else self._file.parent
 
+    def files_below(self) -> tuple[Path, ...]:
+        """The files, and folders of them, that a view reads beside its database."""
+        return self._provenance().files
+
     def names(self, folder: Path) -> tuple[str, ...]:
         """Engine, database, schema and table, and the same of all that a view reads; no user.
 
