@@ -34,7 +34,7 @@ from rpexplore.releases.charged_run import (
     note_finished,
 )
 from rpexplore.releases.ledger import Ledger
-from rpexplore.releases.manifest import FinishedRelease
+from rpexplore.releases.manifest import FinishedRelease, manifest_sha256
 from rpexplore.releases.measurement_file import (
     NOTE,
     PLAN,
@@ -202,7 +202,14 @@ def resume(
     if (output / NOTE).is_file():  # it was stopped after it got its name
         note = read_note(output)
         finished = run_of(load_plan(output / PLAN)).release_kind.load(output)
-        note_finished(_ledger_of(note, ledger), note.entry_id, output)
+        book = _ledger_of(note, ledger)
+        entry = book.entry(note.entry_id)
+        if entry is not None and entry.manifest_sha256 not in ("", manifest_sha256(output)):
+            raise ReleaseError(
+                f"The manifest of {str(output)!r} is not the one that the ledger "
+                f"{str(book.path)!r} holds for its run; use the original folder."
+            )
+        note_finished(book, note.entry_id, output)
         return finished
     try:
         with resumed_folder(output, NOTE) as folder:

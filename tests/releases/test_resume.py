@@ -15,6 +15,7 @@ from rpexplore.planning.planner import plan
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.release import can_be_resumed, release, resume
 from rpexplore.releases.table_folder import Release
+from tests.support.sealed import edit_manifest
 from tests.support.stopped_runs import REFUSED, killed, limited, started
 
 DOMAIN = Domain.from_sizes({"a": 3, "b": 4, "c": 5, "d": 2})
@@ -157,6 +158,15 @@ def test_killed_when_it_has_its_name_the_release_is_whole_and_can_be_tidied(data
     assert states(data) == ["finished"]
     assert "run" not in entries(output)
     assert not can_be_resumed(output)
+
+
+def test_a_manifest_that_is_not_the_ledger_s_is_not_noted(data, output, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("rpexplore.releases.charged_run.shutil.rmtree", lambda *_, **__: None)
+        release(PLAN, data, output)
+    edit_manifest(output, lambda manifest: manifest["versions"].update(numpy="0"))
+    with pytest.raises(ReleaseError, match=r"is not the one that the ledger .* holds"):
+        resume(output)
 
 
 def test_another_run_does_not_clear_what_can_be_finished(data, output, forbidden_noise):
