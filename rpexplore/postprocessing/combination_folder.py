@@ -93,7 +93,15 @@ def load_combined(folder: str | Path) -> Estimates:
         estimates = _read_estimates(folder, sources)
     except ReleaseError:
         raise
-    except (RpexploreError, OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (
+        RpexploreError,
+        OSError,
+        ArithmeticError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+    ):
         raise not_as_written(folder, _NOUN, f"{_ESTIMATES} has not what it must have") from None
     files = {_ESTIMATES: None, _CONTRIBUTIONS: None, **files_of_tables(estimates.table_names)}
     check_facts(folder, manifest, _facts_of(estimates), _NOUN)

@@ -67,7 +67,7 @@ class ProcessedTables:
                 "sources": [source.to_json() for source in sources],
             }
             files = files_of_tables(loaded.table_names)
-        except (RpexploreError, KeyError, TypeError, ValueError, AttributeError):
+        except (RpexploreError, KeyError, TypeError, ArithmeticError, ValueError, AttributeError):
             raise not_as_written(folder, _NOUN, "its manifest has not what it must have") from None
         check_facts(folder, manifest, facts, _NOUN)
         check_listed(folder, manifest, files, _NOUN)

@@ -37,8 +37,11 @@ README = "README.md"
 
 _NAME = "manifest.json"
 _IN_ALL = ("format", "format_version", "interval_confidence", "versions", "files", "sha256")
-_OF_PLAN = ("plan_sha256", "rho", "privacy_unit", "guarantee", "noise", "postprocessing")
-_OF_RUN = ("run", "finished", "unknown_values", "records_per_person")
+_TEXTS_OF_RUN = ("run", "finished", "records_per_person")
+_OF_RELEASE = (
+    *_TEXTS_OF_RUN, "unknown_values", "plan_sha256", "rho", "privacy_unit", "guarantee", "noise",
+    "postprocessing",
+)  # fmt: skip
 _IN_ENTRY = {"path", "bytes", "sha256"}
 _NOUN = "a release"
 
@@ -66,7 +69,7 @@ class FinishedRelease(Generic[PlanKind]):
     def load(cls, folder: str | Path) -> Self:
         """Open a release folder; raises `ReleaseError` if it is not one or a file was changed."""
         folder = Path(folder)
-        manifest = checked_folder(folder, cls.release_format, _NOUN, (*_OF_RUN, *_OF_PLAN))
+        manifest = checked_folder(folder, cls.release_format, _NOUN, _OF_RELEASE)
         if PLAN not in [entry["path"] for entry in manifest["files"]]:
             raise not_as_written(folder, _NOUN, f"its {_NAME} lists no {PLAN}")
         plan: Any = cls.plan_kind.load(folder / PLAN)
@@ -74,8 +77,9 @@ class FinishedRelease(Generic[PlanKind]):
         try:
             unknown_codes(plan.domain, manifest["unknown_values"])
             facts["unknown_values"] = dict(manifest["unknown_values"])
-        except (DataError, DomainError, TypeError):
-            reason = f"its {_NAME} names a category that the plan does not have"
+            facts |= {key: text_of(manifest, key) for key in _TEXTS_OF_RUN}
+        except (DataError, DomainError, FieldError, TypeError, AttributeError):
+            reason = f"its {_NAME} says of its run what cannot be"
             raise not_as_written(folder, _NOUN, reason) from None
         check_facts(folder, manifest, facts, _NOUN)
         check_listed(folder, manifest, {**cls.files_of(plan), PLAN: None}, _NOUN)
@@ -261,8 +265,8 @@ def _check_files(folder: Path, entries: Mapping[str, Mapping[str, Any]]) -> None
             and _sha256(file) == entry["sha256"]
         ):
             raise ReleaseError(
-                f"The file {path!r} of {str(folder)!r} is missing or was changed since; restore "
-                "it, or use the original folder."
+                f"The file {path!r:.200} of {str(folder)!r} is missing or was changed since; "
+                "restore it, or use the original folder."
             )
     if added := sorted(present - {*entries, _NAME}):
         raise ReleaseError(

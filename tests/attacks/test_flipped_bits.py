@@ -1,7 +1,9 @@
 """Files with one bit changed, or cut off: refused, or read as what they were."""
 
+import json
 import os
 import random
+import re
 import shutil
 from collections.abc import Callable
 from fractions import Fraction
@@ -10,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import rpexplore as rp
+from rpexplore.common.json_fields import sealed_text
 from rpexplore.errors import LedgerError, RpexploreError, WorkloadError
 from rpexplore.postprocessing.combination import combine
 from rpexplore.postprocessing.combination_folder import load_combined, write_combined
@@ -22,7 +25,7 @@ from rpexplore.releases.table_folder import Release
 from rpexplore.scenarios.autosave import Autosaves
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
-from tests.attacks.malformed import flipped
+from tests.attacks.malformed import edited, flipped
 
 NIGHTLY = os.environ.get("RPEXPLORE_TEST_PROFILE") == "nightly"
 FLIPS = 1500 if NIGHTLY else 100
@@ -99,6 +102,25 @@ def test_of_every_file_of_a_folder(kind, folders):
         finally:
             path.write_bytes(content)
     LOADED[kind](folders / kind)
+
+
+@pytest.mark.parametrize("kind", LOADED)
+def test_of_a_manifest_that_was_edited_and_sealed_anew(kind, folders, tmp_path):
+    """What nobody can check may say otherwise: times, versions, names, what bounded persons."""
+    copy, chooser = shutil.copytree(folders / kind, tmp_path / kind), random.Random(kind)
+    content = json.loads((copy / "manifest.json").read_text())
+    unproven = {"versions", "finished", "created", "run", "records_per_person", "sources", "gap"}
+    unproven |= {"rounds", "sha256"}
+    for changed in edited(content, chooser, FLIPS // 2):
+        text = sealed_text(changed) if isinstance(changed, dict) else json.dumps(changed)
+        (copy / "manifest.json").write_bytes(text.encode(errors="replace"))
+        try:
+            LOADED[kind](copy)
+        except RpexploreError as error:
+            assert re.fullmatch(r"[^\n]{1,1200}", str(error))  # noqa: PT017
+        else:
+            proven = content.keys() - unproven
+            assert {key: changed[key] for key in proven} == {key: content[key] for key in proven}
 
 
 def test_of_a_saved_project(tmp_path):
