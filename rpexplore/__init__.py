@@ -31,7 +31,13 @@ def __getattr__(name: str) -> Any:
 
         value = version("rpexplore")
     elif name in _MODULES:
+        from rpexplore.common.arguments import answering, answering_class
+
         value = getattr(import_module(_MODULES[name]), name)
+        if not isinstance(value, type):
+            value = answering(value)
+        elif not issubclass(value, Exception):
+            answering_class(value)
     else:
         raise AttributeError(f"module 'rpexplore' has no attribute {name!r}")
     globals()[name] = value

@@ -14,6 +14,10 @@ class RpexploreError(Exception):
         return str(self)
 
 
+class ArgumentError(RpexploreError, TypeError):
+    """A function of the library is called with an argument of another kind than it takes."""
+
+
 class DomainError(RpexploreError):
     """The schema is not usable: an attribute, a category, a bin or a codebook file."""
 

@@ -2,6 +2,7 @@
 
 import ast
 import doctest
+import inspect
 from importlib import import_module
 from pathlib import Path
 
@@ -12,6 +13,13 @@ import rpexplore as rp
 MODULES = sorted(set(rp._MODULES.values()))
 
 
+class Finder(doctest.DocTestFinder):
+    """Finds examples in functions whatever they are wrapped in."""
+
+    def _from_module(self, module, object):
+        return super()._from_module(module, inspect.unwrap(object))
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_the_examples_of_a_module_give_what_they_say(name: str):
     module = import_module(name)
@@ -19,9 +27,11 @@ def test_the_examples_of_a_module_give_what_they_say(name: str):
     tree = ast.parse(Path(module.__file__).read_text(encoding="utf-8"))
     definitions = (ast.Module, ast.ClassDef, ast.FunctionDef)
     texts = [ast.get_docstring(node) for node in ast.walk(tree) if isinstance(node, definitions)]
-    results = doctest.testmod(module)
-    assert results.failed == 0
-    assert (results.attempted > 0) == any(">>>" in (text or "") for text in texts)
+    runner = doctest.DocTestRunner()
+    for test in Finder().find(module, name):
+        runner.run(test)
+    assert runner.failures == 0
+    assert (runner.tries > 0) == any(">>>" in (text or "") for text in texts)
 
 
 @pytest.mark.parametrize("name", [name for name in rp.__all__ if name != "__version__"])

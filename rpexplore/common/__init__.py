@@ -1,11 +1,12 @@
 """What every room may use: numbers, text, files. It knows nothing of privacy or tables.
 
-`exact_numbers`: rationals from what people write and back, long lists of exact decimals.
-`formatting`: numbers, counts, durations and lists as people read them. `json_fields`: strict
-reading of JSON objects. `files`: whole-file writing, the user's folder; `file_kinds`: what is no
-text. `concurrency`: one-thread linear algebra, ordered parallel map. `typed_numbers`: numbers as
-people type them. `hangup`: the signal of a closed terminal. `numerics`: normal quantiles, how CVXPY
-is asked. `template_text`: texts from templates. `webapp_files`: where the app's own files lie.
+`arguments`: errors for arguments of another kind. `exact_numbers`: rationals from what people write
+and back, long lists of exact decimals. `formatting`: numbers, counts, durations and lists as people
+read them. `json_fields`: strict reading of JSON objects. `files`: whole-file writing, the user's
+folder; `file_kinds`: what is no text. `concurrency`: one-thread linear algebra, ordered parallel
+map. `typed_numbers`: numbers as people type them. `hangup`: the signal of a closed terminal.
+`numerics`: normal quantiles, how CVXPY is asked. `template_text`: texts from templates.
+`webapp_files`: where the app's own files lie.
 
 Imports `errors` only.
 """
