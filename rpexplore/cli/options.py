@@ -235,6 +235,7 @@ LimitForRecord = Annotated[
     str | None,
     _option("X", "Set the budget limit: ρ over all releases, for one record; none lifts it."),
 ]
+Empty = Annotated[bool, _flag("--empty", "Release even if there are no records at all.")]
 DryRun = Annotated[bool, _flag("--dry-run", "Check everything, the records too; spend nothing.")]
 Resume = Annotated[
     bool, _flag("--resume", "Finish a stopped run into --out, without drawing again.")

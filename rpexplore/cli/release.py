@@ -25,6 +25,7 @@ def release(
     person_order: options.PersonOrder = None,
     ledger: options.LedgerFile = None,
     limit_rho: options.LimitForUnit = None,
+    empty: options.Empty = False,
     dry_run: options.DryRun = False,
     resume: options.Resume = False,
     yes: options.Yes = False,
@@ -76,6 +77,7 @@ def release(
         ),
         "ledger": ledger,
         "limit_rho": limit_rho,
+        "may_be_empty": empty,
     }
     book = Ledger(ledger) if ledger is not None else Ledger.beside(source)
     before = book.account(source)

@@ -44,6 +44,7 @@ class RunOptions:
     person_rule: PersonRule | None = None
     ledger: str | Path | None = None
     limit_rho: Exact | None = None
+    may_be_empty: bool = False
     expected_fingerprint: Fingerprint | None = None
 
 
@@ -121,6 +122,12 @@ class ChargedRun:
             raise DataError(
                 f"The records {self._source.name!r} have changed while they were counted; run it "
                 "again when nobody writes to them."
+            )
+        if counts.n_records == 0 and not options.may_be_empty:
+            raise DataError(
+                f"There are no records in {self._source.name!r}; check that it is the right one. A "
+                "release of nothing is charged like any other: to have one, say that it may be "
+                "empty (the option --empty)."
             )
         self.run.check_countable(counts)
         return counts

@@ -57,6 +57,7 @@ def release(
     limit_rho: Exact | None = None,
     unknown_values: Mapping[str, str] | None = None,
     person_rule: PersonRule | None = None,
+    may_be_empty: bool = False,
     expected_fingerprint: Fingerprint | None = None,
     on_progress: Progress = no_progress,
 ) -> FinishedRelease:
@@ -80,6 +81,7 @@ def release(
             domain, and missing ones; without it they are refused.
         person_rule: How it is seen to that no person has more records than the plan protects;
             without it, that is taken for granted.
+        may_be_empty: Whether a release without a single record is wanted; else it is refused.
         expected_fingerprint: What a dry run has seen of the records: refused if they are no longer
             the same.
         on_progress: Told what is being done, and the share that is done. From the `booked_share`
@@ -108,7 +110,9 @@ def release(
         ['sex', 'value', 'standard_error', 'lower_95', 'upper_95']
     """
     output = Path(output)
-    options = RunOptions(unknown_values or {}, person_rule, ledger, limit_rho, expected_fingerprint)
+    options = RunOptions(
+        unknown_values or {}, person_rule, ledger, limit_rho, may_be_empty, expected_fingerprint
+    )
     on_progress("Checking the plan", 0.0)
     charged_run = ChargedRun(plan, _source(plan, data, name, person_rule), output, options)
     run, counts = charged_run.run, charged_run.count(on_progress)
@@ -144,6 +148,7 @@ def dry_run(
     limit_rho: Exact | None = None,
     unknown_values: Mapping[str, str] | None = None,
     person_rule: PersonRule | None = None,
+    may_be_empty: bool = False,
     on_progress: Progress = no_progress,
 ) -> DryRun:
     """Do everything that `release` does up to the booking: check and count, spend nothing.
@@ -161,7 +166,7 @@ def dry_run(
         >>> check.findings[0]
         'The plan holds what it claims, and protects one record.'
     """
-    options = RunOptions(unknown_values or {}, person_rule, ledger, limit_rho)
+    options = RunOptions(unknown_values or {}, person_rule, ledger, limit_rho, may_be_empty)
     on_progress("Checking the plan", 0.0)
     charged_run = ChargedRun(plan, _source(plan, data, name, person_rule), Path(output), options)
     charged_run.count(on_progress)

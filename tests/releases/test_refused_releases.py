@@ -26,7 +26,7 @@ from rpexplore.errors import (
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan
 from rpexplore.releases.ledger import Ledger
-from rpexplore.releases.release import release
+from rpexplore.releases.release import dry_run, release
 from tests.releases.table_plan import CSV, PLAN, SECRET, WORKLOAD, entries, ledger_rows, runs
 from tests.support.plan_texts import content_of, laid_out
 
@@ -224,3 +224,13 @@ def test_a_disk_without_room_is_refused_before_the_run_is_booked(data, output, m
     with pytest.raises(ReleaseError, match="kB free"):
         release(PLAN, data, output)
     assert runs(data) == ()
+
+
+def test_no_records_at_all_are_released_only_where_they_may_be(data, output, forbidden_noise):
+    empty = data.parent / "empty.csv"
+    empty.write_text(CSV.splitlines()[0] + "\n", "utf-8")
+    with pytest.raises(DataError, match=r"There are no records in .*the option --empty"):
+        release(PLAN, empty, output)
+    assert not runs(empty.parent)
+    assert not output.exists()
+    assert dry_run(PLAN, empty, output, may_be_empty=True).findings
