@@ -305,3 +305,9 @@ def _bytes_of(path: Path) -> bytes:
         raise RpexploreError(
             f"The file {str(path)!r} cannot be read ({error.strerror}); check the path."
         ) from None
+
+
+def refuse_other_ending(path: Path, ending: str) -> None:
+    """Raise `RpexploreError` if a file's name would say that it holds something else."""
+    if path.suffix.lower() != ending:
+        raise RpexploreError(f"The file must end in {ending}, got {path.name!r}; rename it.")

@@ -4,6 +4,7 @@ import typer
 
 from rpexplore.cli import inputs, options
 from rpexplore.cli.console import progress, refuse_existing, say, say_json, say_result, write_new
+from rpexplore.cli.inputs import refuse_other_ending
 
 # Each verb imports what it needs itself, so that none waits for what it does not use.
 
@@ -119,6 +120,7 @@ def template(
     """
     from rpexplore.queries.csv_files import csv_template
 
+    refuse_other_ending(out, ".csv")
     domain = inputs.domain_from_options(codebook, attributes)
     write_new(out, csv_template(domain), force)
     facts = {"template": str(out), "attributes": list(domain.names)}

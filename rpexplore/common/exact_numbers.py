@@ -14,7 +14,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperati
 from fractions import Fraction
 from functools import cached_property
 from numbers import Rational
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -44,7 +44,7 @@ def exact_fraction(value: Exact, name: str) -> Fraction:
         if isinstance(value, str) and _RATIO.fullmatch(value.strip()):
             return Fraction(value.strip())
         # float.__repr__, because numpy's float64 is a float that prints as "np.float64(0.1)"
-        decimal = Decimal(float.__repr__(value) if isinstance(value, float) else value)
+        decimal = Decimal(float.__repr__(value) if isinstance(value, float) else _plain(value))
         if not decimal.is_finite() or (decimal and abs(decimal.adjusted()) > _MAX_EXPONENT):
             raise ValueError
         return Fraction(decimal) if decimal else Fraction(0)
@@ -53,6 +53,11 @@ def exact_fraction(value: Exact, name: str) -> Fraction:
             f"{name} must be a finite number, got {shown(value)}; write it like 0.5, 1e-9 or 1/3 "
             f"(powers of ten up to {_MAX_EXPONENT})."
         ) from None
+
+
+def _plain(value: Any) -> Any:
+    """A short float of numpy as the text it prints as; anything else as it is."""
+    return str(value) if isinstance(value, np.floating) else value
 
 
 def exact_text(value: Fraction) -> str:

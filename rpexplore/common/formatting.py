@@ -45,8 +45,10 @@ def describe_share(share: float, digits: int = 2) -> str:
 
 
 def small(value: Fraction) -> str:
-    """A small probability: "1e-9", "0.001"."""
-    return f"{float(value):.6g}".replace("e-0", "e-")
+    """A small probability, rounded up to six digits: "1e-9", "0.001"."""
+    up = Context(prec=6, rounding=ROUND_CEILING)
+    short = up.divide(Decimal(value.numerator), Decimal(value.denominator))
+    return f"{float(short):.6g}".replace("e-0", "e-")
 
 
 def describe_count(count: int) -> str:

@@ -109,8 +109,10 @@ def refusing(error: type[RpexploreError], beginning: str) -> Iterator[None]:
         raise error(f"{beginning}: {refusal}") from None
     except KeyError as missing:
         raise error(f"{beginning}: {missing} is missing.") from None
-    except (TypeError, ValueError, AttributeError, OverflowError) as problem:
+    except ValueError as problem:
         raise error(f"{beginning}: a part is not as it must be ({problem}).") from None
+    except (TypeError, AttributeError, OverflowError):  # what Python says of them helps nobody
+        raise error(f"{beginning}: a part is not of the kind that it must be.") from None
 
 
 # ---- parts

@@ -27,6 +27,9 @@ Cost = TypeVar("Cost", float, np.ndarray)
 # rounded up to 12 digits, its variances are sums of fewer than 2^23 positive floats.
 _ROUNDING_ALLOWANCE = Fraction(1, 10**8)
 
+# Privacy costs that follow from their squares are numbers that budgets can have.
+_LEAST_TARGET, _MOST_TARGET = 1e-40, 1e40
+
 _BUDGET_DIGITS = 5  # of a budget that people type
 _LEAST_SHARE = 1e-3  # of the budget: below it a target hardly binds
 
@@ -135,6 +138,14 @@ def minimum_budget(
         if required_only:
             raise WorkloadError("No target is marked required; mark those that have to be met.")
         raise WorkloadError("No table has a target; set targets for the tables that need them.")
+    unusable = capped & ~((workload.targets > _LEAST_TARGET) & (workload.targets < _MOST_TARGET))
+    if np.any(unusable):
+        table = int(np.argmax(unusable))
+        raise WorkloadError(
+            f"The target of table {workload.describe(table)} must be a standard error of "
+            f"{_LEAST_TARGET:g} to {_MOST_TARGET:g} to find the budget for it, got "
+            f"{workload.targets[table]:g}; give one that can be met."
+        )
     caps = np.where(capped, workload.targets**2, np.inf)
     if closure is None:
         searching, on_progress = phases(workload, on_progress)

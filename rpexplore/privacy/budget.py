@@ -58,6 +58,11 @@ class Budget:
                 f"{' and '.join(stated) or 'nothing'}."
             )
         for name, value in stated.items():
+            if value <= 0 and name == "delta":
+                raise BudgetError(
+                    f"The budget's delta must be above 0, got {given[name]}: no Gaussian noise "
+                    "holds what a delta of 0 would promise; take 1e-9, or another small one."
+                )
             if value <= 0:
                 raise BudgetError(
                     f"The budget's {name} must be positive, got {given[name]}; smaller is more "

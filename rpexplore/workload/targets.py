@@ -11,6 +11,8 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from rpexplore.common.exact_numbers import shown, whole_number
 from rpexplore.common.numerics import normal_quantile
 from rpexplore.errors import WorkloadError
@@ -252,8 +254,9 @@ def _decimal(value: Any, noun: str) -> Decimal:
     """The decimal that a number prints as; NaN as 0, which is refused as not positive."""
     try:
         whole = whole_number(value)  # numpy's, too
-        if whole is None and not isinstance(value, float | str | Decimal):
+        if whole is None and not isinstance(value, float | str | Decimal | np.floating):
             raise TypeError
+        value = str(value) if isinstance(value, np.floating) else value
         # float.__repr__, because numpy's float64 is a float that prints as "np.float64(0.1)"
         text = float.__repr__(value) if isinstance(value, float) else value
         number = Decimal(text if whole is None else whole)

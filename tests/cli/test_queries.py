@@ -115,6 +115,7 @@ def test_a_template_can_be_planned_as_it_is(run):
     assert len(QueryPlan.load("queries.json").queries) == 1 + 2 + 3
     again = ["queries", "template", "--codebook", "codebook.csv", "--out", "template.csv"]
     assert "exists already" in run.refused(*again)
+    assert "must end in .csv, got 't.json'" in run.refused(*again[:-1], "t.json")
     assert run.json(*again, "--force")["attributes"] == ["age", "sex", "region"]
 
 
@@ -307,7 +308,9 @@ def test_tables_and_queries_share_the_ledger(planned):
     listed = planned.json("ledger", "records.csv")["runs"]
     assert [Path(run["output"]).name for run in listed] == ["tables", "answers"]
     Release.load("tables")
-    assert "'rpexplore-query-release'" in planned.refused("answer", "answers", "age=old")
+    assert "holds the answers to a list of queries" in planned.refused(
+        "answer", "answers", "age=old"
+    )
 
 
 def test_release_asks_where_somebody_can_answer(planned, monkeypatch):

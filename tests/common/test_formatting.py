@@ -16,6 +16,7 @@ from rpexplore.common.formatting import (
     duration,
     plural,
     rounded,
+    small,
     text_of_path,
 )
 
@@ -112,3 +113,11 @@ def test_durations(seconds, text):
 def test_a_path_is_text_whatever_bytes_its_name_has():
     assert text_of_path(Path("a") / "ä.csv") == str(Path("a") / "ä.csv")
     assert text_of_path(os.fsdecode(b"\xff.csv")) == "\\udcff.csv"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [("1e-9", "1e-9"), ("0.001", "0.001"), ("1.23456000001e-7", "1.23457e-7"), ("1/3", "0.333334")],
+)
+def test_small_probabilities_are_never_rounded_down(value, text):
+    assert small(Fraction(value)) == text

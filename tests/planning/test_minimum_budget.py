@@ -148,3 +148,11 @@ def test_the_budget_is_enough_and_hardly_more():
         plan = rp.plan(tables, loss=rp.SumWithinTargets(), budget=minimum.budget)
         assert np.nanmax(plan.largest_standard_errors / tables.targets) <= 1
         assert minimum.for_unit_of(rp.Budget(rho=1)).rho == pytest.approx(exact / (unit or 1) ** 2)
+
+
+@pytest.mark.parametrize("target", [1e-155, 1e155])
+def test_targets_that_nobody_could_mean_are_refused(target):
+    domain = rp.Domain.from_sizes({"age": 10, "sex": 2})
+    workload = rp.Workload.all_up_to(domain, 1).with_targets({"age": target})
+    with pytest.raises(WorkloadError, match=r"table \(age\) must be a standard error of 1e-40"):
+        rp.minimum_budget(workload)

@@ -75,7 +75,7 @@ def test_round_trip_is_exact(budget):
         ({"mu": -0.5}, r"mu must be positive, got -0.5"),
         ({"privacy_cost": "-1/3"}, r"privacy_cost must be positive, got -1/3"),
         ({"epsilon": 0, "delta": 1e-6}, r"epsilon must be positive, got 0"),
-        ({"epsilon": 1, "delta": 0}, r"delta must be positive, got 0"),
+        ({"epsilon": 1, "delta": 0}, r"delta must be above 0, got 0: no Gaussian noise"),
         ({"epsilon": 1, "delta": 1}, r"delta must be .* below 1.* got 1"),
         ({"epsilon": 1, "delta": 1.5}, r"delta must be .* below 1.* got 1.5"),
         ({"rho": float("nan")}, r"rho must be a finite number, got nan"),

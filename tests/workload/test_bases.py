@@ -382,6 +382,7 @@ def test_custom_bases_of_an_npy_file(dtype):
         (b"1,0,0\n", r"is not a matrix"),
         (b"PK\x03\x04", r"is not a matrix"),
         (npy(np.eye(3))[:-4], r"is not a matrix"),
+        (b"PK\x03\x04", r"is not a matrix of numbers in NumPy's .npy format; write"),
         (npy(np.array([[{}]]), allow_pickle=True), r"is not a matrix"),
         (npy(np.ones(3)), r"q\.npy: An own matrix must have two dimensions, got 1"),
         (npy(np.eye(3) * 1j), r"real numbers, got complex128"),

@@ -202,4 +202,4 @@ def test_what_may_be_given_as_a_target():
     assert target_of(None) is None
     assert target_of(MARGIN_50) is MARGIN_50
     assert target_of("±50") == MARGIN_50
-    assert target_of(20) == Target("20.0") == Target(Decimal(20))
+    assert target_of(20) == Target("20.0") == Target(Decimal(20)) == Target(np.float32(20))
