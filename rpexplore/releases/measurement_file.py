@@ -152,6 +152,12 @@ def read_note(folder: Path) -> MeasurementNote:
     return note
 
 
+def drawn_entry_id(folder: Path) -> int | None:
+    """The number in the ledger of the run whose noise is drawn; None if no note can be read."""
+    note = _note_in(folder / NOTE, MeasurementNote)
+    return None if note is None else note.entry_id
+
+
 def _note_text(note: Note) -> str:
     name, version = _FORMATS[type(note)]
     return json.dumps({"format": name, "format_version": version, **asdict(note)})

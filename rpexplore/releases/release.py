@@ -39,6 +39,7 @@ from rpexplore.releases.measurement_file import (
     NOTE,
     PLAN,
     MeasurementNote,
+    drawn_entry_id,
     preallocate,
     read_note,
     write_measured,
@@ -237,11 +238,14 @@ def resume(
     return run.release_kind(output, plan, manifest)
 
 
-def can_be_resumed(output: str | Path) -> bool:
-    """Whether there is a run into `output` that `resume` could finish."""
+def can_be_resumed(output: str | Path, entry_id: int | None = None) -> bool:
+    """Whether there is a run into `output` that `resume` could finish.
+
+    entry_id: its number in the ledger, if it is to be this run and no later one
+    """
     output = Path(output)
     folder = output if output.exists() else unfinished_folder(output)
-    return (folder / NOTE).is_file()
+    return (folder / NOTE).is_file() and entry_id in (None, drawn_entry_id(folder))
 
 
 def _source(

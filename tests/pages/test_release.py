@@ -220,6 +220,30 @@ def test_a_run_that_fails_after_it_was_booked_stays_charged(app, records, tmp_pa
     assert not run_button(session).disabled
 
 
+def test_of_two_stopped_runs_into_one_folder_only_the_one_that_was_drawn_is_finished(
+    app, records, tmp_path, monkeypatch
+):
+    session, output = set_up(app("release"), records, tmp_path / "out"), tmp_path / "out"
+
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    for where in ("release.write_measured", "table_folder.TableRun.write"):
+        shutil.rmtree(tmp_path / ".out.unfinished", ignore_errors=True)
+        with monkeypatch.context() as patch:
+            patch.setattr(f"rpexplore.releases.{where}", full)
+            finish(session.press("Run the release"))
+    states = sorted(warning.value.split("not finish. ")[1] for warning in session.warning)
+    assert [state.split(" (")[0] for state in states] == [
+        "It is charged, and its noise is drawn and kept.",
+        "It stays charged.",
+    ]
+    session.press("Finish it without further cost")
+    assert output.is_dir()
+    states = [run.state for run in Ledger.beside(records).account(records).runs]
+    assert states == ["started", "finished"]
+
+
 def test_what_holds_no_records_or_other_columns_is_refused(app, tmp_path):
     (tmp_path / "a.txt").touch()
     (tmp_path / "a.csv").touch()

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
@@ -67,10 +68,10 @@ def unfinished_runs(account: Account, ledger: Ledger) -> None:
     for run in account.runs:
         if run.state == "finished":
             continue
-        is_kept, state = can_be_resumed(run.output), "It stays charged."
+        is_kept, state = can_be_resumed(run.output, run.id), "It stays charged."
         if is_kept:
             state = "It is charged, and its noise is drawn and kept."
-        elif booked_run(Path(run.output)):
+        elif attempt(partial(booked_run, Path(run.output))) == run:
             state = (
                 "It is charged; running the same plan into "
                 f"{escaped(run.output)} again costs nothing further."
@@ -82,7 +83,7 @@ def unfinished_runs(account: Account, ledger: Ledger) -> None:
         if is_kept:
             st.button(
                 "Finish it without further cost",
-                key=f"finish {run.output}",
+                key=f"finish {run.id}",
                 on_click=_begin_finishing,
                 args=(run.output, ledger),
             )
