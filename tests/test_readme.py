@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import rpexplore as rp
+from pages.components.shared.autosave import new_project
 from rpexplore.cli.main import cli
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.releases.query_release import QueryRelease
@@ -190,3 +191,16 @@ def test_the_codebook_is_one():
     text = sections("docs/formats.md")["Codebooks"]
     (codebook,) = re.findall(r"^```json\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     assert rp.Domain.parse(codebook, "codebook.json").sizes.tolist() == [2, 20, 3]
+
+
+def test_the_tour_counts_the_tables_as_the_app_does():
+    scenario = new_project().scenarios[0]
+    tables = rp.Workload.all_up_to(scenario.domain, 3).tables
+    counts = [len(scenario.workload), len(tables)]
+    for names in ({"region"}, {"sex", "settlement"}):
+        counts.append(sum(names <= set(table) for table in tables))
+    said = re.findall(
+        r"2-way: (\d+)|attributes: (\d+)|all (\d+) tables|give the (\d+)",
+        sections("README.md")["A tour in ten minutes"].replace("\n   ", " "),
+    )
+    assert ["".join(numbers) for numbers in said] == [str(count) for count in counts]
