@@ -60,7 +60,9 @@ def collection_paused() -> Iterator[None]:
 
 def workers() -> int:
     """How many threads `in_order` works with: the processors there are for this process, or 4."""
-    return min(len(os.sched_getaffinity(0)), _MOST_WORKERS)
+    has_affinity = hasattr(os, "sched_getaffinity")  # Linux only
+    n_processors = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    return min(n_processors, _MOST_WORKERS)
 
 
 def in_order(

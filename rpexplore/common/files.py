@@ -24,7 +24,8 @@ def home_folder() -> Path:
     try:
         return Path(named) if named else Path.home() / ".rpexplore"
     except RuntimeError:  # a user without a home, in a container say
-        return Path(tempfile.gettempdir()) / f"rpexplore-{os.getuid()}"
+        user = os.getuid() if hasattr(os, "getuid") else os.getlogin()
+        return Path(tempfile.gettempdir()) / f"rpexplore-{user}"
 
 
 def write_whole(path: str | Path, content: str | bytes, *, mode: int = 0o666) -> None:

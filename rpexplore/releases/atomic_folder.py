@@ -1,7 +1,6 @@
 """A folder that is there when it is complete, and not before: what a release is written into."""
 
 import errno
-import fcntl
 import os
 import shutil
 import stat
@@ -101,6 +100,8 @@ def _open_folder(temporary: Path) -> int:
 @contextmanager
 def _lock(lock: int, temporary: Path, output: Path) -> Iterator[None]:
     """Lock the opened temporary folder; raise `ReleaseError` if another run has it."""
+    import fcntl  # which Windows lacks: `check_new` says so
+
     try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -148,6 +149,13 @@ def check_new(output: Path, *, drawn: str | None = None) -> None:
 
     drawn: also if an earlier run into it was stopped, and left a folder with this file
     """
+    try:
+        import fcntl  # noqa: F401
+    except ImportError:  # Windows
+        raise ReleaseError(
+            "This system cannot lock a folder, so that two runs could write to one; plan here, and "
+            "write releases under Linux or macOS."
+        ) from None
     try:
         refuse_undecodable(output)
         taken = output.exists() or output.is_symlink()

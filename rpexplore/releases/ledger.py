@@ -291,5 +291,5 @@ def _user() -> str:
     """Who runs this program, as the operating system tells; "" where it does not."""
     try:
         return getpass.getuser()
-    except (OSError, KeyError):
+    except (OSError, KeyError, ImportError):  # Windows has no list of users to import
         return ""

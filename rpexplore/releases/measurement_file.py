@@ -34,6 +34,7 @@ NOTE, BOOKED, PLAN = "run/drawn.json", "run/booked.json", "plan.json"
 RUN_FOLDER = "run"
 
 _MEASURED, _NOTE = "run/measured.int64", "run/drawn.new"
+_BLOCK = 1 << 20  # bytes
 _MOST_NOTED = 1 << 16  # bytes: names of attributes, values and paths
 
 _TYPE = np.dtype("<i8")
@@ -102,7 +103,11 @@ def preallocate(folder: Path, plan: ReleasePlan, n_measured: int) -> None:
     (folder / RUN_FOLDER).mkdir(exist_ok=True)
     for name, size in ((_MEASURED, _TYPE.itemsize * n_measured), (_NOTE, _MOST_NOTED)):
         with (folder / name).open("wb") as file:
-            os.posix_fallocate(file.fileno(), 0, size)
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, size)
+                continue
+            for start in range(0, size, _BLOCK):  # macOS: what is written takes room for sure
+                file.write(bytes(min(_BLOCK, size - start)))
 
 
 def write_measured(folder: Path, parts: Iterable[np.ndarray]) -> str:
