@@ -3,17 +3,22 @@
 Processes are forked from one that has the library loaded already: a run begins at once.
 """
 
+import errno
 import importlib
+import io
 import multiprocessing
 import os
 import resource
 import signal
+import sqlite3
 import sys
+from functools import partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeAlias
 
+from rpexplore.cli.console import heed_signals
 from rpexplore.data.source import Source
 from rpexplore.errors import RpexploreError
 from rpexplore.queries.plan_kinds import load_plan
@@ -22,7 +27,7 @@ from rpexplore.releases.release import release, resume
 _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload(["tests.support.stopped_runs"])
 
-REFUSED = 3  # exit code
+REFUSED, STOPPED = 3, 4  # exit codes
 Run: TypeAlias = Path | str | Source
 """Plan file, data, output and, of a database, the ledger; or "resume" and output."""
 _TRACED = ("/rpexplore/releases/", "/rpexplore/data/databases/")
@@ -41,7 +46,7 @@ def killed(function: str, nth: int, *run: Run) -> None:
 def lines_of(*run: Run) -> int:
     """How many lines a whole run executes in `_TRACED`; it runs to its end."""
     ours, theirs = _processes.Pipe()
-    process = _begun_process(_traced, theirs, None, *run)
+    process = _begun_process(_traced, theirs, None, signal.SIGKILL, *run)
     n_lines = ours.recv()
     process.join(120)
     assert process.exitcode == 0, process.exitcode
@@ -50,9 +55,29 @@ def lines_of(*run: Run) -> int:
 
 def killed_at_line(nth: int, *run: Run) -> None:
     """Run, and die of a signal at the n-th line of `_TRACED` that is executed."""
-    process = _begun_process(_traced, None, nth, *run)
+    stopped_at_line(signal.SIGKILL, nth, *run)
+
+
+def stopped_at_line(number: signal.Signals, nth: int, *run: Run) -> None:
+    """Run, and get a signal at that line, which is heeded as the command line heeds it."""
+    process = _begun_process(_traced, None, nth, number, *run)
     process.join(120)
-    assert process.exitcode == -signal.SIGKILL, process.exitcode
+    expected = -number if number == signal.SIGKILL else STOPPED
+    assert process.exitcode == expected, process.exitcode
+
+
+def filled_at_call(nth: int | None, *run: Run) -> tuple[str, int]:
+    """Run where the disk is full from the n-th call on that makes, writes or names a file.
+
+    Gives what the run is refused with, "" if it is not, and how many such calls there were. A
+    commit to a ledger is two: one that fails when all is done, too.
+    """
+    ours, theirs = _processes.Pipe()
+    process = _begun_process(_filled, theirs, nth, *run)
+    message, n_calls = ours.recv() if ours.poll(120) else ("", 0)
+    process.join(120)
+    assert process.exitcode == (REFUSED if message else 0), process.exitcode
+    return message, n_calls
 
 
 def started(*run: Run) -> BaseProcess:
@@ -104,7 +129,7 @@ def _deadly(function: str, nth: int, *run: Run) -> None:
     _go(*run)
 
 
-def _traced(pipe, nth: int | None, *run: Run) -> None:
+def _traced(pipe, nth: int | None, number: signal.Signals, *run: Run) -> None:
     n_lines = 0
 
     def on_event(frame, event, _):
@@ -115,14 +140,62 @@ def _traced(pipe, nth: int | None, *run: Run) -> None:
         if event == "line":
             n_lines += 1
             if n_lines == nth:
-                os.kill(os.getpid(), signal.SIGKILL)
+                os.kill(os.getpid(), number)
         return on_event
 
-    sys.settrace(on_event)
-    _go(*run)
-    sys.settrace(None)
+    try:
+        heed_signals()
+        sys.settrace(on_event)
+        _go(*run)
+        sys.settrace(None)
+    except KeyboardInterrupt:
+        os._exit(STOPPED)
     if pipe is not None:
         pipe.send(n_lines)
+
+
+def _filled(pipe, nth: int | None, *run: Run) -> None:
+    n_calls = 0
+
+    def is_full() -> bool:
+        nonlocal n_calls
+        n_calls += 1
+        return nth is not None and n_calls >= nth
+
+    def failing(function):
+        def call(*arguments, **options):
+            if is_full():
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return function(*arguments, **options)
+
+        return call
+
+    def opening(path, mode="r", *arguments, **options):
+        of = failing(open_) if set(mode) & set("wxa+") else open_
+        return of(path, mode, *arguments, **options)
+
+    class Connection(sqlite3.Connection):
+        def execute(self, statement, *arguments):
+            if statement.startswith(("SELECT", "PRAGMA")):
+                return super().execute(statement, *arguments)
+            if is_full():
+                raise sqlite3.OperationalError("database or disk is full")
+            result = super().execute(statement, *arguments)
+            if statement == "COMMIT" and is_full():
+                raise sqlite3.OperationalError("disk I/O error")
+            return result
+
+    open_, connect = io.open, sqlite3.connect
+    io.open = opening
+    sqlite3.connect = partial(connect, factory=Connection)
+    for name in ("fsync", "posix_fallocate", "mkdir", "rename", "replace", "link"):
+        setattr(os, name, failing(getattr(os, name)))
+    try:
+        _go(*run)
+    except RpexploreError as error:
+        pipe.send((str(error), n_calls))
+        os._exit(REFUSED)
+    pipe.send(("", n_calls))
 
 
 def _begun(pipe, *run: Run) -> None:

@@ -1,0 +1,99 @@
+"""Runs stopped, short of disk, and many at once: nothing is lost, nothing is charged twice.
+
+A run that is booked can be finished at no further cost, whenever it was stopped or found the disk
+full; one that is not is not charged, and can be begun again. A few points in `make test`; 60 of
+SIGTERM and 80 of full disks in `make test-all`.
+"""
+
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import rpexplore as rp
+from rpexplore.releases.ledger import FILENAME, Ledger
+from rpexplore.releases.plan_run import run_of
+from rpexplore.releases.release import can_be_resumed
+from tests.attacks.test_killed_runs import plan as plan
+from tests.attacks.test_killed_runs import records
+from tests.support.stopped_runs import (
+    REFUSED,
+    filled_at_call,
+    lines_of,
+    started,
+    stopped_at_line,
+)
+
+NIGHTLY = os.environ.get("RPEXPLORE_TEST_PROFILE") == "nightly"
+# Of each kind of run.
+STOPS, FULL, WRITERS = (30, 40, 10) if NIGHTLY else (3, 6, 10)
+
+
+def states(data: Path) -> list[str]:
+    return [entry.state for entry in Ledger.beside(data).account(data).runs]
+
+
+def finish(plan: Path, data: Path, output: Path) -> str:
+    """Check what a run has left, run it again or finish it, and say how far it had come."""
+    kind, charged = run_of(rp.load_plan(plan)).release_kind, states(data)
+    assert len(charged) <= 1
+    if output.exists():
+        assert kind.load(output)
+    come = charged[0] if charged else "free"
+    if can_be_resumed(output):
+        come = "drawn"
+        rp.resume(output)
+    elif not output.exists():
+        rp.release(rp.load_plan(plan), data, output)
+    assert states(data) == ["finished"], charged
+    assert kind.load(output)
+    kept = {"records.csv", "release", FILENAME}
+    left = {path.name for path in data.parent.iterdir()} - kept
+    # A ledger that was being made is cleared away by the next one, after a minute.
+    assert all(name.startswith(f".{FILENAME}.new-") for name in left)
+    shutil.rmtree(data.parent)
+    return come
+
+
+def test_stopped_at_any_line_a_run_is_free_or_can_be_finished(plan, tmp_path):
+    whole = records(tmp_path / "whole")
+    n_lines = lines_of(plan, whole, whole.parent / "release")
+    come = set()
+    for point in range(STOPS):
+        data = records(tmp_path / str(point))
+        output = data.parent / "release"
+        stopped_at_line(signal.SIGTERM, 1 + point * n_lines // STOPS, plan, data, output)
+        come.add(finish(plan, data, output))
+    assert "free" in come
+    assert come & {"started", "drawn"}
+
+
+def test_a_full_disk_at_any_call_is_told_with_what_was_charged(plan, tmp_path):
+    whole = records(tmp_path / "whole")
+    _, n_calls = filled_at_call(None, plan, whole, whole.parent / "release")
+    n_points, come = min(FULL, n_calls), set()
+    for point in range(n_points):
+        data = records(tmp_path / str(point))
+        output = data.parent / "release"
+        message, _ = filled_at_call(1 + point * n_calls // n_points, plan, data, output)
+        says_charged = "is charged" in message or "and charged" in message
+        assert says_charged == bool(states(data)), message
+        assert "The ledger" not in message or says_charged or "Nothing was charged" in message
+        come.add(finish(plan, data, output))
+    assert {"free", "started"} <= come
+
+
+def test_of_many_writers_all_are_charged_and_one_has_the_folder(plan, tmp_path):
+    data = records(tmp_path / "data")
+    ways = [tmp_path / str(writer) for writer in range(WRITERS)]
+    for outputs, n_done in ((ways, WRITERS), ([tmp_path / "one"] * WRITERS, 1)):
+        processes = [started(plan, data, output) for output in outputs]
+        for process in processes:
+            process.join(120)
+        ended = [process.exitcode for process in processes]
+        assert sorted(ended) == [0] * n_done + [REFUSED] * (WRITERS - n_done)
+    assert states(data) == ["finished"] * (WRITERS + 1)
+    rho = rp.load_plan(plan).record_rho
+    assert Ledger.beside(data).account(data).spent_record_rho == (WRITERS + 1) * rho
+    kind = run_of(rp.load_plan(plan)).release_kind
+    assert all(kind.load(output) for output in [*ways, tmp_path / "one"])
