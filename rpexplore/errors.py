@@ -34,6 +34,10 @@ class PlanError(RpexploreError):
     """A plan cannot be made, read, or does not hold what it claims."""
 
 
+class ContradictionError(PlanError):
+    """What a plan file says of a plan does not go together, so that there is no such plan."""
+
+
 class OutOfReachError(PlanError):
     """Targets that must be met cannot all be, within the budget.
 

@@ -8,7 +8,7 @@ import typer
 
 from rpexplore.cli import inputs, options
 from rpexplore.cli.console import progress, refuse_existing, say, say_json, say_result, write_new
-from rpexplore.errors import RpexploreError
+from rpexplore.errors import ContradictionError, RpexploreError
 
 if TYPE_CHECKING:
     from rpexplore.planning.release_plan import ReleasePlan
@@ -173,16 +173,21 @@ def verify(plan_file: options.PlanFile, as_json: options.AsJson = False) -> None
 
     Privacy cost, variances and optimality are computed again, from the file alone.
     """
+    from rpexplore.planning.verification import Check, Verification
     from rpexplore.planning.verification import verify as verification_of
     from rpexplore.queries.plan_kinds import load_plan
 
+    sha256 = None
     with progress("Checking the plan"):
-        loaded = load_plan(plan_file)
-        verification = verification_of(loaded)
+        try:
+            loaded = load_plan(plan_file)
+            sha256, verification = loaded.sha256, verification_of(loaded)
+        except ContradictionError as error:
+            verification = Verification((Check("contents", False, str(error)),), "")
     facts = {
         "holds": verification.holds,
         "guarantee": verification.guarantee if verification.holds else None,
-        "sha256": loaded.sha256,
+        "sha256": sha256,
         "checks": [asdict(check) for check in verification.checks],
     }
     say_result(as_json, facts, str(verification))

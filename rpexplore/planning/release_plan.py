@@ -16,7 +16,7 @@ from rpexplore.common.formatting import plural, rounded
 from rpexplore.common.json_fields import check_format, loads, refusing
 from rpexplore.domain import codebook
 from rpexplore.domain.domain import Domain
-from rpexplore.errors import PlanError
+from rpexplore.errors import ContradictionError, PlanError
 from rpexplore.planning.certificate import Certificate
 from rpexplore.privacy import conversions
 from rpexplore.privacy.budget import Budget
@@ -190,7 +190,7 @@ class ReleasePlan(ABC):
         with refusing(PlanError, f"{source} is not a {cls.noun} file"):
             content = loads(text)
             check_format(content, cls.file_format, FORMAT_VERSION, cls.noun)
-        with refusing(PlanError, f"{source} cannot be used"):
+        with refusing(ContradictionError, f"{source} cannot be used"):
             return cls._from_json(content)
 
     @classmethod

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 from rpexplore.planning.plan import Plan
 from rpexplore.workload.table_text import title
@@ -149,3 +150,27 @@ def test_plans_of_single_values_have_the_columns_they_had(planned):
     )
     assert pd.read_csv("tables.csv")["standard_error"].is_monotonic_decreasing
     assert planned.json("show", "plan.json")["bases"] == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: content["certificate"].update(gap=0.5),
+        lambda content: content["budget"].update(privacy_cost="3"),
+        lambda content: content["tables"][0].update(weight=0),
+        lambda content: content["residuals"].pop(),
+    ],
+)
+def test_verify_ends_with_1_for_a_plan_that_contradicts_itself(change, planned):
+    """Even where there is nothing to recompute; with 2 only for what is no plan."""
+    content = content_of(Path("plan.json").read_text("utf-8"))
+    change(content)
+    Path("broken.json").write_text(laid_out(content), "utf-8")
+    result = planned("verify", "broken.json")
+    assert result.exit_code == 1
+    assert result.stdout.startswith("FAIL contents: broken.json cannot be used: ")
+    assert result.stdout.endswith("This plan does not hold what it claims.\n")
+    facts = json.loads(planned("verify", "broken.json", "--json").stdout)
+    assert (facts["holds"], facts["sha256"]) == (False, None)
+    Path("broken.json").write_text(laid_out({**content, "format_version": 99}), "utf-8")
+    assert "is not a plan file" in planned.refused("verify", "broken.json")
