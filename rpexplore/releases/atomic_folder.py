@@ -160,7 +160,7 @@ def check_new(output: Path, *, drawn: str | None = None) -> None:
         refuse_undecodable(output)
         taken = output.exists() or output.is_symlink()
         left = drawn is not None and (unfinished_folder(output) / drawn).exists()
-        parents = output.absolute().parents
+        parents = (*output.absolute().parents, output.absolute())  # "/" has no parents
         nearest = next(parent for parent in parents if os.path.lexists(parent))
         if not nearest.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, f"{str(nearest)!r} is no folder")
