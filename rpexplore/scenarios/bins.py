@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import pandas as pd
 
+from rpexplore.common.exact_numbers import shown
 from rpexplore.common.formatting import plural
 from rpexplore.domain.attribute import MAX_SIZE, Bins, Integers
 from rpexplore.errors import DomainError
@@ -65,7 +66,7 @@ def bins_of_texts(edges: Sequence[str]) -> Bins:
         try:
             numbers.append(float(text))
         except ValueError:
-            raise DomainError(f"An edge must be a number, got {text!r}.") from None
+            raise DomainError(f"An edge must be a number, got {shown(text)!r}.") from None
     return Bins(tuple(numbers))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
+from rpexplore.common.exact_numbers import shown
 from rpexplore.common.files import utf8_text
 from rpexplore.common.formatting import plural
 from rpexplore.common.json_fields import refusing
@@ -114,7 +115,7 @@ def _attribute_from_line(line: str) -> Attribute:
         limits, step = None, 1
     if not name or limits is None:
         raise DomainError(
-            f"{line!r} must be a name with its number of values (region 12), its range (age 0..99) "
-            "or its categories (sex: F, M)."
+            f"{shown(line)!r} must be a name with its number of values (region 12), its range "
+            "(age 0..99) or its categories (sex: F, M)."
         )
     return Attribute(name.strip(), Integers(*limits, step))

@@ -402,3 +402,8 @@ def test_several_matrices_in_one_file_are_refused():
     np.savez(content, np.eye(3))
     with pytest.raises(WorkloadError, match=r"must hold one matrix"):
         read_custom_basis(content.getvalue(), "q.npy", NAMED)
+
+
+def test_a_width_of_thousands_of_digits_is_refused():
+    with pytest.raises(WorkloadError, match=r"must be whole numbers .* got '9{37}\.\.\.'"):
+        Hierarchy.from_parameter("9" * 5000)

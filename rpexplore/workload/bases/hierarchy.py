@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Self
 
-from rpexplore.common.exact_numbers import whole_number
+from rpexplore.common.exact_numbers import shown, whole_number
 from rpexplore.common.formatting import joined
 from rpexplore.domain.attribute import LEVELS, Attribute
 from rpexplore.errors import WorkloadError
@@ -137,11 +137,11 @@ class Hierarchy(Basis):
     @classmethod
     def from_parameter(cls, text: str) -> Self:
         parts = [part for part in re.split(r"[\s,;]+", text) if part]
-        wrong = next((part for part in parts if not part.isdecimal()), None)
+        wrong = next((part for part in parts if not part.isdecimal() or len(part) > 18), None)
         if wrong is not None:
             raise WorkloadError(
-                f"The widths of groups must be whole numbers separated by commas, got {wrong!r}; "
-                "type for example 5, 10."
+                "The widths of groups must be whole numbers separated by commas, got "
+                f"{shown(wrong)!r}; type for example 5, 10."
             )
         return cls(tuple(int(part) for part in parts))
 
