@@ -122,6 +122,14 @@ def test_escaped_text_reads_as_it_was_written():
     assert not re.search(r"(?<!\\)[*_$<>\[\]`#:]", escaped(text))
 
 
+def test_addresses_in_texts_are_no_links():
+    """A browser's Markdown makes a link of what these match, even where all signs are escaped."""
+    text = "http://a.b/c HTTPS://a.b www.a.b me@a.b"
+    read = escaped(text).replace("\\", "")
+    assert not re.search(r"(?i)https?://[-.\w]|www\.|\w@\w", read)
+    assert read.replace("\N{WORD JOINER}", "") == text
+
+
 def test_nothing_is_lost_by_switching_pages(app, small):
     session = app("plan", small)
     session.text_input(key="typed budget").set_value("0.37").run()

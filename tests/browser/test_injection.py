@@ -1,0 +1,140 @@
+"""Names that are code, on every page, in the report and in all downloads, in a real browser."""
+
+import csv
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+import rpexplore as rp
+from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.queries.definitions import stated_from_text
+from rpexplore.scenarios.project import Project
+from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
+from rpexplore.scenarios.table_settings import GroupSetting
+from tests.browser.conftest import drawn, is_narrow, settled
+from tests.browser.test_story import fill, go_to
+
+IMAGE = '<img src="http://evil.example/a" onerror="alert(1)">'
+SCRIPT = "</script><script>alert(2)</script>"
+LINK = "![a](http://evil.example/b) [c](javascript:alert(3))"
+LATEX = r"$\href{javascript:alert(4)}{x}$ :material/home: :red[y]"
+FORMULA = '=HYPERLINK("http://evil.example/c";"d")'
+NAMES = (IMAGE, SCRIPT, LINK, LATEX)
+PAGES = (
+    "Codebook",
+    "Tables",
+    "Plan",
+    "Fairness",
+    "Trade-offs",
+    "Scenarios",
+    "Queries",
+    "Export and release",
+    "Results",
+)
+
+
+@pytest.fixture
+def project(tmp_path) -> Path:
+    """A project with code in every text that a person can choose."""
+    labels = (FORMULA, f"@{IMAGE}", f"+{LINK}")
+    values = ("a", "b", "c")
+    attributes = [
+        rp.Attribute(name, rp.Categories(values, labels), label=name + SCRIPT) for name in NAMES
+    ]
+    domain = rp.Domain(tuple(attributes))
+    queries = (name.replace('"', "'") for name in (FORMULA, IMAGE, LINK, "**b**"))
+    lines = "\n".join(f'"{name}": total ± 3' for name in queries)
+    about = rp.Domain((attributes[0],))
+    scenario = Scenario(
+        domain,
+        WorkloadRequest(order=2),
+        record_noun=IMAGE[:40],
+        name=SCRIPT,
+        note=IMAGE + LINK,
+        expected=ExpectedCounts.of_total(1e6),
+        query_list=stated_from_text(about, lines),
+    ).with_group(GroupSetting((NAMES[0],), target=rp.Target(4)))
+    path = tmp_path / "project.json"
+    path.write_text(Project((scenario, scenario.replaced(name=LINK))).text(), "utf-8")
+    return path
+
+
+@pytest.fixture
+def records(tmp_path) -> Path:
+    """Records in a folder, and with a name, that are code as well."""
+    folder = tmp_path / "<img src=x onerror=alert(5)> $x$"
+    folder.mkdir()
+    path = folder / "**b** `c` [d](javascript:alert(6)).csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(NAMES)
+        writer.writerows([["a", "b", "c", "a"], ["b", "b", "a", "c"]] * 20)
+    return path
+
+
+def check(page: Page) -> None:
+    """Nothing of it is an element, and nothing wider than the window."""
+    assert is_narrow(page)
+    injected = "img[src*=evil], a[href*=evil], a[href^=javascript], img[src=x]"
+    assert page.locator(injected).count() == 0
+
+
+def test_names_that_are_code_stay_text_everywhere(page, server, project, records, tmp_path):
+    problems: list[str] = []
+    page.context.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
+    page.context.on("weberror", lambda error: problems.append(str(error.error)))
+    go_to(page, "Scenarios")
+    page.get_by_text("Open another project").click()
+    page.locator("input[type=file]").set_input_files(project)
+    expect(page.get_by_role("combobox", name="Open scenario")).to_have_value(SCRIPT)
+    for name in PAGES:
+        go_to(page, name)
+        drawn(page)
+        check(page)
+        tabs = page.get_by_role("tab")
+        assert (tabs.count() > 3) == (name in ("Fairness", "Trade-offs"))
+        for index in range(tabs.count()):
+            tabs.nth(index).click()
+            drawn(page)
+            check(page)
+
+    # Release: records, ledger and output with such names.
+    go_to(page, "Export and release")
+    page.get_by_text("The tables", exact=True).click()
+    page.get_by_text("A file or folder on this computer").click()
+    fill(page, "Path of the file (.csv or .parquet), or of a folder with such files", str(records))
+    ledger = records.parent / f"{LATEX.replace('/', '')}.sqlite"
+    fill(page, "Ledger file", str(ledger))
+    output = tmp_path / "=1+1 <b>release</b>"
+    fill(page, "Folder for the release", str(output))
+    expect(page.get_by_text(str(output)).first).to_be_visible()
+    check(page)
+    page.get_by_role("button", name="Run the release").click()
+    expect(page.get_by_text("Finished: 11 noisy tables.")).to_be_visible()
+    settled(page)
+    check(page)
+    go_to(page, "Results")
+    drawn(page)
+    check(page)
+
+    # The downloads, and the report in a page of its own.
+    go_to(page, "Export and release")
+    page.get_by_role("button", name="Prepare another release").click()
+    settled(page)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download everything (.zip)").click()
+    with zipfile.ZipFile(io.BytesIO(Path(download.value.path()).read_bytes())) as archive:
+        archive.extractall(tmp_path / "bundle")
+    asked: list[str] = []
+    report = page.context.new_page()
+    report.on("request", lambda request: asked.append(request.url))
+    report.goto((tmp_path / "bundle" / "report.html").as_uri())
+    expect(report.locator(".js-plotly-plot .main-svg").first).to_be_visible()
+    assert report.locator("img[src*=evil], a[href*=evil], a[href^=javascript]").count() == 0
+    assert all(url.startswith(("file:", "data:", "blob:")) for url in asked)
+    script = (tmp_path / "bundle" / "plan.py").read_text("utf-8")
+    compile(script, "plan.py", "exec")
+    assert not problems
