@@ -433,3 +433,16 @@ def test_a_stopped_release_of_queries_is_finished_without_further_cost(
     assert len(QueryRelease.load(output).answers) == 1
     (entry,) = Ledger.beside(records).account(records).runs
     assert entry.state == "finished"
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("y" * 5000, "File name too long"), ("a\x00b", "it holds a NUL")]
+)
+def test_a_name_that_no_folder_can_have_is_refused(app, name, reason):
+    session = app("release")
+    session.text_input(key="output").set_value(name).run()
+    assert not session.exception
+    (error,) = session.texts("error")
+    assert plain([error]).startswith("A folder cannot have that name (")
+    assert reason in error
+    assert run_button(session).disabled

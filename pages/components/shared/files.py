@@ -3,10 +3,13 @@
 import mimetypes
 import os
 from collections.abc import Callable
+from errno import ELOOP, ENAMETOOLONG
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
+
+from pages.components.shared.session import escaped
 
 RELEASES = Path("releases")
 Content = str | bytes
@@ -62,6 +65,9 @@ def new_folder_input(
         names = (f"{usual}-{n}" if n > 1 else str(usual) for n in range(1, 1000))
         st.session_state[key] = next(name for name in names if not is_taken(name))
     folder = path_of(st.text_input(label, key=key, persist_state="session")).absolute()
+    if problem := _why_no_name(folder):
+        st.error(escaped(f"A folder cannot have that name ({problem}); choose another one."))
+        return None
     if os.path.lexists(folder):
         st.error(
             "There is something at that path already, and nothing is ever overwritten; name "
@@ -69,6 +75,17 @@ def new_folder_input(
         )
         return None
     return folder
+
+
+def _why_no_name(path: Path) -> str:
+    """Why there can be nothing of this name, whoever may write there; "" if there can."""
+    try:
+        os.lstat(path)
+    except ValueError:
+        return "it holds a NUL"
+    except OSError as error:
+        return os.strerror(error.errno) if error.errno in (ENAMETOOLONG, ELOOP) else ""
+    return ""
 
 
 def upload(label: str, endings: list[str], key: str, take: Callable[[bytes, str], Any]) -> None:
