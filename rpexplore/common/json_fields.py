@@ -109,10 +109,8 @@ def refusing(error: type[RpexploreError], beginning: str) -> Iterator[None]:
         raise error(f"{beginning}: {refusal}") from None
     except KeyError as missing:
         raise error(f"{beginning}: {missing} is missing.") from None
-    except ValueError as problem:
+    except (TypeError, ValueError, AttributeError, OverflowError) as problem:
         raise error(f"{beginning}: a part is not as it must be ({problem}).") from None
-    except (TypeError, AttributeError, OverflowError):  # what Python says of them helps nobody
-        raise error(f"{beginning}: a part is not of the kind that it must be.") from None
 
 
 # ---- parts

@@ -53,7 +53,7 @@ def test_without_noise_every_table_is_exact(tmp_path_factory, workload, seed, n_
     planned = plan(workload, loss=SumOfVariances(), budget=Budget(rho=1))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rpexplore.releases.measurement.discrete_gaussian", no_noise)
-        done = release(planned, folder / "records.csv", folder / "out")
+        done = release(planned, folder / "records.csv", folder / "out", may_be_empty=True)
     for position, table in enumerate(workload.tables):
         counts = truth.counts(workload.domain.positions(table))
         for cells in (done.table(table), done.counts(table)):
@@ -140,7 +140,7 @@ def test_without_noise_every_answer_is_exact(tmp_path_factory, workload, seed, n
     planned = any_plan(workload, seed)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rpexplore.releases.measurement.discrete_gaussian", no_noise)
-        done = release(planned, folder / "records.csv", folder / "out")
+        done = release(planned, folder / "records.csv", folder / "out", may_be_empty=True)
     for position, table in enumerate(workload.tables):
         indices = workload.attribute_indices(position)
         counts = truth.counts(indices)
@@ -175,7 +175,8 @@ def test_released_tables_agree_and_any_query_can_be_answered(tmp_path_factory, w
     frame = pd.DataFrame({a.name: rng.integers(0, a.size, 30) for a in domain})
     frame.to_csv(folder / "records.csv", index=False)
     planned = any_plan(workload, seed)
-    done = Release.load(release(planned, folder / "records.csv", folder / "out").folder)
+    out = release(planned, folder / "records.csv", folder / "out", may_be_empty=True).folder
+    done = Release.load(out)
     for position, table in enumerate(workload.tables):
         indices = workload.attribute_indices(position)
         matrices = [
@@ -220,7 +221,7 @@ def test_questions_to_a_release_that_are_refused(data, output):
     right = {"sex": [1, 0], "age": [0, 1, 1]}
     answer = done.answer(table, where=right)
     assert done.answer("age", "sex", where=right) == done.answer(where=right) == answer
-    margin = 1.959964 * answer.standard_error
+    margin = 1.959963984540054 * answer.standard_error
     assert answer.lower_95 == pytest.approx(answer.value - margin)
     assert answer.upper_95 == pytest.approx(answer.value + margin)
     assert done.answer().value == pytest.approx(done.table()["value"][0])
@@ -304,7 +305,7 @@ def test_other_keeps_everybody(data, output, without_noise):
 def test_a_file_without_records_can_be_released(data, output):
     """It is a neighbour of a file with one record."""
     data.write_text("sex,age,one\n")
-    done = release(PLAN, data, output)
+    done = release(PLAN, data, output, may_be_empty=True)
     assert len(done.table(["sex", "age"])) == 6
 
 
