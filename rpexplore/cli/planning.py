@@ -8,9 +8,10 @@ import typer
 
 from rpexplore.cli import inputs, options
 from rpexplore.cli.console import progress, refuse_existing, say, say_json, say_result, write_new
-from rpexplore.errors import ContradictionError, RpexploreError
+from rpexplore.errors import ContradictionError, ReleaseError, RpexploreError
 
 if TYPE_CHECKING:
+    from rpexplore.planning.plan import Plan
     from rpexplore.planning.release_plan import ReleasePlan
 
 # Each verb imports what it needs itself, so that none waits for what it does not use.
@@ -114,9 +115,21 @@ def plan(
         made = optimum.at(budget)
         refuse_existing(out, force)
         made.save(out)
-    facts = {"plan": str(out), **plan_facts(made), "why": reason}
+    warning = _release_obstacle(made)
+    facts = {"plan": str(out), **plan_facts(made), "why": reason, "warning": warning}
     text = f"{made}\n\nSaved to {out}\nSHA-256 {made.sha256}"
-    say_result(as_json, facts, text if reason is None else f"{reason}\n\n{text}")
+    say_result(as_json, facts, "\n\n".join(filter(None, (reason, text, warning))))
+
+
+def _release_obstacle(plan: "Plan") -> str | None:
+    """Why a plan of tables cannot be released as it is; None if it can."""
+    from rpexplore.releases.measurement import check_measurable
+
+    try:
+        check_measurable(plan)
+    except ReleaseError as error:
+        return f"This plan cannot be released: {error}"
+    return None
 
 
 def show(

@@ -260,3 +260,18 @@ def test_the_search_for_what_to_measure_shows_how_far_it_is(run, monkeypatch):
     shares = [share for doing, share in steps if doing == "Looking for what to measure"]
     assert shares
     assert all(0 <= share <= 1 for share in shares)
+
+
+@pytest.mark.parametrize(
+    ("cells", "rho", "warning"),
+    [
+        (2, "1", None),
+        (2, "1e-40", "This plan cannot be released: The noise that the budget needs"),
+        (10**5, "1", "This plan cannot be released: The table (a, b) has 10,000,000,000 cells"),
+    ],
+)
+def test_a_plan_that_cannot_be_released_says_so(run, cells, rho, warning):
+    Domain.from_sizes({"a": cells, "b": cells}).save("large.json")
+    made = run.json("plan", "large.json", "--up-to", "2", "--rho", rho, "--out", "large-plan.json")
+    assert (made["warning"] or "").startswith(warning or "")
+    assert (made["warning"] is None) == (warning is None)
