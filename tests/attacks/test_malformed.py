@@ -3,6 +3,7 @@
 A fast part in `make test`; all of it, some 1,700 inputs, in `make test-all`.
 """
 
+import csv
 import os
 import random
 import re
@@ -16,6 +17,8 @@ from typer.testing import CliRunner
 
 import rpexplore as rp
 from rpexplore.cli.main import cli
+from rpexplore.domain.expected_counts_file import expected_counts_from_csv
+from rpexplore.errors import WorkloadError
 from tests.attacks.malformed import ODD_TEXTS, blobs, edited_file, flipped
 
 NIGHTLY = os.environ.get("RPEXPLORE_TEST_PROFILE") == "nightly"
@@ -119,6 +122,11 @@ def test_files_that_are_something_else(attacked):
         lambda file: ("plan", "codebook.csv", "--tables", file, "--rho", "1", "--out", "o.json"),
         lambda file: (*PLAN, "--basis", f"age=custom:{file}", "--out", "o.json"),
         lambda file: ("queries", "plan", "codebook.csv", file, "--out", f"{next(out)}.json"),
+        lambda file: ("queries", "template", "--codebook", file, "--out", f"{next(out)}.csv"),
+        lambda file: (
+            *("queries", "plan", "--codebook", "codebook.csv", "--queries", file, "--rho", "1"),
+            *("--out", f"{next(out)}.json"),
+        ),
         lambda file: ("show", file),
         lambda file: ("verify", file),
         lambda file: ("rewrite", file, "--out", f"{next(out)}.json"),
@@ -159,6 +167,43 @@ def test_codebooks_with_one_value_changed_are_answered(attacked):
     for changed in part(edited_file(Path("codebook.json"), chooser, 200)):
         Path("codebook.json").write_bytes(changed)
         attacked("schema", "codebook.json")
+
+
+def test_lists_with_odd_texts_are_answered(attacked):
+    """Tables, queries and codebooks as CSV, one cell of which is something else."""
+    good = {
+        "tables.csv": ["attributes,weight,target,required", '"age,sex",2,±50,yes', "total,1,,no"],
+        "queries.csv": ["name,condition,target", "old,age = old,± 20", "all,total,5 % of 100"],
+        "codebook.csv": ["attribute,value,label,group", "age,young,Young,", "age,old,Old,All"],
+    }
+    out = outputs()
+    plan = ("plan", "codebook.csv", "--rho", "1", "--tables", "tables.csv", "--out")
+    queries = ("queries", "plan", "--codebook", "codebook.csv", "--rho", "1", "--queries")
+    verbs = {
+        "tables.csv": lambda: (*plan, f"{next(out)}.json"),
+        "queries.csv": lambda: (*queries, "queries.csv", "--out", f"{next(out)}.json"),
+        "codebook.csv": lambda: ("schema", "codebook.csv"),
+    }
+    cases = [
+        (name, row, column, text) for name, lines in good.items() for row in range(len(lines))
+        for column in range(3) for text in ODD_TEXTS
+    ]  # fmt: skip
+    for name, row, column, text in part(cases):
+        before = Path(name).read_bytes() if Path(name).exists() else None
+        rows = list(csv.reader(good[name]))
+        rows[row][column] = text
+        with Path(name).open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows(rows)
+        attacked(*verbs[name]())
+        Path(name).unlink() if before is None else Path(name).write_bytes(before)
+
+
+def test_expected_counts_of_odd_files_are_refused():
+    """The app reads them; there is no verb that does."""
+    domain = rp.Domain.parse(CODEBOOK, "codebook.csv")
+    for blob in blobs():
+        with pytest.raises(WorkloadError):
+            expected_counts_from_csv(domain, blob, "counts.csv")
 
 
 def test_releases_with_one_bit_changed_are_refused(attacked):
