@@ -176,7 +176,7 @@ def _filled(pipe, nth: int | None, *run: Run) -> None:
 
     class Connection(sqlite3.Connection):
         def execute(self, statement, *arguments):
-            if statement.startswith(("SELECT", "PRAGMA")):
+            if statement == "BEGIN" or statement.startswith(("SELECT", "PRAGMA")):  # to read
                 return super().execute(statement, *arguments)
             if is_full():
                 raise sqlite3.OperationalError("database or disk is full")
