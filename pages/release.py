@@ -8,6 +8,7 @@ from pages.components.release.export import export_section
 from pages.components.release.ledger import (
     account_metrics,
     finishing,
+    is_paid,
     ledger_view,
     unfinished_runs,
 )
@@ -94,7 +95,8 @@ def set_up(planned: ReleasePlan) -> None:
         booked = ledger_of(data, sample=data == sample_records())
     with right:
         limit_is_good, limit = limit_input()
-        if booked is not None and limit_is_good:
+        paid = booked is not None and is_paid(planned, output, booked[1])
+        if booked is not None and limit_is_good and not paid:
             record_limit = None if limit is None else limit / planned.budget.records_factor
             try:
                 booked[0].check(data, planned, record_limit)
@@ -103,7 +105,7 @@ def set_up(planned: ReleasePlan) -> None:
                 st.error(escaped(str(error)))
     if booked is not None:
         ledger, account = booked
-        account_metrics(planned, account, limit)
+        account_metrics(planned, account, limit, paid)
         ledger_view(planned, ledger, account)
         if not is_going:
             unfinished_runs(account, ledger)
@@ -115,6 +117,8 @@ def set_up(planned: ReleasePlan) -> None:
         unknown_value_caption(planned.domain, unknown_values)
     show_messages(HERE)
     label = f"Run the release: spend ρ = {rounded(planned.rho, 4, 'up')}"
+    if paid:
+        label = "Run the release again: nothing further is spent"
     is_good = limit_is_good and persons_are_good and not is_going
     if output is None or booked is None or unknown_values is None or not is_good:
         st.button(label, type="primary", disabled=True)

@@ -20,6 +20,7 @@ from rpexplore.releases.release import release as run_release
 from rpexplore.releases.table_folder import Release
 from rpexplore.scenarios.scenario import Scenario
 from tests.pages.conftest import plain
+from tests.support.stopped_runs import killed
 
 
 @pytest.fixture
@@ -446,3 +447,23 @@ def test_a_name_that_no_folder_can_have_is_refused(app, name, reason):
     assert plain([error]).startswith("A folder cannot have that name (")
     assert reason in error
     assert run_button(session).disabled
+
+
+def test_a_booked_run_that_was_stopped_is_run_again_at_the_limit(app, records, tmp_path):
+    output = tmp_path / "out"
+    session = set_up(app("release"), records, output)
+    plan = tmp_path / "plan.json"
+    session.planned.save(plan)
+    killed("rpexplore.releases.release.write_measured", 1, plan, records, output)
+    session.run()
+    assert "run the same plan into" in plain(session.texts("warning"))
+    session.text_input(key="limit").set_value("0,1").run()
+    session.text_input(key="output").set_value("elsewhere").run()
+    assert run_button(session).disabled  # a second charge would be beyond the limit
+    session.press("Take its folder")
+    assert not session.error
+    assert session.metrics()["After this run"] == "ρ = 0.1"
+    finish(session.press("Run the release again: nothing further is spent"))
+    (run,) = Ledger.beside(records).account(records).runs
+    assert run.state == "finished"
+    assert "Nothing was charged" in plain(session.texts("success"))

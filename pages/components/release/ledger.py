@@ -32,8 +32,19 @@ DATASET_COLUMNS = {"dataset": "Records", "runs": "Runs", "rho": "Spent ρ", "lim
 TASK = "finishing"
 
 
-def account_metrics(planned: ReleasePlan, account: Account, typed_limit: Fraction | None) -> None:
-    """What the dataset has cost so far, what it would have after the run, and its budget limit."""
+def is_paid(planned: ReleasePlan, output: Path | None, account: Account) -> bool:
+    """Whether this very run was booked and stopped before: again, it costs nothing further."""
+    run = None if output is None else attempt(lambda: booked_run(output))
+    return run is not None and run.plan_sha256 == planned.sha256 and run in account.runs
+
+
+def account_metrics(
+    planned: ReleasePlan, account: Account, typed_limit: Fraction | None, paid: bool
+) -> None:
+    """What the dataset has cost so far, what it would have after the run, and its budget limit.
+
+    paid: whether the run is charged already
+    """
     factor = planned.budget.records_factor
     before = account.spent_record_rho * factor
     noted = account.limit_record_rho
@@ -41,7 +52,8 @@ def account_metrics(planned: ReleasePlan, account: Account, typed_limit: Fractio
     spent, after, limit_column = (column.container(gap="xxsmall") for column in st.columns(3))
     spent.metric("Spent on these records", f"ρ = {rounded(before, 4, 'up')}")
     spent.caption(f"{plural(len(account.runs), 'run')} in the ledger")
-    after.metric("After this run", f"ρ = {rounded(before + planned.rho, 4, 'up')}")
+    further = 0 if paid else planned.rho
+    after.metric("After this run", f"ρ = {rounded(before + further, 4, 'up')}")
     limit_column.metric(
         "Budget limit", "none" if limit is None else f"ρ = {rounded(limit, 4, 'down')}"
     )
@@ -71,10 +83,11 @@ def unfinished_runs(account: Account, ledger: Ledger) -> None:
         is_kept, state = can_be_resumed(run.output, run.id), "It stays charged."
         if is_kept:
             state = "It is charged, and its noise is drawn and kept."
-        elif attempt(partial(booked_run, Path(run.output))) == run:
+        is_booked = not is_kept and attempt(partial(booked_run, Path(run.output))) == run
+        if is_booked:
             state = (
-                "It is charged; running the same plan into "
-                f"{escaped(run.output)} again costs nothing further."
+                "It is charged; run the same plan into "
+                f"{escaped(run.output)} again, which costs nothing further."
             )
         st.warning(
             f"A run on these records was started at {utc_minute(run.started)} and did not finish. "
@@ -86,6 +99,13 @@ def unfinished_runs(account: Account, ledger: Ledger) -> None:
                 key=f"finish {run.id}",
                 on_click=_begin_finishing,
                 args=(run.output, ledger),
+            )
+        if is_booked:
+            st.button(
+                "Take its folder",
+                key=f"folder of {run.id}",
+                on_click=_take_folder,
+                args=(run.output,),
             )
 
 
@@ -113,6 +133,10 @@ def finishing() -> bool:
     open_folder(folder)
     st.page_link("pages/results.py", label="Look at them")
     return False
+
+
+def _take_folder(output: str) -> None:
+    st.session_state["output"] = output
 
 
 def _begin_finishing(output: str, ledger: Ledger) -> None:
