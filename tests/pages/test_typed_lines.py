@@ -38,19 +38,12 @@ def test_typed_lines_are_read_over_the_attributes_they_name_and_taken(lines):
     assert lines.shown(stated) == text_from_stated(stated)
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("age >= 8\nage >", "Line 2"),
-        ("total", "None of the lines names an attribute"),
-    ],
-)
-def test_refused_lines_are_kept_to_be_mended(lines, text, problem):
-    lines.type(text, "1")
+def test_refused_lines_are_kept_to_be_mended(lines):
+    lines.type("age >= 8\nage >", "1")
     for _ in range(2):
-        with pytest.raises(RpexploreError, match=problem):
+        with pytest.raises(RpexploreError, match="Line 2"):
             lines.read(CODEBOOK, None, USUAL)
-        assert lines.shown(None) == text
+        assert lines.shown(None) == "age >= 8\nage >"
     lines.type("age >= 8", "1")
     assert lines.read(CODEBOOK, None, USUAL) is not None
 
