@@ -123,7 +123,7 @@ def test_a_first_list_has_the_usual_target_and_is_none_while_it_cannot_be_read(a
     assert "Line 2: At character 7" in plain(session.texts("error"))
     assert "There is no list until this is mended" in plain(session.texts("error"))
     assert session.scenario == small
-    typed(session, "total")
+    typed(session, "± 5")
     assert "None of the lines names an attribute" in plain(session.texts("error"))
     session.press("Remove the list")
     assert session.text_area(key="query lines").value == ""
