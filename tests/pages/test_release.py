@@ -467,3 +467,12 @@ def test_a_booked_run_that_was_stopped_is_run_again_at_the_limit(app, records, t
     (run,) = Ledger.beside(records).account(records).runs
     assert run.state == "finished"
     assert "Nothing was charged" in plain(session.texts("success"))
+
+
+@pytest.mark.parametrize("name", ["y" * 5000, "a\x00b"])
+def test_a_name_that_no_ledger_can_have_is_refused(app, name):
+    session = app("release")
+    session.text_input(key="ledger").set_value(name).run()
+    assert not session.exception
+    (error,) = session.texts("error")
+    assert plain([error]).startswith("A ledger cannot have that name (")

@@ -9,7 +9,13 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.components.shared.files import RELEASES, nearest_folder, new_folder_input, path_of
+from pages.components.shared.files import (
+    RELEASES,
+    nearest_folder,
+    new_folder_input,
+    path_of,
+    why_no_name,
+)
 from pages.components.shared.session import attempt, escaped
 from rpexplore.common.exact_numbers import exact_fraction
 from rpexplore.common.formatting import data_size
@@ -67,6 +73,9 @@ def ledger_of(data: Source, sample: bool) -> tuple[Ledger, Account] | None:
         placeholder=where,
         help="Every run is entered there before its noise is drawn, with what it costs.",
     )
+    if problem := why_no_name(path_of(typed)):
+        st.error(escaped(f"A ledger cannot have that name ({problem}); name another file."))
+        return None
     ledger = Ledger(path_of(typed)) if typed.strip() else usual
     if ledger is None:
         st.info(
@@ -84,8 +93,11 @@ def ledger_of(data: Source, sample: bool) -> tuple[Ledger, Account] | None:
         return None
     try:
         account = ledger.account(data)
-    except (RpexploreError, OSError) as error:
+    except RpexploreError as error:
         st.error(escaped(str(error)))
+        return None
+    except OSError as error:
+        st.error(escaped(f"The ledger cannot be read ({error.strerror}); check its path."))
         return None
     st.caption(escaped(str(path)))
     return ledger, account

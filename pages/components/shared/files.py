@@ -65,7 +65,7 @@ def new_folder_input(
         names = (f"{usual}-{n}" if n > 1 else str(usual) for n in range(1, 1000))
         st.session_state[key] = next(name for name in names if not is_taken(name))
     folder = path_of(st.text_input(label, key=key, persist_state="session")).absolute()
-    if problem := _why_no_name(folder):
+    if problem := why_no_name(folder):
         st.error(escaped(f"A folder cannot have that name ({problem}); choose another one."))
         return None
     if os.path.lexists(folder):
@@ -77,7 +77,7 @@ def new_folder_input(
     return folder
 
 
-def _why_no_name(path: Path) -> str:
+def why_no_name(path: Path) -> str:
     """Why there can be nothing of this name, whoever may write there; "" if there can."""
     try:
         os.lstat(path)
