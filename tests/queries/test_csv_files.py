@@ -174,8 +174,8 @@ def test_every_query_needs_a_target():
 
 
 def test_other_encodings_are_refused():
-    for encoding in ("utf-16", "latin-1"):
-        with pytest.raises(WorkloadError, match="is not UTF-8 text; save it as UTF-8"):
+    for encoding, problem in (("utf-16", "is text in UTF-16"), ("latin-1", "is not UTF-8 text")):
+        with pytest.raises(WorkloadError, match=f"{problem}; save it as "):
             stated_from_csv(
                 DOMAIN, "name,condition\ngrößer,total".encode(encoding), "q.csv", TWENTY
             )
