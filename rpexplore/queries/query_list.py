@@ -16,8 +16,8 @@ import numpy as np
 
 from rpexplore.common.exact_numbers import shown
 from rpexplore.common.formatting import describe_count
+from rpexplore.common.names import is_text
 from rpexplore.common.numerics import read_only
-from rpexplore.domain.attribute import is_text
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 

@@ -150,7 +150,7 @@ def check_new(output: Path, *, drawn: str | None = None) -> None:
     drawn: also if an earlier run into it was stopped, and left a folder with this file
     """
     try:
-        import fcntl  # noqa: F401
+        import fcntl  # noqa: F401 (whether there is one)
     except ImportError:  # Windows
         raise ReleaseError(
             "This system cannot lock a folder, so that two runs could write to one; plan here, and "

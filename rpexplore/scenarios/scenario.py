@@ -14,8 +14,8 @@ import numpy as np
 
 from rpexplore.common.exact_numbers import shown
 from rpexplore.common.json_fields import check_format, check_keys, loads, refusing
+from rpexplore.common.names import is_text
 from rpexplore.domain import codebook
-from rpexplore.domain.attribute import is_text
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError

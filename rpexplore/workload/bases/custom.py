@@ -8,8 +8,9 @@ from typing import Any, Self
 import numpy as np
 
 from rpexplore.common.exact_numbers import shown_few
+from rpexplore.common.names import check_names, is_text
 from rpexplore.common.numerics import read_only
-from rpexplore.domain.attribute import Attribute, check_names, is_text
+from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.bases.base import Basis
 from rpexplore.workload.bases.operators import Matrix, Operator
