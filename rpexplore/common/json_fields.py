@@ -16,6 +16,7 @@ import numpy as np
 from rpexplore.common.exact_numbers import exact_fraction, shown
 from rpexplore.errors import RpexploreError
 
+SEAL = "sha256"
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
@@ -32,18 +33,18 @@ def dumps(value: Any) -> str:
 
 
 def canonical_text(head: Mapping[str, Any], sections: Mapping[str, Sequence[str]]) -> str:
-    """An object with one key a line, and behind them lists with one row a line.
+    """An object with one key a line, behind them lists with one row a line, and its seal.
 
-    sections: for each key the JSON texts of its rows
+    sections: for each key the JSON texts of its rows. The seal is the SHA-256 of the text without
+    the seal's line and the comma before it.
     """
     lines = [f"{dumps(key)}:{dumps(value)}" for key, value in head.items()]
     for key, rows in sections.items():
         listed = "\n" + ",\n".join(rows) + "\n" if rows else ""
         lines.append(f"{dumps(key)}:[{listed}]")
-    return "{\n" + ",\n".join(lines) + "\n}\n"
-
-
-SEAL = "sha256"
+    text = "{\n" + ",\n".join(lines)
+    seal = _sha256(text + "\n}\n")
+    return f'{text},\n"{SEAL}":"{seal}"\n}}\n'
 
 
 def sealed_text(content: Mapping[str, Any]) -> str:

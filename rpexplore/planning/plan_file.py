@@ -16,6 +16,7 @@ import numpy as np
 from rpexplore.common.concurrency import collection_paused
 from rpexplore.common.exact_numbers import Decimals, exact_text
 from rpexplore.common.json_fields import (
+    SEAL,
     canonical_text,
     check_keys,
     columns,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 _KEYS = (
     "format", "format_version", "library_version", "domain", "loss", "budget", "privacy_cost",
     "certificate", "bases", "strategies", "classes", "tables", "cells", "noise_scales", "residuals",
+    SEAL,
 )  # fmt: skip
 _VARIANCE_KEYS = ("variance", "largest_variance", "smallest_variance")
 _CLASS_KEYS = (

@@ -13,7 +13,7 @@ from rpexplore.common.concurrency import collection_paused
 from rpexplore.common.exact_numbers import Exact, float_at_least
 from rpexplore.common.files import write_whole
 from rpexplore.common.formatting import plural, rounded
-from rpexplore.common.json_fields import check_format, loads, refusing
+from rpexplore.common.json_fields import SEAL, check_format, dumps, loads, refusing, text_of
 from rpexplore.domain import codebook
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import ContradictionError, PlanError
@@ -172,9 +172,14 @@ class ReleasePlan(ABC):
         for byte what `save` writes: its SHA-256 is not the plan's.
         """
         with collection_paused():
-            plan = cls._read(text, source)
-            is_as_written = not canonical or text == plan.text
-        if not is_as_written:
+            plan, seal = cls._read(text, source)
+            is_as_written = text == plan.text
+        if not plan.text.endswith(f'"{SEAL}":{dumps(seal)}\n}}\n'):
+            raise ContradictionError(
+                f"{source} was changed since it was written: its {SEAL} is that of other contents. "
+                "Get it again from whoever made it, or plan anew."
+            )
+        if canonical and not is_as_written:
             pairs = zip_longest(text.split("\n"), plan.text.split("\n"))
             line = next(line for line, (left, right) in enumerate(pairs, 1) if left != right)
             raise PlanError(
@@ -185,13 +190,13 @@ class ReleasePlan(ABC):
         return plan
 
     @classmethod
-    def _read(cls, text: str, source: str) -> Self:
-        """The plan that a text holds, in whichever layout."""
+    def _read(cls, text: str, source: str) -> tuple[Self, str]:
+        """The plan that a text holds, in whichever layout, and its seal."""
         with refusing(PlanError, f"{source} is not a {cls.noun} file"):
             content = loads(text)
             check_format(content, cls.file_format, FORMAT_VERSION, cls.noun)
         with refusing(ContradictionError, f"{source} cannot be used"):
-            return cls._from_json(content)
+            return cls._from_json(content), text_of(content, SEAL)
 
     @classmethod
     @abstractmethod

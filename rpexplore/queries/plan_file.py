@@ -10,6 +10,7 @@ import numpy as np
 
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.common.json_fields import (
+    SEAL,
     canonical_text,
     check_keys,
     columns,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 _KEYS = (
     "format", "format_version", "library_version", "domain", "budget", "privacy_cost",
-    "gamma_squared", "certificate", "queries", "strategy",
+    "gamma_squared", "certificate", "queries", "strategy", SEAL,
 )  # fmt: skip
 _CERTIFICATE_KEYS = ("largest_ratio", "lower_bound", "gap", "cell_weights")
 _QUERY_KEYS = ("name", "target", "terms", "variance", "shadow_price")

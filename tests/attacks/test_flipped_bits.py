@@ -13,7 +13,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.common.json_fields import sealed_text
-from rpexplore.errors import LedgerError, RpexploreError, WorkloadError
+from rpexplore.errors import LedgerError, PlanError, RpexploreError, WorkloadError
 from rpexplore.postprocessing.combination import combine
 from rpexplore.postprocessing.combination_folder import load_combined, write_combined
 from rpexplore.postprocessing.processed_folder import postprocess
@@ -69,6 +69,21 @@ def test_of_a_ledger(data, tmp_path):
             left.unlink()
     assert refused > FLIPS // 4
     shutil.rmtree(data.parent)
+
+
+@pytest.mark.parametrize("plan", [PLAN, rp.query_plan(QUERIES, budget=rp.Budget(rho="1/2"))])
+def test_of_a_plan(plan):
+    content = plan.text.encode()
+    for changed in flipped(content, random.Random(5), FLIPS):
+        if changed != content:
+            text = changed.decode(errors="replace")
+            for canonical in (True, False):
+                try:
+                    read = type(plan).parse(text, canonical=canonical)
+                except PlanError:
+                    continue
+                assert not canonical
+                assert read.text == plan.text
 
 
 @pytest.fixture(scope="module")

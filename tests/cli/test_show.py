@@ -73,10 +73,13 @@ def test_a_reformatted_plan_is_refused_until_it_is_rewritten(planned):
 
 
 def test_rewrite_refuses_what_is_no_plan_or_claims_too_much(planned):
-    content = json.loads(Path("plan.json").read_text("utf-8"))
+    content = content_of(Path("plan.json").read_text("utf-8"))
     content["privacy_cost"] = "0.0001"
-    Path("broken.json").write_text(json.dumps(content), "utf-8")
+    Path("broken.json").write_text(laid_out(content), "utf-8")
+    text = Path("plan.json").read_text("utf-8")
+    Path("edited.json").write_text(text.replace('"weight":1.0', '"weight":1.5', 1), "utf-8")
     for file, message in (
+        ("edited.json", "was changed since it was written"),
         ("broken.json", "does not hold what it claims"),
         ("codebook.csv", "is not a plan file"),
         ("none.json", "cannot be read"),

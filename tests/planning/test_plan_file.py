@@ -10,8 +10,16 @@ from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 
 import rpexplore as rp
-from rpexplore.errors import PlanError
-from tests.support.plan_texts import changed, compact, content_of, laid_out, other_layouts
+from rpexplore.errors import ContradictionError, PlanError
+from tests.support.plan_texts import (
+    changed,
+    compact,
+    content_of,
+    laid_out,
+    other_layouts,
+    sealed_like,
+    unsealed,
+)
 from tests.support.strategies import budgets, described_domains, losses, workloads
 
 SCHEMA = json.loads(
@@ -103,6 +111,7 @@ def test_a_file_that_is_not_byte_for_byte_canonical_is_refused(plan, tmp_path):
 )
 def test_a_number_that_is_spelled_otherwise_is_refused(plan, path, spelling):
     text = laid_out(changed(plan.text, path, "spelled")).replace('"spelled"', spelling)
+    text = sealed_like(text, plan.text)
     with pytest.raises(PlanError, match="must be byte for byte"):
         rp.Plan.parse(text)
     assert rp.Plan.parse(text, canonical=False).text == plan.text
@@ -311,3 +320,16 @@ def test_every_loss_is_kept(loss):
     plan = rp.plan(workload, loss=loss, budget=rp.Budget(rho=1))
     assert rp.Plan.parse(plan.text).loss == loss
     VALIDATOR.validate(json.loads(plan.text))
+
+
+def test_contents_that_do_not_fit_their_seal_are_refused(plan):
+    """Nobody could recompute what a label says."""
+    assert hashlib.sha256(unsealed(plan.text)[:-2].encode() + b"\n}\n").hexdigest() in plan.text
+    for text in (
+        plan.text.replace("women", "womem"),
+        plan.text.replace('"sha256":"', '"sha256":"0', 1),
+        laid_out(changed(plan.text, ("domain", "fields", 0, "title"), "Sexe")).replace("Sexe", "S"),
+    ):
+        for canonical in (True, False):
+            with pytest.raises(ContradictionError, match=r"^p\.json was changed since it was wri"):
+                rp.Plan.parse(text, "p.json", canonical=canonical)

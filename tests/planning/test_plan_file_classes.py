@@ -8,7 +8,7 @@ from jsonschema import Draft202012Validator
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
-from tests.support.plan_texts import laid_out_compact
+from tests.support.plan_texts import laid_out_compact, sealed_like
 
 VALIDATOR = Draft202012Validator(
     json.loads(resources.files("rpexplore.planning").joinpath("schemas/plan-1.json").read_text())
@@ -109,6 +109,7 @@ def test_what_is_alike_is_listed_once():
     scale_twice["noise_scales"].append(content["noise_scales"][1])
     scale_twice["residuals"][2] = 2
     for twice in map(laid_out_compact, (class_twice, scale_twice)):
+        twice = sealed_like(twice, plan.text)
         with pytest.raises(PlanError, match="must be byte for byte"):
             rp.Plan.parse(twice)
         assert rp.Plan.parse(twice, canonical=False).text == plan.text

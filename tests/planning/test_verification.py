@@ -401,5 +401,5 @@ def test_a_table_claims_no_more_with_its_cells_than_with_itself():
     dear = max(range(4), key=lambda row: tables[row]["shadow_price"])
     other = (dear + 1) % 4
     tables[other]["shadow_price"] += tables[dear]["shadow_price"]
-    tables[dear]["shadow_price"] = 0
+    tables[dear]["shadow_price"] = 0.0
     assert failed(content) == {"optimality"}

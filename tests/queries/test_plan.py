@@ -18,6 +18,7 @@ from rpexplore.queries.plan import LARGEST_GAMMA_SQUARED, QueryPlan
 from rpexplore.queries.planner import query_optimum, query_plan
 from rpexplore.queries.query_list import QueryList
 from rpexplore.releases.discrete_gaussian import LARGEST_GAMMA, discrete_gaussian
+from tests.support.plan_texts import laid_out
 from tests.support.query_lists import identity_and_sum, marginals, prefix, query_list, ranges
 from tests.support.strategies import budgets
 
@@ -217,7 +218,7 @@ def test_arrays_of_a_plan_cannot_be_changed(plan):
 def failed(content) -> set[str] | None:
     """Names of the checks a plan file's content fails; None if reading already refuses it."""
     try:
-        read = QueryPlan.parse(json.dumps(content), canonical=False)
+        read = QueryPlan.parse(laid_out(content), canonical=False)
     except PlanError:
         return None
     verification = verify(read)

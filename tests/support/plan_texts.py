@@ -4,6 +4,7 @@ Content has an object for each table and each residual; `compact` makes of it wh
 """
 
 import copy
+import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
@@ -78,10 +79,27 @@ def laid_out(content: dict[str, Any]) -> str:
 
 
 def laid_out_compact(content: dict[str, Any]) -> str:
-    """The canonical layout: one key a line; rows of lists, and of matrices, on lines of their own.
+    """The canonical layout of what a file holds, with the seal that belongs to it.
 
     Keys and numbers stand as the content has them.
     """
+    rest = {key: value for key, value in content.items() if key != "sha256"}
+    seal = hashlib.sha256(_lines(rest).encode()).hexdigest()
+    return _lines(rest | {"sha256": seal} if "sha256" in content else rest)
+
+
+def sealed_like(text: str, canonical: str) -> str:
+    """A text with the seal of another one in place of its own."""
+    return unsealed(text) + canonical.removeprefix(unsealed(canonical))
+
+
+def unsealed(text: str) -> str:
+    """The text before its seal."""
+    return text[: text.rindex('"sha256":')]
+
+
+def _lines(content: dict[str, Any]) -> str:
+    """One key a line; rows of lists, and of matrices, on lines of their own."""
     lines = [
         f'"{key}":{_rows(map(_row, value)) if key in _SECTIONS and value else _dumps(value)}'
         if isinstance(value, list)
@@ -137,8 +155,8 @@ def other_layouts(text: str) -> dict[str, str]:
     return {
         "indented": json.dumps(content, indent=4, ensure_ascii=False),
         "on one line": _dumps(content),
-        "keys in another order": laid_out_compact(dict(reversed(content.items()))),
-        "keys of a row in another order": laid_out_compact(tables),
+        "keys in another order": _lines(dict(reversed(content.items()))),
+        "keys of a row in another order": _lines(tables),
         "one space more": text.replace('"format_version":1', '"format_version": 1', 1),
         "a space at the end": text + " ",
         "no final newline": text.removesuffix("\n"),
