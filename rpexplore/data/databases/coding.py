@@ -164,7 +164,9 @@ def _category_text(column: Value, values: Categories, engine: str) -> Value:
         if not shortens(values):
             return text
         text = _sql_text(text) if engine == "postgresql" else text
-        return ibis.ifelse(text.re_search(WHOLE_FLOAT), text.split(".")[0], text)
+        # (Not by splitting at the point, which Spark would take for a pattern.)
+        whole_text = text.re_replace("[.]0+$", "")
+        return ibis.ifelse(text.re_search(WHOLE_FLOAT), whole_text, text)
     whole = _is_whole(column)
     texts = ibis.ifelse(whole, column, _float(0)).cast("int64").cast("string")
     width = "float32" if kind.is_float32() else "float64"

@@ -5,7 +5,7 @@ import numpy as np
 from rpexplore.analysis import binding_targets, targets_met
 from rpexplore.analysis.accuracy import MET
 from rpexplore.analysis.sufficient_budgets import sufficient_budget
-from rpexplore.errors import BudgetError
+from rpexplore.errors import BudgetError, WorkloadError
 from rpexplore.export.report.section import Numbers, Section
 from rpexplore.figures.chart import Column
 from rpexplore.planning.losses.base import MaxVariance
@@ -35,8 +35,8 @@ def targets(plan: Plan, request: WorkloadRequest | None = None) -> Section:
     if differ:
         sentences.append("A target is met when the least accurate cell of its table meets it.")
     if plan.loss.is_homogeneous:  # only then the plan for another budget is this one, scaled
-        factor = float(np.nanmax(ratios)) ** 2
-        sentences += _sufficient_budget(plan, factor, counts.targets)
+        ratio = min(float(np.nanmax(ratios)), 1e100)  # its square is a float, and no budget
+        sentences += _sufficient_budget(plan, ratio**2, counts.targets)
     explanation, binding_tables = _smallest_budget(plan, request)
     sentences.append(explanation)
     frame = targets_met.of_targets(plan, request, most=MOST_SHOWN)
@@ -63,12 +63,12 @@ def _smallest_budget(plan: Plan, request: WorkloadRequest | None) -> tuple[str, 
     Of required targets, where the plan meets these first, else of all.
     """
     required_only = plan.loss.meets_required_targets
-    minimum = minimum_budget(plan.workload, required_only=required_only, closure=plan.closure)
     try:
+        minimum = minimum_budget(plan.workload, required_only=required_only, closure=plan.closure)
         budget_explanation = binding_targets.budget_explanation(
             minimum, plan.budget, required_only=required_only
         )
-    except BudgetError as error:
+    except (BudgetError, WorkloadError) as error:  # no budget is so large, or so small
         return str(error), []
     frame = binding_targets.binding_targets_frame(minimum, plan.budget, request, MOST_HOLDERS)
     columns = {
