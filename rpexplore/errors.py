@@ -19,7 +19,7 @@ class ArgumentError(RpexploreError, TypeError):
 
 
 class DomainError(RpexploreError):
-    """The schema is not usable: an attribute, a category, a bin or a codebook file."""
+    """The codebook is not usable: an attribute, a category, a bin or a codebook file."""
 
 
 class WorkloadError(RpexploreError):

@@ -56,7 +56,7 @@ class ExpectedCells:
 
     @classmethod
     def of(cls, expected: ExpectedCounts, workload: Workload) -> "ExpectedCells":
-        """Raises `WorkloadError` if the counts do not fit the workload's schema."""
+        """Raises `WorkloadError` if the counts do not fit the workload's domain."""
         domain, expected = workload.domain, expected.fitted(workload.domain)
         bits = np.zeros(len(domain) + 1, dtype=np.int64)  # the last for the −1 of the padding
         for axis, name in enumerate(expected.attributes):

@@ -98,7 +98,7 @@ def optimum(
     _refuse_type(workload, {Workload}, "workload", "Workload.all_up_to(domain, 2)")
     _refuse_type(loss, LOSSES, "loss", "SumOfVariances() or MaxVariance()")
     if len(workload.domain) == 0:
-        raise PlanError("The schema has no attributes yet; give it at least one.")
+        raise PlanError("The codebook has no attributes yet; give it at least one.")
     if not _LEAST_TOLERANCE <= tolerance < 1:
         raise PlanError(f"The tolerance must be {_LEAST_TOLERANCE} to 1, got {tolerance}.")
     if not np.all(workload.cells < 1e150):

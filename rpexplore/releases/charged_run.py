@@ -198,8 +198,8 @@ class ChargedRun:
                 if self._entry_id is None:
                     raise AssertionError("a release was written, but its run was not booked")
         except OSError as error:
-            places = (unfinished_folder(self._output), self._output)
-            if any((place / NOTE).exists() for place in places):
+            folders = (unfinished_folder(self._output), self._output)
+            if any((folder / NOTE).exists() for folder in folders):
                 raise not_written_but_drawn(self._output, error) from None
             remedy = "The run was not booked; make room, or choose another folder."
             if self._entry_id is not None:

@@ -33,14 +33,14 @@ def scenario(order: int = 2, **changes) -> Scenario:
 def dense_cell_variances(plan: rp.Plan, position: int) -> np.ndarray:
     """Variance of every cell of a table by the best linear unbiased estimate, row-major."""
     workload = plan.workload
-    sizes, places = workload.domain.sizes.tolist(), workload.attribute_indices(position)
+    sizes, indices = workload.domain.sizes.tolist(), workload.attribute_indices(position)
     precision = np.zeros((np.prod(sizes), np.prod(sizes)))
     for residual, sigma_squared in enumerate(plan.sigma_squared.floats):
         members = plan.closure.attributes(residual)
         factors, covariances = [], []
-        for place, size in enumerate(sizes):
-            strategy = plan.closure.strategies.get(place)
-            if place not in members:
+        for index, size in enumerate(sizes):
+            strategy = plan.closure.strategies.get(index)
+            if index not in members:
                 factors.append(np.ones((1, size)))
             elif strategy is None:
                 factors.append(sub(size))
@@ -50,17 +50,17 @@ def dense_cell_variances(plan: rp.Plan, position: int) -> np.ndarray:
                 covariances.append(np.eye(size - 1))
         matrix, covariance = kron(factors), kron(covariances) * sigma_squared
         precision += matrix.T @ np.linalg.solve(covariance, matrix)
-    asked = kron(
-        _matrix(workload, position, place) if place in places else np.ones((1, size))
-        for place, size in enumerate(sizes)
+    queries = kron(
+        _matrix(workload, position, index) if index in indices else np.ones((1, size))
+        for index, size in enumerate(sizes)
     )
     inverse = np.linalg.pinv(precision, hermitian=True, rcond=1e-11)
-    return np.einsum("ij,jk,ik->i", asked, inverse, asked)
+    return np.einsum("ij,jk,ik->i", queries, inverse, queries)
 
 
-def _matrix(workload: rp.Workload, position: int, place: int) -> np.ndarray:
-    attribute = workload.domain.attributes[place]
-    return query_matrix(workload.basis_of(position, place), attribute).of(np.eye(attribute.size), 0)
+def _matrix(workload: rp.Workload, position: int, index: int) -> np.ndarray:
+    attribute = workload.domain.attributes[index]
+    return query_matrix(workload.basis_of(position, index), attribute).of(np.eye(attribute.size), 0)
 
 
 SCENARIO = scenario()

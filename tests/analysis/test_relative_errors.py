@@ -41,7 +41,7 @@ def cells_by_brute_force(expected, workload, table):
     domain = workload.domain
     sizes = domain.sizes.tolist()
     axes = [domain.names.index(name) for name in expected.attributes]
-    spread = math.prod(size for place, size in enumerate(sizes) if place not in axes)
+    spread = math.prod(size for index, size in enumerate(sizes) if index not in axes)
     full = np.empty(sizes)
     for cell in itertools.product(*map(range, sizes)):
         full[cell] = expected.margin[tuple(cell[axis] for axis in axes)] / spread
@@ -77,9 +77,9 @@ def test_tables_against_all_cells(situation):
     workload = forecast.workload
     cells = relative.ExpectedCells.of(expected, workload)
     frame = of_tables(forecast, cells, coefficient).set_index("table")
-    for place, table in enumerate(workload.tables):
-        counts = cells_by_brute_force(expected, workload, place)
-        error = forecast.standard_errors[place]
+    for position, table in enumerate(workload.tables):
+        counts = cells_by_brute_force(expected, workload, position)
+        error = forecast.standard_errors[position]
         accurate = [count > 0 and error / count <= coefficient for count in counts]
         row = frame.loc[title(table)]
         assert row["publishable"] == sum(accurate)
@@ -87,7 +87,7 @@ def test_tables_against_all_cells(situation):
         assert row["median_count"] == pytest.approx(np.median(counts), rel=1e-9, abs=1e-9)
         if np.median(counts) > 1e-9:
             assert row["median_relative_error"] == pytest.approx(error / np.median(counts))
-        listed = relative.of_cells(forecast, cells, place, coefficient)
+        listed = relative.of_cells(forecast, cells, position, coefficient)
         np.testing.assert_allclose(listed["expected"], counts, rtol=1e-9, atol=1e-9)
         assert (listed["accurate"] == "yes").tolist() == accurate
 
@@ -149,8 +149,8 @@ def test_the_most_publishable_tables_come_first():
 def test_the_cells_of_a_table_have_their_labels():
     forecast = forecast_of(rp.Workload.all_up_to(DOMAIN, 2))
     cells = relative.ExpectedCells.of(margin(DOMAIN, ["sex"], [0, 300]), forecast.workload)
-    place = forecast.workload.position(("age", "sex"))
-    frame = relative.of_cells(forecast, cells, place, 0.1)
+    index = forecast.workload.position(("age", "sex"))
+    frame = relative.of_cells(forecast, cells, index, 0.1)
     assert frame["age"].tolist() == [x for x in ("0 to 9", "10 to 19", "20 to 29") for _ in "fm"]
     assert frame["sex"].tolist() == ["Female", "Male"] * 3
     assert frame["expected"].tolist() == [0, 100] * 3
@@ -211,9 +211,9 @@ def test_curves_are_those_of_the_shares_for_many_groups():
     forecast = forecast_of(workload)
     cells = relative.ExpectedCells.of(margin(DOMAIN, ["sex", "region"], range(6)), workload)
     frame = relative.curves(forecast, cells)
-    for place, coefficient in enumerate(relative.CURVE.tolist()):
+    for index, coefficient in enumerate(relative.CURVE.tolist()):
         rows = relative.by_order(forecast, cells, coefficient).to_dict("records")[:-1]
-        result = frame["share"].to_numpy().reshape(len(rows), -1)[:, place]
+        result = frame["share"].to_numpy().reshape(len(rows), -1)[:, index]
         assert result.tolist() == pytest.approx([row["share"] for row in rows])
 
 
@@ -255,8 +255,8 @@ def test_words():
 
 
 @pytest.fixture(scope="module")
-def asked():
-    """(plan of tables asked in many ways, expected counts by age and sex)."""
+def based():
+    """(plan of tables in many bases, expected counts by age and sex)."""
     plan = bases.scenario().plan()
     counts = np.arange(14.0) * 3
     return plan, margin(bases.DOMAIN, ("age", "sex"), counts.tolist())
@@ -264,18 +264,18 @@ def asked():
 
 def answers_by_brute_force(expected, workload, position):
     """W put to the expected counts of single values, as a dense matrix."""
-    names, places = workload.tables[position], workload.attribute_indices(position)
+    names, indices = workload.tables[position], workload.attribute_indices(position)
     singles = rp.Workload.of(workload.domain, [names])
     matrix = np.ones((1, 1))
-    for place in places:
-        attribute = workload.domain.attributes[place]
-        asked = query_matrix(workload.basis_of(position, place), attribute)
-        matrix = np.kron(matrix, asked.of(np.eye(attribute.size), 0))
+    for index in indices:
+        attribute = workload.domain.attributes[index]
+        based = query_matrix(workload.basis_of(position, index), attribute)
+        matrix = np.kron(matrix, based.of(np.eye(attribute.size), 0))
     return matrix @ cells_by_brute_force(expected, singles, 0)
 
 
-def test_unequal_cells_are_judged_one_by_one(asked):
-    plan, expected = asked
+def test_unequal_cells_are_judged_one_by_one(based):
+    plan, expected = based
     forecast, workload = Forecast.of_plan("this", plan), plan.workload
     cells = relative.ExpectedCells.of(expected, workload)
     assert len(cells.unequal) == len(workload) - 2  # all but the total and sex
@@ -307,20 +307,20 @@ def test_unequal_cells_are_judged_one_by_one(asked):
     )
 
 
-def test_cells_of_a_table_are_labelled_by_their_questions(asked):
-    plan, expected = asked
+def test_cells_of_a_table_are_labelled_by_their_queries(based):
+    plan, expected = based
     cells = relative.ExpectedCells.of(expected, plan.workload)
-    place = plan.workload.position(("age", "sex"))
-    frame = relative.of_cells(Forecast.of_plan("this", plan), cells, place, 0.2)
+    index = plan.workload.position(("age", "sex"))
+    frame = relative.of_cells(Forecast.of_plan("this", plan), cells, index, 0.2)
     assert frame["age"].tolist()[:3] == ["≤ 0", "≤ 0", "≤ 1"]
     assert frame["sex"].tolist()[:3] == ["F", "M", "F"]
 
 
-def test_too_many_unequal_cells_are_left_out_and_named(asked, monkeypatch):
-    plan, expected = asked
+def test_too_many_unequal_cells_are_left_out_and_named(based, monkeypatch):
+    plan, expected = based
     monkeypatch.setattr(expected_cells, "MOST_GONE_THROUGH", 60)
     cells = relative.ExpectedCells.of(expected, plan.workload)
-    left = [plan.workload.tables[place] for place in cells.left_out]
+    left = [plan.workload.tables[index] for index in cells.left_out]
     assert ("age", "income") in left
     assert ("age",) not in left
     forecast = Forecast.of_plan("this", plan)

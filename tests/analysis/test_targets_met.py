@@ -66,9 +66,9 @@ def scenario():
 
 
 def test_tables_with_targets_are_told_as_typed_the_furthest_off_first():
-    asked = scenario()
-    plan = asked.plan()
-    result = targets_met.of_targets(plan, asked.request)
+    current = scenario()
+    plan = current.plan()
+    result = targets_met.of_targets(plan, current.request)
     assert result["table"].tolist()[0] == "(total)"
     assert sorted(result["wanted"]) == ["0.1 % of 100", "12.50", *["±50 at 95 %"] * 3]
     by_table = result.set_index("table")
@@ -82,7 +82,7 @@ def test_tables_with_targets_are_told_as_typed_the_furthest_off_first():
     assert result["ratio"].tolist() == ratios[result.index].tolist()
     for row in result.to_dict("records"):
         assert row["outcome"].startswith("met: " if row["ratio"] <= 1 else "short by ")
-    assert len(targets_met.of_targets(plan, asked.request, most=2)) == 2
+    assert len(targets_met.of_targets(plan, current.request, most=2)) == 2
 
 
 def test_without_a_scenario_targets_are_standard_errors():
@@ -98,27 +98,27 @@ def test_without_a_scenario_targets_are_standard_errors():
 
 
 def test_the_list_of_tables_has_the_words_instead_of_the_numbers():
-    asked = scenario()
-    plan = asked.plan()
+    current = scenario()
+    plan = current.plan()
     numbers = standard_errors.of_tables(plan, ["age"])
-    sentence = targets_met.of_tables(plan, ["age"], asked.request)
+    sentence = targets_met.of_tables(plan, ["age"], current.request)
     same = [name for name in numbers if name not in ("target", "met")]
     assert sentence[same].equals(numbers[same])
     assert list(sentence)[len(same) :] == ["wanted", "required", "outcome"]
-    every = targets_met.of_tables(plan, request=asked.request).set_index("table")
+    every = targets_met.of_tables(plan, request=current.request).set_index("table")
     met = standard_errors.of_tables(plan).set_index("table")["met"]
     assert every["outcome"].str.startswith("met: ").equals(met == "yes")
     assert every.loc["region", ["wanted", "required", "outcome"]].tolist() == ["", "", ""]
 
 
 def test_the_least_accurate_cell_is_what_counts():
-    asked = Scenario(DOMAIN).with_basis("age", rp.Prefix())
-    plan = asked.plan()
+    current = Scenario(DOMAIN).with_basis("age", rp.Prefix())
+    plan = current.plan()
     row = plan.workload.tables.index(("age",))
     median, largest = plan.standard_errors[row], plan.largest_standard_errors[row]
     between = float(median + largest) / 2
     assert median < between < largest
-    plan = asked.with_settings([TableSetting(("age",), target=between)]).plan()
+    plan = current.with_settings([TableSetting(("age",), target=between)]).plan()
     (outcome,) = targets_met.of_targets(plan)["outcome"]
     assert outcome == f"short by {rounded(float(largest) - between)}"
     assert targets_met.target_counts(plan).met == 0

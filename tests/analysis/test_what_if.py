@@ -258,9 +258,9 @@ def test_changes_in_words(change, sentence):
     ids=str,
 )
 def test_moves_of_tables_asked_in_any_way(workload_change, loss):
-    asked = bases.scenario(loss=loss)
-    changed = changed_workload(asked, workload_change)
-    solved = optimum(asked.workload, loss=loss)
+    current = bases.scenario(loss=loss)
+    changed = changed_workload(current, workload_change)
+    solved = optimum(current.workload, loss=loss)
     after = optimum_with_strategies_of(solved, changed, loss)
     result = what_if.accuracy_changes(solved, after, workload_change)
     plans = [each.at(BUDGET) for each in (solved, after)]
@@ -285,20 +285,20 @@ def test_moves_of_tables_asked_in_any_way(workload_change, loss):
 def rows_of_table(workload, position):
     """The questions that make the cells of a table: a vector for each of its attributes."""
     attributes = workload.domain.attributes
-    asked = {
-        attributes[place].name: query_matrix(
-            workload.basis_of(position, place), attributes[place]
-        ).of(np.eye(attributes[place].size), 0)
-        for place in workload.attribute_indices(position)
+    queries = {
+        attributes[index].name: query_matrix(
+            workload.basis_of(position, index), attributes[index]
+        ).of(np.eye(attributes[index].size), 0)
+        for index in workload.attribute_indices(position)
     }
-    for cell in itertools.product(*(range(len(rows)) for rows in asked.values())):
-        yield {name: rows[row] for (name, rows), row in zip(asked.items(), cell, strict=True)}
+    for cell in itertools.product(*(range(len(rows)) for rows in queries.values())):
+        yield {name: rows[row] for (name, rows), row in zip(queries.items(), cell, strict=True)}
 
 
 def test_what_is_added_is_asked_as_the_scenario_asks():
-    asked = bases.scenario()
-    added = changed_workload(asked, WorkloadChange(ADD, ("age", "income"), 3))
+    current = bases.scenario()
+    added = changed_workload(current, WorkloadChange(ADD, ("age", "income"), 3))
     table = added.position(("age", "sex", "income"))
     assert titles(added, np.array([table])) == ["age (cumulative) × sex × income (ranges)"]
-    left = changed_workload(asked, WorkloadChange(LEAVE_OUT, ("income",)))
+    left = changed_workload(current, WorkloadChange(LEAVE_OUT, ("income",)))
     assert titles(left, np.array([1])) == ["age (cumulative)"]

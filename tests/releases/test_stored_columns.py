@@ -30,26 +30,26 @@ def folders(tmp_path_factory):
     return folder
 
 
-def retyped(table, place):
-    column = table.column(place)
+def retyped(table, index):
+    column = table.column(index)
     other = pa.string() if pa.types.is_floating(column.type) else pa.float64()
-    return table.set_column(place, table.column_names[place], column.cast(other))
+    return table.set_column(index, table.column_names[index], column.cast(other))
 
 
-def doubled(table, place):
-    return table.append_column(table.column_names[place], table.column(place))
+def doubled(table, index):
+    return table.append_column(table.column_names[index], table.column(index))
 
 
-def emptied(table, place):
-    column = table.column(place)
+def emptied(table, index):
+    column = table.column(index)
     cells = pa.array([None, *column.to_pylist()[1:]], column.type)
-    return table.set_column(place, table.column_names[place], cells)
+    return table.set_column(index, table.column_names[index], cells)
 
 
-def not_a_number(table, place):
-    column = table.column(place)
+def not_a_number(table, index):
+    column = table.column(index)
     cells = pa.array([np.nan, *column.to_pylist()[1:]], pa.float64())
-    return table.set_column(place, table.column_names[place], cells)
+    return table.set_column(index, table.column_names[index], cells)
 
 
 TABLE = "tables/0001_a.parquet"
@@ -66,7 +66,7 @@ FILES = [
 
 @pytest.mark.parametrize(
     "change",
-    [lambda table, place: table.remove_column(place), doubled, retyped, emptied, not_a_number],
+    [lambda table, index: table.remove_column(index), doubled, retyped, emptied, not_a_number],
     ids=["missing", "doubled", "retyped", "empty", "NaN"],
 )
 @pytest.mark.parametrize(("kind", "name", "column", "read"), FILES)

@@ -14,12 +14,12 @@ from rpexplore.scenarios.scenario import Scenario
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2})
 
 
-def project_of(*names, place=0):
-    return Project(tuple(Scenario(DOMAIN, name=name) for name in names), place)
+def project_of(*names, position=0):
+    return Project(tuple(Scenario(DOMAIN, name=name) for name in names), position)
 
 
 def test_a_new_scenario_follows_the_open_one_and_is_open():
-    project = project_of("a", "b", "c", place=1).added(Scenario(DOMAIN, name="new"))
+    project = project_of("a", "b", "c", position=1).added(Scenario(DOMAIN, name="new"))
     assert project.names == ("a", "b", "new", "c")
     assert project.current.name == "new"
 
@@ -38,21 +38,24 @@ def test_a_long_name_stays_within_its_limit():
 
 
 @pytest.mark.parametrize(
-    ("place", "removed", "names", "current"),
+    ("position", "removed", "names", "current"),
     [(0, 0, "bc", "b"), (2, 2, "ab", "b"), (2, 0, "bc", "c"), (0, 2, "ab", "a"), (1, 1, "ac", "c")],
 )
-def test_removing_keeps_the_open_one_or_opens_its_neighbour(place, removed, names, current):
-    project = project_of("a", "b", "c", place=place).removed(removed)
+def test_removing_keeps_the_open_one_or_opens_its_neighbour(position, removed, names, current):
+    project = project_of("a", "b", "c", position=position).removed(removed)
     assert "".join(project.names) == names
     assert project.current.name == current
 
 
 @given(
-    count=st.integers(1, 6), place=st.integers(0, 5), moved=st.integers(0, 5), by=st.integers(-7, 7)
+    count=st.integers(1, 6),
+    position=st.integers(0, 5),
+    moved=st.integers(0, 5),
+    by=st.integers(-7, 7),
 )
-def test_moving_changes_the_order_and_nothing_else(count, place, moved, by):
-    place, moved = place % count, moved % count
-    project = project_of(*"abcdef"[:count], place=place)
+def test_moving_changes_the_order_and_nothing_else(count, position, moved, by):
+    position, moved = position % count, moved % count
+    project = project_of(*"abcdef"[:count], position=position)
     after = project.moved(moved, by)
     assert sorted(after.names) == sorted(project.names)
     assert after.current == project.current
@@ -64,7 +67,7 @@ def test_moving_changes_the_order_and_nothing_else(count, place, moved, by):
 def test_the_text_is_read_back_exactly():
     project = Project(
         (
-            Scenario(DOMAIN, name="as asked", note="first try\nwith two lines"),
+            Scenario(DOMAIN, name="as wanted", note="first try\nwith two lines"),
             Scenario(
                 DOMAIN,
                 loss=rp.MaxVariance(),

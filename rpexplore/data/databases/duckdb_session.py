@@ -116,9 +116,9 @@ def open_session(connection: Connection) -> Iterator[Session]:
 def _scans(operators: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """What a plan tells of everything it reads: tables, and functions that read elsewhere."""
     for operator in operators:
-        told = operator["extra_info"]
-        if "Table" in told or told.get("Function", "RANGE") not in _READ_NOTHING:
-            yield told
+        info = operator["extra_info"]
+        if "Table" in info or info.get("Function", "RANGE") not in _READ_NOTHING:
+            yield info
         yield from _scans(operator["children"])
 
 
