@@ -30,6 +30,7 @@ from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import release, resume
 from rpexplore.releases.table_folder import Release
 from tests.queries.test_plan import query_lists
+from tests.support.plan_texts import laid_out
 from tests.support.query_lists import query_list
 from tests.support.strategies import workloads
 
@@ -223,7 +224,7 @@ def test_a_file_without_records_can_be_released(data, output):
 def tampered(change) -> QueryPlan:
     content = json.loads(PLAN.text)
     change(content)
-    return QueryPlan.parse(json.dumps(content), canonical=False)
+    return QueryPlan.parse(laid_out(content))
 
 
 def less_noise(content):

@@ -93,7 +93,10 @@ def test_any_plan_has_a_script(tmp_path, workload, loss, budget):
     assert made.workload.domain == workload.domain
 
 
-@given(st.text(max_size=40), st.text(max_size=200))
+WRITABLE = st.characters(codec="utf-8", min_codepoint=1)
+
+
+@given(st.text(WRITABLE, max_size=40), st.text(WRITABLE, max_size=200))
 def test_no_name_and_no_note_gets_out_of_its_comment(name, note):
     scenario = Scenario.of_plan(_PLAN)
     bare = python_script(_PLAN, scenario).splitlines()
