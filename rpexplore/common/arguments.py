@@ -76,8 +76,7 @@ def _check(function: Callable[..., Any], arguments: tuple, named: Mapping[str, A
         for value in given if several else [given]:
             if argument in hints and not _fits(value, hints[argument]):
                 raise ArgumentError(
-                    f"{name}(…): {argument} must be {_noun(hints[argument])}, got "
-                    f"{shown(repr(value))} ({type(value).__name__})."
+                    f"{name}(…): {argument} must be {_noun(hints[argument])}, got {_given(value)}."
                 ) from None
 
 
@@ -115,6 +114,13 @@ def _fits(value: Any, hint: Any) -> bool:
     if inspect.isclass(kind) and issubclass(kind, Iterable):
         return all(_fits(element, parts[0]) for element in value)
     return True
+
+
+def _given(value: Any) -> str:
+    """What was given; of what may hold records, only its type."""
+    kind = type(value).__name__
+    is_plain = isinstance(value, str | int | float | np.number | NoneType | type)
+    return f"{shown(repr(value))} ({kind})" if is_plain else f"a value of type {kind}"
 
 
 def _noun(hint: Any) -> str:

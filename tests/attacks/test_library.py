@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Iterator
 
+import pandas as pd
 import pytest
 
 import rpexplore as rp
@@ -66,3 +67,10 @@ def test_odd_arguments_are_answered_by_an_error_of_the_library(tmp_path, monkeyp
 def test_the_argument_is_named(call, message):
     with pytest.raises(ArgumentError, match=message):
         call()
+
+
+def test_what_may_hold_records_is_not_shown():
+    records = pd.DataFrame({"age": [4711, 4712]})
+    with pytest.raises(ArgumentError, match="a value of type DataFrame") as caught:
+        rp.release(records, "records.csv", "out")  # pyright: ignore[reportArgumentType]
+    assert "4711" not in str(caught.value)
