@@ -20,17 +20,6 @@ region,R1,North
 region,R2,South
 region,R3,Elsewhere
 """
-
-
-CODEBOOK = """attribute,value,label
-age,young,
-age,old,
-sex,F,Female
-sex,M,Male
-region,R1,North
-region,R2,South
-region,R3,Elsewhere
-"""
 BUDGET = ("--loss", "sum", "--rho", "0.1")
 
 

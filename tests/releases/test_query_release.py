@@ -59,13 +59,6 @@ def data(tmp_path) -> Path:
     return path
 
 
-@pytest.fixture
-def output(tmp_path) -> Path:
-    """Where a release may go: the folder around it is empty."""
-    (tmp_path / "outputs").mkdir()
-    return tmp_path / "outputs" / "release"
-
-
 def no_noise(size, gamma_squared):
     return np.zeros(size, dtype=np.int64)
 
