@@ -72,7 +72,8 @@ def is_read(content) -> bool:
 @settings(deadline=None, max_examples=400)
 def test_the_reader_refuses_what_the_schema_refuses(text, data):
     content = json.loads(text)
-    path = data.draw(st.sampled_from(list(paths(content))))
+    # The seal is made anew of what was changed; a wrong one has its own test.
+    path = data.draw(st.sampled_from([path for path in paths(content) if path != ("sha256",)]))
     before = content
     for key in path:
         before = before[key]
