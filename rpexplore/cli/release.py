@@ -43,7 +43,7 @@ def release(
     from rpexplore.queries.plan_kinds import load_plan
     from rpexplore.releases import release as releases
     from rpexplore.releases.charged_run import booked_run
-    from rpexplore.releases.ledger import Ledger
+    from rpexplore.releases.ledger import ledger_for
 
     if out is None:
         raise RpexploreError("Name the folder for the tables: --out FOLDER.")
@@ -79,7 +79,7 @@ def release(
         "limit_rho": limit_rho,
         "may_be_empty": empty,
     }
-    book = Ledger(ledger) if ledger is not None else Ledger.beside(source)
+    book = ledger_for(source, ledger)
     before = book.account(source)
     if dry_run:
         with progress("Starting") as on_progress:
@@ -150,10 +150,10 @@ def ledger(
     """
     from rpexplore.cli.facts import account_facts, account_text
     from rpexplore.common.exact_numbers import exact_fraction, exact_text
-    from rpexplore.releases.ledger import Ledger
+    from rpexplore.releases.ledger import ledger_for
 
     source = inputs.source_from_options(data, database, table)
-    book = Ledger(ledger) if ledger is not None else Ledger.beside(source)
+    book = ledger_for(source, ledger)
     if data is not None and not data.exists() and not book.account(source).runs:
         raise RpexploreError(f"There are no records at {str(data)!r}; check the path.")
     if limit_record_rho is not None:

@@ -17,12 +17,19 @@ from rpexplore.common.exact_numbers import Exact, exact_fraction
 from rpexplore.common.formatting import data_size, plural, text_of_path
 from rpexplore.common.webapp_files import is_sample_data
 from rpexplore.data.counts import Counts
-from rpexplore.data.files.source import FileSource
+from rpexplore.data.files.source import AnySource, FileSource, source_of
 from rpexplore.data.source import COUNTING, Fingerprint, PersonRule, Source
 from rpexplore.errors import DataError, LedgerError, ReleaseError
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.releases.atomic_folder import check_new, check_room, new_folder, unfinished_folder
-from rpexplore.releases.ledger import FILENAME, Ledger, LedgerEntry
+from rpexplore.releases.ledger import (
+    FILENAME,
+    Account,
+    Ledger,
+    LedgerEntry,
+    check_limit,
+    ledger_for,
+)
 from rpexplore.releases.ledger_overlaps import homes, refuse_overlaps
 from rpexplore.releases.manifest import manifest_sha256
 from rpexplore.releases.measurement_file import (
@@ -33,13 +40,14 @@ from rpexplore.releases.measurement_file import (
     read_booking,
     write_booking,
 )
-from rpexplore.releases.plan_run import verified_run_of
+from rpexplore.releases.plan_run import refuse_false_claims, run_of
 
 
 @dataclass(frozen=True)
 class RunOptions:
     """How a plan is run on records; see `release.release`."""
 
+    name: str | None = None
     unknown_values: Mapping[str, str] = field(default_factory=dict)
     person_rule: PersonRule | None = None
     ledger: str | Path | None = None
@@ -70,33 +78,39 @@ class ChargedRun:
     """
 
     def __init__(
-        self, plan: ReleasePlan, source: Source, output: Path, options: RunOptions
+        self, plan: ReleasePlan, data: AnySource, output: Path, options: RunOptions
     ) -> None:
-        self._plan, self._source, self._output, self._options = plan, source, output, options
-        self.run = verified_run_of(plan)
-        self.run.check_measurable()
+        self._plan, self._output, self._options = plan, output, options
+        self.run, rule = run_of(plan), options.person_rule
         check_new(output, drawn=NOTE)
         check_room(self.run.n_bytes, output)
-        self.fingerprint = source.fingerprint()
-        named = options.ledger
-        self.ledger = Ledger(named) if named is not None else Ledger.beside(source)
-        _refuse_among_records(source, output, self.ledger.path)
-        self._to_tell = _ledgers_to_tell(source, self.ledger)
         self._record_limit = _record_limit(plan, options.limit_rho)
-        folder = self.ledger.path.parent
-        if not folder.is_dir():
-            raise LedgerError(f"There is no folder {str(folder)!r} for the ledger; check the path.")
-        self._entry_id = _booked_before(self.ledger, plan, source, output)
-        self.is_booked = self._entry_id is not None
-        if not self.is_booked:
-            self.ledger.check(source, plan, self._record_limit)
-        refuse_overlaps(self.ledger, source)
-        rule = options.person_rule
         if rule is not None and rule.most != plan.budget.max_records_per_person:
             raise ReleaseError(
                 f"The plan protects {plan.budget.unit}, and the rule for persons allows "
                 f"{plural(rule.most, 'record')} of each; make both the same."
             )
+        refuse_false_claims(plan)
+        self.run.check_measurable()
+
+        columns = [plan.domain.names[index] for index in plan.attribute_indices]
+        columns += [] if rule is None else rule.columns
+        source = source_of(data, name=options.name, columns=columns)
+        self._source = source
+        self.fingerprint = source.fingerprint()
+
+        ledger = ledger_for(source, options.ledger)
+        self.ledger = ledger
+        _refuse_among_records(source, output, ledger.path)
+        if not (folder := ledger.path.parent).is_dir():
+            raise LedgerError(f"There is no folder {str(folder)!r} for the ledger; check the path.")
+        account = ledger.account_of(source)
+        self._entry_id = _booked_before(account, plan, output)
+        self.is_booked = self._entry_id is not None
+        if not self.is_booked:
+            check_limit(account, plan, self._record_limit)
+        refuse_overlaps(ledger, source)
+        self._to_tell = _ledgers_to_tell(source, ledger)
 
     def count(self, on_progress: Progress) -> Counts:
         """Exact counts of everything that the plan measures, of the records as they were found.
@@ -259,7 +273,7 @@ def booked_run(output: Path) -> LedgerEntry | None:
     return stopped[-1] if stopped else None
 
 
-def _booked_before(ledger: Ledger, plan: ReleasePlan, source: Source, output: Path) -> int | None:
+def _booked_before(account: Account, plan: ReleasePlan, output: Path) -> int | None:
     """The number of an earlier run of this plan into this folder that was stopped once booked.
 
     Its noise was not published, so that another one may be drawn. Raises `ReleaseError` if a run of
@@ -268,7 +282,7 @@ def _booked_before(ledger: Ledger, plan: ReleasePlan, source: Source, output: Pa
     entry = booked_run(output)
     if entry is None:
         return None
-    if plan.sha256 != entry.plan_sha256 or entry not in ledger.account(source).runs:
+    if plan.sha256 != entry.plan_sha256 or entry not in account.runs:
         raise ReleaseError(
             f"A run into {str(output)!r} was booked and stopped; run the same plan (SHA-256 "
             f"{entry.plan_sha256[:12]}…) on the same records and with the same ledger again, which "

@@ -24,7 +24,7 @@ from rpexplore.common.exact_numbers import exact_text
 from rpexplore.common.formatting import rounded, text_of_path
 from rpexplore.data.files.listing import LEDGER
 from rpexplore.data.files.source import AnySource, source_of
-from rpexplore.data.source import Fingerprint
+from rpexplore.data.source import Fingerprint, Source
 from rpexplore.errors import DataError, LedgerError
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.releases.ledger_file import Event, amount_of, read_events, transaction
@@ -93,17 +93,15 @@ class Ledger:
 
         Raises `LedgerError` for records without a folder, those of a database.
         """
-        source = source_of(data)
-        if source.home is None:
-            raise LedgerError(
-                f"The records {source.name!r} lie in no folder that could hold their ledger; name "
-                "one (the option --ledger), the same for every release of them."
-            )
-        return cls(source.home / FILENAME)
+        return ledger_for(source_of(data))
 
     def account(self, data: AnySource) -> Account:
         """What the ledger holds on a data file; nothing spent if it does not know it."""
-        return _account(read_events(self.path), self._names(data))
+        return self.account_of(source_of(data))
+
+    def account_of(self, source: Source) -> Account:
+        """What the ledger holds on a source."""
+        return _account(read_events(self.path), self._names(source))
 
     def accounts(self) -> tuple[Account, ...]:
         """What the ledger holds on every dataset, by name; none if there is no ledger yet."""
@@ -128,7 +126,7 @@ class Ledger:
 
         Raises `LedgerError` for a limit below what is spent already.
         """
-        names = self._names(data)
+        names = self._names(source_of(data))
         with transaction(self.path) as ledger:
             spent = _account(ledger.events, names).spent_record_rho
             if record_rho is not None and (record_rho <= 0 or record_rho < spent):
@@ -138,12 +136,6 @@ class Ledger:
                 )
             amount = None if record_rho is None else exact_text(record_rho)
             ledger.add("limit", _note(names, record_rho=amount))
-
-    def check(
-        self, data: AnySource, plan: ReleasePlan, limit_record_rho: Fraction | None = None
-    ) -> None:
-        """Raise `LedgerError` where `book` would; enters nothing."""
-        _check_limit(self.account(data), plan, limit_record_rho)
 
     def book(
         self,
@@ -159,17 +151,18 @@ class Ledger:
         looked like when they were counted. Raises `LedgerError`, and enters nothing, if it has
         another limit, or if the run would go beyond it, and `DataError` if these are other records.
         """
+        source = source_of(data)
         # In this order: what looks as it did after it was named is what has these names.
-        names, fingerprint = self._names(data), source_of(data).fingerprint()
+        names, fingerprint = self._names(source), source.fingerprint()
         if counted not in (None, fingerprint):
             raise DataError(
-                f"The records {source_of(data).name!r} have changed since they were counted; run "
+                f"The records {source.name!r} have changed since they were counted; run "
                 "it again when nobody writes to them."
             )
         with transaction(self.path) as ledger:
             account = _account(ledger.events, names)
             self.refuse_elsewhere(account, self)
-            _check_limit(account, plan, limit_record_rho)
+            check_limit(account, plan, limit_record_rho)
             if limit_record_rho is not None and account.limit_record_rho is None:
                 ledger.add("limit", _note(names, record_rho=exact_text(limit_record_rho)))
             return ledger.add(
@@ -193,12 +186,12 @@ class Ledger:
         with transaction(self.path) as ledger:
             ledger.add("finished", content)
 
-    def note_elsewhere(self, data: AnySource, other: "Ledger") -> None:
+    def note_elsewhere(self, source: Source, other: "Ledger") -> None:
         """Note that a dataset is charged in another ledger, unless that is noted already.
 
         Raises `LedgerError` if it has runs or a limit in this one, or is charged in a third one.
         """
-        names, path = self._names(data), text_of_path(other.path)
+        names, path = self._names(source), text_of_path(other.path)
         with transaction(self.path) as ledger:
             account = _account(ledger.events, names)
             self.refuse_elsewhere(account, other)
@@ -216,8 +209,23 @@ class Ledger:
                 "that one (the option --ledger), so that all it costs stands in one place."
             )
 
-    def _names(self, data: AnySource) -> tuple[str, ...]:
-        return source_of(data).names(self.path.parent)
+    def _names(self, source: Source) -> tuple[str, ...]:
+        return source.names(self.path.parent)
+
+
+def ledger_for(source: Source, path: str | Path | None = None) -> Ledger:
+    """The ledger in a file, if one is named; else the one in the folder that a source lies in.
+
+    Raises `LedgerError` for records without a folder, those of a database.
+    """
+    if path is not None:
+        return Ledger(path)
+    if source.home is None:
+        raise LedgerError(
+            f"The records {source.name!r} lie in no folder that could hold their ledger; name "
+            "one (the option --ledger), the same for every release of them."
+        )
+    return Ledger(source.home / FILENAME)
 
 
 def _account(events: Sequence[Event], names: Iterable[str]) -> Account:
@@ -263,7 +271,7 @@ def _note(names: Sequence[str], **content: str | None) -> dict[str, Any]:
     return {"names": names, "noted": now(), "user": _user(), **content}
 
 
-def _check_limit(account: Account, plan: ReleasePlan, wanted_limit: Fraction | None) -> None:
+def check_limit(account: Account, plan: ReleasePlan, wanted_limit: Fraction | None = None) -> None:
     """Raise `LedgerError` for another limit than the noted one, or a run beyond it."""
     unit, limit = plan.budget.unit, account.limit_record_rho
 

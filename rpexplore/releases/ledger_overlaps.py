@@ -31,7 +31,7 @@ def refuse_overlaps(ledger: Ledger, source: Source) -> None:
     for book in (ledger, *map(Ledger, further)):
         booked_in_book = _booked_paths(book)
         if book == ledger or booked_in_book is not None:
-            book.refuse_elsewhere(book.account(source), ledger)
+            book.refuse_elsewhere(book.account_of(source), ledger)
         for booked in (booked_in_book or ()) if isinstance(source, FileSource) else ():
             if booked in location.parents or location in booked.parents:
                 how = "which they lie in" if booked in location.parents else "which lies in them"

@@ -20,8 +20,8 @@ import numpy as np
 
 from rpexplore.common.concurrency import Progress, no_progress, part_of_progress
 from rpexplore.common.exact_numbers import Exact
-from rpexplore.data.files.source import AnySource, source_of
-from rpexplore.data.source import Fingerprint, PersonRule, Source
+from rpexplore.data.files.source import AnySource
+from rpexplore.data.source import Fingerprint, PersonRule
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.queries.plan_kinds import load_plan
@@ -45,7 +45,7 @@ from rpexplore.releases.measurement_file import (
     write_measured,
     write_note,
 )
-from rpexplore.releases.plan_run import PlanRun, run_of, verified_run_of
+from rpexplore.releases.plan_run import PlanRun, refuse_false_claims, run_of
 
 
 def release(
@@ -112,10 +112,16 @@ def release(
     """
     output = Path(output)
     options = RunOptions(
-        unknown_values or {}, person_rule, ledger, limit_rho, may_be_empty, expected_fingerprint
+        name,
+        unknown_values or {},
+        person_rule,
+        ledger,
+        limit_rho,
+        may_be_empty,
+        expected_fingerprint,
     )
     on_progress("Checking the plan", 0.0)
-    charged_run = ChargedRun(plan, _source(plan, data, name, person_rule), output, options)
+    charged_run = ChargedRun(plan, data, output, options)
     run, counts = charged_run.run, charged_run.count(on_progress)
     with charged_run.folder() as folder:
         preallocate(folder, plan, run.n_measured)
@@ -167,9 +173,9 @@ def dry_run(
         >>> check.findings[0]
         'The plan holds what it claims, and protects one record.'
     """
-    options = RunOptions(unknown_values or {}, person_rule, ledger, limit_rho, may_be_empty)
+    options = RunOptions(name, unknown_values or {}, person_rule, ledger, limit_rho, may_be_empty)
     on_progress("Checking the plan", 0.0)
-    charged_run = ChargedRun(plan, _source(plan, data, name, person_rule), Path(output), options)
+    charged_run = ChargedRun(plan, data, Path(output), options)
     charged_run.count(on_progress)
     on_progress("Finished", 1.0)
     return DryRun(charged_run.findings(), charged_run.fingerprint)
@@ -229,7 +235,8 @@ def resume(
                     f"that was booked for it in the ledger {str(book.path)!r}; name the ledger "
                     "that it was booked in, or restore the plan."
                 )
-            run = verified_run_of(plan)
+            refuse_false_claims(plan)
+            run = run_of(plan)
             manifest = run.write(folder, note, part_of_progress(on_progress, run.drawn_share, 1.0))
     except OSError as error:
         raise not_written_but_drawn(output, error) from None
@@ -246,16 +253,6 @@ def can_be_resumed(output: str | Path, entry_id: int | None = None) -> bool:
     output = Path(output)
     folder = output if output.exists() else unfinished_folder(output)
     return (folder / NOTE).is_file() and entry_id in (None, drawn_entry_id(folder))
-
-
-def _source(
-    plan: ReleasePlan, data: AnySource, name: str | None, person_rule: PersonRule | None
-) -> Source:
-    """Where the records are; of a table in memory, the columns that the run looks at."""
-    columns = [plan.domain.names[index] for index in plan.attribute_indices]
-    if person_rule is not None:
-        columns += person_rule.columns
-    return source_of(data, name=name, columns=columns)
 
 
 def _ledger_of(note: MeasurementNote, named: str | Path | None) -> Ledger:

@@ -19,7 +19,7 @@ from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.errors import LedgerError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan
-from rpexplore.releases.ledger import FILENAME, Ledger
+from rpexplore.releases.ledger import FILENAME, Ledger, check_limit
 from rpexplore.releases.ledger_file import read_events, transaction
 from rpexplore.releases.ledger_frames import datasets, runs
 
@@ -59,7 +59,7 @@ def spent(ledger: Ledger, data: Path) -> Fraction:
 def test_an_unknown_dataset_has_spent_nothing_and_leaves_no_file(ledger, data):
     account = ledger.account(data)
     assert (account.dataset, account.spent_record_rho, account.runs) == ("records.csv", 0, ())
-    ledger.check(data, costing(Fraction(10**9)))
+    check_limit(ledger.account(data), costing(Fraction(10**9)))
     assert not ledger.path.exists()
 
 
@@ -86,7 +86,10 @@ def test_a_limit_is_reached_exactly_and_never_passed(ledger, data):
     for _ in range(3):
         ledger.book(data, costing(Fraction(1, 3)), "out")
     assert ledger.account(data).spent_record_rho == 1
-    for refused in (ledger.check, lambda *args: ledger.book(*args, "out")):
+    for refused in (
+        lambda data, plan: check_limit(ledger.account(data), plan),
+        lambda *args: ledger.book(*args, "out"),
+    ):
         with pytest.raises(LedgerError, match="left of its budget limit"):
             refused(data, costing(Fraction(1, 10**300)))
     assert spent(ledger, data) == 1
@@ -108,7 +111,7 @@ def test_amounts_are_shown_for_the_plan_s_privacy_unit(ledger, data):
     ledger.set_limit(data, Fraction(2))
     ledger.book(data, costing(Fraction(1, 2), person), "out")
     with pytest.raises(LedgerError) as caught:
-        ledger.check(data, costing(Fraction(7, 4), person))
+        check_limit(ledger.account(data), costing(Fraction(7, 4), person))
     for shown in (
         "ρ = 15.75",
         "one person with at most 3 records",
@@ -356,7 +359,7 @@ def test_what_is_no_ledger_is_refused(how, booked, ledger, data):
     corrupted(path, how)
     for refused in (
         lambda: ledger.account(data),
-        lambda: ledger.check(data, costing(Fraction(1))),
+        lambda: check_limit(ledger.account(data), costing(Fraction(1))),
         lambda: ledger.book(data, costing(Fraction(1)), "out"),
     ):
         before = None if path.is_dir() else path.read_bytes()
