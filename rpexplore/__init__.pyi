@@ -27,7 +27,6 @@ from rpexplore.planning.plan import Plan as Plan
 from rpexplore.planning.planner import optimum as optimum
 from rpexplore.planning.planner import plan as plan
 from rpexplore.planning.verification import Verification as Verification
-from rpexplore.planning.verification import verify as verify
 from rpexplore.postprocessing.combination import combine as combine
 from rpexplore.postprocessing.estimates import Estimates as Estimates
 from rpexplore.postprocessing.processed_folder import postprocess as postprocess
@@ -36,6 +35,7 @@ from rpexplore.postprocessing.results import load_results as load_results
 from rpexplore.privacy.budget import Budget as Budget
 from rpexplore.queries.plan import QueryPlan as QueryPlan
 from rpexplore.queries.plan_kinds import load_plan as load_plan
+from rpexplore.queries.plan_kinds import verify as verify
 from rpexplore.queries.planner import query_optimum as query_optimum
 from rpexplore.queries.planner import query_plan as query_plan
 from rpexplore.queries.query_list import QueryList as QueryList

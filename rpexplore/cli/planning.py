@@ -169,8 +169,7 @@ def show(
 
 def _load_verified(plan_file: Path, *, canonical: bool = True) -> "ReleasePlan":
     """The plan of a file; refused if it does not hold what it claims."""
-    from rpexplore.planning.verification import verify
-    from rpexplore.queries.plan_kinds import load_plan
+    from rpexplore.queries.plan_kinds import load_plan, verify
 
     loaded = load_plan(plan_file, canonical=canonical)
     if not verify(loaded).holds:
@@ -187,8 +186,8 @@ def verify(plan_file: options.PlanFile, as_json: options.AsJson = False) -> None
     Privacy cost, variances and optimality are computed again, from the file alone.
     """
     from rpexplore.planning.verification import Check, Verification
-    from rpexplore.planning.verification import verify as verification_of
     from rpexplore.queries.plan_kinds import load_plan
+    from rpexplore.queries.plan_kinds import verify as verification_of
 
     sha256 = None
     with progress("Checking the plan"):

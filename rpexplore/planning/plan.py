@@ -32,8 +32,6 @@ from rpexplore.workload.workload import Workload
 if TYPE_CHECKING:
     import pandas as pd
 
-    from rpexplore.planning.verification import Check
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan(ReleasePlan):
@@ -78,11 +76,6 @@ class Plan(ReleasePlan):
     @property
     def accuracy_statement(self) -> str:
         return "Every table's answers are unbiased, with the standard errors the plan states."
-
-    def checks(self, *, strategies: bool = True) -> "tuple[Check, ...]":
-        from rpexplore.planning.verification import table_checks  # which needs this module
-
-        return table_checks(self, strategies=strategies)
 
     # ---- what it is worth
 

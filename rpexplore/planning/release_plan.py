@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from rpexplore.common.concurrency import collection_paused
 from rpexplore.common.exact_numbers import Exact, float_at_least
@@ -20,10 +20,6 @@ from rpexplore.errors import ContradictionError, PlanError
 from rpexplore.planning.certificate import Certificate
 from rpexplore.privacy import conversions
 from rpexplore.privacy.budget import Budget
-
-if TYPE_CHECKING:
-    from rpexplore.planning.verification import Check
-
 
 FORMAT_VERSION = 1  # of plan files
 
@@ -118,10 +114,6 @@ class ReleasePlan(ABC):
     def proven(self) -> str:
         """How good the plan is proven to be, as a sentence."""
         return self.certificate.sentence()
-
-    @abstractmethod
-    def checks(self, *, strategies: bool = True) -> "tuple[Check, ...]":
-        """All claims of the plan, held against a recomputation; see `verification.verify`."""
 
     def __repr__(self) -> str:
         items = plural(self.n_items, self.item)

@@ -1,5 +1,10 @@
-"""Verification: whether a plan holds what it claims, from the plan alone, at an exact cost."""
+"""Verification: whether a plan holds what it claims, from the plan alone, at an exact cost.
 
+`queries.plan_kinds.verify` makes the checks of whichever kind a plan is of; those of tables are
+here.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -12,7 +17,7 @@ from rpexplore.planning.losses.base import SumOfVariances
 from rpexplore.planning.losses.constrained import SumWithBoundedMax
 from rpexplore.planning.mechanism.accounting import ExactVariances, privacy_cost_upper_bound
 from rpexplore.planning.mechanism.cell_variances import CellVariances
-from rpexplore.planning.mechanism.table_variances import TableVariances
+from rpexplore.planning.mechanism.table_variances import CELLS, TableVariances
 from rpexplore.planning.optimal_strategies import strategy_bound
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
@@ -61,27 +66,6 @@ class Verification:
         return "\n".join([*lines, "", closing])
 
 
-def verify(plan: ReleasePlan, *, strategies: bool = True) -> Verification:
-    """Recompute privacy cost, every variance and the certificate of a plan of whatever kind.
-
-    Costs are recomputed in exact arithmetic. In floating point are compared: variances that depend
-    on the inverse of a matrix (to 8 digits), and the certificate's bound, lowered by more than its
-    rounding error.
-
-    Args:
-        strategies: Bound what other matrices could gain as well, where attributes of tables are
-            measured through matrices. It takes as long as the plan did, and nothing of the
-            guarantee depends on it.
-
-    Example:
-        >>> import rpexplore as rp
-        >>> tables = rp.Workload.all_of_order(rp.Domain.from_sizes({"age": 100, "sex": 2}), 1)
-        >>> verify(rp.plan(tables, loss=rp.PNorm(p=2), budget=rp.Budget(rho="0.5"))).holds
-        True
-    """
-    return Verification(plan.checks(strategies=strategies), plan.guarantee)
-
-
 # ---- plans of every kind
 
 
@@ -106,16 +90,34 @@ def bound_check(plan: ReleasePlan, bound: float, claim: str, slack: float) -> Ch
 
     claim: what cannot be below the bound. slack: how far above it, relative, the stated one may be
     """
-    certificate = plan.certificate
-    gap = max(certificate.loss_value / bound - 1, 0.0) if bound > 0 else np.inf
-    finding = (
-        f"{claim} below {rounded(bound, 9, 'down')}; this one is within {rounded(gap, 2, 'up')} "
-        "(relative) of it"
-    )
-    holds = bool(certificate.lower_bound <= bound * (1 + slack))
+    stated = plan.certificate.lower_bound
+    gap = _gap(plan.certificate.loss_value, bound)
+    finding = f"{claim} below {rounded(bound, 9, 'down')}; this one is within {gap} of it"
+    holds = bool(stated <= bound * (1 + slack))
     if not holds:
-        finding += f"; the stated bound, {certificate.lower_bound:.12g}, is not proven"
+        finding += f"; the stated bound, {stated:.12g}, is not proven"
     return Check("optimality", holds, finding)
+
+
+def items_check(
+    name: str, wrong: np.ndarray, right: str, problem: str, details: Callable[[int], str]
+) -> Check:
+    """Whether no table, or no query, is among the wrong ones; `details` of the first of them."""
+    if not len(wrong):
+        return Check(name, True, right)
+    finding = f"{len(wrong):,} of {problem}; the first is {details(int(wrong[0]))}"
+    return Check(name, False, finding)
+
+
+def differing(stated: np.ndarray, computed: np.ndarray) -> np.ndarray:
+    """Indices of stated numbers that depend on the inverse of a matrix, and are others."""
+    return np.flatnonzero(~np.isclose(stated, computed, rtol=DECODED_TOLERANCE, atol=0))
+
+
+def _gap(value: float, bound: float) -> str:
+    """How far above a bound a value is at most, rounded up: "0.0012 (relative)"."""
+    gap = max(value / bound - 1, 0.0) if bound > 0 else np.inf
+    return f"{rounded(gap, 2, 'up')} (relative)"
 
 
 # ---- plans of tables
@@ -139,35 +141,30 @@ def table_checks(plan: Plan, *, strategies: bool) -> tuple[Check, ...]:
 
 
 def _check_variances(plan: Plan, variances: TableVariances) -> Check:
-    workload, count = plan.workload, len(plan.workload)
+    workload, stated_as = plan.workload, plan.table_variances
     if workload.is_marginals:
+        what, noun, stated = "the variance that is", "variance", stated_as.mean
         exact = ExactVariances.of(plan.closure, workload.exact_cells, plan.sigma_squared)
-        off = exact.differing(plan.variances, VARIANCE_TOLERANCE)
-        if len(off):
-            computed = float(exact.fraction(int(off[0])))
-            return _differing_variances(plan, off, "variance", plan.variances, computed)
-        return Check("variances", True, f"all {count:,} tables have the variance that is stated")
-    for cell, extent in (("mean", "mean"), ("largest", "largest"), ("smallest", "smallest")):
-        stated, computed = plan.table_variances.at(cell), variances.at(cell)
-        off = np.flatnonzero(~np.isclose(stated, computed, rtol=DECODED_TOLERANCE, atol=0))
-        if len(off):
-            noun = f"{extent} variance of a cell"
-            return _differing_variances(plan, off, noun, stated, float(computed[off[0]]))
-    finding = f"all {count:,} tables have the mean and extreme variances stated"
-    return Check("variances", True, finding)
-
-
-def _differing_variances(
-    plan: Plan, off: np.ndarray, noun: str, stated: np.ndarray, computed: float
-) -> Check:
-    """The failed check of the tables `off`; computed: of the first of them."""
-    table = int(off[0])
-    finding = (
-        f"{len(off):,} of {len(plan.workload):,} tables differ; the first is "
-        f"{plan.workload.describe(table)}: its {noun} is stated as {stated[table]:.12g} and is "
-        f"{computed:.12g}"
+        off, computed = exact.differing(stated, VARIANCE_TOLERANCE), exact.fraction
+    else:
+        wrong = {cell: differing(stated_as.at(cell), variances.at(cell)) for cell in CELLS}
+        cell = next((cell for cell in CELLS if len(wrong[cell])), "mean")
+        what, noun, off = (
+            "the mean and extreme variances",
+            f"{cell} variance of a cell",
+            wrong[cell],
+        )
+        stated, computed = stated_as.at(cell), variances.at(cell).item
+    return items_check(
+        "variances",
+        off,
+        f"all {len(workload):,} tables have {what} stated",
+        f"{len(workload):,} tables differ",
+        lambda table: (
+            f"{workload.describe(table)}: its {noun} is stated as {stated[table]:.12g} and is "
+            f"{float(computed(table)):.12g}"
+        ),
     )
-    return Check("variances", False, finding)
 
 
 def _check_loss(plan: Plan, variances: TableVariances) -> Check:
@@ -193,15 +190,15 @@ def _check_limits(plan: Plan, variances: np.ndarray, caps: np.ndarray) -> Check:
     tolerance = DECODED_TOLERANCE if plan.closure.strategies else float(VARIANCE_TOLERANCE)
     over = np.flatnonzero(variances > caps * (1 + tolerance))
     count = int(np.count_nonzero(np.isfinite(caps)))
-    finding = f"all {count:,} tables that have a largest allowed variance are within it"
-    if len(over):
-        first = int(over[0])
-        finding = (
-            f"{len(over):,} of {count:,} tables are above their largest allowed variance; the "
-            f"first is {plan.workload.describe(first)}: {variances[first]:.9g} instead of "
-            f"{caps[first]:.9g}"
-        )
-    return Check(name, len(over) == 0, finding)
+    return items_check(
+        name,
+        over,
+        f"all {count:,} tables that have a largest allowed variance are within it",
+        f"{count:,} tables are above their largest allowed variance",
+        lambda table: (
+            f"{plan.workload.describe(table)}: {variances[table]:.9g} instead of {caps[table]:.9g}"
+        ),
+    )
 
 
 def _wrong_limit(plan: Plan, loss: SumWithBoundedMax) -> str:
@@ -267,13 +264,13 @@ def _check_bound_of_dual_weights(plan: Plan) -> Check:
         workload, plan.closure, loss, dual, certificate.cells, cost
     )
     if not loss.is_available:
-        gap = max(float(np.sum(dual * plan.variances)) / smallest - 1, 0.0)
+        gap = _gap(float(np.sum(dual * plan.variances)), smallest)
         return Check(
             "optimality",
             True,
             "at the stated dual weights no plan with this budget has a weighted sum of variances "
-            f"more than {rounded(gap, 2, 'up')} (relative) below that of this one; that this "
-            "bounds the loss stands in the script that made the plan",
+            f"more than {gap} below that of this one; that this bounds the loss stands in the "
+            "script that made the plan",
         )
     factor, offset = loss.minorant_of_plan(dual, workload, certificate.limit, plan.variances)
     return _check_bound(plan, factor * smallest - offset)
@@ -305,11 +302,10 @@ def _check_strategies(plan: Plan) -> Check:
         plan.workload, plan.closure, weights, largest=plan.loss.looks_at_least_accurate_cells
     )
     bound *= (1 - DECODED_TOLERANCE) / float(plan.budget.record_privacy_cost)
-    gap = max(plan.certificate.loss_value / bound - 1, 0.0)
     return Check(
         "strategies",
         bound <= plan.certificate.loss_value,
         "with these reference distributions no plan has a loss below "
         f"{rounded(bound, 9, 'down')}, whatever the matrices of its strategies; this one is within "
-        f"{rounded(gap, 2, 'up')} (relative) of it",
+        f"{_gap(plan.certificate.loss_value, bound)} of it",
     )

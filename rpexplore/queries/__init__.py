@@ -2,7 +2,8 @@
 
 In reading order: `query_list`; `conditions`, `condition_tokens`, `value_comparisons`,
 `condition_writer`; `definitions`, `definitions_file`, `csv_files`; `builders`, `presets`, `edits`;
-`strategy`, `planner`, `plan`, `plan_file`, `plan_kinds` (either kind from a file), `verification`.
+`strategy`, `planner`, `plan`, `plan_file`, `verification`, `plan_kinds` (either kind: loaded from a
+file, verified).
 
 Imports `planning`, `workload`, `privacy`, `domain`, `common` and `errors`.
 """

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.queries.plan_file import fields_of_plan, text_of_plan
 from rpexplore.queries.query_list import QueryList
 from rpexplore.queries.strategy import QueryStrategy
-
-if TYPE_CHECKING:
-    from rpexplore.planning.verification import Check
 
 LARGEST_GAMMA_SQUARED = Fraction(2**92)
 """The noise scale γ² must be below this, so that noise can be drawn in 64-bit integers."""
@@ -76,11 +73,6 @@ class QueryPlan(ReleasePlan):
     @property
     def accuracy_statement(self) -> str:
         return "Every query's answer is unbiased, with the standard error the plan states."
-
-    def checks(self, *, strategies: bool = True) -> "tuple[Check, ...]":
-        from rpexplore.queries.verification import query_checks  # which needs this module
-
-        return query_checks(self)
 
     # ---- what it is worth
 

@@ -1,6 +1,7 @@
-"""The kinds of plans there are, of which every plan file names one."""
+"""The kinds of plans there are: every plan file names one, and each has its own checks."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from rpexplore.common.formatting import joined
@@ -8,9 +9,15 @@ from rpexplore.common.json_fields import loads, refusing
 from rpexplore.errors import PlanError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan, plan_text
+from rpexplore.planning.verification import Check, Verification, table_checks
 from rpexplore.queries.plan import QueryPlan
+from rpexplore.queries.verification import query_checks
 
-PLAN_KINDS: tuple[type[ReleasePlan], ...] = (Plan, QueryPlan)
+# All kinds, and how the claims of one are checked: a new kind needs a line here.
+PLAN_KINDS: dict[type[ReleasePlan], Callable[..., tuple[Check, ...]]] = {
+    Plan: table_checks,
+    QueryPlan: query_checks,
+}
 
 # The format stands ahead of all the rest where the library wrote the file.
 _FORMAT_AT_START = re.compile(r'\s*\{\s*"format"\s*:\s*"([^"]*)"')
@@ -35,3 +42,24 @@ def load_plan(path: str | Path, *, canonical: bool = True) -> ReleasePlan:
             return kind.parse(text, name, canonical=canonical)
     formats = joined([f'"{kind.file_format}"' for kind in PLAN_KINDS], " or ")
     raise PlanError(f'{name} is not a plan file: "format" must be {formats}.')
+
+
+def verify(plan: ReleasePlan, *, strategies: bool = True) -> Verification:
+    """Recompute privacy cost, every variance and the certificate of a plan of whatever kind.
+
+    Costs are recomputed in exact arithmetic. In floating point are compared: variances that depend
+    on the inverse of a matrix (to 8 digits), and the certificate's bound, lowered by more than its
+    rounding error.
+
+    Args:
+        strategies: Bound what other matrices could gain as well, where attributes of tables are
+            measured through matrices. It takes as long as the plan did, and nothing of the
+            guarantee depends on it.
+
+    Example:
+        >>> import rpexplore as rp
+        >>> tables = rp.Workload.all_of_order(rp.Domain.from_sizes({"age": 100, "sex": 2}), 1)
+        >>> verify(rp.plan(tables, loss=rp.PNorm(p=2), budget=rp.Budget(rho="0.5"))).holds
+        True
+    """
+    return Verification(PLAN_KINDS[type(plan)](plan, strategies=strategies), plan.guarantee)

@@ -10,6 +10,8 @@ from rpexplore.planning.verification import (
     PRICE_TOLERANCE,
     Check,
     bound_check,
+    differing,
+    items_check,
     privacy_check,
 )
 from rpexplore.queries.plan import QueryPlan
@@ -18,7 +20,7 @@ from rpexplore.queries.plan import QueryPlan
 BOUND_TOLERANCE = 1e-10
 
 
-def query_checks(plan: QueryPlan) -> tuple[Check, ...]:
+def query_checks(plan: QueryPlan, *, strategies: bool) -> tuple[Check, ...]:
     """The claims of a query plan, for `verify`.
 
     That the strategy answers the queries without bias was checked when it was read.
@@ -31,16 +33,17 @@ def query_checks(plan: QueryPlan) -> tuple[Check, ...]:
 
 def _check_variances(plan: QueryPlan) -> Check:
     computed = plan.strategy.variance_factors * float(plan.gamma_squared)
-    off = np.flatnonzero(~np.isclose(plan.variances, computed, rtol=DECODED_TOLERANCE, atol=0))
-    finding = f"all {len(computed):,} queries have the variance that is stated"
-    if len(off):
-        query = int(off[0])
-        finding = (
-            f"{len(off):,} of {len(computed):,} queries differ; the first is "
-            f"{plan.queries.names[query]}: its variance is stated as {plan.variances[query]:.9g} "
-            f"and is {computed[query]:.9g}"
-        )
-    return Check("variances", len(off) == 0, finding)
+    count, stated, names = len(computed), plan.variances, plan.queries.names
+    return items_check(
+        "variances",
+        differing(stated, computed),
+        f"all {count:,} queries have the variance that is stated",
+        f"{count:,} queries differ",
+        lambda query: (
+            f"{names[query]}: its variance is stated as {stated[query]:.9g} and is "
+            f"{computed[query]:.9g}"
+        ),
+    )
 
 
 def _check_bound(plan: QueryPlan) -> Check:

@@ -11,8 +11,8 @@ from rpexplore.data.counts import Counts
 from rpexplore.errors import PlanError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.planning.verification import verify
 from rpexplore.queries.plan import QueryPlan
+from rpexplore.queries.plan_kinds import verify
 from rpexplore.releases.manifest import FinishedRelease
 from rpexplore.releases.measurement_file import MeasurementNote
 from rpexplore.releases.query_release import QueryRun

@@ -7,7 +7,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.planning.plan import Plan
-from rpexplore.planning.verification import verify
+from rpexplore.queries.plan_kinds import verify
 from tests.cli.program import Program
 
 EACH = ("--table", "age", "--table", "sex,region")

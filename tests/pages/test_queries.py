@@ -9,11 +9,11 @@ import rpexplore as rp
 from pages.components.queries.many_queries import RANGES, TABLES
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import PlanError
-from rpexplore.planning.verification import verify
 from rpexplore.queries.csv_files import stated_from_csv
 from rpexplore.queries.definitions import StatedQueries, stated_from_text
 from rpexplore.queries.edits import about_attributes
 from rpexplore.queries.plan import QueryPlan
+from rpexplore.queries.plan_kinds import verify
 from rpexplore.queries.presets import PRESETS
 from rpexplore.scenarios.scenario import Scenario
 from tests.pages.conftest import plain

@@ -36,7 +36,7 @@ from rpexplore.export.report.section import (
 from rpexplore.export.report.targets import targets
 from rpexplore.figures.chart import Chart
 from rpexplore.planning.plan import Plan
-from rpexplore.planning.verification import verify
+from rpexplore.queries.plan_kinds import verify
 from rpexplore.scenarios.workload_request import WorkloadRequest
 
 MOST_ROWS = 300  # of a chart's numbers on screen; more are a file of their own
