@@ -208,6 +208,14 @@ def not_negative(values: list[Any], noun: str) -> np.ndarray:
     return numbers
 
 
+def positive(values: list[Any], noun: str) -> np.ndarray:
+    """`floats` that are finite and above 0."""
+    numbers = not_negative(values, noun)
+    if not np.all(numbers > 0):
+        raise FieldError(f"every {noun} must be above 0.")
+    return numbers
+
+
 def positive_exact(content: Mapping[str, Any], key: str) -> Fraction:
     """The exact positive number that the text under a key is."""
     value = exact_fraction(text_of(content, key), key)

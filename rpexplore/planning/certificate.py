@@ -1,5 +1,6 @@
 """Certificate: the proof that a plan is as good as it says (docs/mathematics.md §6.9)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rpexplore.common.formatting import rounded
-from rpexplore.common.json_fields import not_negative
+from rpexplore.common.json_fields import not_negative, positive
 from rpexplore.common.numerics import read_only
 from rpexplore.errors import PlanError
 from rpexplore.planning.losses.base import Loss
@@ -66,13 +67,12 @@ def certificate_from_json(
     dual_weights: np.ndarray | None = None,
 ) -> Certificate:
     """The certificate whose loss stands under `loss_key`; `PlanError` where it cannot be right."""
-    stated = [content[key] for key in (loss_key, "lower_bound", "gap")]
-    loss, lower_bound, gap = not_negative(stated, "number of the certificate").tolist()
-    if lower_bound == 0:
-        raise PlanError("the certificate's lower_bound must be above 0.")
-    limit = content.get("limit")
-    if limit is not None and (limit := float(not_negative([limit], "limit")[0])) == 0:
-        raise PlanError("the certificate's limit must be above 0, or null.")
+
+    def number(key: str, check: Callable[[list[Any], str], np.ndarray] = positive) -> float:
+        return float(check([content[key]], key)[0])
+
+    loss, lower_bound, gap = number(loss_key), number("lower_bound"), number("gap", not_negative)
+    limit = None if content.get("limit") is None else number("limit")
     certificate = Certificate(loss, lower_bound, shadow_prices, cells, dual_weights, limit)
     if certificate.gap != gap:
         raise PlanError(

@@ -8,6 +8,7 @@ in another layout is read only to be written anew.
 """
 
 import math
+from collections.abc import Callable
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from rpexplore.common.json_fields import (
     list_of,
     lists,
     not_negative,
+    positive,
     positive_exact,
     text_of,
 )
@@ -119,12 +121,10 @@ def _class_lines(
     )  # fmt: skip
     first, class_index = distinct_rows((*workload.basis_index.T, *columns))
     bases = [[index for index in row if index >= 0] for row in workload.basis_index[first].tolist()]
-    rows = zip(bases, *(_or_null(column[first]) for column in columns), strict=True)
+    numbers = (column[first] for column in columns)
+    or_null = (np.where(np.isnan(column), None, column).tolist() for column in numbers)
+    rows = zip(bases, *or_null, strict=True)
     return [dumps(dict(zip(_CLASS_KEYS, row, strict=True))) for row in rows], class_index
-
-
-def _or_null(values: np.ndarray) -> list[Any]:
-    return [None if math.isnan(value) else value for value in values.tolist()]
 
 
 def _table_lines(workload: Workload, class_index: list[int]) -> list[str]:
@@ -172,8 +172,8 @@ def fields_of_plan(content: dict[str, Any]) -> dict[str, Any]:
     closure = closure.with_strategies(workload, _strategies(content, workload))
     loss = loss_from_json(content["loss"])
 
-    def of_tables(key: str) -> np.ndarray:
-        return not_negative(classes[key], key)[class_index]
+    def of_tables(key: str, check: Callable[..., np.ndarray] = not_negative) -> np.ndarray:
+        return check(classes[key], key)[class_index]
 
     has_dual_weights = any(weight is not None for weight in classes["dual_weight"])
     certificate = certificate_from_json(
@@ -183,7 +183,7 @@ def fields_of_plan(content: dict[str, Any]) -> dict[str, Any]:
         cells=_cells(content, workload),
         dual_weights=of_tables("dual_weight") if has_dual_weights else None,
     )
-    variances = TableVariances(*map(of_tables, _VARIANCE_KEYS))
+    variances = TableVariances(*(of_tables(key, positive) for key in _VARIANCE_KEYS))
     _refuse_unused(workload, loss, certificate, variances)
     return {
         "workload": workload,

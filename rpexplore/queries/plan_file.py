@@ -17,6 +17,7 @@ from rpexplore.common.json_fields import (
     dumps,
     list_of,
     not_negative,
+    positive,
     positive_exact,
     text_of,
 )
@@ -97,7 +98,7 @@ def fields_of_plan(content: dict[str, Any]) -> dict[str, Any]:
         "strategy": QueryStrategy(queries, _integers(content["strategy"])),
         "budget": Budget.from_json(content["budget"]),
         "gamma_squared": positive_exact(content, "gamma_squared"),
-        "variances": read_only(not_negative(rows["variance"], "variance")),
+        "variances": read_only(positive(rows["variance"], "variance")),
         "exact_privacy_cost": positive_exact(content, "privacy_cost"),
         "certificate": certificate_from_json(
             certificate, "largest_ratio", not_negative(rows["shadow_price"], "shadow_price")

@@ -3,6 +3,7 @@
 import json
 from importlib import resources
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -60,6 +61,12 @@ def paths(content, above=()):
             yield from paths(content[key], (*above, key))
 
 
+def part_at(content, path):
+    for key in path:
+        content = content[key]
+    return content
+
+
 def is_read(content) -> bool:
     try:
         rp.Plan.parse(laid_out_compact(content))
@@ -74,9 +81,7 @@ def test_the_reader_refuses_what_the_schema_refuses(text, data):
     content = json.loads(text)
     # The seal is made anew of what was changed; a wrong one has its own test.
     path = data.draw(st.sampled_from([path for path in paths(content) if path != ("sha256",)]))
-    before = content
-    for key in path:
-        before = before[key]
+    before = part_at(content, path)
     value = data.draw(VALUES | st.just(...))
     after = replaced(json.loads(text), path, value)
     valid, read = VALIDATOR.is_valid(after), is_read(after)
@@ -87,16 +92,29 @@ def test_the_reader_refuses_what_the_schema_refuses(text, data):
         assert valid == read
 
 
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("number", [0, 0.0, -0.5, -1])
+def test_the_reader_refuses_every_number_that_the_schema_refuses(text, number):
+    """One of each kind of numbers in a file: zero where it must be positive, and below zero."""
+    content = json.loads(text)
+    one_of_each = {
+        tuple("any" if type(key) is int else key for key in path): path
+        for path in paths(content)
+        if kind(part_at(content, path)) == "number"
+    }
+    refused = [replaced(json.loads(text), path, number) for path in one_of_each.values()]
+    refused = [changed for changed in refused if not VALIDATOR.is_valid(changed)]
+    assert refused
+    assert not any(map(is_read, refused))
+
+
 @given(st.sampled_from(TEXTS), st.data())
 @settings(deadline=None, max_examples=100)
 def test_no_object_has_a_further_key(text, data):
     content = json.loads(text)
     objects = [()]
     for path in paths(content):
-        part = content
-        for key in path:
-            part = part[key]
-        if isinstance(part, dict):
+        if isinstance(part_at(content, path), dict):
             objects.append(path)
     path = data.draw(st.sampled_from(objects))
     after = replaced(json.loads(text), (*path, "more"), data.draw(VALUES))
