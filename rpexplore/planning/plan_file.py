@@ -122,7 +122,7 @@ def _class_lines(
     first, class_index = distinct_rows((*workload.basis_index.T, *columns))
     bases = [[index for index in row if index >= 0] for row in workload.basis_index[first].tolist()]
     numbers = (column[first] for column in columns)
-    or_null = (np.where(np.isnan(column), None, column).tolist() for column in numbers)
+    or_null = (np.where(np.isnan(column), np.array(None), column) for column in numbers)
     rows = zip(bases, *or_null, strict=True)
     return [dumps(dict(zip(_CLASS_KEYS, row, strict=True))) for row in rows], class_index
 
