@@ -3,8 +3,8 @@
 Noise: `discrete_gaussian` (all of it), `envelope`, `measurement`, `measurement_file`. Books:
 `ledger`, `ledger_frames`, `ledger_overlaps`, `charged_run` (refuse, count, book). Runs:
 `feasibility`, `release` (check, count, book, measure, write; a stopped run is resumed there too),
-`plan_run` (what a kind of plan says of it). Folders: `atomic_folder`, `manifest` (what all releases
-have), `readme`, `contributions`, `marginal_estimate`, `table_cells`, `table_folder`,
+`release_steps` (those of each kind of plan). Folders: `atomic_folder`, `manifest` (what all
+releases have), `readme`, `contributions`, `marginal_estimate`, `table_cells`, `table_folder`,
 `query_release`.
 
 Imports `data`, `queries`, `planning` and what these may import.

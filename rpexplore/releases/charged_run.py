@@ -40,7 +40,7 @@ from rpexplore.releases.measurement_file import (
     read_booking,
     write_booking,
 )
-from rpexplore.releases.plan_run import refuse_false_claims, run_of
+from rpexplore.releases.release_steps import refuse_false_claims, steps_of
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,9 @@ class ChargedRun:
         self, plan: ReleasePlan, data: AnySource, output: Path, options: RunOptions
     ) -> None:
         self._plan, self._output, self._options = plan, output, options
-        self.run, rule = run_of(plan), options.person_rule
+        self.steps, rule = steps_of(plan), options.person_rule
         check_new(output, drawn=NOTE)
-        check_room(self.run.n_bytes, output)
+        check_room(self.steps.n_bytes, output)
         self._record_limit = _record_limit(plan, options.limit_rho)
         if rule is not None and rule.most != plan.budget.max_records_per_person:
             raise ReleaseError(
@@ -91,7 +91,7 @@ class ChargedRun:
                 f"{plural(rule.most, 'record')} of each; make both the same."
             )
         refuse_false_claims(plan)
-        self.run.check_measurable()
+        self.steps.check_measurable()
 
         columns = [plan.domain.names[index] for index in plan.attribute_indices]
         columns += [] if rule is None else rule.columns
@@ -127,10 +127,10 @@ class ChargedRun:
         on_progress(COUNTING, 0.0)
         counts = self._source.count(
             self._plan.domain,
-            self.run.tables,
+            self.steps.tables,
             unknown_values=options.unknown_values,
             person_rule=options.person_rule,
-            on_progress=part_of_progress(on_progress, 0.0, self.run.booked_share),
+            on_progress=part_of_progress(on_progress, 0.0, self.steps.booked_share),
         )
         if self._source.fingerprint() != self.fingerprint:
             raise DataError(
@@ -143,7 +143,7 @@ class ChargedRun:
                 "release of nothing is charged like any other: to have one, say that it may be "
                 "empty (the option --empty)."
             )
-        self.run.check_countable(counts)
+        self.steps.check_countable(counts)
         return counts
 
     def findings(self) -> tuple[str, ...]:
@@ -158,7 +158,7 @@ class ChargedRun:
             f"The plan holds what it claims, and protects {self._plan.budget.unit}.{by_rule}",
             "The records have every column that the plan needs, and each value in it is one of the "
             f"plan's{unknown if self._options.unknown_values else ''}.",
-            f"{str(self._output)!r} can be written; about {data_size(self.run.n_bytes)} will be.",
+            f"{str(self._output)!r} can be written; about {data_size(self.steps.n_bytes)} will be.",
             f"The ledger {str(self.ledger.path)!r} has {room}.",
             *self._source.remarks(),
         )

@@ -61,8 +61,8 @@ class QueryRelease(FinishedRelease[QueryPlan]):
 
 
 @dataclass(frozen=True)
-class QueryRun:
-    """A plan of queries while it is run, a `PlanRun`: the rows of its strategy are measured."""
+class QuerySteps:
+    """The `ReleaseSteps` of a query plan: the rows of its strategy are measured."""
 
     plan: QueryPlan
     release_kind: ClassVar[type[FinishedRelease]] = QueryRelease

@@ -8,7 +8,7 @@
 
 `dry_run` ends before the booking. A run that is stopped while it measures can be run again at no
 further cost; one that is stopped while it writes can be finished by `resume`, which draws nothing.
-What a kind of plan counts, measures and writes says its `PlanRun`.
+What a kind of plan counts, measures and writes are its `ReleaseSteps`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -45,7 +45,7 @@ from rpexplore.releases.measurement_file import (
     write_measured,
     write_note,
 )
-from rpexplore.releases.plan_run import PlanRun, refuse_false_claims, run_of
+from rpexplore.releases.release_steps import ReleaseSteps, refuse_false_claims, steps_of
 
 
 def release(
@@ -122,13 +122,13 @@ def release(
     )
     on_progress("Checking the plan", 0.0)
     charged_run = ChargedRun(plan, data, output, options)
-    run, counts = charged_run.run, charged_run.count(on_progress)
+    steps, counts = charged_run.steps, charged_run.count(on_progress)
     with charged_run.folder() as folder:
-        preallocate(folder, plan, run.n_measured)
-        on_progress("Booking the run in the ledger", run.booked_share)
+        preallocate(folder, plan, steps.n_measured)
+        on_progress("Booking the run in the ledger", steps.booked_share)
         entry_id = charged_run.book(folder)
-        with closing(run.measure(counts)) as parts:
-            sha256 = write_measured(folder, _with_progress(parts, run, on_progress))
+        with closing(steps.measure(counts)) as parts:
+            sha256 = write_measured(folder, _with_progress(parts, steps, on_progress))
         del counts, parts
         note = MeasurementNote(
             uuid4().hex,
@@ -140,9 +140,9 @@ def release(
             sha256,
         )
         write_note(folder, note)
-        manifest = run.write(folder, note, part_of_progress(on_progress, run.drawn_share, 1.0))
+        manifest = steps.write(folder, note, part_of_progress(on_progress, steps.drawn_share, 1.0))
     on_progress("Finished", 1.0)
-    return run.release_kind(output, plan, manifest)
+    return steps.release_kind(output, plan, manifest)
 
 
 def dry_run(
@@ -213,7 +213,7 @@ def resume(
     output = Path(output)
     if (output / NOTE).is_file():  # it was stopped after it got its name
         note = read_note(output)
-        finished = run_of(load_plan(output / PLAN)).release_kind.load(output)
+        finished = steps_of(load_plan(output / PLAN)).release_kind.load(output)
         book = _ledger_of(note, ledger)
         entry = book.entry(note.entry_id)
         if entry is not None and entry.manifest_sha256 not in ("", manifest_sha256(output)):
@@ -236,13 +236,15 @@ def resume(
                     "that it was booked in, or restore the plan."
                 )
             refuse_false_claims(plan)
-            run = run_of(plan)
-            manifest = run.write(folder, note, part_of_progress(on_progress, run.drawn_share, 1.0))
+            steps = steps_of(plan)
+            manifest = steps.write(
+                folder, note, part_of_progress(on_progress, steps.drawn_share, 1.0)
+            )
     except OSError as error:
         raise not_written_but_drawn(output, error) from None
     note_finished(book, note.entry_id, output)
     on_progress("Finished", 1.0)
-    return run.release_kind(output, plan, manifest)
+    return steps.release_kind(output, plan, manifest)
 
 
 def can_be_resumed(output: str | Path, entry_id: int | None = None) -> bool:
@@ -260,11 +262,11 @@ def _ledger_of(note: MeasurementNote, named: str | Path | None) -> Ledger:
 
 
 def _with_progress(
-    parts: Iterator[np.ndarray], run: PlanRun, on_progress: Progress
+    parts: Iterator[np.ndarray], steps: ReleaseSteps, on_progress: Progress
 ) -> Iterator[np.ndarray]:
     """The measured parts as they are; tells how far they have come."""
-    n_done, on_measured = 0, part_of_progress(on_progress, run.booked_share, run.drawn_share)
+    n_done, on_measured = 0, part_of_progress(on_progress, steps.booked_share, steps.drawn_share)
     for part in parts:
-        on_measured("Measuring with noise", n_done / run.n_measured)
+        on_measured("Measuring with noise", n_done / steps.n_measured)
         yield part
         n_done += part.size

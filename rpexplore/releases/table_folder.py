@@ -202,8 +202,8 @@ class FolderWriter:
 
 
 @dataclass(frozen=True)
-class TableRun:
-    """A plan of tables while it is run, a `PlanRun`: residuals are measured."""
+class TableSteps:
+    """The `ReleaseSteps` of a plan of tables: its residuals are measured."""
 
     plan: Plan
     release_kind: ClassVar[type[FinishedRelease]] = Release

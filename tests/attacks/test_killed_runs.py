@@ -17,8 +17,8 @@ import rpexplore as rp
 from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.queries.builders import marginal_queries
 from rpexplore.releases.ledger import FILENAME, Ledger
-from rpexplore.releases.plan_run import run_of
 from rpexplore.releases.release import can_be_resumed
+from rpexplore.releases.release_steps import steps_of
 from tests.data.databases.servers import Server, in_duckdb
 from tests.support.stopped_runs import killed_at_line, lines_of
 
@@ -68,7 +68,7 @@ def store(request) -> Callable[[Path], tuple[Path | DatabaseSource, int]]:
 
 
 def test_killed_at_any_line_a_run_is_free_or_can_be_finished(plan, store, tmp_path):
-    kind = run_of(rp.load_plan(plan)).release_kind
+    kind = steps_of(rp.load_plan(plan)).release_kind
     folder = tmp_path / "whole"
     data, n_points = store(folder)
     n_lines = lines_of(plan, data, folder / "release", folder / FILENAME)

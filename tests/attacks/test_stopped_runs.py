@@ -12,8 +12,8 @@ from pathlib import Path
 
 import rpexplore as rp
 from rpexplore.releases.ledger import FILENAME, Ledger
-from rpexplore.releases.plan_run import run_of
 from rpexplore.releases.release import can_be_resumed
+from rpexplore.releases.release_steps import steps_of
 from tests.attacks.test_killed_runs import plan as plan
 from tests.attacks.test_killed_runs import records
 from tests.support.stopped_runs import (
@@ -35,7 +35,7 @@ def states(data: Path) -> list[str]:
 
 def finish(plan: Path, data: Path, output: Path) -> str:
     """Check what a run has left, run it again or finish it, and say how far it had come."""
-    kind, charged = run_of(rp.load_plan(plan)).release_kind, states(data)
+    kind, charged = steps_of(rp.load_plan(plan)).release_kind, states(data)
     assert len(charged) <= 1
     if output.exists():
         assert kind.load(output)
@@ -95,5 +95,5 @@ def test_of_many_writers_all_are_charged_and_one_has_the_folder(plan, tmp_path):
     assert states(data) == ["finished"] * (WRITERS + 1)
     rho = rp.load_plan(plan).record_rho
     assert Ledger.beside(data).account(data).spent_record_rho == (WRITERS + 1) * rho
-    kind = run_of(rp.load_plan(plan)).release_kind
+    kind = steps_of(rp.load_plan(plan)).release_kind
     assert all(kind.load(output) for output in [*ways, tmp_path / "one"])

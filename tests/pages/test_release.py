@@ -229,7 +229,7 @@ def test_of_two_stopped_runs_into_one_folder_only_the_one_that_was_drawn_is_fini
     def full(*args):
         raise OSError(28, "No space left on device")
 
-    for where in ("release.write_measured", "table_folder.TableRun.write"):
+    for where in ("release.write_measured", "table_folder.TableSteps.write"):
         shutil.rmtree(tmp_path / ".out.unfinished", ignore_errors=True)
         with monkeypatch.context() as patch:
             patch.setattr(f"rpexplore.releases.{where}", full)
@@ -426,7 +426,7 @@ def test_a_stopped_release_of_queries_is_finished_without_further_cost(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("rpexplore.releases.query_release.QueryRun.write", full)
+        patch.setattr("rpexplore.releases.query_release.QuerySteps.write", full)
         finish(session.press("Run the release"))
     assert any("No space left" in text for text in session.texts("error"))
     session.press("Finish it without further cost")

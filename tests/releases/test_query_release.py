@@ -409,7 +409,7 @@ def test_interrupted_while_it_writes_a_run_is_finished_without_drawing_again(
         raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr("rpexplore.releases.query_release.QueryRun.write", interrupt)
+        patch.setattr("rpexplore.releases.query_release.QuerySteps.write", interrupt)
         with pytest.raises(error):
             release(PLAN, data, output)
     assert [run.state for run in runs(data)] == ["started"]

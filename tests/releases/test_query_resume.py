@@ -21,7 +21,7 @@ COEFFICIENTS = np.vstack([np.ones(12), np.eye(12)[:5], np.repeat([1.0, 0, -1], 4
 NAMES = tuple(f"query {number}" for number in range(len(COEFFICIENTS)))
 QUERIES = QueryList(DOMAIN, COEFFICIENTS, NAMES, np.full(len(NAMES), 2.0))
 PLAN = query_plan(QUERIES, budget=Budget(rho="1/2"))
-WRITE = "rpexplore.releases.query_release.QueryRun.write"
+WRITE = "rpexplore.releases.query_release.QuerySteps.write"
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def run_of(data: Path, output: Path) -> tuple[Path, Path, Path]:
 @pytest.mark.parametrize(
     ("function", "nth", "charged"),
     [
-        ("rpexplore.releases.query_release.QueryRun.check_countable", 1, 0),
+        ("rpexplore.releases.query_release.QuerySteps.check_countable", 1, 0),
         ("rpexplore.releases.release.preallocate", 1, 0),
         ("rpexplore.releases.ledger.Ledger.book", 1, 0),
         ("rpexplore.releases.query_release.discrete_gaussian", 1, 1),
@@ -99,7 +99,7 @@ def test_before_all_is_drawn_a_killed_run_can_be_run_again_and_is_charged_once(
 @pytest.mark.parametrize(
     ("function", "nth"),
     [
-        ("rpexplore.releases.query_release.QueryRun.write", 1),
+        ("rpexplore.releases.query_release.QuerySteps.write", 1),
         (WRITE, 1),
         ("pyarrow.csv.write_csv", 1),
         ("rpexplore.releases.query_release.file_entry", 3),

@@ -74,7 +74,7 @@ def run_of(data: Path, output: Path) -> tuple[Path, Path, Path]:
 @pytest.mark.parametrize(
     ("function", "nth", "charged"),
     [
-        ("rpexplore.releases.table_folder.TableRun.check_countable", 1, 0),
+        ("rpexplore.releases.table_folder.TableSteps.check_countable", 1, 0),
         ("rpexplore.releases.ledger.Ledger.book", 1, 0),
         ("rpexplore.releases.release.write_measured", 1, 1),
         ("rpexplore.releases.measurement.measure_residual", 7, 1),
@@ -103,7 +103,7 @@ def test_before_all_is_drawn_a_killed_run_can_be_run_again_and_is_charged_once(
 @pytest.mark.parametrize(
     ("function", "nth"),
     [
-        ("rpexplore.releases.table_folder.TableRun.write", 1),
+        ("rpexplore.releases.table_folder.TableSteps.write", 1),
         (TABLE, 1),
         ("rpexplore.releases.table_folder.file_entry", 9),
         ("rpexplore.releases.table_folder.FolderWriter.residuals", 1),

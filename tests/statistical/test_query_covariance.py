@@ -15,7 +15,7 @@ import pytest
 from rpexplore import Budget
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import query_plan
-from rpexplore.releases.query_release import QueryRun
+from rpexplore.releases.query_release import QuerySteps
 from tests.statistical.test_release_covariance import (
     DEVIATIONS,
     PAIR_DEVIATIONS,
@@ -52,7 +52,7 @@ def simulated() -> tuple[QueryPlan, np.ndarray]:
     np.add.at(counts, codes[0] * 3 + codes[1], 1)
     counted, truth = Counted(records), query_matrix() @ counts
     decoding = plan.strategy.decoding
-    releases = [next(QueryRun(plan).measure(counted)) for _ in range(RELEASES)]
+    releases = [next(QuerySteps(plan).measure(counted)) for _ in range(RELEASES)]
     errors = [decoding @ measured - truth for measured in releases]
     return plan, np.array(errors)
 

@@ -24,7 +24,7 @@ from rpexplore.data.source import Source
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.releases.ledger import FILENAME, Account, Ledger
-from rpexplore.releases.release import can_be_resumed, run_of
+from rpexplore.releases.release import can_be_resumed, steps_of
 
 
 def output_folder(planned: ReleasePlan, data: Source) -> Path | None:
@@ -47,7 +47,7 @@ def output_folder(planned: ReleasePlan, data: Source) -> Path | None:
     if not (os.path.isdir(folder) and _writable(folder)):
         st.error(escaped(f"Nothing can be written to {folder}; choose another folder."))
         return None
-    needed, free = run_of(planned).n_bytes, shutil.disk_usage(folder).free
+    needed, free = steps_of(planned).n_bytes, shutil.disk_usage(folder).free
     st.caption(
         f"{escaped(str(output))} (a new folder, in which nothing is yet). The release needs about "
         f"{data_size(needed)}; {data_size(free)} are free there."

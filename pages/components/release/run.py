@@ -16,7 +16,7 @@ from rpexplore.data.source import Fingerprint, PersonRule, Source
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.releases.ledger import Account, Ledger
 from rpexplore.releases.manifest import FinishedRelease
-from rpexplore.releases.release import release, run_of
+from rpexplore.releases.release import release, steps_of
 
 T = TypeVar("T")
 
@@ -126,14 +126,14 @@ class BackgroundRelease:
     @property
     def booked_share(self) -> float:
         """The share of the work from which on cancelling costs something."""
-        return run_of(self.job.plan).booked_share
+        return steps_of(self.job.plan).booked_share
 
     def cost_of_cancelling(self) -> str:
         """What cancelling now would cost, as sentences; "" before the run is booked."""
         if self.task.share < self.booked_share:
             return ""
         further = "It can be run again into the same folder without further cost."
-        if self.task.share > run_of(self.job.plan).drawn_share:
+        if self.task.share > steps_of(self.job.plan).drawn_share:
             further = "Its noise is drawn and kept; it can be finished later without further cost."
         rho = self.job.describe_rho(self.job.plan.record_rho)
         return f"This run is in the ledger: {rho} stays charged. {further}"

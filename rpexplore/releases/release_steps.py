@@ -1,4 +1,4 @@
-"""What a release by one kind of plan counts, measures and writes; all else is the same for all."""
+"""The steps of a release that each kind of plan has of its own: to count, measure and write."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
@@ -15,12 +15,12 @@ from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.plan_kinds import verify
 from rpexplore.releases.manifest import FinishedRelease
 from rpexplore.releases.measurement_file import MeasurementNote
-from rpexplore.releases.query_release import QueryRun
-from rpexplore.releases.table_folder import TableRun
+from rpexplore.releases.query_release import QuerySteps
+from rpexplore.releases.table_folder import TableSteps
 
 
-class PlanRun(Protocol):
-    """One kind of plan while it is run.
+class ReleaseSteps(Protocol):
+    """What a release by a plan of one kind counts, measures and writes.
 
     release_kind               the class of its releases
     booked_share, drawn_share  shares of the whole run's time, of which `on_progress` is told: when
@@ -73,12 +73,15 @@ class PlanRun(Protocol):
         ...
 
 
-_RUNS: dict[type[ReleasePlan], Callable[..., PlanRun]] = {Plan: TableRun, QueryPlan: QueryRun}
+_STEPS: dict[type[ReleasePlan], Callable[..., ReleaseSteps]] = {
+    Plan: TableSteps,
+    QueryPlan: QuerySteps,
+}
 
 
-def run_of(plan: ReleasePlan) -> PlanRun:
+def steps_of(plan: ReleasePlan) -> ReleaseSteps:
     """What a release by a plan counts, measures and writes."""
-    return _RUNS[type(plan)](plan)
+    return _STEPS[type(plan)](plan)
 
 
 def refuse_false_claims(plan: ReleasePlan) -> None:
