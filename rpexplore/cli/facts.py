@@ -276,7 +276,7 @@ def booked_since(before: Account, after: Account, plan: ReleasePlan, output: Pat
     written = text_of_path(os.path.realpath(output))
     charged = [
         run.record_rho
-        for run in after.runs[len(before.runs) :]
+        for run in after.entries[len(before.entries) :]
         if (run.plan_sha256, run.output) == (plan.sha256, written)
     ]
     return sum(charged, Fraction(0)) * plan.budget.records_factor
@@ -293,7 +293,7 @@ def account_facts(account: Account, factor: int) -> dict[str, Any]:
 
 def account_text(account: Account) -> str:
     """What a ledger holds on a dataset, for reading."""
-    limit, runs = account.limit_record_rho, account.runs
+    limit, runs = account.limit_record_rho, account.entries
     limit_text = "none" if limit is None else f"{amount(limit, 'down')} for one record"
     text = (
         f"Data   {one_line(account.dataset)}\n"

@@ -154,7 +154,7 @@ def ledger(
 
     source = inputs.source_from_options(data, database, table)
     book = ledger_for(source, ledger)
-    if data is not None and not data.exists() and not book.account(source).runs:
+    if data is not None and not data.exists() and not book.account(source).entries:
         raise RpexploreError(f"There are no records at {str(data)!r}; check the path.")
     if limit_record_rho is not None:
         lifted = limit_record_rho.strip().lower() == "none"
@@ -162,6 +162,6 @@ def ledger(
             source, None if lifted else exact_fraction(limit_record_rho, "--limit-record-rho")
         )
     account = book.account(source)
-    runs = [asdict(run) | {"record_rho": exact_text(run.record_rho)} for run in account.runs]
+    runs = [asdict(run) | {"record_rho": exact_text(run.record_rho)} for run in account.entries]
     facts = {"dataset": account.dataset, **account_facts(account, 1), "runs": runs}
     say_result(as_json, facts, account_text(account))

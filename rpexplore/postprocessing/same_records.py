@@ -47,8 +47,8 @@ def _records_of(
     """The records that a release may be of; none if the ledger does not know it."""
     of_plan = [each for each in booked if each[1].plan_sha256 == release.plan_sha256]
     for wanted in (release.manifest_sha256, ""):
-        runs = [each for each in of_plan if each[1].manifest_sha256 == wanted]
-        if runs:
+        entries = [each for each in of_plan if each[1].manifest_sha256 == wanted]
+        if entries:
             break
     else:
         if not of_plan:
@@ -58,10 +58,10 @@ def _records_of(
             f"{str(ledger)!r} holds for runs of its plan; use the original folder, or name the "
             "ledger of its run."
         )
-    here = {records for records, run in runs if run.output == release.folder}
+    here = {records for records, entry in entries if entry.output == release.folder}
     name = Path(release.folder).name
-    moved = {records for records, run in runs if Path(run.output).name == name}
-    return here or moved or {records for records, _ in runs}
+    moved = {records for records, entry in entries if Path(entry.output).name == name}
+    return here or moved or {records for records, _ in entries}
 
 
 def _booked(ledger: Path) -> list[tuple[str, LedgerEntry]]:
@@ -70,9 +70,9 @@ def _booked(ledger: Path) -> list[tuple[str, LedgerEntry]]:
         raise LedgerError(f"There is no ledger at {str(ledger)!r}; check the path.")
     booked = []
     for account in Ledger(ledger).accounts():
-        for run in account.runs:
+        for entry in account.entries:
             records = account.dataset
-            if run.data_modified:
-                records += f" as of {run.data_modified} ({run.data_bytes:,} bytes)"
-            booked.append((records, run))
+            if entry.data_modified:
+                records += f" as of {entry.data_modified} ({entry.data_bytes:,} bytes)"
+            booked.append((records, entry))
     return booked

@@ -261,7 +261,7 @@ def booked_run(output: Path) -> LedgerEntry | None:
     note = read_booking(unfinished_folder(output))
     if note is None:
         return None
-    entries = [entry for account in Ledger(note.ledger).accounts() for entry in account.runs]
+    entries = [entry for account in Ledger(note.ledger).accounts() for entry in account.entries]
     folder = text_of_path(os.path.realpath(output))
     stopped = [
         entry
@@ -282,7 +282,7 @@ def _booked_before(account: Account, plan: ReleasePlan, output: Path) -> int | N
     entry = booked_run(output)
     if entry is None:
         return None
-    if plan.sha256 != entry.plan_sha256 or entry not in account.runs:
+    if plan.sha256 != entry.plan_sha256 or entry not in account.entries:
         raise ReleaseError(
             f"A run into {str(output)!r} was booked and stopped; run the same plan (SHA-256 "
             f"{entry.plan_sha256[:12]}…) on the same records and with the same ledger again, which "

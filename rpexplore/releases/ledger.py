@@ -59,12 +59,12 @@ class Account:
     dataset: str
     names: frozenset[str]
     limit_record_rho: Fraction | None = None
-    runs: tuple[LedgerEntry, ...] = ()
+    entries: tuple[LedgerEntry, ...] = ()
     elsewhere: tuple[str, ...] = ()
 
     @property
     def spent_record_rho(self) -> Fraction:
-        return sum((run.record_rho for run in self.runs), Fraction(0))
+        return sum((entry.record_rho for entry in self.entries), Fraction(0))
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Ledger:
 
     def entry(self, entry_id: int) -> LedgerEntry | None:
         """An entry by its number; None if the ledger has none."""
-        entries = (entry for account in self.accounts() for entry in account.runs)
+        entries = (entry for account in self.accounts() for entry in account.entries)
         return next((entry for entry in entries if entry.id == entry_id), None)
 
     def set_limit(self, data: AnySource, record_rho: Fraction | None) -> None:
@@ -201,7 +201,7 @@ class Ledger:
     def refuse_elsewhere(self, account: Account, charged: "Ledger") -> None:
         """Raise `LedgerError` if a dataset has its account here or in a third ledger."""
         of = [path for path in account.elsewhere if path != text_of_path(charged.path)]
-        if charged != self and (account.runs or account.limit_record_rho is not None):
+        if charged != self and (account.entries or account.limit_record_rho is not None):
             of.append(text_of_path(self.path))
         if of:
             raise LedgerError(
@@ -236,18 +236,18 @@ def _account(events: Sequence[Event], names: Iterable[str]) -> Account:
         for event in events:
             if not known.isdisjoint(event.content.get("names", ())):
                 known.update(event.content["names"])
-    account, runs = Account(dataset, frozenset(known)), {}
+    account, entries = Account(dataset, frozenset(known)), {}
     for event in events:
         content = event.content
-        if event.kind == "finished" and content["run"] in runs:
-            entry = runs[content["run"]]
-            runs[entry.id] = replace(
+        if event.kind == "finished" and content["run"] in entries:
+            entry = entries[content["run"]]
+            entries[entry.id] = replace(
                 entry, state="finished", manifest_sha256=content["manifest_sha256"]
             )
         if known.isdisjoint(content.get("names", ())):
             continue
         if event.kind == "run":
-            runs[event.id] = LedgerEntry(
+            entries[event.id] = LedgerEntry(
                 event.id,
                 content["started"],
                 content["plan_sha256"],
@@ -263,7 +263,7 @@ def _account(events: Sequence[Event], names: Iterable[str]) -> Account:
             account = replace(account, limit_record_rho=None if text is None else amount_of(text))
         elif event.kind == "elsewhere":
             account = replace(account, elsewhere=(*account.elsewhere, content["ledger"]))
-    return replace(account, runs=tuple(runs.values()))
+    return replace(account, entries=tuple(entries.values()))
 
 
 def _note(names: Sequence[str], **content: str | None) -> dict[str, Any]:

@@ -13,10 +13,10 @@ def runs(account: Account, records_factor: int) -> pd.DataFrame:
     """
     columns = ["run", "started", "rho", "state", "plan", "output"]
     rows = []
-    for run in reversed(account.runs):
-        started = run.started.replace("T", " ").removesuffix("+00:00")
-        rho = rounded(run.record_rho * records_factor, 6, "up")
-        rows.append((run.id, started, rho, run.state, run.plan_sha256, run.output))
+    for entry in reversed(account.entries):
+        started = entry.started.replace("T", " ").removesuffix("+00:00")
+        rho = rounded(entry.record_rho * records_factor, 6, "up")
+        rows.append((entry.id, started, rho, entry.state, entry.plan_sha256, entry.output))
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -31,5 +31,5 @@ def datasets(ledger: Ledger, records_factor: int, *, without: str) -> pd.DataFra
         limit_text = "none" if limit is None else rounded(limit * records_factor, 6, "down")
         spent = rounded(account.spent_record_rho * records_factor, 6, "up")
         if account.dataset != without:
-            rows.append((account.dataset, len(account.runs), spent, limit_text))
+            rows.append((account.dataset, len(account.entries), spent, limit_text))
     return pd.DataFrame(rows, columns=["dataset", "runs", "rho", "limit"])

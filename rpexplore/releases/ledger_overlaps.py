@@ -64,7 +64,7 @@ def _booked_paths(ledger: Ledger) -> list[Path] | None:
         return [
             (folder / name).resolve()
             for account in ledger.accounts()
-            if account.runs
+            if account.entries
             for name in account.names
             if not name.startswith(FILE_PREFIX)
         ]

@@ -80,7 +80,7 @@ def test_killed_at_any_line_a_run_is_free_or_can_be_finished(plan, store, tmp_pa
         output, ledger = folder / "release", folder / FILENAME
 
         def states(data=data, ledger=ledger) -> list[str]:
-            return [entry.state for entry in Ledger(ledger).account(data).runs]
+            return [entry.state for entry in Ledger(ledger).account(data).entries]
 
         killed_at_line((2 * point + 1) * n_lines // (2 * n_points), plan, data, output, ledger)
         charged = states()

@@ -108,7 +108,7 @@ def wait_for(happened: Callable[[], bool], program: subprocess.Popen) -> None:
 
 
 def states(data: Path) -> list[str]:
-    return [run.state for run in Ledger.beside(data).account(data).runs]
+    return [run.state for run in Ledger.beside(data).account(data).entries]
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ STOPS, FULL, WRITERS = (30, 40, 10) if NIGHTLY else (3, 6, 10)
 
 
 def states(data: Path) -> list[str]:
-    return [entry.state for entry in Ledger.beside(data).account(data).runs]
+    return [entry.state for entry in Ledger.beside(data).account(data).entries]
 
 
 def finish(plan: Path, data: Path, output: Path) -> str:

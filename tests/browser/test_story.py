@@ -166,7 +166,7 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
     release = Release.load(tmp_path / "release")  # checks every file against its hash
     assert release.plan.sha256 == plan.sha256
     assert len(release.table(["age", "sex"])) == 200
-    (run,) = Ledger.beside(records).account(records).runs
+    (run,) = Ledger.beside(records).account(records).entries
     assert run.state == "finished"
     assert run.plan_sha256 == plan.sha256
 

@@ -149,7 +149,7 @@ def test_a_signal_leaves_nothing_behind(number, planned):
     assert stderr == ""
     assert measuring.returncode == 128 + number
     assert planned.files() == before | {"rpexplore-ledger.sqlite", ".out.unfinished"}
-    (run,) = Ledger.beside("records.csv").account("records.csv").runs
+    (run,) = Ledger.beside("records.csv").account("records.csv").entries
     assert run.state == "started"
 
 

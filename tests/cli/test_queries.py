@@ -350,7 +350,7 @@ def test_a_stop_after_booking_says_that_it_stays_charged(planned, monkeypatch):
     monkeypatch.setattr("rpexplore.data.files.source.FileSource.count", stop)
     assert planned(*command).stderr.startswith(message)
     account = Ledger.beside("records.csv").account("records.csv")
-    assert [run.state for run in account.runs] == ["started"]
+    assert [run.state for run in account.entries] == ["started"]
     assert not Path("out").exists()
 
 

@@ -131,7 +131,7 @@ def test_values_of_records_are_shown_on_the_screen_only(planned, monkeypatch, de
     assert "'region'" in json.loads(result.stdout)["error"]
     assert "Atlantis" not in result.output
     # Nothing was charged, and no file holds the value but the records.
-    assert Ledger.beside("records.csv").account("records.csv").runs == ()
+    assert Ledger.beside("records.csv").account("records.csv").entries == ()
     holding = [p.name for p in Path().rglob("*") if p.is_file() and b"Atlantis" in p.read_bytes()]
     assert holding == ["records.csv"]
 
@@ -186,13 +186,13 @@ def test_a_stop_or_failure_after_booking_says_that_it_stays_charged(planned, mon
     assert early.exit_code == 130
     assert "costs nothing further" in early.stderr
     account = Ledger.beside("records.csv").account("records.csv")
-    assert [run.state for run in account.runs] == ["started"]
+    assert [run.state for run in account.entries] == ["started"]
     assert not Path("out").exists()
     monkeypatch.setattr("rpexplore.data.files.source.FileSource.count", BatchSource.count)
     monkeypatch.setattr("rpexplore.releases.release.write_measured", write_measured)
     planned.done(*command)
     account = Ledger.beside("records.csv").account("records.csv")
-    assert [run.state for run in account.runs] == ["finished"]
+    assert [run.state for run in account.entries] == ["finished"]
 
 
 def test_a_stop_says_so_where_the_ledger_cannot_be_read_either(planned, monkeypatch):
@@ -264,7 +264,7 @@ def test_a_stopped_run_is_finished_for_nothing(planned):
     facts = planned.json("release", "--resume", "--out", "out")
     assert facts["charged_rho"] == "0"
     assert facts["table_count"] == 7
-    (entry,) = Ledger.beside("records.csv").account("records.csv").runs
+    (entry,) = Ledger.beside("records.csv").account("records.csv").entries
     assert entry.state == "finished"
     assert "no run into" in planned.refused("release", "--resume", "--out", "nothing")
 
@@ -355,7 +355,7 @@ def of_persons(run) -> Program:
 def test_persons_with_more_records_are_refused_before_anything_is_spent(of_persons):
     command = ["release", "plan.json", "records.csv", "--out", "out", "--person-id", "who"]
     assert "'who'" in message(of_persons, *command)
-    assert Ledger.beside("records.csv").account("records.csv").runs == ()
+    assert Ledger.beside("records.csv").account("records.csv").entries == ()
 
 
 @pytest.mark.parametrize(("order", "old"), [([], 2), (["--person-order", "year"], 3)])

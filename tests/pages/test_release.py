@@ -104,7 +104,7 @@ def test_a_second_click_does_not_run_again(app, records, tmp_path):
     session.open("plan").open("release")
     assert session.session_state["run"] is first
     finish(session)
-    assert len(Ledger.beside(records).account(records).runs) == 1
+    assert len(Ledger.beside(records).account(records).entries) == 1
 
 
 def test_a_strange_value_is_on_the_screen_only(app, records, tmp_path, capfd):
@@ -114,7 +114,7 @@ def test_a_strange_value_is_on_the_screen_only(app, records, tmp_path, capfd):
     assert "Secretplace" in session.error[0].value
     assert "Secretplace" not in "".join(capfd.readouterr())
     assert not (tmp_path / "out").exists()
-    assert Ledger.beside(records).account(records).runs == ()
+    assert Ledger.beside(records).account(records).entries == ()
     assert session.error[0].value.endswith("Nothing was charged\\.")
     assert session.text_input(key="data path").value == str(records)
     assert session.text_input(key="output").value == str(tmp_path / "out")
@@ -189,7 +189,7 @@ def test_two_clicks_in_two_tabs_are_one_run(app, records, stopped, tmp_path):
     assert "is in progress" in second.info[0].value
     stopped.set()
     finish(first)
-    assert len(Ledger.beside(records).account(records).runs) == 1
+    assert len(Ledger.beside(records).account(records).entries) == 1
 
 
 def test_a_click_on_an_old_picture_of_the_ledger(app, records, tmp_path):
@@ -198,7 +198,7 @@ def test_a_click_on_an_old_picture_of_the_ledger(app, records, tmp_path):
     old.press("Run the release")
     assert "The ledger has changed" in old.warning[0].value.replace("\\", "")
     assert old.metrics()["Spent on these records"] == "ρ = 0.1"
-    assert len(Ledger.beside(records).account(records).runs) == 1
+    assert len(Ledger.beside(records).account(records).entries) == 1
     finish(old.press("Run the release"))
     assert "in total ρ = 0.2 has been spent" in old.success[0].value
 
@@ -241,7 +241,7 @@ def test_of_two_stopped_runs_into_one_folder_only_the_one_that_was_drawn_is_fini
     ]
     session.press("Finish it without further cost")
     assert output.is_dir()
-    states = [run.state for run in Ledger.beside(records).account(records).runs]
+    states = [run.state for run in Ledger.beside(records).account(records).entries]
     assert states == ["started", "finished"]
 
 
@@ -311,7 +311,7 @@ def test_ledger_of_the_sample_is_beside_its_releases(app, tmp_path):
     finish(session.press("Run the release"))
     assert session.success
     sample = sample_data_folder() / "household.csv"
-    assert len(Ledger(ledger).account(sample).runs) == 1
+    assert len(Ledger(ledger).account(sample).entries) == 1
 
 
 def test_a_run_cancelled_before_it_is_booked_costs_nothing(app, small_release, stopped):
@@ -324,7 +324,7 @@ def test_a_run_cancelled_before_it_is_booked_costs_nothing(app, small_release, s
         "Cancelled" in text and "Nothing was charged" in text for text in session.texts("error")
     )
     assert not output.exists()
-    assert Ledger.beside(records).account(records).runs == ()
+    assert Ledger.beside(records).account(records).entries == ()
     assert not run_button(session).disabled
 
 
@@ -351,7 +351,7 @@ def test_a_booked_run_says_what_cancelling_costs_and_stays_charged(app, small_re
     finish(session)
     assert any("Cancelled" in text and "was charged" in text for text in session.texts("error"))
     assert not output.exists()
-    (run,) = Ledger.beside(records).account(records).runs
+    (run,) = Ledger.beside(records).account(records).entries
     assert run.state == "started"
 
 
@@ -404,7 +404,7 @@ def test_a_list_of_queries_is_checked_run_shown_and_shares_the_ledger(app, small
     # 100 people, 30 of them old: farther out with probability 1e-11.
     errors = done.answers["standard_error"]
     assert np.all(np.abs(done.answers["answer"] - [100, 30]) < 6.8 * errors)
-    (entry,) = Ledger.beside(records).account(records).runs
+    (entry,) = Ledger.beside(records).account(records).entries
     assert (entry.state, entry.record_rho) == ("finished", done.plan.record_rho)
     session.press("Prepare another")
     session.radio(key="plan to release").set_value("The tables").run()
@@ -432,7 +432,7 @@ def test_a_stopped_release_of_queries_is_finished_without_further_cost(
     session.press("Finish it without further cost")
     assert any("1 noisy answer" in text for text in session.texts("success"))
     assert len(QueryRelease.load(output).answers) == 1
-    (entry,) = Ledger.beside(records).account(records).runs
+    (entry,) = Ledger.beside(records).account(records).entries
     assert entry.state == "finished"
 
 
@@ -464,7 +464,7 @@ def test_a_booked_run_that_was_stopped_is_run_again_at_the_limit(app, records, t
     assert not session.error
     assert session.metrics()["After this run"] == "ρ = 0.1"
     finish(session.press("Run the release again: nothing further is spent"))
-    (run,) = Ledger.beside(records).account(records).runs
+    (run,) = Ledger.beside(records).account(records).entries
     assert run.state == "finished"
     assert "Nothing was charged" in plain(session.texts("success"))
 

@@ -59,7 +59,7 @@ def test_a_folder_is_released_and_its_ledger_lies_beside_it(app, records, tmp_pa
     (folder / "b.csv").write_text("".join([halves[0], *halves[200:]]))
     session = of_path(app("release"), folder, tmp_path / "out")
     assert run_to_the_end(session).folder == tmp_path / "out"
-    assert len(Ledger(tmp_path / "rpexplore-ledger.sqlite").account(folder).runs) == 1
+    assert len(Ledger(tmp_path / "rpexplore-ledger.sqlite").account(folder).entries) == 1
 
 
 def protecting_persons(app):
@@ -145,7 +145,7 @@ def test_a_dry_run_refuses_what_a_run_would_and_records_that_change_after_it(
     session = dry_run(session.run())
     assert "nothing was spent" in session.success[0].value
     assert "500" not in session.success[0].value
-    assert Ledger.beside(records).account(records).runs == ()
+    assert Ledger.beside(records).account(records).entries == ()
     assert not (tmp_path / "out").exists()
     # What was checked is shown for exactly this run.
     session.text_input(key="output").set_value(str(tmp_path / "elsewhere")).run()
@@ -223,7 +223,7 @@ def test_a_stopped_run_is_finished_on_the_page(app, records, tmp_path):
     assert any("its noise is drawn and kept" in each.value for each in session.warning)
     session.press("Finish it without further cost")  # short enough to be waited for
     assert Release.load(tmp_path / "out")
-    assert Ledger.beside(records).account(records).runs[0].state == "finished"
+    assert Ledger.beside(records).account(records).entries[0].state == "finished"
     assert any("Finished" in each.value for each in session.success)
     assert not session.error
     assert session.session_state["results folder"] == str(tmp_path / "out")

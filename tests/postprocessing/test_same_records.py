@@ -100,7 +100,7 @@ def test_another_state_of_the_records_is_other_records(book):
 
 def test_finished_runs_are_known_by_their_manifests(book):
     """Whatever their folders are called now; a manifest of none of them is refused."""
-    for entry in (run for account in book.accounts() for run in account.runs):
+    for entry in (run for account in book.accounts() for run in account.entries):
         book.finish(entry.id, f"manifest {entry.id}")
     first, second = (ReleaseId(PLAN.sha256, f"manifest {number}", "out") for number in (1, 2))
     assert "of different records" in refused(book, first, second)

@@ -36,7 +36,7 @@ def no_noise(size, gamma_squared):
 
 def runs(data: Path, ledger: Path | None = None):
     book = Ledger(ledger) if ledger else Ledger.beside(data)
-    return book.account(data).runs
+    return book.account(data).entries
 
 
 def entries(folder: Path) -> list[str]:

@@ -27,7 +27,7 @@ def charge(tmp_path) -> ChargedRun:
 
 def runs(folder: Path):
     data = folder / "data" / "records.csv"
-    return Ledger.beside(data).account(data).runs
+    return Ledger.beside(data).account(data).entries
 
 
 def test_no_folder_is_finished_unless_its_run_was_booked(charge, tmp_path):

@@ -58,7 +58,7 @@ def spent(ledger: Ledger, data: Path) -> Fraction:
 
 def test_an_unknown_dataset_has_spent_nothing_and_leaves_no_file(ledger, data):
     account = ledger.account(data)
-    assert (account.dataset, account.spent_record_rho, account.runs) == ("records.csv", 0, ())
+    assert (account.dataset, account.spent_record_rho, account.entries) == ("records.csv", 0, ())
     check_limit(ledger.account(data), costing(Fraction(10**9)))
     assert not ledger.path.exists()
 
@@ -68,7 +68,7 @@ def test_sums_are_exact(ledger, data):
     numbers = [ledger.book(data, costing(amount), "out") for amount in amounts]
     assert numbers == sorted(set(numbers))
     assert spent(ledger, data) == sum(amounts)
-    assert [run.record_rho for run in ledger.account(data).runs] == amounts
+    assert [run.record_rho for run in ledger.account(data).entries] == amounts
 
 
 @given(st.lists(st.fractions(Fraction(1, 10**9), 5, max_denominator=10**9), max_size=4))
@@ -93,15 +93,15 @@ def test_a_limit_is_reached_exactly_and_never_passed(ledger, data):
         with pytest.raises(LedgerError, match="left of its budget limit"):
             refused(data, costing(Fraction(1, 10**300)))
     assert spent(ledger, data) == 1
-    assert len(ledger.account(data).runs) == 3
+    assert len(ledger.account(data).entries) == 3
 
 
 def test_a_finished_run_is_told_from_a_started_one(ledger, data):
     first, second = (ledger.book(data, costing(Fraction(1)), f"out{i}") for i in range(2))
     ledger.finish(second)
-    assert [run.state for run in ledger.account(data).runs] == ["started", "finished"]
-    assert [run.id for run in ledger.account(data).runs] == [first, second]
-    assert [run.plan_sha256 for run in ledger.account(data).runs] == [PLAN.sha256] * 2
+    assert [run.state for run in ledger.account(data).entries] == ["started", "finished"]
+    assert [run.id for run in ledger.account(data).entries] == [first, second]
+    assert [run.plan_sha256 for run in ledger.account(data).entries] == [PLAN.sha256] * 2
     assert spent(ledger, data) == 2
 
 
@@ -480,13 +480,13 @@ def test_all_datasets_are_listed_by_name(ledger, data):
     booked = ledger.accounts()
     assert [account.dataset for account in booked] == ["another.csv", "records.csv"]
     assert booked == (ledger.account(other_data), ledger.account(data))
-    assert [len(account.runs) for account in booked] == [0, 2]
+    assert [len(account.entries) for account in booked] == [0, 2]
 
 
 def test_a_run_is_found_by_its_number(ledger, data):
     assert ledger.entry(1) is None
     number = ledger.book(data, costing(Fraction(1, 7)), "out")
-    assert ledger.entry(number) == ledger.account(data).runs[0]
+    assert ledger.entry(number) == ledger.account(data).entries[0]
     assert ledger.entry(number + 1) is None
 
 

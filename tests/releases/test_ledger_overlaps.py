@@ -81,8 +81,8 @@ def test_a_run_booked_elsewhere_is_known_beside_the_data(folder, tmp_path):
         with pytest.raises(LedgerError, match=r"has its account in the ledger .*named\.sqlite"):
             release(PLAN, data, tmp_path / "second", ledger=ledger)
     release(PLAN, data, tmp_path / "second", ledger=named)
-    assert len(Ledger(named).account(data).runs) == 2
-    assert Ledger.beside(data).account(data).runs == ()
+    assert len(Ledger(named).account(data).entries) == 2
+    assert Ledger.beside(data).account(data).entries == ()
     release(PLAN, folder / "two.csv", tmp_path / "other", ledger=None)
 
 
@@ -99,4 +99,4 @@ def test_a_file_and_a_view_of_duckdb_that_reads_it(pattern, file_first, folder, 
     release(PLAN, first, tmp_path / "first")
     with pytest.raises(LedgerError, match="has its account in the ledger"):
         release(PLAN, second, tmp_path / "second")
-    assert len(Ledger.beside(first).account(second).runs) == 1
+    assert len(Ledger.beside(first).account(second).entries) == 1

@@ -77,7 +77,7 @@ def forbidden_noise(monkeypatch):
 
 
 def runs(data: Path):
-    return Ledger.beside(data).account(data).runs
+    return Ledger.beside(data).account(data).entries
 
 
 def entries(folder: Path) -> list[str]:
@@ -313,8 +313,8 @@ def test_tables_and_queries_of_one_data_file_share_its_cap(data, output, without
     release(PLAN, data, output.with_name("queries"))
     account = Ledger.beside(data).account(data)
     assert account.spent_record_rho == tables.record_rho + PLAN.record_rho
-    assert [run.plan_sha256 for run in account.runs] == [tables.sha256, PLAN.sha256]
-    assert [run.state for run in account.runs] == ["finished"] * 2
+    assert [run.plan_sha256 for run in account.entries] == [tables.sha256, PLAN.sha256]
+    assert [run.state for run in account.entries] == ["finished"] * 2
     for refused in (
         lambda: release(tables, data, output.with_name("more")),
         lambda: release(PLAN, data, output.with_name("more")),
@@ -339,14 +339,14 @@ def test_beyond_the_limit_no_noise_is_drawn(data, output, forbidden_noise):
     with pytest.raises(LedgerError, match="left of its budget limit"):
         release(PLAN, data, output, limit_rho="0.49")
     account = Ledger.beside(data).account(data)
-    assert (account.runs, account.limit_record_rho) == ((), None)
+    assert (account.entries, account.limit_record_rho) == ((), None)
     assert entries(output.parent) == []
 
 
 def test_a_named_ledger_is_used(data, output, tmp_path):
     release(PLAN, data, output, ledger=tmp_path / "book.sqlite")
     assert runs(data) == ()
-    assert len(Ledger(tmp_path / "book.sqlite").account(data).runs) == 1
+    assert len(Ledger(tmp_path / "book.sqlite").account(data).entries) == 1
 
 
 # --- the order of things, and interruptions

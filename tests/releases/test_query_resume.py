@@ -50,7 +50,7 @@ def forbidden_noise(monkeypatch):
 
 def states(data: Path) -> list[str]:
     accounts = Ledger.beside(data).accounts()
-    return [entry.state for account in accounts for entry in account.runs]
+    return [entry.state for account in accounts for entry in account.entries]
 
 
 def unfinished(output: Path) -> Path:

@@ -48,7 +48,7 @@ def forbidden_noise(monkeypatch):
 
 
 def states(data: Path) -> list[str]:
-    return [run.state for run in Ledger.beside(data).account(data).runs]
+    return [run.state for run in Ledger.beside(data).account(data).entries]
 
 
 def unfinished(output: Path) -> Path:
@@ -136,7 +136,7 @@ def test_once_all_is_drawn_a_killed_run_is_finished_without_drawing_again(
 
 def states_of(output: Path, data: Path) -> list[str]:
     accounts = Ledger.beside(data).accounts()
-    return [run.state for account in accounts for run in account.runs]
+    return [run.state for account in accounts for run in account.entries]
 
 
 def test_a_resumed_run_can_be_killed_and_resumed(data, output):

@@ -35,7 +35,7 @@ TASK = "finishing"
 def is_paid(planned: ReleasePlan, output: Path | None, account: Account) -> bool:
     """Whether this very run was booked and stopped before: again, it costs nothing further."""
     run = None if output is None else attempt(lambda: booked_run(output))
-    return run is not None and run.plan_sha256 == planned.sha256 and run in account.runs
+    return run is not None and run.plan_sha256 == planned.sha256 and run in account.entries
 
 
 def account_metrics(
@@ -51,7 +51,7 @@ def account_metrics(
     limit = typed_limit if noted is None else noted * factor
     spent, after, limit_column = (column.container(gap="xxsmall") for column in st.columns(3))
     spent.metric("Spent on these records", f"ρ = {rounded(before, 4, 'up')}")
-    spent.caption(f"{plural(len(account.runs), 'run')} in the ledger")
+    spent.caption(f"{plural(len(account.entries), 'run')} in the ledger")
     further = 0 if paid else planned.rho
     after.metric("After this run", f"ρ = {rounded(before + further, 4, 'up')}")
     limit_column.metric(
@@ -62,8 +62,8 @@ def account_metrics(
 def ledger_view(planned: ReleasePlan, ledger: Ledger, account: Account) -> None:
     """Every run on the records, and in a line what has been spent on others."""
     factor = planned.budget.records_factor
-    with st.expander(f"Ledger: {plural(len(account.runs), 'run')} on these records"):
-        if account.runs:
+    with st.expander(f"Ledger: {plural(len(account.entries), 'run')} on these records"):
+        if account.entries:
             listing(runs(account, factor), RUN_COLUMNS, "Runs on these records")
         st.caption(
             f"Each ρ is for {escaped(planned.budget.unit)}, which this plan protects. A run is "
@@ -77,7 +77,7 @@ def ledger_view(planned: ReleasePlan, ledger: Ledger, account: Account) -> None:
 
 def unfinished_runs(account: Account, ledger: Ledger) -> None:
     """A note on runs that were booked and never came to an end, and the way to finish them."""
-    for run in account.runs:
+    for run in account.entries:
         if run.state == "finished":
             continue
         is_kept, state = can_be_resumed(run.output, run.id), "It stays charged."

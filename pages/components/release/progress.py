@@ -60,7 +60,7 @@ def run_elsewhere(data: Source, account: Account | None) -> None:
     since = going_since(data)
     if since is None:
         st.rerun()
-    runs = [] if account is None else [run for run in account.runs if run.state != "finished"]
+    runs = [] if account is None else [run for run in account.entries if run.state != "finished"]
     folder = escaped(runs[-1].output) if runs else "the folder it was given"
     st.info(
         f"A run on these records is in progress, since {utc_minute(since.isoformat())}. Its "

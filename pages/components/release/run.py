@@ -156,9 +156,13 @@ class BackgroundRelease:
             after = job.ledger.account(job.data)
         except Exception:
             return "What was charged cannot be read from the ledger."
-        output, known = text_of_path(job.output.resolve()), {run.id for run in job.account.runs}
+        output, known = text_of_path(job.output.resolve()), {run.id for run in job.account.entries}
         charged = sum(
-            (run.record_rho for run in after.runs if run.id not in known and run.output == output),
+            (
+                run.record_rho
+                for run in after.entries
+                if run.id not in known and run.output == output
+            ),
             Fraction(0),
         )
         if not charged:
