@@ -17,7 +17,7 @@ from pages.components.shared.autosave import new_project
 from rpexplore.cli.main import cli
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.releases.query_release import QueryRelease
-from rpexplore.releases.table_folder import Release
+from rpexplore.releases.table_release import Release
 from rpexplore.workload.bases import Hierarchy, Prefix, Windows
 from tests.support.stopped_runs import killed
 
@@ -181,7 +181,7 @@ def test_where_the_records_lie(folder, tmp_path, monkeypatch):
     assert "nothing was charged" in run(dry)
     assert not Path("checked").exists()
     output = finish[-1]
-    table = "rpexplore.releases.table_folder.FolderWriter.table"
+    table = "rpexplore.releases.table_files.TableWriter.table"
     killed(table, 3, "plan.json", "sample_data/household.csv", output)
     run(finish)
     assert Release.load(output).plan.sha256 == plan.sha256

@@ -24,7 +24,7 @@ from rpexplore.postprocessing.measurement_source import refuse_unlike
 from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
 from rpexplore.postprocessing.same_records import ReleaseId, refuse_other_records
 from rpexplore.releases.manifest import manifest_sha256
-from rpexplore.releases.table_folder import Release
+from rpexplore.releases.table_release import Release
 
 _MANY_CELLS = 16  # of two different tables are hardly ever all within a half of each other
 _CHANCE = 1e-6  # that other counts are alike: less is no chance

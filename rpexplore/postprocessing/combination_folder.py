@@ -41,7 +41,8 @@ from rpexplore.releases.manifest import (
     save_manifest,
 )
 from rpexplore.releases.query_release import QueryRelease
-from rpexplore.releases.table_folder import BYTES_PER_CELL, Release, files_of_tables
+from rpexplore.releases.table_files import BYTES_PER_CELL, files_of_tables
+from rpexplore.releases.table_release import Release
 
 KIND = ("rpexplore-combined", 1)
 

@@ -34,7 +34,8 @@ from rpexplore.releases.manifest import manifest_sha256
 from rpexplore.releases.marginal_estimate import Answer, MarginalEstimate
 from rpexplore.releases.measurement import measured_shape
 from rpexplore.releases.table_cells import Labels, label_columns
-from rpexplore.releases.table_folder import RESIDUALS, Release
+from rpexplore.releases.table_files import RESIDUALS
+from rpexplore.releases.table_release import Release
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -31,7 +31,8 @@ from rpexplore.releases.atomic_folder import check_new, check_room
 from rpexplore.releases.manifest import now, save_manifest
 from rpexplore.releases.stored_columns import read_columns
 from rpexplore.releases.table_cells import ESTIMATE_COLUMNS, ESTIMATES
-from rpexplore.releases.table_folder import Release, table_path
+from rpexplore.releases.table_files import table_path
+from rpexplore.releases.table_release import Release
 from rpexplore.workload.query_matrix import QueryMatrix
 
 _BYTES_PER_CELL = 230  # about, as CSV and Parquet together

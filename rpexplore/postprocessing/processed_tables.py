@@ -21,7 +21,7 @@ from rpexplore.releases.manifest import (
 )
 from rpexplore.releases.stored_columns import read_columns
 from rpexplore.releases.table_cells import ESTIMATE_COLUMNS
-from rpexplore.releases.table_folder import files_of_tables
+from rpexplore.releases.table_files import files_of_tables
 
 if TYPE_CHECKING:
     import pandas as pd

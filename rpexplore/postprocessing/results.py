@@ -9,7 +9,7 @@ from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.processed_tables import KIND as PROCESSED
 from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.releases.manifest import read_manifest
-from rpexplore.releases.table_folder import Release
+from rpexplore.releases.table_release import Release
 
 Results: TypeAlias = Release | Estimates | ProcessedTables
 """Tables from one source: their label, domain and table_names, table, counts and answer."""

@@ -14,7 +14,7 @@ from rpexplore.errors import ReleaseError
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.releases.atomic_folder import new_folder
 from rpexplore.releases.manifest import file_entry
-from rpexplore.releases.table_folder import write_table
+from rpexplore.releases.table_files import write_table
 
 
 @contextmanager

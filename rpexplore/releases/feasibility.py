@@ -8,7 +8,7 @@ import numpy as np
 from rpexplore.common.formatting import data_size, describe_count, duration, plural
 from rpexplore.planning.mechanism.closure import MAX_INCIDENCES, MAX_LARGEST_ORDER
 from rpexplore.releases.measurement import MAX_CELLS, MAX_TABLE_CELLS
-from rpexplore.releases.table_folder import BYTES_PER_CELL
+from rpexplore.releases.table_files import BYTES_PER_CELL
 from rpexplore.workload.table_text import title
 from rpexplore.workload.workload import Workload
 

@@ -16,7 +16,7 @@ from rpexplore.queries.plan_kinds import verify
 from rpexplore.releases.manifest import FinishedRelease
 from rpexplore.releases.measurement_file import MeasurementNote
 from rpexplore.releases.query_release import QuerySteps
-from rpexplore.releases.table_folder import TableSteps
+from rpexplore.releases.table_release import TableSteps
 
 
 class ReleaseSteps(Protocol):

@@ -21,7 +21,7 @@ from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.queries.query_list import QueryList
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.query_release import QueryRelease
-from rpexplore.releases.table_folder import Release
+from rpexplore.releases.table_release import Release
 from rpexplore.scenarios.autosave import Autosaves
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from rpexplore.common.webapp_files import sample_data_folder
-from rpexplore.releases.table_folder import Release
+from rpexplore.releases.table_release import Release
 from rpexplore.workload.bases import Hierarchy, Prefix
 from tests.browser.conftest import settled
 from tests.browser.test_accessibility import findings

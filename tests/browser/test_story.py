@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 import rpexplore as rp
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.releases.ledger import Ledger
-from rpexplore.releases.table_folder import Release
+from rpexplore.releases.table_release import Release
 from tests.browser.conftest import settled
 
 KEPT = ("age", "sex", "region", "settlement", "tenure")

@@ -5,7 +5,7 @@ from dataclasses import astuple
 
 import pytest
 
-from rpexplore.releases.table_folder import Release
+from rpexplore.releases.table_release import Release
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from rpexplore.queries.plan_kinds import load_plan
 from rpexplore.queries.planner import query_optimum
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.query_release import QueryRelease
-from rpexplore.releases.table_folder import Release
+from rpexplore.releases.table_release import Release
 from tests.cli.program import Program
 from tests.support.plan_texts import laid_out, other_layouts
 

@@ -13,11 +13,11 @@ from rpexplore.data.batch_source import BatchSource
 from rpexplore.planning.plan import Plan
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.measurement_file import write_measured
-from rpexplore.releases.table_folder import Release
+from rpexplore.releases.table_release import Release
 from tests.cli.program import BUDGET, Program
 from tests.support.stopped_runs import killed
 
-TABLE = "rpexplore.releases.table_folder.FolderWriter.table"
+TABLE = "rpexplore.releases.table_files.TableWriter.table"
 
 
 @pytest.fixture

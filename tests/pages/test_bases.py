@@ -14,7 +14,7 @@ import rpexplore as rp
 from rpexplore.common.formatting import rounded
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.planning.planner import optimum as solved
-from rpexplore.releases.table_folder import Release
+from rpexplore.releases.table_release import Release
 from rpexplore.scenarios import basis_options
 from rpexplore.scenarios.basis_choices import BasisChoice
 from rpexplore.workload.bases import (

@@ -17,7 +17,7 @@ from rpexplore.queries.definitions import stated_from_text
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import release as run_release
-from rpexplore.releases.table_folder import Release
+from rpexplore.releases.table_release import Release
 from rpexplore.scenarios.scenario import Scenario
 from tests.pages.conftest import plain
 from tests.support.stopped_runs import killed
@@ -229,7 +229,7 @@ def test_of_two_stopped_runs_into_one_folder_only_the_one_that_was_drawn_is_fini
     def full(*args):
         raise OSError(28, "No space left on device")
 
-    for where in ("release.write_measured", "table_folder.TableSteps.write"):
+    for where in ("release.write_measured", "table_release.TableSteps.write"):
         shutil.rmtree(tmp_path / ".out.unfinished", ignore_errors=True)
         with monkeypatch.context() as patch:
             patch.setattr(f"rpexplore.releases.{where}", full)

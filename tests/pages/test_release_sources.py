@@ -9,7 +9,7 @@ import rpexplore as rp
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.releases.ledger import Ledger
-from rpexplore.releases.table_folder import Release
+from rpexplore.releases.table_release import Release
 from tests.pages.conftest import plain
 from tests.support.stopped_runs import killed
 
@@ -213,7 +213,7 @@ def test_a_stopped_run_is_finished_on_the_page(app, records, tmp_path):
     session = app("plan")
     session.planned.save(tmp_path / "plan.json")
     killed(
-        "rpexplore.releases.table_folder.FolderWriter.table",
+        "rpexplore.releases.table_files.TableWriter.table",
         3,
         tmp_path / "plan.json",
         records,

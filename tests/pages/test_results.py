@@ -16,7 +16,7 @@ from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.queries.definitions import stated_from_text
 from rpexplore.releases.release import release
-from rpexplore.releases.table_folder import Release
+from rpexplore.releases.table_release import Release
 from tests.pages.conftest import check_charts, plain
 
 DOMAIN = rp.Domain(

@@ -24,7 +24,7 @@ from rpexplore.postprocessing.combination_folder import load_combined, load_unbi
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
 from rpexplore.releases.release import release
-from rpexplore.releases.table_folder import Release
+from rpexplore.releases.table_release import Release
 from tests.postprocessing import dense
 from tests.postprocessing.test_estimates import CSV, DOMAIN
 from tests.support.generalised import any_plan

@@ -12,7 +12,7 @@ import rpexplore as rp
 from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.releases.release import release
-from rpexplore.releases.table_folder import Release
+from rpexplore.releases.table_release import Release
 from tests.support.generalised import any_plan
 from tests.support.oracles import subsets
 

@@ -19,7 +19,7 @@ from rpexplore.postprocessing.combination_folder import write_combined
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.releases.release import release
-from rpexplore.releases.table_folder import Release
+from rpexplore.releases.table_release import Release
 from rpexplore.workload.bases import CustomBasis, Prefix, Ranges
 from tests.support.generalised import basis_matrix
 

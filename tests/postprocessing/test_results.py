@@ -22,7 +22,7 @@ from rpexplore.postprocessing.results import (
     load_results,
 )
 from rpexplore.releases.release import release
-from rpexplore.releases.table_folder import Release
+from rpexplore.releases.table_release import Release
 from rpexplore.workload.bases import Prefix
 from tests.support.sealed import edit_manifest
 

@@ -12,7 +12,7 @@ from rpexplore.errors import PlanError, ReleaseError
 from rpexplore.planning.mechanism.closure import MAX_INCIDENCES, MAX_LARGEST_ORDER
 from rpexplore.releases.feasibility import Fit, ReleaseSize, computer_memory
 from rpexplore.releases.measurement import MAX_CELLS, MAX_TABLE_CELLS, check_measurable
-from rpexplore.releases.table_folder import BYTES_PER_CELL
+from rpexplore.releases.table_files import BYTES_PER_CELL
 from rpexplore.scenarios.basis_choices import BasisChoice
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.workload import Workload

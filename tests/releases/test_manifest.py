@@ -12,7 +12,7 @@ from rpexplore.queries.planner import query_plan
 from rpexplore.queries.query_list import QueryList
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import release
-from rpexplore.releases.table_folder import Release
+from rpexplore.releases.table_release import Release
 from tests.support.sealed import edit_manifest
 
 DOMAIN = Domain.from_sizes({"a": 2, "b": 3})

@@ -28,7 +28,7 @@ from rpexplore.queries.query_list import QueryList
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import release, resume
-from rpexplore.releases.table_folder import Release
+from rpexplore.releases.table_release import Release
 from tests.queries.test_plan import query_lists
 from tests.support.plan_texts import laid_out
 from tests.support.query_lists import query_list

@@ -14,12 +14,12 @@ from rpexplore.errors import ReleaseError
 from rpexplore.planning.planner import plan
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.release import can_be_resumed, release, resume
-from rpexplore.releases.table_folder import Release
+from rpexplore.releases.table_release import Release
 from tests.support.sealed import edit_manifest
 from tests.support.stopped_runs import REFUSED, killed, limited, started
 
 DOMAIN = Domain.from_sizes({"a": 3, "b": 4, "c": 5, "d": 2})
-TABLE = "rpexplore.releases.table_folder.FolderWriter.table"
+TABLE = "rpexplore.releases.table_files.TableWriter.table"
 PLAN = plan(Workload.all_up_to(DOMAIN, 3), loss=SumOfVariances(), budget=Budget(rho="1/2"))
 
 
@@ -74,7 +74,7 @@ def run_of(data: Path, output: Path) -> tuple[Path, Path, Path]:
 @pytest.mark.parametrize(
     ("function", "nth", "charged"),
     [
-        ("rpexplore.releases.table_folder.TableSteps.check_countable", 1, 0),
+        ("rpexplore.releases.table_release.TableSteps.check_countable", 1, 0),
         ("rpexplore.releases.ledger.Ledger.book", 1, 0),
         ("rpexplore.releases.release.write_measured", 1, 1),
         ("rpexplore.releases.measurement.measure_residual", 7, 1),
@@ -103,11 +103,11 @@ def test_before_all_is_drawn_a_killed_run_can_be_run_again_and_is_charged_once(
 @pytest.mark.parametrize(
     ("function", "nth"),
     [
-        ("rpexplore.releases.table_folder.TableSteps.write", 1),
+        ("rpexplore.releases.table_release.TableSteps.write", 1),
         (TABLE, 1),
-        ("rpexplore.releases.table_folder.file_entry", 9),
-        ("rpexplore.releases.table_folder.FolderWriter.residuals", 1),
-        ("rpexplore.releases.table_folder.Release.write_manifest", 1),
+        ("rpexplore.releases.table_files.file_entry", 9),
+        ("rpexplore.releases.table_files.TableWriter.residuals", 1),
+        ("rpexplore.releases.table_release.Release.write_manifest", 1),
         ("rpexplore.releases.atomic_folder._open_as_usual", 1),
         ("pathlib.Path.rmdir", 1),
         ("os.sync", 1),
@@ -232,7 +232,7 @@ def test_a_disk_that_is_full_afterwards_is_told_how_to_go_on(data, output, monke
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("rpexplore.releases.table_folder.FolderWriter.table", full)
+        patch.setattr("rpexplore.releases.table_files.TableWriter.table", full)
         with pytest.raises(ReleaseError, match=r"No space left .* without further cost") as caught:
             release(PLAN, data, output)
     assert f"--resume --out {output}" in str(caught.value)

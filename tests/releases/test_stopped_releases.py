@@ -18,7 +18,7 @@ from rpexplore.errors import (
 )
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.release import release, resume
-from rpexplore.releases.table_folder import Release
+from rpexplore.releases.table_release import Release
 from tests.releases.table_plan import PLAN, entries, no_noise, runs
 
 

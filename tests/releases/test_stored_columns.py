@@ -13,7 +13,7 @@ from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import release
-from rpexplore.releases.table_folder import Release
+from rpexplore.releases.table_release import Release
 from tests.releases.test_manifest import PLANS
 from tests.support.sealed import reseal
 

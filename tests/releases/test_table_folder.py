@@ -30,7 +30,8 @@ from rpexplore.errors import ReleaseError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan
 from rpexplore.releases.release import release
-from rpexplore.releases.table_folder import Release, table_path
+from rpexplore.releases.table_files import table_path
+from rpexplore.releases.table_release import Release
 from rpexplore.workload.query_matrix import query_matrix
 
 ODD_NAMES = (

@@ -27,7 +27,7 @@ from rpexplore.errors import (
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan
 from rpexplore.releases.release import release
-from rpexplore.releases.table_folder import Release
+from rpexplore.releases.table_release import Release
 from tests.releases.table_plan import CSV, DOMAIN, PLAN, WORKLOAD, no_noise, runs
 from tests.support.exact_counts import counts_of
 from tests.support.generalised import any_plan, basis_matrix, workloads_with_bases

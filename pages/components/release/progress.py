@@ -15,7 +15,7 @@ from rpexplore.releases.charged_run import DryRun
 from rpexplore.releases.ledger import Account
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import dry_run
-from rpexplore.releases.table_folder import Release
+from rpexplore.releases.table_release import Release
 
 KEPT = "dry run"
 

@@ -14,7 +14,7 @@ from rpexplore.postprocessing.combination import combine
 from rpexplore.postprocessing.combination_folder import load_unbiased, write_combined
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.processed_folder import postprocess
-from rpexplore.releases.table_folder import Release
+from rpexplore.releases.table_release import Release
 
 HERE = "results"
 POSTPROCESSING = "postprocessing"  # the work that goes on

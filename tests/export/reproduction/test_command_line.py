@@ -10,7 +10,7 @@ from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.cli.main import cli
 from rpexplore.export.reproduction.command_line import command_lines
 from rpexplore.export.reproduction.recipe import custom_basis_files
-from rpexplore.releases.table_folder import Release
+from rpexplore.releases.table_release import Release
 from tests.export.reports import plan_of
 from tests.export.scenarios import SCENARIOS
 

@@ -13,7 +13,7 @@ import rpexplore as rp
 from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.export.reproduction.recipe import Recipe, custom_basis_files
 from rpexplore.export.reproduction.script import python_script
-from rpexplore.releases.table_folder import Release
+from rpexplore.releases.table_release import Release
 from rpexplore.scenarios.scenario import Scenario
 from tests.export.reports import plan_of
 from tests.export.scenarios import SCENARIOS, survey

@@ -12,50 +12,39 @@ Written as a `new_folder`; the manifest comes last. As long as it is not finishe
 has the measurements that everything is computed from (`measurement_file`).
 """
 
-import re
-import shutil
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from math import prod
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
 
 from rpexplore.common.concurrency import Progress, in_order
 from rpexplore.data.counts import Counts
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
-from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.marginal_noise import Where, query_attributes, residuals_within
 from rpexplore.planning.mechanism.reconstruction import contribution
 from rpexplore.planning.plan import Plan
 from rpexplore.releases import measurement
-from rpexplore.releases.contributions import Contributions
-from rpexplore.releases.manifest import FinishedRelease, TableFiles, file_entry
+from rpexplore.releases.manifest import FinishedRelease, TableFiles
 from rpexplore.releases.marginal_estimate import Answer, MarginalEstimate
-from rpexplore.releases.measurement_file import MeasuredFile, MeasurementNote, read_measured
+from rpexplore.releases.measurement_file import MeasurementNote
 from rpexplore.releases.readme import table_readme
 from rpexplore.releases.stored_columns import not_what_was_written, read_columns
-from rpexplore.releases.table_cells import ESTIMATE_COLUMNS, Labels, label_columns, pieces_of_cells
-
-BYTES_PER_CELL = 125  # about, as CSV and Parquet together
-
-RESIDUALS = "residuals.parquet"
-
-_RESIDUAL_COLUMNS = {"residual": pa.int32(), "cell": pa.int64(), "measured": pa.int64()}
-_RESIDUAL_SCHEMA = pa.schema(list(_RESIDUAL_COLUMNS.items()))
-# Columns without two numbers alike.
-_DIFFERENT = {"value", "unbiased_value", "lower_95", "upper_95"}
-_ROWS_AT_ONCE = 1 << 20
-_SMALL_STEPS = "DELTA_BINARY_PACKED"
+from rpexplore.releases.table_cells import ESTIMATE_COLUMNS, label_columns
+from rpexplore.releases.table_files import (
+    BYTES_PER_CELL,
+    RESIDUAL_COLUMNS,
+    RESIDUALS,
+    TableWriter,
+    files_of_tables,
+    table_path,
+)
 
 
 class Release(FinishedRelease[Plan]):
@@ -132,8 +121,8 @@ class Release(FinishedRelease[Plan]):
         closure = self.plan.closure
         residuals = residuals_within(closure, attributes)
         path, filters = self.folder / RESIDUALS, [("residual", "in", set(residuals.values()))]
-        stored = read_columns(path, _RESIDUAL_COLUMNS, filters=filters)
-        number, cell, measured = (stored[name].to_numpy() for name in _RESIDUAL_COLUMNS)
+        stored = read_columns(path, RESIDUAL_COLUMNS, filters=filters)
+        number, cell, measured = (stored[name].to_numpy() for name in RESIDUAL_COLUMNS)
         contributions = {}
         for subset, residual in residuals.items():
             shape = measurement.measured_shape(closure, residual)
@@ -143,62 +132,6 @@ class Release(FinishedRelease[Plan]):
             noisy = measured[rows].reshape(shape)
             contributions[subset] = contribution(noisy, subset, closure.strategies)
         return MarginalEstimate(self.plan.marginal_noise(attributes), contributions)
-
-
-class FolderWriter:
-    """Writes the parts of a release, from its measurements, into a folder not finished yet."""
-
-    def __init__(self, folder: Path, plan: Plan) -> None:
-        self.folder, self.plan = folder, plan
-        self._measurements = MeasuredFile(folder, plan.closure)
-        self._contributions = Contributions(plan, self._measurements)
-        self._cells = CellVariances(plan.workload, plan.closure)
-        self._labels: dict[int, Labels] = {}
-        tables = folder / "tables"
-        # What an earlier attempt has left there is written again.
-        shutil.rmtree(tables, ignore_errors=True)
-        tables.mkdir()
-
-    def table(self, position: int) -> list[dict[str, Any]]:
-        """Write a table of the workload; what the manifest says of its files."""
-        plan, workload = self.plan, self.plan.workload
-        values = self._contributions.answers(position)
-        labels = [
-            self._labels_of(basis_index)
-            for basis_index in workload.attribute_basis_index[position, : values.ndim].tolist()
-        ]
-        variances = self._cells.variances_of(position, plan.sigma_squared.floats)
-        pieces = pieces_of_cells(labels, values, variances)
-        return write_table(self.folder, position, workload.tables[position], pieces)
-
-    def residuals(self) -> dict[str, Any]:
-        """Write all that was measured; what the manifest says of the file."""
-        starts = self._measurements.starts
-        schema, path = _RESIDUAL_SCHEMA, RESIDUALS
-        options: dict[str, Any] = {
-            "use_dictionary": ["residual"],
-            "column_encoding": {"cell": _SMALL_STEPS},
-        }
-        with pyarrow.parquet.ParquetWriter(self.folder / path, schema, **options) as writer:
-            for start in range(0, int(starts[-1]), _ROWS_AT_ONCE):
-                stop = min(start + _ROWS_AT_ONCE, int(starts[-1]))
-                within = np.diff(np.clip(starts, start, stop))
-                residual = np.repeat(np.arange(len(within), dtype=np.int32), within)
-                columns = [
-                    pa.array(residual),
-                    pa.array(np.arange(start, stop) - starts[residual]),
-                    pa.array(read_measured(self.folder, start, stop)),
-                ]
-                writer.write_batch(pa.record_batch(columns, schema=schema))
-        return file_entry(self.folder, path)
-
-    def _labels_of(self, basis_index: int) -> Labels:
-        """Made once for each basis of an attribute: there may be a million, in every table."""
-        if basis_index not in self._labels:
-            index, basis = self.plan.workload.attribute_bases[basis_index]
-            attribute = self.plan.domain.attributes[index]
-            self._labels[basis_index] = label_columns(attribute, basis)
-        return self._labels[basis_index]
 
 
 @dataclass(frozen=True)
@@ -236,7 +169,7 @@ class TableSteps:
         self, folder: Path, note: MeasurementNote, on_progress: Progress
     ) -> Mapping[str, Any]:
         """Tables and residuals, on all processors."""
-        writer = FolderWriter(folder, self.plan)
+        writer = TableWriter(folder, self.plan)
         cells = self.plan.workload.cells
         n_written, n_cells = 0.0, float(np.sum(cells))
         files = []
@@ -250,37 +183,3 @@ class TableSteps:
                         on_progress("Writing the release", n_written / n_cells)
             files.append(residuals.result())
         return Release.write_manifest(folder, self.plan, note, table_readme(self.plan, note), files)
-
-
-def write_table(
-    folder: Path, position: int, attributes: Sequence[str], pieces: Iterator[pa.Table]
-) -> list[dict[str, Any]]:
-    """Write a table, given in pieces (at least one), as CSV and Parquet; their manifest entries."""
-    path, first = table_path(position, attributes), next(pieces)
-    repeated: Any = [name for name in first.schema.names if name not in _DIFFERENT]
-    as_parquet, as_csv = f"{path}.parquet", f"{path}.csv"
-    with (
-        pyarrow.parquet.ParquetWriter(
-            folder / as_parquet, first.schema, use_dictionary=repeated
-        ) as parquet_writer,
-        pyarrow.csv.CSVWriter(folder / as_csv, first.schema) as csv_writer,
-    ):
-        for piece in chain([first], pieces):
-            parquet_writer.write_table(piece)
-            csv_writer.write_table(piece)
-    return [file_entry(folder, name, attributes=list(attributes)) for name in (as_parquet, as_csv)]
-
-
-def files_of_tables(tables: Sequence[Sequence[str]]) -> dict[str, list[str]]:
-    """The files that `write_table` writes of tables, and the attributes of each."""
-    return {
-        f"{table_path(position, names)}.{ending}": list(names)
-        for position, names in enumerate(tables)
-        for ending in ("parquet", "csv")
-    }
-
-
-def table_path(position: int, names: Sequence[str]) -> str:
-    """Where a table lies in the folder, without ending: its number, then its attributes."""
-    plain = (re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") for name in names or ("total",))
-    return f"tables/{position:04d}_{'_'.join(plain)[:80]}"

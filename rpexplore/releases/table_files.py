@@ -1,0 +1,121 @@
+"""The files of tables, released or made of released ones, and the measurements beside them."""
+
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from rpexplore.planning.mechanism.cell_variances import CellVariances
+from rpexplore.planning.plan import Plan
+from rpexplore.releases.contributions import Contributions
+from rpexplore.releases.manifest import file_entry
+from rpexplore.releases.measurement_file import MeasuredFile, read_measured
+from rpexplore.releases.table_cells import Labels, label_columns, pieces_of_cells
+
+BYTES_PER_CELL = 125  # about, as CSV and Parquet together
+
+RESIDUALS = "residuals.parquet"
+
+RESIDUAL_COLUMNS = {"residual": pa.int32(), "cell": pa.int64(), "measured": pa.int64()}
+_RESIDUAL_SCHEMA = pa.schema(list(RESIDUAL_COLUMNS.items()))
+# Columns without two numbers alike.
+_DIFFERENT = {"value", "unbiased_value", "lower_95", "upper_95"}
+_ROWS_AT_ONCE = 1 << 20
+_SMALL_STEPS = "DELTA_BINARY_PACKED"
+
+
+class TableWriter:
+    """Writes the parts of a release, from its measurements, into a folder not finished yet."""
+
+    def __init__(self, folder: Path, plan: Plan) -> None:
+        self.folder, self.plan = folder, plan
+        self._measurements = MeasuredFile(folder, plan.closure)
+        self._contributions = Contributions(plan, self._measurements)
+        self._cells = CellVariances(plan.workload, plan.closure)
+        self._labels: dict[int, Labels] = {}
+        tables = folder / "tables"
+        # What an earlier attempt has left there is written again.
+        shutil.rmtree(tables, ignore_errors=True)
+        tables.mkdir()
+
+    def table(self, position: int) -> list[dict[str, Any]]:
+        """Write a table of the workload; what the manifest says of its files."""
+        plan, workload = self.plan, self.plan.workload
+        values = self._contributions.answers(position)
+        labels = [
+            self._labels_of(basis_index)
+            for basis_index in workload.attribute_basis_index[position, : values.ndim].tolist()
+        ]
+        variances = self._cells.variances_of(position, plan.sigma_squared.floats)
+        pieces = pieces_of_cells(labels, values, variances)
+        return write_table(self.folder, position, workload.tables[position], pieces)
+
+    def residuals(self) -> dict[str, Any]:
+        """Write all that was measured; what the manifest says of the file."""
+        starts = self._measurements.starts
+        schema, path = _RESIDUAL_SCHEMA, RESIDUALS
+        options: dict[str, Any] = {
+            "use_dictionary": ["residual"],
+            "column_encoding": {"cell": _SMALL_STEPS},
+        }
+        with pyarrow.parquet.ParquetWriter(self.folder / path, schema, **options) as writer:
+            for start in range(0, int(starts[-1]), _ROWS_AT_ONCE):
+                stop = min(start + _ROWS_AT_ONCE, int(starts[-1]))
+                within = np.diff(np.clip(starts, start, stop))
+                residual = np.repeat(np.arange(len(within), dtype=np.int32), within)
+                columns = [
+                    pa.array(residual),
+                    pa.array(np.arange(start, stop) - starts[residual]),
+                    pa.array(read_measured(self.folder, start, stop)),
+                ]
+                writer.write_batch(pa.record_batch(columns, schema=schema))
+        return file_entry(self.folder, path)
+
+    def _labels_of(self, basis_index: int) -> Labels:
+        """Made once for each basis of an attribute: there may be a million, in every table."""
+        if basis_index not in self._labels:
+            index, basis = self.plan.workload.attribute_bases[basis_index]
+            attribute = self.plan.domain.attributes[index]
+            self._labels[basis_index] = label_columns(attribute, basis)
+        return self._labels[basis_index]
+
+
+def write_table(
+    folder: Path, position: int, attributes: Sequence[str], pieces: Iterator[pa.Table]
+) -> list[dict[str, Any]]:
+    """Write a table, given in pieces (at least one), as CSV and Parquet; their manifest entries."""
+    path, first = table_path(position, attributes), next(pieces)
+    repeated: Any = [name for name in first.schema.names if name not in _DIFFERENT]
+    as_parquet, as_csv = f"{path}.parquet", f"{path}.csv"
+    with (
+        pyarrow.parquet.ParquetWriter(
+            folder / as_parquet, first.schema, use_dictionary=repeated
+        ) as parquet_writer,
+        pyarrow.csv.CSVWriter(folder / as_csv, first.schema) as csv_writer,
+    ):
+        for piece in chain([first], pieces):
+            parquet_writer.write_table(piece)
+            csv_writer.write_table(piece)
+    return [file_entry(folder, name, attributes=list(attributes)) for name in (as_parquet, as_csv)]
+
+
+def files_of_tables(tables: Sequence[Sequence[str]]) -> dict[str, list[str]]:
+    """The files that `write_table` writes of tables, and the attributes of each."""
+    return {
+        f"{table_path(position, names)}.{ending}": list(names)
+        for position, names in enumerate(tables)
+        for ending in ("parquet", "csv")
+    }
+
+
+def table_path(position: int, names: Sequence[str]) -> str:
+    """Where a table lies in the folder, without ending: its number, then its attributes."""
+    plain = (re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") for name in names or ("total",))
+    return f"tables/{position:04d}_{'_'.join(plain)[:80]}"
