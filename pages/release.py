@@ -32,6 +32,7 @@ from rpexplore.common.formatting import describe_count, rounded
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.releases.ledger import check_limit
 
 HERE = "release"
 TABLES, QUERIES = "The tables", "The list of queries"
@@ -99,7 +100,7 @@ def set_up(planned: ReleasePlan) -> None:
         if booked is not None and limit_is_good and not paid:
             record_limit = None if limit is None else limit / planned.budget.records_factor
             try:
-                booked[0].check(data, planned, record_limit)
+                check_limit(booked[1], planned, record_limit)
             except RpexploreError as error:
                 limit_is_good = False
                 st.error(escaped(str(error)))
