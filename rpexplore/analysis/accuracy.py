@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from rpexplore.common.csv_text import csv_of_frame
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.common.numerics import normal_quantile
 from rpexplore.planning.mechanism.table_variances import cells_differ, is_negligible_difference
@@ -205,4 +206,4 @@ def csv_of_tables(plan: Plan) -> str:
     else:
         frame.insert(1, "aggregation", titles(workload, np.arange(len(workload))))
     rows = frame.iloc[least_accurate_first(plan)]
-    return rows.to_csv(index=False, lineterminator="\n")
+    return csv_of_frame(rows)

@@ -145,6 +145,7 @@ def show(
     """
     from rpexplore.analysis.accuracy import csv_of_tables
     from rpexplore.cli.facts import plan_facts, plan_text, row_facts, rows_of
+    from rpexplore.common.csv_text import csv_of_frame
     from rpexplore.planning.plan import Plan
 
     if csv is not None:
@@ -154,8 +155,8 @@ def show(
     with progress("Listing the tables"):
         rows = rows_of(loaded)
         if csv is not None:
-            text = rows.to_csv(index=False, lineterminator="\n")
-            write_new(csv, csv_of_tables(loaded) if isinstance(loaded, Plan) else text, force)
+            made = csv_of_tables(loaded) if isinstance(loaded, Plan) else csv_of_frame(rows)
+            write_new(csv, made, force)
     items = "tables" if isinstance(loaded, Plan) else "queries"
     if as_json:
         first_rows = row_facts(rows if tables is None else rows.head(tables))

@@ -1,15 +1,12 @@
-"""Files written whole or not at all, text and CSV read from bytes, and the program's own folder."""
+"""Files written whole or not at all, text read from bytes, and the program's own folder."""
 
 import contextlib
-import csv
 import errno
-import io
 import os
 import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from rpexplore.common.file_kinds import HEAD, kind_beside_text
@@ -112,26 +109,3 @@ def utf8_text(
         return content.decode(encoding)
     except UnicodeDecodeError:
         raise error(f"{source} is not UTF-8 text; save it as UTF-8.") from None
-
-
-def csv_rows(
-    text: str, source: str, error: type[RpexploreError], delimiter: str | None = ","
-) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a CSV text, each with the number of its last line; `error` for an open quote.
-
-    Empty lines behind the first one are left out. delimiter: None is the semicolon where the first
-    line has one and no comma, and else the comma.
-    """
-    if delimiter is None:
-        header = text.partition("\n")[0]
-        delimiter = ";" if ";" in header and "," not in header else ","
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    try:
-        for row in reader:
-            if row or reader.line_num == 1:
-                yield reader.line_num, row
-    except csv.Error as problem:
-        raise error(
-            f"{source} is no usable CSV (line {reader.line_num}: {problem}); check that every "
-            "quote is closed."
-        ) from None

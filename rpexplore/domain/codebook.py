@@ -10,14 +10,12 @@ one row a category; it describes categories only. The column group holds the pat
 the value lies in: "South > East". A row whose value is empty is refused.
 """
 
-import csv
-import io
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from rpexplore.common.csv_text import csv_rows, csv_text
 from rpexplore.common.exact_numbers import shown
-from rpexplore.common.files import csv_rows
 from rpexplore.common.json_fields import loads, refusing
 from rpexplore.domain.attribute import LEVELS, Attribute, Bins, Categories, Integers, Values
 from rpexplore.errors import DomainError
@@ -104,10 +102,8 @@ def attributes_from_csv(text: str, source: str) -> list[Attribute]:
 
 def csv_from_attributes(attributes: Sequence[Attribute]) -> str:
     """The CSV codebook of the attributes: categories only, no titles; refuses grouped numbers."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text)  # lines end as RFC 4180 says, so texts may hold either line end
     grouped = ["group"] if any(attribute.groups for attribute in attributes) else []
-    writer.writerow(["attribute", "value", "label", *grouped])
+    rows = [["attribute", "value", "label", *grouped]]
     for attribute in attributes:
         values = attribute.values
         if isinstance(values, Integers) and values.step == 1:
@@ -120,8 +116,8 @@ def csv_from_attributes(attributes: Sequence[Attribute]) -> str:
         paths = attribute.groups or ((),) * attribute.size
         for value, label, path in zip(values.values, values.labels, paths, strict=True):
             group = [LEVELS.join(path)] if grouped else []
-            writer.writerow([attribute.name, value, "" if label == value else label, *group])
-    return text.getvalue()
+            rows.append([attribute.name, value, "" if label == value else label, *group])
+    return csv_text(rows)
 
 
 def _attribute_from_field(field: Any, number: int) -> Attribute:

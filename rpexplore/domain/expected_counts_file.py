@@ -8,8 +8,9 @@ from unicodedata import normalize
 
 import numpy as np
 
+from rpexplore.common.csv_text import csv_rows
 from rpexplore.common.exact_numbers import shown, shown_few
-from rpexplore.common.files import csv_rows, utf8_text
+from rpexplore.common.files import utf8_text
 from rpexplore.common.formatting import plural
 from rpexplore.common.json_fields import refusing
 from rpexplore.domain.attribute import Attribute

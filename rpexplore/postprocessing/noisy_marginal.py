@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rpexplore.common.csv_text import csv_rows
 from rpexplore.common.exact_numbers import Exact, exact_fraction, shown
-from rpexplore.common.files import csv_rows, utf8_text
+from rpexplore.common.files import utf8_text
 from rpexplore.common.numerics import read_only
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain

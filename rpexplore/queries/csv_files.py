@@ -6,16 +6,14 @@ its label heads ("Female, 18 to 24": the labels of its values, in the order of t
 columns of cells may stand in any order.
 """
 
-import csv
-import io
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
-from typing import Any
 
+from rpexplore.common.csv_text import csv_rows, csv_text
 from rpexplore.common.exact_numbers import shown, shown_few
-from rpexplore.common.files import csv_rows, utf8_text
+from rpexplore.common.files import utf8_text
 from rpexplore.common.formatting import plural
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
@@ -107,7 +105,7 @@ def csv_of_conditions(stated: StatedQueries) -> str:
             "save the coefficients of every cell."
         )
     targets = [target.text for target in stated.targets]
-    return _csv([[NAME, CONDITION, TARGET], *zip(names, conditions, targets, strict=True)])
+    return csv_text([[NAME, CONDITION, TARGET], *zip(names, conditions, targets, strict=True)])
 
 
 def csv_of_coefficients(stated: StatedQueries) -> str:
@@ -118,7 +116,7 @@ def csv_of_coefficients(stated: StatedQueries) -> str:
         [name, target.text, *(int(number) if number.is_integer() else number for number in row)]
         for name, target, row in rows
     )
-    return _csv([[NAME, TARGET, *queries.cell_labels], *lines])
+    return csv_text([[NAME, TARGET, *queries.cell_labels], *lines])
 
 
 def csv_template(domain: Domain) -> str:
@@ -203,9 +201,3 @@ def _coefficient(text: str, where: str, label: str) -> float:
             f"got {shown(text)!r}; write 0 where the query does not count the cell."
         )
     return value
-
-
-def _csv(rows: Iterable[Iterable[Any]]) -> str:
-    text = io.StringIO(newline="")
-    csv.writer(text).writerows(rows)
-    return text.getvalue()

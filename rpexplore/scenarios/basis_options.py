@@ -3,8 +3,8 @@
 import string
 
 import numpy as np
-import pandas as pd
 
+from rpexplore.common.csv_text import csv_text
 from rpexplore.common.formatting import joined, plural
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.workload.bases import BASES, Basis
@@ -33,10 +33,11 @@ def template_csv(attribute: Attribute) -> str:
     total = "all"
     while total in names:
         total += " together"
-    frame = pd.DataFrame(np.eye(len(names), dtype=int), index=names, columns=names)
+    rows = [["query", *names]]
     if len(names) > 1:
-        frame = pd.concat([pd.DataFrame(1, index=[total], columns=names), frame])
-    return frame.to_csv(index_label="query", lineterminator="\n")
+        rows.append([total, *[1] * len(names)])
+    units = np.eye(len(names), dtype=int).tolist()
+    return csv_text([*rows, *([name, *unit] for name, unit in zip(names, units, strict=True))])
 
 
 def describe_queries(basis: Basis, attribute: Attribute) -> str:

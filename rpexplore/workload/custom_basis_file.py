@@ -1,6 +1,5 @@
 """Files with a custom basis: a matrix of numbers as CSV or NumPy's .npy, or all as JSON."""
 
-import csv
 import io
 import math
 from pathlib import Path
@@ -9,7 +8,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from rpexplore.common.files import csv_rows, utf8_text
+from rpexplore.common.csv_text import csv_rows, csv_text
+from rpexplore.common.files import utf8_text
 from rpexplore.common.json_fields import loads, refusing
 from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import WorkloadError
@@ -58,12 +58,10 @@ def read_custom_basis(content: bytes, filename: str, attribute: Attribute) -> Cu
 
 def csv_from_custom_basis(basis: CustomBasis, attribute: Attribute) -> str:
     """The queries as CSV, which `read_custom_basis` reads; the name is that of the file."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerow(["query", *attribute.labels()])
+    rows = [["query", *attribute.labels()]]
     for label, row in zip(basis.labels, basis.rows, strict=True):
-        writer.writerow([label, *(int(x) if x.is_integer() else repr(x) for x in row)])
-    return text.getvalue()
+        rows.append([label, *(int(x) if x.is_integer() else repr(x) for x in row)])
+    return csv_text(rows)
 
 
 def _fields_of_json(content: bytes, filename: str) -> tuple[Any, Any, Any]:

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from rpexplore.common.csv_text import csv_rows
 from rpexplore.common.exact_numbers import shown
-from rpexplore.common.files import csv_rows
 from rpexplore.common.json_fields import refusing
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain

@@ -8,6 +8,7 @@ import streamlit as st
 
 from pages.components.shared.files import download
 from pages.components.shared.session import escaped
+from rpexplore.common.csv_text import csv_of_frame
 from rpexplore.common.formatting import capitalised, column_format
 from rpexplore.figures.chart import Chart, Column
 
@@ -30,7 +31,7 @@ def numbers(frame: pd.DataFrame, columns: Mapping[str, Any], file: str, alt: str
 
 def download_frame(frame: pd.DataFrame, file: str) -> None:
     """A button for a frame as CSV."""
-    download(file, lambda: frame.to_csv(index=False))
+    download(file, lambda: csv_of_frame(frame))
 
 
 def listing(frame: pd.DataFrame, columns: Mapping[str, Any], alt: str) -> None:

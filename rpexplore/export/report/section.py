@@ -16,6 +16,7 @@ import jinja2
 import numpy as np
 import pandas as pd
 
+from rpexplore.common.csv_text import csv_of_frame
 from rpexplore.common.formatting import (
     capitalised,
     describe_count,
@@ -145,7 +146,7 @@ def numbers_file(chart: Chart, most: int) -> Attachment | None:
     if len(chart.frame) <= most:
         return None
     shown = chart.frame[list(chart.columns)]
-    text = shown.to_csv(index=False, lineterminator="\n")
+    text = csv_of_frame(shown)
     return Attachment(chart.file, f"The numbers of this chart, {len(shown):,} rows", text)
 
 
