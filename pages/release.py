@@ -3,7 +3,12 @@
 import streamlit as st
 
 from pages.components.queries import solutions as query_solutions
-from pages.components.release.destinations import ledger_of, limit_input, output_folder
+from pages.components.release.destinations import (
+    escape_formulas_input,
+    ledger_of,
+    limit_input,
+    output_folder,
+)
 from pages.components.release.export import export_section
 from pages.components.release.ledger import (
     account_metrics,
@@ -91,6 +96,7 @@ def set_up(planned: ReleasePlan) -> None:
     persons_are_good, person_rule = person_rule_input(planned, data)
     st.subheader("Output and cost")
     output = output_folder(planned, data)
+    escape_formulas = escape_formulas_input(planned)
     left, right = st.columns(2)
     with left:
         booked = ledger_of(data, sample=data == sample_records())
@@ -134,6 +140,7 @@ def set_up(planned: ReleasePlan) -> None:
         booked[0],
         limit,
         booked[1],
+        escape_formulas,
     )
     st.button(label, type="primary", on_click=start, args=(job_after_dry_run(job),))
 

@@ -191,7 +191,7 @@ def least_accurate_first(plan: Plan, containing: Sequence[str] = ()) -> np.ndarr
     return tables[np.argsort(-plan.largest_standard_errors[tables], kind="stable")]
 
 
-def csv_of_tables(plan: Plan) -> str:
+def csv_of_tables(plan: Plan, *, escape_formulas: bool = False) -> str:
     """All tables of a plan as CSV, the least accurate first; `workload_from_csv` reads it again.
 
     Whether targets are required is there where some are; the aggregation of a table's attributes,
@@ -206,4 +206,4 @@ def csv_of_tables(plan: Plan) -> str:
     else:
         frame.insert(1, "aggregation", titles(workload, np.arange(len(workload))))
     rows = frame.iloc[least_accurate_first(plan)]
-    return csv_of_frame(rows)
+    return csv_of_frame(rows, escape_formulas=escape_formulas)

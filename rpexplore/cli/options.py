@@ -109,6 +109,10 @@ _GAP = (
     "With --nonnegative: how much of the squared distance to the noisy tables may be avoidable, "
     "as a share (else 0.001)."
 )
+_ESCAPE_FORMULAS = (
+    "In CSV files, put an apostrophe before texts that a spreadsheet would take for formulas: "
+    "those that begin with =, +, -, @, a tab or a line end."
+)
 _A_CODEBOOK = "Table Schema (.json), or attribute,value,label (.csv)."
 _A_RELEASE = "The folder of a release, or of combined tables."
 
@@ -144,6 +148,7 @@ def _argument(metavar: str, text: str):
 # ---- every verb
 
 AsJson = Annotated[bool, _flag("--json", "Print one JSON object, for machines.")]
+EscapeFormulas = Annotated[bool, _flag("--escape-formulas", _ESCAPE_FORMULAS)]
 Force = Annotated[bool, _flag("--force", "Overwrite the file if it exists.")]
 
 # ---- planning

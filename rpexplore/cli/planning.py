@@ -136,6 +136,7 @@ def show(
     plan_file: options.PlanFile,
     tables: options.HowMany = None,
     csv: options.CsvOut = None,
+    escape_formulas: options.EscapeFormulas = False,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -155,8 +156,11 @@ def show(
     with progress("Listing the tables"):
         rows = rows_of(loaded)
         if csv is not None:
-            made = csv_of_tables(loaded) if isinstance(loaded, Plan) else csv_of_frame(rows)
-            write_new(csv, made, force)
+            if isinstance(loaded, Plan):
+                text = csv_of_tables(loaded, escape_formulas=escape_formulas)
+            else:
+                text = csv_of_frame(rows, escape_formulas=escape_formulas)
+            write_new(csv, text, force)
     items = "tables" if isinstance(loaded, Plan) else "queries"
     if as_json:
         first_rows = row_facts(rows if tables is None else rows.head(tables))

@@ -42,6 +42,7 @@ def combine(
     out: options.Folder,
     noisy: options.Noisy = None,
     ledger: options.CombineLedger = None,
+    escape_formulas: options.EscapeFormulas = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Combine releases of the same records into one.
@@ -53,6 +54,7 @@ def combine(
     from rpexplore.cli.facts import amount
     from rpexplore.common.exact_numbers import exact_text
     from rpexplore.common.formatting import plural
+    from rpexplore.domain.provenance import formulas_warning
     from rpexplore.postprocessing.combination import combine
     from rpexplore.postprocessing.combination_folder import load_unbiased, write_combined
     from rpexplore.releases.atomic_folder import check_new
@@ -63,7 +65,7 @@ def combine(
         marginals = inputs.noisy_from_options(parts[0].domain, noisy or [])
         on_progress("Combining them", 0.0)
         combined = combine(*parts, noisy=marginals, ledger=ledger)
-        write_combined(combined, out, on_progress=on_progress)
+        write_combined(combined, out, escape_formulas=escape_formulas, on_progress=on_progress)
     spent, count = combined.spent, len(combined.tables)
     facts = {
         "folder": str(out),
@@ -73,13 +75,14 @@ def combine(
         "rho_is_known": spent.is_known,
         "unit": spent.unit,
         "sources": [source.to_json() for source in combined.sources],
+        "warning": None if escape_formulas else formulas_warning(combined.domain),
     }
     text = (
         f"{combined.guarantee}\n\n"
         f"The {plural(count, 'noisy table')} {'is' if count == 1 else 'are'} in {out}\n"
         f"Spent {'' if spent.is_known else 'at least '}{amount(spent.rho)} for {spent.unit}"
     )
-    say_result(as_json, facts, text)
+    say_result(as_json, facts, "\n\n".join(filter(None, [text, facts["warning"]])))
 
 
 def postprocess(
@@ -88,6 +91,7 @@ def postprocess(
     nonnegative: options.Nonnegative = False,
     round_: options.Round = False,
     gap: options.Gap = None,
+    escape_formulas: options.EscapeFormulas = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Make nonnegative or whole tables of a release.
@@ -96,6 +100,7 @@ def postprocess(
     their intervals. Costs no privacy.
     """
     from rpexplore.common.formatting import capitalised, describe_share, plural
+    from rpexplore.domain.provenance import formulas_warning
     from rpexplore.postprocessing.combination_folder import load_unbiased
     from rpexplore.postprocessing.nonnegative import GAP
     from rpexplore.postprocessing.processed_folder import postprocess
@@ -105,12 +110,14 @@ def postprocess(
         raise RpexploreError("--gap goes with --nonnegative; leave it out, or give both.")
     check_new(out)
     with progress("Reading the release") as on_progress:
+        source = load_unbiased(release)
         tables = postprocess(
-            load_unbiased(release),
+            source,
             out,
             nonnegative=nonnegative,
             rounded=round_,
             gap=GAP if gap is None else gap,
+            escape_formulas=escape_formulas,
             on_progress=on_progress,
         )
     manifest, count = tables.manifest, len(tables.table_names)
@@ -120,4 +127,6 @@ def postprocess(
         avoidable = describe_share(manifest["gap"])
         text += f"\nOf their squared distance to the noisy tables at most {avoidable} is avoidable."
     text += f"\n\nThe {plural(count, 'table')} {'is' if count == 1 else 'are'} in {out}"
-    say_result(as_json, {"folder": str(out), **facts, "table_count": count}, text)
+    warning = None if escape_formulas else formulas_warning(source.domain)
+    facts |= {"folder": str(out), "table_count": count, "warning": warning}
+    say_result(as_json, facts, "\n\n".join(filter(None, [text, warning])))

@@ -26,6 +26,7 @@ def release(
     ledger: options.LedgerFile = None,
     limit_rho: options.LimitForUnit = None,
     empty: options.Empty = False,
+    escape_formulas: options.EscapeFormulas = False,
     dry_run: options.DryRun = False,
     resume: options.Resume = False,
     yes: options.Yes = False,
@@ -40,6 +41,8 @@ def release(
     """
     from rpexplore.cli.facts import account_facts, amount, announcement, booked_since
     from rpexplore.common.exact_numbers import exact_text
+    from rpexplore.domain.provenance import formulas_warning
+    from rpexplore.planning.plan import Plan
     from rpexplore.queries.plan_kinds import load_plan
     from rpexplore.releases import release as releases
     from rpexplore.releases.charged_run import booked_run
@@ -49,7 +52,8 @@ def release(
         raise RpexploreError("Name the folder for the tables: --out FOLDER.")
     if resume:
         given = {"DATA": data, "--database": database, "PLAN": plan_file, "--limit-rho": limit_rho}
-        for name, value in (given | {"--dry-run": dry_run}).items():
+        flags = {"--dry-run": dry_run, "--escape-formulas": escape_formulas}
+        for name, value in (given | flags).items():
             if value:
                 raise RpexploreError(
                     f"--resume finishes a run from what it has drawn, and takes no {name}; leave "
@@ -78,7 +82,10 @@ def release(
         "ledger": ledger,
         "limit_rho": limit_rho,
         "may_be_empty": empty,
+        "escape_formulas": escape_formulas,
     }
+    is_escaped = escape_formulas or not isinstance(loaded, Plan)
+    warning = None if is_escaped else formulas_warning(loaded.domain)
     book = ledger_for(source, ledger)
     before = book.account(source)
     if dry_run:
@@ -89,7 +96,7 @@ def release(
         say_result(as_json, {"findings": findings, "charged_rho": "0"}, text)
         return
     if not as_json:
-        say(f"{announcement(loaded, before, limit_rho)}\n")
+        say("\n".join([announcement(loaded, before, limit_rho), *filter(None, [warning]), ""]))
     if interactive() and not yes and not agreed("Run it?"):
         raise RpexploreError("Not run: nothing was charged, nothing was written.")
     try:
@@ -116,7 +123,7 @@ def release(
     after, factor = book.account(source), loaded.budget.records_factor
     charged = booked_since(before, after, loaded, out)
     spent = amount(after.spent_record_rho * factor)
-    facts = {"unit": loaded.budget.unit, "charged_rho": exact_text(charged)}
+    facts = {"unit": loaded.budget.unit, "charged_rho": exact_text(charged), "warning": warning}
     finding = f"Charged {amount(charged)}; spent on this data so far: {spent}"
     _say_finished(as_json, done, facts | account_facts(after, factor), finding)
 

@@ -1,4 +1,7 @@
-"""CSV texts: read row by row, and written, formulas escaped where that is wanted."""
+"""CSV texts: read row by row, and written, formulas escaped where that is wanted.
+
+Lines that are written end as RFC 4180 says: a text that holds either line end is then quoted.
+"""
 
 import csv
 import io
@@ -9,6 +12,12 @@ from rpexplore.errors import RpexploreError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+FORMULAS_ESCAPED = (
+    "In CSV files an apostrophe stands before texts that a spreadsheet would take for formulas."
+)
+FORMULA_SIGNS = "=+-@\t\r"
+"""What a text begins with that spreadsheets take for a formula."""
 
 
 def csv_rows(
@@ -35,12 +44,24 @@ def csv_rows(
 
 
 def csv_text(rows: Iterable[Iterable[Any]]) -> str:
-    """Rows as CSV. Lines end as RFC 4180 says, so texts may hold either line end."""
+    """Rows as CSV."""
     text = io.StringIO(newline="")
     csv.writer(text).writerows(rows)
     return text.getvalue()
 
 
-def csv_of_frame(frame: "pd.DataFrame") -> str:
+def csv_of_frame(frame: "pd.DataFrame", *, escape_formulas: bool = False) -> str:
     """The columns of a frame as CSV, without its index."""
-    return frame.to_csv(index=False, lineterminator="\n")
+    if escape_formulas:
+        frame = frame.rename(columns=without_formula).map(without_formula)
+    return frame.to_csv(index=False, lineterminator="\r\n")
+
+
+def begins_formula(text: str) -> bool:
+    """Whether a spreadsheet that opens the text in a CSV file would take it for a formula."""
+    return text.startswith(tuple(FORMULA_SIGNS))
+
+
+def without_formula(cell: Any) -> Any:
+    """A text with an apostrophe before what would be a formula; any other cell as it is."""
+    return f"'{cell}" if isinstance(cell, str) and begins_formula(cell) else cell

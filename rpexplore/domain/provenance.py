@@ -1,5 +1,9 @@
 """Where values come from: public knowledge, the records themselves, or nowhere yet."""
 
+from collections.abc import Iterable
+
+from rpexplore.common.csv_text import begins_formula
+from rpexplore.common.exact_numbers import shown_few
 from rpexplore.common.formatting import joined
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.domain.domain import Domain
@@ -40,6 +44,27 @@ def except_from_records(*domains: Domain) -> str:
         return ""
     return (
         f", except the values of {names}, which were taken from the records and are not protected"
+    )
+
+
+def texts_like_formulas(attributes: Iterable[Attribute]) -> list[str]:
+    """Names, values and labels that a spreadsheet would take for formulas, each once."""
+    texts: list[str] = []
+    for attribute in attributes:
+        texts.append(attribute.name)
+        if isinstance(attribute.values, Categories):
+            texts += [*attribute.values.values, *attribute.values.labels]
+    return list(dict.fromkeys(filter(begins_formula, texts)))
+
+
+def formulas_warning(domain: Domain) -> str | None:
+    """What to say of texts from records that spreadsheets take for formulas; None for none."""
+    taken = [attribute for attribute in domain if FOUND_IN_RECORDS in attribute.label]
+    if not (texts := texts_like_formulas(taken)):
+        return None
+    return (
+        f"From the records come {shown_few(texts)}, which a spreadsheet that opens a CSV file "
+        "takes for formulas; change the codebook, or have them escaped (--escape-formulas)."
     )
 
 

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from rpexplore.common.concurrency import Progress, no_progress
+from rpexplore.common.csv_text import FORMULAS_ESCAPED
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.domain.codebook import attributes_from_schema, schema_from_attributes
 from rpexplore.domain.domain import Domain
@@ -54,9 +55,15 @@ _ESTIMATES, _CONTRIBUTIONS = "estimates.json", "contributions.parquet"
 
 
 def write_combined(
-    estimates: Estimates, output: str | Path, *, on_progress: Progress = no_progress
+    estimates: Estimates,
+    output: str | Path,
+    *,
+    escape_formulas: bool = False,
+    on_progress: Progress = no_progress,
 ) -> None:
     """Write the folder `output`, which must not exist yet; complete or not at all.
+
+    escape_formulas: whether no text in CSV files begins as formulas of spreadsheets do
 
     Raises `ReleaseError` for what cannot be written.
     """
@@ -65,6 +72,7 @@ def write_combined(
     cells = sum(prod(sizes[attribute] for attribute in table) for table in estimates.tables)
     check_room(BYTES_PER_CELL * float(cells), output)
     tables = estimates.table_names
+    formulas = f" {FORMULAS_ESCAPED}" if escape_formulas else ""
     with new_tables_folder(output) as folder:
         on_progress("Writing what the tables come from", 0.0)
         _write_estimates(estimates, folder)
@@ -74,8 +82,11 @@ def write_combined(
             tables,
             lambda position: estimates.cells(tables[position]),
             on_progress,
+            escape_formulas=escape_formulas,
         )
-        files.append(write_readme(folder, "combined.md.j2", estimates, estimates.label))
+        files.append(
+            write_readme(folder, "combined.md.j2", estimates, estimates.label, formulas=formulas)
+        )
         save_manifest(folder, KIND, {"finished": now(), **_facts_of(estimates)}, files)
     on_progress("Finished", 1.0)
 

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from rpexplore.common.concurrency import Progress, no_progress, part_of_progress
+from rpexplore.common.csv_text import FORMULAS_ESCAPED
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.reconstruction import answers, marginal, query_matrices
@@ -46,6 +47,7 @@ def postprocess(
     nonnegative: bool,
     rounded: bool,
     gap: float = GAP,
+    escape_formulas: bool = False,
     on_progress: Progress = no_progress,
 ) -> ProcessedTables:
     """Make tables nonnegative or whole; costs no privacy, as only what was released is looked at.
@@ -56,6 +58,8 @@ def postprocess(
         rounded: Whether cells are whole numbers. Of an attribute with another aggregation, the
             counts of its single values are, before they are summed.
         gap: Share of the distance to the noisy tables that may be avoidable (nonnegative ones).
+        escape_formulas: Whether an apostrophe stands in CSV files before texts that a spreadsheet
+            would take for formulas.
 
     Returns:
         The tables that were written.
@@ -89,9 +93,10 @@ def postprocess(
         return _with_unbiased(values.ravel(), _unbiased_cells(source, position), label)
 
     on_written = part_of_progress(on_progress, _SEARCHED if nonnegative else 0.0, 1.0)
-    processing = {"projection": projection, "rounded_cells": rounded}
+    formulas = f" {FORMULAS_ESCAPED}" if escape_formulas else ""
+    processing = {"projection": projection, "rounded_cells": rounded, "formulas": formulas}
     with new_tables_folder(output) as folder:
-        files = write_tables(folder, tables, cells, on_written)
+        files = write_tables(folder, tables, cells, on_written, escape_formulas=escape_formulas)
         files.append(write_readme(folder, "processed.md.j2", estimates, label, **processing))
         facts = {
             "created": now(),

@@ -36,6 +36,8 @@ def write_tables(
     tables: Sequence[Sequence[str]],
     cells: Callable[[int], pa.Table],
     on_progress: Progress,
+    *,
+    escape_formulas: bool,
 ) -> list[dict[str, Any]]:
     """Write tables on all processors; what the manifest says of their files.
 
@@ -44,7 +46,9 @@ def write_tables(
     """
 
     def write(position: int) -> list[dict[str, Any]]:
-        return write_table(folder, position, tables[position], iter([cells(position)]))
+        rows = iter([cells(position)])
+        names = tables[position]
+        return write_table(folder, position, names, rows, escape_formulas=escape_formulas)
 
     files = []
     with closing(in_order(write, range(len(tables)))) as written:

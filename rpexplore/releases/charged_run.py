@@ -19,7 +19,9 @@ from rpexplore.common.webapp_files import is_sample_data
 from rpexplore.data.counts import Counts
 from rpexplore.data.files.source import AnySource, FileSource, source_of
 from rpexplore.data.source import COUNTING, Fingerprint, PersonRule, Source
+from rpexplore.domain.provenance import formulas_warning
 from rpexplore.errors import DataError, LedgerError, ReleaseError
+from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.releases.atomic_folder import check_new, check_room, new_folder, unfinished_folder
 from rpexplore.releases.ledger import (
@@ -53,6 +55,7 @@ class RunOptions:
     ledger: str | Path | None = None
     limit_rho: Exact | None = None
     may_be_empty: bool = False
+    escape_formulas: bool = False
     expected_fingerprint: Fingerprint | None = None
 
 
@@ -154,6 +157,8 @@ class ChargedRun:
             by_rule = f" That nobody has more than {plural(most, 'record')} is taken for granted."
         unknown = ", or counted as the category that takes out-of-codebook values"
         room = "the run already: it costs nothing further" if self.is_booked else "room for the run"
+        is_escaped = self._options.escape_formulas or not isinstance(self._plan, Plan)
+        formulas = None if is_escaped else formulas_warning(self._plan.domain)
         return (
             f"The plan holds what it claims, and protects {self._plan.budget.unit}.{by_rule}",
             "The records have every column that the plan needs, and each value in it is one of the "
@@ -161,6 +166,7 @@ class ChargedRun:
             f"{str(self._output)!r} can be written; about {data_size(self.steps.n_bytes)} will be.",
             f"The ledger {str(self.ledger.path)!r} has {room}.",
             *self._source.remarks(),
+            *filter(None, [formulas]),
         )
 
     def book(self, folder: Path) -> int:

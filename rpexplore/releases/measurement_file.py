@@ -51,6 +51,7 @@ class MeasurementNote:
     unknown_values  attribute name -> category that took values not in the domain
     person_rule     how the records of a person were bounded, in words; "" if they were not
     sha256          of the measurements
+    escape_formulas whether no text in CSV files begins as formulas of spreadsheets do
     """
 
     run: str
@@ -60,6 +61,7 @@ class MeasurementNote:
     unknown_values: Mapping[str, str]
     person_rule: str
     sha256: str
+    escape_formulas: bool
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from rpexplore.releases.manifest import CONFIDENCE, FinishedRelease, TableFiles,
 from rpexplore.releases.measurement_file import MeasurementNote, read_measured
 from rpexplore.releases.readme import query_readme
 from rpexplore.releases.stored_columns import read_columns
+from rpexplore.releases.table_cells import for_csv
 
 _ANSWERS, _MEASUREMENTS = "answers", "measurements.parquet"
 _FILES = (f"{_ANSWERS}.csv", f"{_ANSWERS}.parquet", _MEASUREMENTS)
@@ -123,7 +124,8 @@ class QuerySteps:
                 "met": plan.met,
             }
         )
-        pyarrow.csv.write_csv(rows, folder / f"{_ANSWERS}.csv")
+        as_csv = for_csv(rows, escape_formulas=note.escape_formulas)
+        pyarrow.csv.write_csv(as_csv, folder / f"{_ANSWERS}.csv")
         pyarrow.parquet.write_table(rows, folder / f"{_ANSWERS}.parquet")
         pyarrow.parquet.write_table(pa.table({"measured": measured}), folder / _MEASUREMENTS)
         files = [file_entry(folder, name) for name in _FILES]

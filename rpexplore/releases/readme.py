@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from rpexplore.common.csv_text import FORMULAS_ESCAPED
 from rpexplore.common.formatting import plural
 from rpexplore.common.template_text import text_from_template
 from rpexplore.planning.plan import Plan
@@ -49,6 +50,8 @@ def describe_unknown_values(unknown_values: Mapping[str, str]) -> str:
 def _render(template: str, plan: ReleasePlan, note: MeasurementNote, **more: object) -> str:
     rule = f"{note.person_rule} " if note.person_rule else ""
     records = describe_unknown_values(note.unknown_values) + rule
+    if note.escape_formulas:
+        records += f"{FORMULAS_ESCAPED} "
     return text_from_template("rpexplore.releases", template, plan=plan, records=records, **more)
 
 

@@ -59,6 +59,7 @@ def release(
     unknown_values: Mapping[str, str] | None = None,
     person_rule: PersonRule | None = None,
     may_be_empty: bool = False,
+    escape_formulas: bool = False,
     expected_fingerprint: Fingerprint | None = None,
     on_progress: Progress = no_progress,
 ) -> FinishedRelease:
@@ -83,6 +84,8 @@ def release(
         person_rule: How it is seen to that no person has more records than the plan protects;
             without it, that is taken for granted.
         may_be_empty: Whether a release without a single record is wanted; else it is refused.
+        escape_formulas: Whether an apostrophe stands in CSV files before texts that a spreadsheet
+            would take for formulas.
         expected_fingerprint: What a dry run has seen of the records: refused if they are no longer
             the same.
         on_progress: Told what is being done, and the share that is done. From the `booked_share`
@@ -118,6 +121,7 @@ def release(
         ledger,
         limit_rho,
         may_be_empty,
+        escape_formulas,
         expected_fingerprint,
     )
     on_progress("Checking the plan", 0.0)
@@ -138,6 +142,7 @@ def release(
             dict(options.unknown_values),
             person_rule.text if person_rule else "",
             sha256,
+            escape_formulas,
         )
         write_note(folder, note)
         manifest = steps.write(folder, note, part_of_progress(on_progress, steps.drawn_share, 1.0))
@@ -156,6 +161,7 @@ def dry_run(
     unknown_values: Mapping[str, str] | None = None,
     person_rule: PersonRule | None = None,
     may_be_empty: bool = False,
+    escape_formulas: bool = False,
     on_progress: Progress = no_progress,
 ) -> DryRun:
     """Do everything that `release` does up to the booking: check and count, spend nothing.
@@ -173,7 +179,9 @@ def dry_run(
         >>> check.findings[0]
         'The plan holds what it claims, and protects one record.'
     """
-    options = RunOptions(name, unknown_values or {}, person_rule, ledger, limit_rho, may_be_empty)
+    options = RunOptions(
+        name, unknown_values or {}, person_rule, ledger, limit_rho, may_be_empty, escape_formulas
+    )
     on_progress("Checking the plan", 0.0)
     charged_run = ChargedRun(plan, data, Path(output), options)
     charged_run.count(on_progress)

@@ -1,10 +1,16 @@
 """The cells of a noisy table as rows: labels, value, standard error, interval."""
 
+# pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
+# pyright: reportAttributeAccessIssue=false
+
+import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from rpexplore.common.csv_text import FORMULA_SIGNS, without_formula
 from rpexplore.common.numerics import normal_quantile
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.releases.manifest import CONFIDENCE
@@ -18,6 +24,7 @@ Labels = list[tuple[str, pa.Array]]
 """Name and contents of the columns that say what the cells along one axis count."""
 
 _ROWS_AT_ONCE = 1 << 20
+_FORMULA = rf"\A([{re.escape(FORMULA_SIGNS)}])"
 
 
 def table_of_cells(labels: Sequence[Labels], values: np.ndarray, variances: np.ndarray) -> pa.Table:
@@ -69,3 +76,17 @@ def label_columns(attribute: Attribute, basis: Basis | None = None) -> Labels:
         codes = [*labels[: len(labels) - values.size], *values.values]
         return [(attribute.name, pa.array(codes)), (f"{attribute.name} label", pa.array(labels))]
     return [(attribute.name, pa.array(labels))]
+
+
+def for_csv(rows: pa.Table, *, escape_formulas: bool) -> pa.Table:
+    """Rows as a CSV file has them; an apostrophe before texts that would be formulas if wanted."""
+    if not escape_formulas:
+        return rows
+    columns = []
+    for column in rows.columns:
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(pa.string())
+        if pa.types.is_string(column.type):
+            column = pc.replace_substring_regex(column, _FORMULA, r"'\1")
+        columns.append(column)
+    return pa.table(columns, names=list(map(without_formula, rows.column_names)))

@@ -17,7 +17,7 @@ from rpexplore.planning.plan import Plan
 from rpexplore.releases.contributions import Contributions
 from rpexplore.releases.manifest import file_entry
 from rpexplore.releases.measurement_file import MeasuredFile, read_measured
-from rpexplore.releases.table_cells import Labels, label_columns, pieces_of_cells
+from rpexplore.releases.table_cells import Labels, for_csv, label_columns, pieces_of_cells
 
 BYTES_PER_CELL = 125  # about, as CSV and Parquet together
 
@@ -34,8 +34,8 @@ _SMALL_STEPS = "DELTA_BINARY_PACKED"
 class TableWriter:
     """Writes the parts of a release, from its measurements, into a folder not finished yet."""
 
-    def __init__(self, folder: Path, plan: Plan) -> None:
-        self.folder, self.plan = folder, plan
+    def __init__(self, folder: Path, plan: Plan, *, escape_formulas: bool) -> None:
+        self.folder, self.plan, self._escape_formulas = folder, plan, escape_formulas
         self._measurements = MeasuredFile(folder, plan.closure)
         self._contributions = Contributions(plan, self._measurements)
         self._cells = CellVariances(plan.workload, plan.closure)
@@ -55,7 +55,13 @@ class TableWriter:
         ]
         variances = self._cells.variances_of(position, plan.sigma_squared.floats)
         pieces = pieces_of_cells(labels, values, variances)
-        return write_table(self.folder, position, workload.tables[position], pieces)
+        return write_table(
+            self.folder,
+            position,
+            workload.tables[position],
+            pieces,
+            escape_formulas=self._escape_formulas,
+        )
 
     def residuals(self) -> dict[str, Any]:
         """Write all that was measured; what the manifest says of the file."""
@@ -88,21 +94,30 @@ class TableWriter:
 
 
 def write_table(
-    folder: Path, position: int, attributes: Sequence[str], pieces: Iterator[pa.Table]
+    folder: Path,
+    position: int,
+    attributes: Sequence[str],
+    pieces: Iterator[pa.Table],
+    *,
+    escape_formulas: bool,
 ) -> list[dict[str, Any]]:
-    """Write a table, given in pieces (at least one), as CSV and Parquet; their manifest entries."""
+    """Write a table, given in pieces (at least one), as CSV and Parquet; their manifest entries.
+
+    escape_formulas: whether no text in the CSV file begins as formulas of spreadsheets do
+    """
     path, first = table_path(position, attributes), next(pieces)
+    csv_schema = for_csv(first.slice(0, 0), escape_formulas=escape_formulas).schema
     repeated: Any = [name for name in first.schema.names if name not in _DIFFERENT]
     as_parquet, as_csv = f"{path}.parquet", f"{path}.csv"
     with (
         pyarrow.parquet.ParquetWriter(
             folder / as_parquet, first.schema, use_dictionary=repeated
         ) as parquet_writer,
-        pyarrow.csv.CSVWriter(folder / as_csv, first.schema) as csv_writer,
+        pyarrow.csv.CSVWriter(folder / as_csv, csv_schema) as csv_writer,
     ):
         for piece in chain([first], pieces):
             parquet_writer.write_table(piece)
-            csv_writer.write_table(piece)
+            csv_writer.write_table(for_csv(piece, escape_formulas=escape_formulas))
     return [file_entry(folder, name, attributes=list(attributes)) for name in (as_parquet, as_csv)]
 
 

@@ -169,7 +169,7 @@ class TableSteps:
         self, folder: Path, note: MeasurementNote, on_progress: Progress
     ) -> Mapping[str, Any]:
         """Tables and residuals, on all processors."""
-        writer = TableWriter(folder, self.plan)
+        writer = TableWriter(folder, self.plan, escape_formulas=note.escape_formulas)
         cells = self.plan.workload.cells
         n_written, n_cells = 0.0, float(np.sum(cells))
         files = []

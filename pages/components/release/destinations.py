@@ -17,12 +17,15 @@ from pages.components.shared.files import (
     why_no_name,
 )
 from pages.components.shared.session import attempt, escaped
-from rpexplore.common.exact_numbers import exact_fraction
+from rpexplore.common.csv_text import begins_formula
+from rpexplore.common.exact_numbers import exact_fraction, shown_few
 from rpexplore.common.formatting import data_size
 from rpexplore.common.typed_numbers import with_decimal_point
 from rpexplore.data.source import Source
+from rpexplore.domain.provenance import texts_like_formulas
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.queries.plan import QueryPlan
 from rpexplore.releases.ledger import FILENAME, Account, Ledger
 from rpexplore.releases.release import can_be_resumed, steps_of
 
@@ -55,6 +58,21 @@ def output_folder(planned: ReleasePlan, data: Source) -> Path | None:
     if needed > free:
         st.warning("The release will hardly fit there; choose another disk, or ask for less.")
     return output
+
+
+def escape_formulas_input(planned: ReleasePlan) -> bool:
+    """Whether to escape formulas in CSV files; asked where there is a text that looks like one."""
+    names = planned.queries.names if isinstance(planned, QueryPlan) else ()
+    texts = [*filter(begins_formula, names), *texts_like_formulas(planned.domain)]
+    return bool(texts) and st.checkbox(
+        "Escape formulas in CSV files",
+        key="escape formulas",
+        persist_state="session",
+        help=escaped(
+            f"A spreadsheet takes {shown_few(texts)} for formulas; an apostrophe before them keeps "
+            "it from that."
+        ),
+    )
 
 
 def _stem_of(data: Source) -> str:

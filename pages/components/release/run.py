@@ -54,6 +54,7 @@ class Job:
     ledger: Ledger
     limit: Fraction | None  # ρ of the plan's privacy unit
     account: Account
+    escape_formulas: bool = False  # in CSV files
     expected_fingerprint: Fingerprint | None = None  # what a dry run has seen of the records
 
     def is_same_run(self, job: "Job") -> bool:
@@ -74,6 +75,7 @@ class Job:
             person_rule=self.person_rule,
             ledger=self.ledger.path,
             limit_rho=self.limit,
+            escape_formulas=self.escape_formulas,
             on_progress=on_progress,
             **options,
         )

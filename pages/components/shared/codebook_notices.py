@@ -5,7 +5,11 @@ import streamlit as st
 from pages.components.shared.session import current, escaped
 from rpexplore.common.exact_numbers import shown_few
 from rpexplore.domain.domain import Domain
-from rpexplore.domain.provenance import describe_attributes_from_records, unfinished
+from rpexplore.domain.provenance import (
+    describe_attributes_from_records,
+    formulas_warning,
+    unfinished,
+)
 
 WITHOUT = ("Codebook", "Scenarios", "Results")  # the pages that need no attributes
 
@@ -45,3 +49,5 @@ def values_from_records_warning(domain: Domain) -> None:
             "known, add what nobody happens to have, and then change the label, all on the "
             "Codebook page."
         )
+    if warning := formulas_warning(domain):
+        st.warning(escaped(warning))

@@ -60,7 +60,7 @@ def test_long_numbers_become_a_file_with_all_rows():
     file = numbers_file(chart, 1)
     assert file is not None
     assert file.name == "numbers.csv"
-    assert file.text == "table,cells\nage,10\nsex,2\n"
+    assert file.text == "table,cells\r\nage,10\r\nsex,2\r\n"
 
 
 def test_numbers_of_a_chart_are_written_by_what_they_are():
