@@ -5,6 +5,7 @@ digits · 10^exponent with at most 18 digits (`Decimals`), so that the text in a
 number, and arithmetic on whole lists stays in integers.
 """
 
+import json
 import math
 import operator
 import re
@@ -19,7 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rpexplore.common.numerics import read_only
-from rpexplore.errors import BudgetError
+from rpexplore.errors import BudgetError, RpexploreError
 
 Exact: TypeAlias = int | float | str | Decimal | Fraction
 
@@ -96,6 +97,16 @@ def shown(value: object) -> str:
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 
+def shown_value(value: object) -> str:
+    """A refused value for an error message, as a file has it: null, true, 'a text', [1, 2]."""
+    if isinstance(value, str):
+        return shown(repr(value))
+    try:
+        return shown(json.dumps(value, ensure_ascii=False))
+    except (TypeError, ValueError):  # a value of a program, or an integer of thousands of digits
+        return shown(value)
+
+
 def shown_few(texts: Sequence[str], most: int = 4) -> str:
     """Names for a message, quoted: "'a', 'b'", "'a', 'b', 'c', 'd' and 3 more"."""
     listed = ", ".join(repr(shown(text)) for text in texts[:most])
@@ -133,21 +144,24 @@ class Decimals:
 
     @classmethod
     def parse(cls, texts: Sequence[str]) -> "Decimals":
-        """From plain decimal texts such as "12.5"; `ValueError` names the first bad one."""
+        """From plain decimal texts such as "12.5"; `RpexploreError` names the first bad one."""
         digits = np.empty(len(texts), dtype=np.int64)
         exponents = np.empty(len(texts), dtype=np.int64)
         for index, text in enumerate(texts):
             match = _PLAIN_DECIMAL.fullmatch(text) if isinstance(text, str) else None
             if match is None:
-                raise ValueError(f'must be a plain decimal text such as "12.5", got {text!r}')
+                raise RpexploreError(
+                    'A number must be a plain decimal text such as "12.5", got '
+                    f"{shown_value(text)}."
+                )
             whole, fraction = match[1], match[2] or ""
             number = (whole + fraction).rstrip("0")
             exponents[index] = len(whole) - len(number)
             number = number.lstrip("0")
             if not 1 <= len(number) <= 18 or abs(exponents[index]) > _LARGEST_EXPONENT:
-                raise ValueError(
-                    "must be positive, with at most 18 significant digits and a size that floats "
-                    f"hold, got {text if len(text) < 50 else text[:40] + '…'!r}"
+                raise RpexploreError(
+                    "A number must be positive, with at most 18 significant digits and a size that "
+                    f"floats hold, got {shown_value(text)}."
                 )
             digits[index] = int(number)
         return cls(digits, exponents)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rpexplore.common.exact_numbers import exact_fraction, shown
+from rpexplore.common.exact_numbers import exact_fraction, shown, shown_value
 from rpexplore.errors import RpexploreError
 
 SEAL = "sha256"
@@ -110,8 +110,8 @@ def refusing(error: type[RpexploreError], beginning: str) -> Iterator[None]:
         raise error(f"{beginning}: {refusal}") from None
     except KeyError as missing:
         raise error(f"{beginning}: {missing} is missing.") from None
-    except (TypeError, ValueError, AttributeError, OverflowError) as problem:
-        raise error(f"{beginning}: a part is not as it must be ({problem}).") from None
+    except (TypeError, ValueError, AttributeError, OverflowError):
+        raise error(f"{beginning}: a part is of another kind or size than it must be.") from None
 
 
 # ---- parts
@@ -129,7 +129,7 @@ def check_format(content: Any, name: str, version: int, noun: str) -> None:
         library = content.get("library_version")
         remedy = "" if library is None else f"; use the library version {shown(library)} or newer"
         raise FieldError(
-            f"it has {noun} format version {shown(repr(stated))}, and this library reads version "
+            f"it has {noun} format version {shown_value(stated)}, and this library reads version "
             f"{version}{remedy}."
         )
 
@@ -140,7 +140,7 @@ def check_keys(content: Any, keys: Collection[str], noun: str) -> None:
     What nobody checks has no place in a file.
     """
     if not isinstance(content, dict) or content.keys() != set(keys):
-        given = ", ".join(content) if isinstance(content, dict) else shown(repr(content))
+        given = ", ".join(content) if isinstance(content, dict) else shown_value(content)
         raise FieldError(f"{noun} must hold exactly {', '.join(keys)}, got {given:.200}.")
 
 
@@ -197,7 +197,7 @@ def _refuse_others(values: list[Any], kinds: set[type], rule: str) -> None:
     """Raise `FieldError` for a value of another type, and also for true and false."""
     if not set(map(type, values)) <= kinds:
         wrong = next(value for value in values if type(value) not in kinds)
-        raise FieldError(f"{rule}, got {shown(repr(wrong))}.")
+        raise FieldError(f"{rule}, got {shown_value(wrong)}.")
 
 
 def not_negative(values: list[Any], noun: str) -> np.ndarray:

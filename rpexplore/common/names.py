@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 from unicodedata import normalize
 
-from rpexplore.common.exact_numbers import shown
+from rpexplore.common.exact_numbers import shown_value
 from rpexplore.errors import RpexploreError
 
 
@@ -20,7 +20,7 @@ def check_names(
         if not is_text(text) or not text.strip():
             raise error(
                 f"The {noun} number {number:,} must be a text that files can hold and that is not "
-                f"empty, got {shown(repr(text))}; name it, or leave it out."
+                f"empty, got {shown_value(text)}; name it, or leave it out."
             )
         form = normalize("NFC", text)
         if form in seen:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rpexplore.common.csv_text import csv_rows, csv_text
-from rpexplore.common.exact_numbers import shown
+from rpexplore.common.exact_numbers import shown, shown_value
 from rpexplore.common.json_fields import loads, refusing
 from rpexplore.domain.attribute import LEVELS, Attribute, Bins, Categories, Integers, Values
 from rpexplore.errors import DomainError
@@ -126,7 +126,9 @@ def _attribute_from_field(field: Any, number: int) -> Attribute:
     name = field["name"]
     label = field.get("title", "")
     if not isinstance(label, str):
-        raise DomainError(f'The "title" of field {name!r} must be a text, got {label!r}.')
+        raise DomainError(
+            f'The "title" of field {name!r} must be a text, got {shown_value(label)}.'
+        )
     with refusing(DomainError, f"Attribute {name!r}"):
         values = _values_from_field(field)
     return Attribute(name, values, label, field.get("groups", ()))
@@ -138,7 +140,7 @@ def _values_from_field(field: dict[str, Any]) -> Values:
         raise DomainError('"constraints" must be an object.')
     if "bins" in field:
         if not isinstance(field["bins"], list):
-            raise DomainError(f'"bins" must be a list of edges, got {field["bins"]!r}.')
+            raise DomainError(f'"bins" must be a list of edges, got {shown_value(field["bins"])}.')
         return Bins(tuple(field["bins"]))
     if field.get("categories") is not None or constraints.get("enum") is not None:
         return _categories(field.get("categories"), constraints.get("enum"))
@@ -168,11 +170,11 @@ def _plain_whole(value: Any) -> Any:
 
 def _categories(listed: Any, enum: Any) -> Categories:
     if enum is not None and not isinstance(enum, list):
-        raise DomainError(f'"enum" must be a list, got {enum!r}.')
+        raise DomainError(f'"enum" must be a list, got {shown_value(enum)}.')
     if listed is None:
         return Categories(tuple(_text(value) for value in enum or []))
     if not isinstance(listed, list):
-        raise DomainError(f'"categories" must be a list, got {listed!r}.')
+        raise DomainError(f'"categories" must be a list, got {shown_value(listed)}.')
     labels: dict[str, str] = {}
     for item in listed:
         fields = item if isinstance(item, dict) else {"value": item}
@@ -195,7 +197,7 @@ def _text(value: Any) -> str:
     value = value if isinstance(value, str) else _plain_whole(value)
     if isinstance(value, str | int):
         return str(value)
-    raise DomainError(f"A category must be a text or a whole number, got {value!r}.")
+    raise DomainError(f"A category must be a text or a whole number, got {shown_value(value)}.")
 
 
 def _field_from_attribute(attribute: Attribute) -> dict[str, Any]:

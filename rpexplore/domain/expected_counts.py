@@ -15,6 +15,7 @@ import numpy as np
 
 from rpexplore.common.exact_numbers import shown, whole_number
 from rpexplore.common.formatting import describe_count, plural, rounded
+from rpexplore.common.json_fields import refusing
 from rpexplore.common.numerics import read_only
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
@@ -138,13 +139,11 @@ class ExpectedCounts:
     @classmethod
     def from_json(cls, content: Any) -> "ExpectedCounts":
         """The counts that JSON values hold; raises `WorkloadError` if they are not usable."""
-        try:
+        with refusing(WorkloadError, "The expected counts cannot be read"):
             attributes, values, counts = (content[k] for k in ("attributes", "values", "counts"))
             listed = (attributes, values, counts, *values)
             if not all(isinstance(part, list | tuple) for part in listed):
-                raise TypeError("attributes, values and counts must be lists")
-        except (KeyError, TypeError) as error:
-            raise WorkloadError(f"The expected counts cannot be read: {error}.") from None
+                raise WorkloadError("attributes, values and counts must be lists.")
         return cls(tuple(attributes), tuple(values), tuple(counts), content.get("negative", 0))
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rpexplore.common.exact_numbers import shown
+from rpexplore.common.exact_numbers import shown, shown_value
 from rpexplore.common.formatting import describe_count
 from rpexplore.common.names import is_text
 from rpexplore.common.numerics import read_only
@@ -178,7 +178,7 @@ def _in_units(coefficients: np.ndarray) -> np.ndarray:
 
 def _checked_names(names: Iterable[str], n_queries: int) -> tuple[str, ...]:
     if isinstance(names, str) or not isinstance(names, Sequence):
-        raise WorkloadError(f"The names must be a list of texts, got {shown(names)!r}.")
+        raise WorkloadError(f"The names must be a list of texts, got {shown_value(names)}.")
     if len(names) != n_queries:
         raise WorkloadError(
             f"There are {n_queries:,} queries but {len(names):,} names; give each query one name."
@@ -186,7 +186,8 @@ def _checked_names(names: Iterable[str], n_queries: int) -> tuple[str, ...]:
     for number, name in enumerate(names, start=1):
         if not is_text(name) or not name.strip():
             raise WorkloadError(
-                f"The name of query {number} must be a text that is not empty, got {shown(name)!r}."
+                f"The name of query {number} must be a text that is not empty, got "
+                f"{shown_value(name)}."
             )
     if len(set(names)) < len(names):
         repeated = next(name for name in names if names.count(name) > 1)
@@ -258,8 +259,8 @@ def row_from_terms(terms: Any, n_cells: int, name: Any) -> np.ndarray:
                 after = last + 1
             case _:
                 raise WorkloadError(
-                    f"The terms of query {shown(name)!r} must be [first cell, last cell, "
+                    f"The terms of query {shown_value(name)} must be [first cell, last cell, "
                     f"coefficient], with ascending cells from 0 to {n_cells - 1:,}, got "
-                    f"{shown(term)}."
+                    f"{shown_value(term)}."
                 )
     return row

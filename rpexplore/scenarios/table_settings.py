@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rpexplore.common.exact_numbers import shown
+from rpexplore.common.exact_numbers import shown, shown_value
 from rpexplore.common.formatting import rounded
 from rpexplore.common.json_fields import check_keys
 from rpexplore.errors import WorkloadError
@@ -210,7 +210,7 @@ def _merged(earlier: GroupSetting, later: GroupSetting) -> GroupSetting:
 def names_of(names: Any) -> Table:
     """Attribute names read from a file; a text by itself would be taken letter by letter."""
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise TypeError(f"attributes must be a list of names, got {names!r}")
+        raise WorkloadError(f"attributes must be a list of names, got {shown_value(names)}.")
     return tuple(names)
 
 

@@ -114,8 +114,8 @@ def numbers(values: Sequence[float | None], noun: str) -> np.ndarray:
     """Values as float64[len(values)], None as NaN."""
     try:
         return np.array([np.nan if value is None else value for value in values], dtype=float)
-    except (TypeError, ValueError) as error:
-        raise WorkloadError(f"The {noun} of tables must be numbers ({error}).") from None
+    except (TypeError, ValueError):
+        raise WorkloadError(f"The {noun} of tables must be numbers.") from None
 
 
 def standard_errors(targets: Sequence[Target | float | None]) -> np.ndarray:

@@ -4,6 +4,7 @@ A fast part in `make test`; all of it, some 1,700 inputs, in `make test-all`.
 """
 
 import csv
+import json
 import os
 import random
 import re
@@ -17,8 +18,11 @@ from typer.testing import CliRunner
 
 import rpexplore as rp
 from rpexplore.cli.main import cli
+from rpexplore.common.json_fields import sealed_text
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
 from rpexplore.errors import WorkloadError
+from rpexplore.scenarios.project import Project
+from rpexplore.scenarios.scenario import Scenario
 from tests.attacks.malformed import ODD_TEXTS, blobs, edited_file, flipped
 
 NIGHTLY = os.environ.get("RPEXPLORE_TEST_PROFILE") == "nightly"
@@ -31,6 +35,12 @@ sex,M,Male
 region,R1,
 region,R2,
 """
+# What an exception of Python would say: its kind, or the type of a value.
+PYTHON = re.compile(
+    r"NoneType|[A-Z]\w+Error\b|'(int|float|str|bool|list|tuple|dict|bytes)'|<class|object at 0x"
+    r"| object is | object has | unhashable | positional | keyword argument| indices must be"
+    r"| to C long"
+)
 PLAN = ("plan", "codebook.csv", "--up-to", "2", "--rho", "1")
 QUERIES = "everybody: total ± 50\nold: age = old ± 20\n"
 
@@ -79,6 +89,7 @@ class Attacked:
             "too slow": time.monotonic() - began > PATIENCE,
             "traceback": "Traceback" in result.output or "is a bug" in result.output,
             "exit code": result.exit_code not in (0, 1, 2),
+            "Python's words": PYTHON.search(result.output) is not None,
         }
         if result.exit_code == 2:
             wrong |= {
@@ -167,6 +178,17 @@ def test_codebooks_with_one_value_changed_are_answered(attacked):
     for changed in part(edited_file(Path("codebook.json"), chooser, 200)):
         Path("codebook.json").write_bytes(changed)
         attacked("schema", "codebook.json")
+
+
+def test_projects_with_one_value_changed_are_answered(attacked):
+    """The app reads them; there is no verb that does."""
+    Path("project.json").write_text(Project((Scenario.of_plan(rp.Plan.load("plan.json")),)).text())
+    for changed in part(edited_file(Path("project.json"), random.Random(4), 300)):
+        try:
+            Project.parse(sealed_text(json.loads(changed)))
+        except rp.RpexploreError as error:
+            if PYTHON.search(str(error)):
+                attacked.note(str(error))
 
 
 def test_lists_with_odd_texts_are_answered(attacked):

@@ -14,7 +14,7 @@ from rpexplore.common.exact_numbers import (
     exact_fraction,
     exact_text,
 )
-from rpexplore.errors import BudgetError
+from rpexplore.errors import BudgetError, RpexploreError
 
 # ---- one number
 
@@ -123,19 +123,19 @@ def test_twelve_digits():
     ],
 )
 def test_unusable_texts_are_named(text):
-    with pytest.raises(ValueError, match="must be"):
+    with pytest.raises(RpexploreError, match="must be"):
         Decimals.parse(["1.5", text])
 
 
 @pytest.mark.parametrize("value", [1.5, 1, None, True, b"1"])
 def test_what_is_no_text_is_refused(value):
-    with pytest.raises(ValueError, match="must be a plain decimal text"):
+    with pytest.raises(RpexploreError, match="must be a plain decimal text"):
         Decimals.parse([value])
 
 
 @pytest.mark.parametrize("text", ["0." + "0" * 399 + "1", "1" + "0" * 400])
 def test_numbers_that_no_float_holds_are_refused(text):
-    with pytest.raises(ValueError, match="must be"):
+    with pytest.raises(RpexploreError, match="must be"):
         Decimals.parse([text])
 
 

@@ -216,7 +216,7 @@ def field(**content):
         (field(constraints={"enum": ["a", "a"]}), r"'x': The category 'a' is listed twice"),
         (field(constraints={"enum": ["a", ""]}), r"'x': .* not empty, got ''"),
         (field(constraints={"enum": [1.5]}), r"'x': .* got 1.5"),
-        (field(constraints={"enum": [None]}), r"'x': .* got None"),
+        (field(constraints={"enum": [None]}), r"'x': .* got null"),
         (field(constraints={"enum": ["1", 1]}), r"'x': The category '1' is listed twice"),
         (field(categories={"a": 1}), r"'x': \"categories\" must be a list"),
         (field(categories=["a", {"value": "a"}]), r"'x': The category 'a' is listed twice"),

@@ -57,7 +57,7 @@ NUMBERED = {
     "a class below 0": (lambda c: c["tables"][-1].__setitem__(1, -1), "class of a table -1", True),
     "a class true": (
         lambda c: c["tables"][1].__setitem__(1, True),
-        "a whole number, got True",
+        "a whole number, got true",
         True,
     ),
     "a class 1.0": (lambda c: c["tables"][1].__setitem__(1, 1.0), "whole number, got 1.0", False),
@@ -83,7 +83,7 @@ NUMBERED = {
         "no noise scale of a residual 99",
         False,
     ),
-    "a scale true": (lambda c: c["residuals"].__setitem__(1, True), "whole number, got True", True),
+    "a scale true": (lambda c: c["residuals"].__setitem__(1, True), "whole number, got true", True),
 }
 
 
