@@ -49,9 +49,9 @@ def app(port: options.Port = 8501, no_browser: options.NoBrowser = False) -> Non
     serve(port, open_browser=not no_browser, say=say)
 
 
-for verb in (schema, plan, show, verify, rewrite, report, answer, release, ledger):
-    cli.command()(verb)
-for verb in (combine, postprocess, app):
+cli.command()(schema)
+cli.command(cls=options.LossHelp)(plan)
+for verb in (show, verify, rewrite, report, answer, release, ledger, combine, postprocess, app):
     cli.command()(verb)
 cli.add_typer(queries, name="queries")
 

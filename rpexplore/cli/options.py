@@ -2,9 +2,10 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from rpexplore.workload.bases import BASES
 
@@ -21,22 +22,6 @@ _TARGET = (
     "Wanted accuracy of the cells of a table: a standard error (age,sex=20), a margin of error "
     "(age,sex=±50 at 95 %; +-50 does as well), or a share of an expected count (age,sex=5 % of "
     "1000). With required behind it, it has to be met: age,sex=20 required."
-)
-_LOSS = (
-    "The objective. sum: minimise the average error (the default). max: minimise the largest "
-    "error, or with --relative-to target the largest shortfall from targets. required: meet "
-    "required targets, then minimise the average error of the other tables; required-then-targets: "
-    "then the largest shortfall from their targets. bounded:0.1: minimise the average error, with "
-    "the largest one at most 10 % above the smallest possible. p-norm:3: a compromise between "
-    "average and largest; the larger the number, the nearer to the largest."
-)
-_WEIGHTING = (
-    "Of averages (--loss sum, required, bounded): equal weight per table (equal, the default), per "
-    "cell (cells), or between the two (sqrt)."
-)
-_RELATIVE_TO = (
-    "With --loss max, p-norm: variances count by weight (the default), or relative to each "
-    "table's target."
 )
 _TABLES_MINIMUM_BUDGET = (
     "Instead of a budget: the smallest one that meets all targets (targets), or the required ones "
@@ -145,6 +130,22 @@ def _argument(metavar: str, text: str):
     return typer.Argument(metavar=metavar, help=text)
 
 
+class LossHelp(TyperCommand):
+    """A verb with the options of losses, whose help is made from their registry when it is shown.
+
+    The registry has all solvers with it, which no other help needs.
+    """
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        from rpexplore.planning.loss_serialization import help_of_options
+
+        texts = help_of_options()
+        for parameter in self.params:
+            if parameter.name in texts:
+                parameter.help = texts[parameter.name]  # pyright: ignore[reportAttributeAccessIssue]
+        super().format_options(ctx, formatter)
+
+
 # ---- every verb
 
 AsJson = Annotated[bool, _flag("--json", "Print one JSON object, for machines.")]
@@ -167,9 +168,9 @@ Weight = Annotated[
 Target = Annotated[list[str] | None, _option("A,B=T", _TARGET)]
 Basis = Annotated[list[str] | None, _option("A=BASIS", _BASIS)]
 UniformReference = Annotated[bool, _flag("--uniform-reference", _UNIFORM_REFERENCE)]
-TheLoss = Annotated[str | None, _option("LOSS", _LOSS)]
-TheWeighting = Annotated[Weighting | None, typer.Option(help=_WEIGHTING)]
-TheRelativeTo = Annotated[RelativeTo | None, typer.Option(help=_RELATIVE_TO)]
+TheLoss = Annotated[str | None, _option("LOSS", "")]
+TheWeighting = Annotated[Weighting | None, typer.Option()]
+TheRelativeTo = Annotated[RelativeTo | None, typer.Option()]
 Rho = Annotated[str | None, _option("R", f"Budget as ρ of zCDP. {_DIRECTION}")]
 Epsilon = Annotated[str | None, _option("E", f"Budget as ε, with --delta. {_DIRECTION}")]
 Delta = Annotated[str | None, _option("D", f"The δ that goes with ε. {_DIRECTION}")]

@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import Any
 
 from rpexplore.errors import PlanError, WorkloadError
-from rpexplore.planning.losses.base import Loss
+from rpexplore.planning.losses.base import WEIGHTINGS, Loss
 from rpexplore.planning.solving import LOSSES
 
 
@@ -32,6 +32,32 @@ def option_forms() -> list[str]:
 def options_with(flag: str) -> list[str]:
     """The losses, as on the command line, that have an option, "weighting" or "relative_to"."""
     return [loss.option for loss in _writable() if flag in _flags(loss)]
+
+
+def help_of_options() -> dict[str, str]:
+    """What the command line says of losses: {name of the option: its help}."""
+    sentences = []
+    for loss in _writable():
+        usual, *others = loss.choices()
+        number = f". The number: {usual.number.label.lower()}" if usual.number else ""
+        sentences.append(f"{_in_options(usual)}: {usual.title}{number}.")
+        sentences += [f"{_in_options(other, usual)}: {other.title}." for other in others]
+    weightings = "; ".join(f"{name}: {title}" for name, title in WEIGHTINGS.items())
+    return {
+        "loss": f"The objective; else {next(iter(_writable())).option}. {' '.join(sentences)}",
+        "weighting": f"With --loss {', '.join(options_with('weighting'))}: how tables count in the "
+        f"average; else equal. {weightings}.",
+        "relative_to": f"With --loss {', '.join(options_with('relative_to'))}: variances count by "
+        "weight (the default), or relative to each table's target.",
+    }
+
+
+def _in_options(loss: Loss, usual: Loss | None = None) -> str:
+    """How a loss is written: "p-norm:2", or with the options in which it is not the usual one."""
+    common = [] if usual is None else options_of_loss(usual)[1:]
+    (_, text), *flags = options_of_loss(loss)
+    more = [f" --{flag} {value}" for flag, value in flags if usual and (flag, value) not in common]
+    return text + "".join(more)
 
 
 def loss_from_text(

@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.planning.loss_serialization import loss_from_text, option_forms, options_of_loss
+from rpexplore.planning.loss_serialization import (
+    help_of_options,
+    loss_from_text,
+    option_forms,
+    options_of_loss,
+)
 from rpexplore.planning.losses.base import Loss, NumberOption
 from rpexplore.planning.solvers.solution import minimise_sum
 from rpexplore.planning.solving import LOSSES
@@ -67,6 +72,10 @@ def test_the_command_line_writes_and_reads_it():
     assert options_of_loss(SmallTablesFirst(2.0)) == [("loss", "small-first:2.0")]
     assert loss_from_text("small-first:2") == SmallTablesFirst(2.0)
     assert "small-first:NUMBER" in option_forms()
+    assert (
+        "small-first:1.0: favour small tables. The number: power of cells."
+        in help_of_options()["loss"]
+    )
 
 
 def test_scenarios_keep_it(small):

@@ -47,11 +47,13 @@ def loss_input() -> None:
     if (number := loss.number) is not None:
 
         def changed(typed: str) -> Loss:
-            value = needed_number_of(typed, number.label, least=number.least, most=number.most)
+            value = needed_number_of(
+                typed, number.typed_label, least=number.least, most=number.most
+            )
             return replace(options, **{number.field: value / number.scale})
 
         st.text_input(
-            number.label,
+            number.typed_label,
             help=number.help or None,
             **bound(
                 f"{loss.kind} {number.field}",

@@ -43,6 +43,11 @@ class NumberOption:
     scale: float = 1.0
     help: str = ""
 
+    @property
+    def typed_label(self) -> str:
+        """What a field is called in which a person types it."""
+        return f"{self.label}, in %" if self.scale == 100 else self.label
+
 
 class Loss(ABC):
     """A loss L(Var): what the planner minimises, and how it can be bounded from below.

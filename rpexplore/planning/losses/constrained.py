@@ -156,7 +156,7 @@ class SumWithBoundedMax(WeightedSum):
     option: ClassVar[str] = "bounded"
     number: ClassVar[NumberOption | None] = NumberOption(
         "slack",
-        "Largest standard error above the smallest possible, at most, in %",
+        "Largest standard error above the smallest possible, at most",
         least=0.01,
         most=10_000.0,
         step=5.0,
