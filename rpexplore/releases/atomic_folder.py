@@ -12,6 +12,9 @@ from rpexplore.common.files import names_to_disk, refuse_undecodable
 from rpexplore.common.formatting import data_size
 from rpexplore.errors import ReleaseError
 
+MANIFEST = "manifest.json"  # the last file of a complete folder
+_OURS = b'{"format":"rpexplore-'
+
 
 @contextmanager
 def new_folder(
@@ -144,6 +147,15 @@ def check_room(needed: float, output: Path) -> None:
         )
 
 
+def _is_complete(folder: Path) -> bool:
+    """Whether a release, or what was made of some, was written into this folder."""
+    path = folder / MANIFEST
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return b"".join(file.read(100).split()).startswith(_OURS)
+
+
 def check_new(output: Path, *, drawn: str | None = None) -> None:
     """Raise `ReleaseError` if there is something at `output` already, or it cannot be made.
 
@@ -166,6 +178,9 @@ def check_new(output: Path, *, drawn: str | None = None) -> None:
             raise NotADirectoryError(errno.ENOTDIR, f"{str(nearest)!r} is no folder")
         if not os.access(nearest, os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, f"{str(nearest)!r} cannot be written to")
+        for folder in Path(os.path.realpath(output)).parents:
+            if _is_complete(folder):
+                raise ValueError(f"it lies in {str(folder)!r}, which is complete")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ReleaseError(

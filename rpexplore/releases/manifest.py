@@ -29,13 +29,12 @@ from rpexplore.common.json_fields import (
 from rpexplore.data.coding import unknown_codes
 from rpexplore.errors import DataError, DomainError, ReleaseError
 from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.releases.atomic_folder import write_to_disk
+from rpexplore.releases.atomic_folder import MANIFEST, write_to_disk
 from rpexplore.releases.measurement_file import PLAN, RUN_FOLDER, MeasurementNote
 
 CONFIDENCE = 0.95  # of the intervals in all files of a release
 README = "README.md"
 
-_NAME = "manifest.json"
 _IN_ALL = ("format", "format_version", "interval_confidence", "versions", "files", "sha256")
 _TEXTS_OF_RUN = ("run", "finished", "records_per_person")
 _OF_RELEASE = (
@@ -71,7 +70,7 @@ class FinishedRelease(Generic[PlanKind]):
         folder = Path(folder)
         manifest = checked_folder(folder, cls.release_format, _NOUN, _OF_RELEASE)
         if PLAN not in [entry["path"] for entry in manifest["files"]]:
-            raise not_as_written(folder, _NOUN, f"its {_NAME} lists no {PLAN}")
+            raise not_as_written(folder, _NOUN, f"its {MANIFEST} lists no {PLAN}")
         plan: Any = cls.plan_kind.load(folder / PLAN)
         facts = _facts_of(plan)
         try:
@@ -79,7 +78,7 @@ class FinishedRelease(Generic[PlanKind]):
             facts["unknown_values"] = dict(manifest["unknown_values"])
             facts |= {key: text_of(manifest, key) for key in _TEXTS_OF_RUN}
         except (DataError, DomainError, FieldError, TypeError, AttributeError):
-            reason = f"its {_NAME} says of its run what cannot be"
+            reason = f"its {MANIFEST} says of its run what cannot be"
             raise not_as_written(folder, _NOUN, reason) from None
         check_facts(folder, manifest, facts, _NOUN)
         check_listed(folder, manifest, {**cls.files_of(plan), PLAN: None}, _NOUN)
@@ -161,13 +160,13 @@ def save_manifest(
         "files": list(files),
     }
     text = sealed_text(content)
-    write_to_disk(folder / _NAME, text)
+    write_to_disk(folder / MANIFEST, text)
     return json.loads(text)
 
 
 def manifest_sha256(folder: Path) -> str:
     """SHA-256 of a folder's manifest."""
-    return _sha256(folder / _NAME)
+    return _sha256(folder / MANIFEST)
 
 
 def now() -> str:
@@ -196,15 +195,15 @@ def checked_folder(
             f"{shown(repr(stated_format[0]))}, version {shown(repr(stated_format[1]))}; it must be "
             f"{folder_format[0]!r}, version {folder_format[1]!r})."
         )
-    reason = f"its {_NAME} was changed"
+    reason = f"its {MANIFEST} was changed"
     try:
-        if (folder / _NAME).read_bytes() != sealed_text(manifest).encode():
+        if (folder / MANIFEST).read_bytes() != sealed_text(manifest).encode():
             raise not_as_written(folder, noun, reason)
-        reason = f"its {_NAME} does not hold what it must"
-        check_keys(manifest, (*_IN_ALL, *facts), _NAME)
+        reason = f"its {MANIFEST} does not hold what it must"
+        check_keys(manifest, (*_IN_ALL, *facts), MANIFEST)
         entries = {text_of(entry, "path"): entry for entry in list_of(manifest, "files")}
         if len(entries) < len(manifest["files"]):
-            raise not_as_written(folder, noun, f"its {_NAME} lists a file twice")
+            raise not_as_written(folder, noun, f"its {MANIFEST} lists a file twice")
         for entry in entries.values():
             check_keys(entry, _IN_ENTRY | (entry.keys() & {"attributes"}), "a file")
     except (FieldError, KeyError, TypeError, ValueError, OSError):
@@ -217,12 +216,12 @@ def checked_folder(
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of any folder; raises `ReleaseError` if there is none that can be read."""
     try:
-        manifest = loads((folder / _NAME).read_text(encoding="utf-8"))
+        manifest = loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError, FieldError):
         manifest = None
     if not isinstance(manifest, dict):
         raise ReleaseError(
-            f"{str(folder)!r} is not a finished release: it has no readable {_NAME}; check the "
+            f"{str(folder)!r} is not a finished release: it has no readable {MANIFEST}; check the "
             "path, and name the folder itself."
         )
     return manifest
@@ -235,7 +234,7 @@ def check_facts(
     for name, fact in facts.items():
         stated = manifest[name]
         if type(stated) is not type(fact) or stated != fact:
-            reason = f"{name!r} in its {_NAME} is not what follows from its other files"
+            reason = f"{name!r} in its {MANIFEST} is not what follows from its other files"
             raise not_as_written(folder, noun, reason)
 
 
@@ -243,7 +242,7 @@ def check_listed(folder: Path, manifest: Mapping[str, Any], files: TableFiles, n
     """Raise `ReleaseError` unless the manifest lists these files and the README, and no others."""
     listed = {entry["path"]: entry.get("attributes") for entry in manifest["files"]}
     if listed != {README: None, **files}:
-        raise not_as_written(folder, noun, f"its {_NAME} lists other files, or other tables")
+        raise not_as_written(folder, noun, f"its {MANIFEST} lists other files, or other tables")
 
 
 def not_as_written(folder: Path, noun: str, reason: str) -> ReleaseError:
@@ -268,7 +267,7 @@ def _check_files(folder: Path, entries: Mapping[str, Mapping[str, Any]]) -> None
                 f"The file {path!r:.200} of {str(folder)!r} is missing or was changed since; "
                 "restore it, or use the original folder."
             )
-    if added := sorted(present - {*entries, _NAME}):
+    if added := sorted(present - {*entries, MANIFEST}):
         raise ReleaseError(
             f"{str(folder)!r} holds more than was written, {shown_few(added)}; move away what was "
             "added, or use the original folder."

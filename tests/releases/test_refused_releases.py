@@ -4,6 +4,7 @@ import logging
 import shutil
 import sqlite3
 import traceback
+from functools import partial
 
 import pytest
 
@@ -25,8 +26,10 @@ from rpexplore.errors import (
 )
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan
+from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.release import dry_run, release
+from rpexplore.releases.table_release import Release
 from tests.releases.table_plan import CSV, PLAN, SECRET, WORKLOAD, entries, ledger_rows, runs
 from tests.support.plan_texts import content_of, laid_out
 
@@ -147,6 +150,23 @@ def test_an_existing_output_is_refused(what, data, output, forbidden_noise):
     assert entries(output.parent) == ["release"]
     if what in ("release", "file"):
         assert "precious" in (output / "manifest.json" if what == "release" else output).read_text()
+
+
+@pytest.mark.parametrize("what", ["release", "release by a link", "processed tables"])
+def test_an_output_within_a_complete_folder_is_refused(what, data, output):
+    done = release(PLAN, data, output)
+    folder = done.folder / "tables" / "more"
+    write = partial(release, PLAN, data)
+    if what == "release by a link":
+        (output.parent / "link").symlink_to(done.folder)
+        folder = output.parent / "link" / "more"
+    elif what == "processed tables":
+        write = partial(postprocess, done, nonnegative=True, rounded=True)
+    before = Ledger.beside(data).account(data)
+    with pytest.raises(ReleaseError, match=r"\(it lies in '.*/release', which is complete"):
+        write(folder)
+    assert Ledger.beside(data).account(data) == before
+    assert Release.load(done.folder).table_names
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "x" * 250, "file/below", "nul\0"])
