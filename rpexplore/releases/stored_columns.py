@@ -12,6 +12,9 @@ from rpexplore.errors import ReleaseError
 
 Columns = Mapping[str, pa.DataType]
 
+# What is measured is below 2^62 (docs/mathematics.md §7.4), and no sum of it comes near 1e200.
+_LARGEST = {pa.int64(): 2**62, pa.float64(): 1e200}
+
 
 def read_columns(
     path: Path, columns: Columns, n_rows: int | None = None, **options: Any
@@ -19,7 +22,7 @@ def read_columns(
     """The table in a file, with all its columns.
 
     Raises `ReleaseError` for a file that cannot be read, and for one of these columns that is
-    missing, doubled, of another type, or has cells that are empty or no finite numbers.
+    missing, doubled, of another type, or has cells that are empty or not of a usable size.
 
     Args:
         n_rows: How many rows there must be; any number if left out.
@@ -48,12 +51,16 @@ def check_schema(path: Path, schema: pa.Schema, columns: Columns) -> None:
 
 
 def refuse_gaps(path: Path, table: pa.Table | pa.RecordBatch, columns: Columns) -> None:
-    """Raise `ReleaseError` for a cell in these columns that is empty or no finite number."""
+    """Raise `ReleaseError` for a cell in these columns that is empty, or no number it may hold."""
     for name, kind in columns.items():
-        column = table[name]
-        is_number = pa.types.is_floating(kind)
-        if column.null_count or (is_number and not np.all(np.isfinite(np.asarray(column)))):
-            raise not_what_was_written(path, f"its column {name!r} has cells without a number")
+        column, largest = table[name], _LARGEST.get(kind)
+        is_usable = column.null_count == 0
+        if is_usable and largest is not None:
+            numbers = np.asarray(column)  # whose least is NaN if one is
+            is_usable = -largest <= numbers.min(initial=0) <= numbers.max(initial=0) <= largest
+        if not is_usable:
+            reason = f"its column {name!r} has cells without a usable number"
+            raise not_what_was_written(path, reason)
 
 
 def not_what_was_written(path: Path, reason: str) -> ReleaseError:

@@ -1,6 +1,7 @@
 """Columns of a release's Parquet files that somebody changed, with all checksums made anew."""
 
 import shutil
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -46,9 +47,16 @@ def emptied(table, index):
     return table.set_column(index, table.column_names[index], cells)
 
 
-def not_a_number(table, index):
+def with_first(number, table, index):
     column = table.column(index)
-    cells = pa.array([np.nan, *column.to_pylist()[1:]], pa.float64())
+    cells = pa.array([number, *column.to_pylist()[1:]], pa.float64())
+    return table.set_column(index, table.column_names[index], cells)
+
+
+def huge(table, index):
+    column = table.column(index)
+    number = 1e300 if pa.types.is_floating(column.type) else -(2**62) - 1
+    cells = pa.array([number, *column.to_pylist()[1:]], column.type)
     return table.set_column(index, table.column_names[index], cells)
 
 
@@ -66,8 +74,16 @@ FILES = [
 
 @pytest.mark.parametrize(
     "change",
-    [lambda table, index: table.remove_column(index), doubled, retyped, emptied, not_a_number],
-    ids=["missing", "doubled", "retyped", "empty", "NaN"],
+    [
+        lambda table, index: table.remove_column(index),
+        doubled,
+        retyped,
+        emptied,
+        partial(with_first, np.nan),
+        partial(with_first, -np.inf),
+        huge,
+    ],
+    ids=["missing", "doubled", "retyped", "empty", "NaN", "infinite", "huge"],
 )
 @pytest.mark.parametrize(("kind", "name", "column", "read"), FILES)
 def test_a_column_that_is_not_as_written_is_named(
