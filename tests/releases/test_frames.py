@@ -51,6 +51,15 @@ def test_a_frame_is_released_and_charged_under_its_name(kind, where, tmp_path, m
         release(plan(), other_frame, tmp_path / "again", limit_rho="3/2", **where)
 
 
+def test_other_records_of_the_same_name_are_charged_to_the_same_account(where, tmp_path):
+    planned, frame = plan(), pd.DataFrame(ROWS)
+    for records, folder in ((frame, "all"), (frame.tail(2), "some")):
+        release(planned, records, tmp_path / folder, **where)
+    (account,) = Ledger(where["ledger"]).accounts()
+    assert len(account.entries) == 2
+    assert account.spent_record_rho == 2 * planned.rho
+
+
 def test_a_frame_needs_a_name_and_a_ledger(where, tmp_path):
     frame = pd.DataFrame(ROWS)
     with pytest.raises(DataError, match="must have a name"):
