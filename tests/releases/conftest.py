@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.releases.table_plan import CSV, no_noise
+from tests.releases.table_plan import CSV, draw_by, no_noise
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def output(tmp_path) -> Path:
 
 @pytest.fixture
 def without_noise(monkeypatch):
-    monkeypatch.setattr("rpexplore.releases.measurement.discrete_gaussian", no_noise)
+    draw_by(monkeypatch, no_noise)
 
 
 @pytest.fixture
@@ -32,4 +32,4 @@ def forbidden_noise(monkeypatch):
     def draw(*args, **options):
         raise AssertionError("noise was drawn")
 
-    monkeypatch.setattr("rpexplore.releases.measurement.discrete_gaussian", draw)
+    draw_by(monkeypatch, draw)

@@ -34,6 +34,12 @@ def no_noise(size, gamma_squared):
     return np.zeros(size, dtype=np.int64)
 
 
+def draw_by(monkeypatch, draw) -> None:
+    """Let noise be drawn by a function instead, in releases of tables and of queries."""
+    for module in ("measurement", "query_release"):
+        monkeypatch.setattr(f"rpexplore.releases.{module}.discrete_gaussian", draw)
+
+
 def runs(data: Path, ledger: Path | None = None):
     book = Ledger(ledger) if ledger else Ledger.beside(data)
     return book.account(data).entries
