@@ -165,6 +165,19 @@ def whole_deviations(errors: np.ndarray, covariance: np.ndarray) -> float:
     return float((squares - len(errors) * rank) / np.sqrt(2 * len(errors) * rank))
 
 
+def assert_mean_and_covariance(errors: np.ndarray, covariance: np.ndarray, rank: int) -> None:
+    """Assert that errors have mean 0 and this covariance, of this rank, and lie in its range."""
+    assert np.max(np.abs(pair_deviations(errors, covariance))) < PAIR_DEVIATIONS
+    assert abs(whole_deviations(errors, covariance)) < DEVIATIONS
+    # Unbiased: the mean of every cell, and nothing outside the space of consistent answers.
+    means = errors.mean(axis=0) / np.sqrt(np.diag(covariance) / len(errors))
+    assert np.max(np.abs(means)) < DEVIATIONS
+    values, vectors = np.linalg.eigh(covariance)
+    null = vectors[:, values < 1e-9 * values.max()]
+    assert null.shape[1] == len(covariance) - rank
+    assert np.max(np.abs(errors @ null)) < 1e-6
+
+
 def test_the_dense_derivation_and_the_plan_agree(simulated):
     plan, _ = simulated
     dense, start = dense_covariance(plan), 0
@@ -180,15 +193,7 @@ def test_releases_have_the_covariances_that_are_stated(simulated):
     plan, errors = simulated
     covariance = dense_covariance(plan)
     assert covariance.shape == (24, 24)
-    assert np.max(np.abs(pair_deviations(errors, covariance))) < PAIR_DEVIATIONS
-    assert abs(whole_deviations(errors, covariance)) < DEVIATIONS
-    # Unbiased: the mean of every cell, and nothing outside the space of consistent tables.
-    means = errors.mean(axis=0) / np.sqrt(np.diag(covariance) / RELEASES)
-    assert np.max(np.abs(means)) < DEVIATIONS
-    values, vectors = np.linalg.eigh(covariance)
-    null = vectors[:, values < 1e-9 * values.max()]
-    assert null.shape[1] == 24 - 10
-    assert np.max(np.abs(errors @ null)) < 1e-6
+    assert_mean_and_covariance(errors, covariance, rank=10)
 
 
 @pytest.mark.parametrize("factor", [0.95, 1.05])
