@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.releases.table_plan import CSV, draw_by, no_noise
+from rpexplore.planning.release_plan import ReleasePlan
+from tests.releases.table_plan import CSV, PLANS, draw_by, no_noise
 
 
 @pytest.fixture
@@ -20,6 +21,12 @@ def output(tmp_path) -> Path:
     """Where a release may go: the folder around it is empty."""
     (tmp_path / "outputs").mkdir()
     return tmp_path / "outputs" / "release"
+
+
+@pytest.fixture(params=PLANS)
+def planned(request) -> ReleasePlan:
+    """A plan of either kind."""
+    return PLANS[request.param]
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The plan and the records that most tests of releases of tables run, and what they look at."""
+"""The plans and the records that most tests of releases run, and what they look at."""
 
 import sqlite3
 from pathlib import Path
@@ -15,6 +15,8 @@ from rpexplore import (
     Workload,
 )
 from rpexplore.planning.planner import plan
+from rpexplore.queries.planner import query_plan
+from rpexplore.queries.query_list import QueryList
 from rpexplore.releases.ledger import Ledger
 
 DOMAIN = Domain(
@@ -26,6 +28,16 @@ DOMAIN = Domain(
 )
 WORKLOAD = Workload.all_up_to(DOMAIN, 2)
 PLAN = plan(WORKLOAD, loss=SumOfVariances(), budget=Budget(rho="1/2"))
+NAMES = ("women", 'from 3, "old"', "women − men\nor so")
+WOMEN, FROM_3, DIFFERENCE = [1, 1, 1, 0, 0, 0], [0, 1, 1, 0, 1, 1], [1, 1, 1, -1, -1, -1]
+QUERIES = QueryList(
+    Domain(DOMAIN.attributes[:2]),
+    np.array([WOMEN, FROM_3, DIFFERENCE]),
+    NAMES,
+    np.array([1.0, 2, 30]),
+)
+QUERY_PLAN = query_plan(QUERIES, budget=Budget(rho="1/2"))
+PLANS = {"tables": PLAN, "queries": QUERY_PLAN}
 CSV = "sex,age,one,notes\nf,0,k,x\nf,2,k,x\nm,3,k,x\nf,8,k,x\nm,5,k,x\n"
 SECRET = "s3cr3t-value"
 

@@ -2,86 +2,37 @@
 
 import csv
 import json
-import logging
 import os
-import shutil
-import traceback
 from fractions import Fraction
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore
-from rpexplore import Attribute, Budget, Categories, Domain, Integers, SumOfVariances, Workload
+from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.data.counts import Counts
 from rpexplore.data.files.source import FileSource
-from rpexplore.errors import DataError, DomainError, LedgerError, PlanError, ReleaseError
+from rpexplore.errors import LedgerError, PlanError, ReleaseError
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import query_plan
 from rpexplore.queries.query_list import QueryList
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import release, resume
-from rpexplore.releases.table_release import Release
 from tests.queries.test_plan import query_lists
+from tests.releases.table_plan import CSV, NAMES, QUERIES, SECRET, entries, no_noise, runs
+from tests.releases.table_plan import QUERY_PLAN as PLAN
 from tests.support.plan_texts import laid_out
 from tests.support.query_lists import query_list
 from tests.support.strategies import workloads
 
-RELEASE = "rpexplore.releases.release"
 NOISE = "rpexplore.releases.query_release.discrete_gaussian"
-DOMAIN = Domain(
-    (
-        Attribute("sex", Categories(("f", "m"), ("female", "male"))),
-        Attribute("age", Integers(0, 8, 3)),
-    )
-)
-NAMES = ("women", 'from 3, "old"', "women − men\nor so")
-WOMEN, FROM_3, DIFFERENCE = [1, 1, 1, 0, 0, 0], [0, 1, 1, 0, 1, 1], [1, 1, 1, -1, -1, -1]
-QUERIES = QueryList(DOMAIN, np.array([WOMEN, FROM_3, DIFFERENCE]), NAMES, np.array([1.0, 2, 30]))
-PLAN = query_plan(QUERIES, budget=Budget(rho="1/2"))
-CSV = "notes,age,sex\nx,0,f\nx,2,f\nx,3,m\nx,8,f\nx,5,m\nx,5,m\n"
-TRUTH = [3, 4, 0]
-SECRET = "s3cr3t-value"
-
-
-@pytest.fixture
-def data(tmp_path) -> Path:
-    path = tmp_path / "data" / "records.csv"
-    path.parent.mkdir()
-    path.write_text(CSV)
-    return path
-
-
-def no_noise(size, gamma_squared):
-    return np.zeros(size, dtype=np.int64)
-
-
-@pytest.fixture
-def without_noise(monkeypatch):
-    monkeypatch.setattr(NOISE, no_noise)
-
-
-@pytest.fixture
-def forbidden_noise(monkeypatch):
-    def draw(*args, **options):
-        raise AssertionError("noise was drawn")
-
-    monkeypatch.setattr(NOISE, draw)
-
-
-def runs(data: Path):
-    return Ledger.beside(data).account(data).entries
-
-
-def entries(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
+DOMAIN = QUERIES.domain
+TRUTH = [3, 3, 1]
 
 
 # --- values
@@ -150,7 +101,7 @@ def test_one_record_more_changes_what_is_measured_by_its_column(tmp_path, withou
     values = list(product("fm", (0, 4, 8)))
     for cell, (sex, age) in enumerate(values):
         samples = []
-        for more in ("", f"x,{age},{sex}\n"):
+        for more in ("", f"{sex},{age},k,x\n"):
             data = tmp_path / f"{cell}{bool(more)}.csv"
             data.write_text(CSV + more)
             done = release(PLAN, data, tmp_path / f"out{cell}{bool(more)}")
@@ -199,9 +150,9 @@ def test_only_the_attributes_that_are_asked_about_are_read(data, output, without
 
 
 def test_other_keeps_everybody(data, output, without_noise):
-    data.write_text(CSV + "x,99,f\n")
+    data.write_text(CSV + "f,99,k,x\n")
     done = release(PLAN, data, output, unknown_values={"age": "6 to 8"})
-    assert np.allclose(done.answers["answer"], [4, 5, 1])
+    assert np.allclose(done.answers["answer"], [4, 4, 2])
     assert done.manifest["unknown_values"] == {"age": "6 to 8"}
     assert "counted as: age: 6 to 8" in (output / "README.md").read_text()
 
@@ -242,51 +193,6 @@ def test_a_tampered_plan_is_refused(change, data, output, forbidden_noise):
         release(tampered(change), data, output)
     assert entries(data.parent) == ["records.csv"]
     assert entries(output.parent) == []
-
-
-@pytest.mark.parametrize(
-    "text",
-    [CSV.replace("x,5,m", f"x,5,{SECRET}", 1), CSV.replace("sex", SECRET), CSV + f"{SECRET}\n", ""],
-    ids=["value", "no column", "ragged", "nothing"],
-)
-def test_bad_records_are_refused(text, data, output, forbidden_noise):
-    data.write_text(text)
-    with pytest.raises(DataError) as caught:
-        release(PLAN, data, output)
-    assert SECRET not in "".join(traceback.format_exception(caught.value))
-    assert entries(data.parent) == ["records.csv"]
-    assert entries(output.parent) == []
-
-
-@pytest.mark.parametrize("name", ["none.csv", "records.txt"])
-def test_bad_files_are_refused(name, data, output, forbidden_noise):
-    (data.parent / "records.txt").write_text(CSV)
-    with pytest.raises(DataError):
-        release(PLAN, data.with_name(name), output)
-    assert entries(output.parent) == []
-
-
-@pytest.mark.parametrize("other", [{"nobody": "f"}, {"age": "7"}])
-def test_an_unknown_other_is_refused(other, data, output, forbidden_noise):
-    with pytest.raises((DataError, DomainError)):
-        release(PLAN, data, output, unknown_values=other)
-    assert runs(data) == ()
-
-
-def test_an_existing_output_is_refused(data, output, forbidden_noise):
-    output.write_text("precious")
-    with pytest.raises(ReleaseError, match="already something"):
-        release(PLAN, data, output)
-    assert runs(data) == ()
-    assert output.read_text() == "precious"
-
-
-def test_a_disk_without_room_is_refused(data, output, forbidden_noise, monkeypatch):
-    usage = shutil.disk_usage(data.parent)
-    monkeypatch.setattr("shutil.disk_usage", lambda path: usage._replace(free=100))
-    with pytest.raises(ReleaseError, match="kB free"):
-        release(PLAN, data, output)
-    assert runs(data) == ()
 
 
 def test_too_many_records_are_refused(data, output, forbidden_noise, monkeypatch):
@@ -335,14 +241,6 @@ def test_persons_are_charged_as_records(data, output, without_noise):
     assert Fraction(1, 2) * (1 - Fraction(1, 10**9)) < account.spent_record_rho <= Fraction(1, 2)
 
 
-def test_beyond_the_limit_no_noise_is_drawn(data, output, forbidden_noise):
-    with pytest.raises(LedgerError, match="left of its budget limit"):
-        release(PLAN, data, output, limit_rho="0.49")
-    account = Ledger.beside(data).account(data)
-    assert (account.entries, account.limit_record_rho) == ((), None)
-    assert entries(output.parent) == []
-
-
 def test_a_named_ledger_is_used(data, output, tmp_path):
     release(PLAN, data, output, ledger=tmp_path / "book.sqlite")
     assert runs(data) == ()
@@ -350,55 +248,6 @@ def test_a_named_ledger_is_used(data, output, tmp_path):
 
 
 # --- the order of things, and interruptions
-
-
-def test_a_run_is_on_disk_before_the_noise(data, output, monkeypatch):
-    seen = []
-
-    def spy(size, gamma_squared):
-        seen.append([run.state for run in runs(data)])
-        assert not output.exists()
-        return no_noise(size, gamma_squared)
-
-    monkeypatch.setattr(NOISE, spy)
-    release(PLAN, data, output)
-    assert seen == [["started"]]
-    assert [run.state for run in runs(data)] == ["finished"]
-
-
-@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit, MemoryError])
-@pytest.mark.parametrize("where", [NOISE, f"{RELEASE}.write_measured", f"{RELEASE}.write_note"])
-def test_an_interrupted_run_stays_charged_and_can_be_run_again_for_nothing(
-    error, where, data, output, monkeypatch
-):
-    def interrupt(*args, **options):
-        raise error
-
-    with monkeypatch.context() as patch:
-        patch.setattr(where, interrupt)
-        with pytest.raises(error):
-            release(PLAN, data, output)
-    assert [run.state for run in runs(data)] == ["started"]
-    assert runs(data)[0].record_rho == PLAN.record_rho
-    assert entries(output.parent) == [".release.unfinished"]
-    release(PLAN, data, output)
-    assert [run.state for run in runs(data)] == ["finished"]
-    assert entries(output.parent) == ["release"]
-
-
-def test_a_full_disk_is_told_in_one_sentence(data, output, monkeypatch):
-    def full(*args, **options):
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("pyarrow.csv.write_csv", full)
-        with pytest.raises(ReleaseError, match=r"No space left on device.*without further cost"):
-            release(PLAN, data, output)
-    assert [run.state for run in runs(data)] == ["started"]
-    assert entries(output.parent) == [".release.unfinished"]
-    data.unlink()
-    resume(output)
-    assert entries(output.parent) == ["release"]
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit, MemoryError])
@@ -430,81 +279,6 @@ def test_a_progress_that_stops_the_run_before_the_booking_costs_nothing(share, d
         release(PLAN, data, output, on_progress=stop)
     assert runs(data) == ()
     assert entries(output.parent) == []
-
-
-def test_progress_is_told_in_order_and_ends_with_one(data, output):
-    reports = []
-    release(PLAN, data, output, on_progress=lambda *each: reports.append(each))
-    shares = [share for _, share in reports]
-    assert shares == sorted(shares)
-    assert reports[0] == ("Checking the plan", 0.0)
-    assert reports[-1] == ("Finished", 1.0)
-    phases = [doing for doing, _ in reports]
-    assert phases.index("Booking the run in the ledger") < phases.index("Measuring with noise")
-
-
-# --- the folder
-
-
-def test_the_folder_holds_everything_and_hashes_tell_changes(data, output):
-    done = release(PLAN, data, output)
-    names = ["README.md", "answers.csv", "answers.parquet", "manifest.json"]
-    assert entries(output) == [*names, "measurements.parquet", "plan.json"]
-    assert output.stat().st_mode & 0o777 == data.parent.stat().st_mode & 0o777
-    assert (output / "plan.json").read_text() == PLAN.text
-    manifest = json.loads((output / "manifest.json").read_text())
-    assert manifest == done.manifest
-    assert manifest["rho"] == rpexplore.common.exact_numbers.exact_text(PLAN.rho)
-    assert {entry["path"] for entry in manifest["files"]} == {*entries(output)} - {"manifest.json"}
-    readme = (output / "README.md").read_text()
-    assert "3 queries over the 6 cells of\n`sex` × `age`" in readme
-    assert "zCDP" in readme
-    for name in entries(output):
-        if name != "manifest.json":
-            file = output / name
-            content = file.read_bytes()
-            file.write_bytes(content + b" ")
-            with pytest.raises(ReleaseError, match="was changed"):
-                QueryRelease.load(output)
-            file.write_bytes(content)
-    QueryRelease.load(output)
-
-
-def test_releases_of_tables_and_of_queries_are_told_apart(data, output):
-    release(PLAN, data, output)
-    with pytest.raises(ReleaseError, match="'rpexplore-query-release'"):
-        Release.load(output)
-    tables = rpexplore.plan(
-        Workload.all_up_to(DOMAIN, 1), loss=SumOfVariances(), budget=Budget(rho=1)
-    )
-    release(tables, data, output.with_name("tables"))
-    with pytest.raises(ReleaseError, match="'rpexplore-release'"):
-        QueryRelease.load(output.with_name("tables"))
-    with pytest.raises(ReleaseError, match="not a finished release"):
-        QueryRelease.load(data.parent)
-
-
-def test_nothing_private_is_logged_printed_or_stored(tmp_path, output, caplog, capfd):
-    """41,357 records, of which 41,353 fall in one cell; noise makes equality a rare chance."""
-    caplog.set_level(logging.DEBUG)
-    data = tmp_path / "folder-of-secrets" / "records-of-secrets.csv"
-    data.parent.mkdir()
-    data.write_text(f"sex,age,{SECRET}\n" + "f,0,zz\n" * 41_353 + "m,8,zz\n" * 4)
-    planned = query_plan(QUERIES, budget=Budget(rho="1e-9"))
-    shown = []
-    release(planned, data, output, on_progress=lambda doing, share: shown.append(doing))
-    captured = capfd.readouterr()
-    texts = [captured.out, captured.err, *shown, *(r.getMessage() for r in caplog.records)]
-    texts += [(output / name).read_text() for name in ("README.md", "plan.json", "answers.csv")]
-    digits_by_chance = {"files": [], "run": "", "sha256": ""}
-    texts.append(
-        json.dumps({**json.loads((output / "manifest.json").read_text()), **digits_by_chance})
-    )
-    for path in output.glob("*.parquet"):
-        assert b"secrets" not in path.read_bytes()
-        assert set(pq.ParquetFile(path).metadata.metadata or {}) <= {b"ARROW:schema"}
-    for word in (SECRET, "41353", "41357", "secrets"):
-        assert not any(word in text for text in texts)
 
 
 @settings(max_examples=5, deadline=None)

@@ -94,12 +94,12 @@ BAD_CSV = {
 
 
 @pytest.mark.parametrize("what", BAD_CSV)
-def test_bad_records_are_refused(what, data, output, forbidden_noise, caplog):
+def test_bad_records_are_refused(what, planned, data, output, forbidden_noise, caplog):
     caplog.set_level(logging.DEBUG)
     text = BAD_CSV[what]
     data.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(DataError) as caught:
-        release(PLAN, data, output)
+        release(planned, data, output)
     printed = "".join(traceback.format_exception(caught.value))
     for private in (SECRET, "987654", "notes"):
         assert private not in str(caught.value)
@@ -112,7 +112,7 @@ def test_bad_records_are_refused(what, data, output, forbidden_noise, caplog):
 
 
 @pytest.mark.parametrize("name", ["none.csv", "folder.csv", "records.txt", "broken.parquet"])
-def test_bad_files_are_refused(name, data, output, forbidden_noise):
+def test_bad_files_are_refused(name, planned, data, output, forbidden_noise):
     path = data.with_name(name)
     if name == "folder.csv":
         path.mkdir()
@@ -120,21 +120,21 @@ def test_bad_files_are_refused(name, data, output, forbidden_noise):
         path.write_text(CSV)
     before = entries(data.parent)
     with pytest.raises(DataError):
-        release(PLAN, path, output)
+        release(planned, path, output)
     assert entries(data.parent) == before
     assert entries(output.parent) == []
 
 
 @pytest.mark.parametrize("other", [{"nobody": "f"}, {"sex": "female-ish"}, {"age": "7"}])
-def test_an_unknown_other_is_refused(other, data, output, forbidden_noise):
+def test_an_unknown_other_is_refused(other, planned, data, output, forbidden_noise):
     with pytest.raises((DataError, DomainError)):
-        release(PLAN, data, output, unknown_values=other)
+        release(planned, data, output, unknown_values=other)
     assert entries(data.parent) == ["records.csv"]
     assert entries(output.parent) == []
 
 
 @pytest.mark.parametrize("what", ["release", "empty folder", "file", "dangling link"])
-def test_an_existing_output_is_refused(what, data, output, forbidden_noise):
+def test_an_existing_output_is_refused(what, planned, data, output, forbidden_noise):
     if what == "release":
         output.mkdir()
         (output / "manifest.json").write_text("precious")
@@ -145,7 +145,7 @@ def test_an_existing_output_is_refused(what, data, output, forbidden_noise):
     else:
         output.symlink_to(output.with_name("nowhere"))
     with pytest.raises(ReleaseError, match="already something"):
-        release(PLAN, data, output)
+        release(planned, data, output)
     assert entries(data.parent) == ["records.csv"]
     assert entries(output.parent) == ["release"]
     if what in ("release", "file"):
@@ -170,10 +170,10 @@ def test_an_output_within_a_complete_folder_is_refused(what, data, output):
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "x" * 250, "file/below", "nul\0"])
-def test_an_output_that_cannot_be_made_is_refused(name, data, output, forbidden_noise):
+def test_an_output_that_cannot_be_made_is_refused(name, planned, data, output, forbidden_noise):
     (output.parent / "file").write_text("precious")
     with pytest.raises(ReleaseError):
-        release(PLAN, data, output.parent / name)
+        release(planned, data, output.parent / name)
     assert runs(data) == ()
     assert entries(output.parent) == ["file"]
 
@@ -238,19 +238,23 @@ def test_a_refused_run_notes_no_limit(why, data, output, forbidden_noise):
     assert Ledger.beside(data).account(data).limit_record_rho is None
 
 
-def test_a_disk_without_room_is_refused_before_the_run_is_booked(data, output, monkeypatch):
+def test_a_disk_without_room_is_refused_before_the_run_is_booked(
+    planned, data, output, monkeypatch
+):
     usage = shutil.disk_usage(data.parent)
     monkeypatch.setattr("shutil.disk_usage", lambda path: usage._replace(free=100))
     with pytest.raises(ReleaseError, match="kB free"):
-        release(PLAN, data, output)
+        release(planned, data, output)
     assert runs(data) == ()
 
 
-def test_no_records_at_all_are_released_only_where_they_may_be(data, output, forbidden_noise):
+def test_no_records_at_all_are_released_only_where_they_may_be(
+    planned, data, output, forbidden_noise
+):
     empty = data.parent / "empty.csv"
     empty.write_text(CSV.splitlines()[0] + "\n", "utf-8")
     with pytest.raises(DataError, match=r"There are no records in .*the option --empty"):
-        release(PLAN, empty, output)
+        release(planned, empty, output)
     assert not runs(empty.parent)
     assert not output.exists()
-    assert dry_run(PLAN, empty, output, may_be_empty=True).findings
+    assert dry_run(planned, empty, output, may_be_empty=True).findings

@@ -19,10 +19,10 @@ from rpexplore.errors import (
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.release import release, resume
 from rpexplore.releases.table_release import Release
-from tests.releases.table_plan import PLAN, entries, no_noise, runs
+from tests.releases.table_plan import PLAN, draw_by, entries, no_noise, runs
 
 
-def test_a_run_is_on_disk_before_the_first_noise(data, output, monkeypatch):
+def test_a_run_is_on_disk_before_the_first_noise(planned, data, output, monkeypatch):
     seen = []
 
     def spy(size, gamma_squared):
@@ -30,20 +30,19 @@ def test_a_run_is_on_disk_before_the_first_noise(data, output, monkeypatch):
         assert not output.exists()
         return no_noise(size, gamma_squared)
 
-    monkeypatch.setattr("rpexplore.releases.measurement.discrete_gaussian", spy)
-    release(PLAN, data, output)
-    assert len(seen) == len(PLAN.closure)
-    assert all(states == ["started"] for states in seen)
+    draw_by(monkeypatch, spy)
+    release(planned, data, output)
+    assert seen == [["started"]] * (len(PLAN.closure) if planned is PLAN else 1)
     assert [run.state for run in runs(data)] == ["finished"]
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit, MemoryError])
 @pytest.mark.parametrize(
     "where",
-    ["rpexplore.releases.measurement.measure_residual", "rpexplore.releases.release.write_note"],
+    ["noise", "rpexplore.releases.release.write_measured", "rpexplore.releases.release.write_note"],
 )
 def test_an_interrupted_run_stays_charged_and_can_be_run_again_for_nothing(
-    error, where, data, output, monkeypatch
+    error, where, planned, data, output, monkeypatch
 ):
     calls = []
 
@@ -52,14 +51,17 @@ def test_an_interrupted_run_stays_charged_and_can_be_run_again_for_nothing(
         raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr(where, interrupt)
+        if where == "noise":
+            draw_by(patch, interrupt)
+        else:
+            patch.setattr(where, interrupt)
         with pytest.raises(error):
-            release(PLAN, data, output)
+            release(planned, data, output)
     assert calls
     assert [run.state for run in runs(data)] == ["started"]
-    assert runs(data)[0].record_rho == PLAN.record_rho
+    assert runs(data)[0].record_rho == planned.record_rho
     assert entries(output.parent) == [".release.unfinished"]
-    release(PLAN, data, output)
+    release(planned, data, output)
     assert [run.state for run in runs(data)] == ["finished"]
     assert entries(output.parent) == ["release"]
 
@@ -125,7 +127,7 @@ def test_an_output_that_appears_on_the_way_is_not_overwritten(data, output, monk
         (output / "precious").touch()
         return no_noise(size, gamma_squared)
 
-    monkeypatch.setattr("rpexplore.releases.measurement.discrete_gaussian", meanwhile)
+    draw_by(monkeypatch, meanwhile)
     with pytest.raises(ReleaseError, match="already something"):
         release(PLAN, data, output)
     assert entries(output) == ["precious"]
@@ -172,7 +174,7 @@ def test_of_two_runs_racing_for_the_last_of_the_limit_one_wins(data, output, mon
         drawn.append(size)
         return no_noise(size, gamma_squared)
 
-    monkeypatch.setattr("rpexplore.releases.measurement.discrete_gaussian", spy)
+    draw_by(monkeypatch, spy)
     outcomes = race(
         monkeypatch,
         lambda: release(PLAN, data, output),
@@ -185,15 +187,15 @@ def test_of_two_runs_racing_for_the_last_of_the_limit_one_wins(data, output, mon
 
 
 def test_of_two_first_caps_one_is_noted_and_the_other_refused(data, output, monkeypatch):
-    account, everybody = Ledger.account, threading.Barrier(2)
+    account, everybody = Ledger.account_of, threading.Barrier(2)
 
-    def slow_account(self, path):
-        booked = account(self, path)
+    def slow_account(self, source):
+        booked = account(self, source)
         with contextlib.suppress(threading.BrokenBarrierError):
             everybody.wait(0.5)
         return booked
 
-    monkeypatch.setattr(Ledger, "account", slow_account)
+    monkeypatch.setattr(Ledger, "account_of", slow_account)
     outcomes = race(
         monkeypatch,
         lambda: release(PLAN, data, output, limit_rho=1),

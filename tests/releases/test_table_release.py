@@ -47,10 +47,11 @@ def test_a_limit_is_noted_kept_and_held(data, output, without_noise):
     assert [run.state for run in runs(data)] == ["finished"] * 2
 
 
-def test_beyond_the_limit_no_noise_is_drawn(data, output, forbidden_noise):
+def test_beyond_the_limit_no_noise_is_drawn(planned, data, output, forbidden_noise):
     with pytest.raises(LedgerError, match="left of its budget limit"):
-        release(PLAN, data, output, limit_rho="0.49")
-    assert runs(data) == ()
+        release(planned, data, output, limit_rho="0.49")
+    account = Ledger.beside(data).account(data)
+    assert (account.entries, account.limit_record_rho) == ((), None)
     assert entries(output.parent) == []
 
 
@@ -141,9 +142,9 @@ def test_nothing_private_is_logged_printed_or_stored(tmp_path, output, caplog, c
         assert word not in dump
 
 
-def test_progress_is_told_in_order_and_ends_with_one(data, output):
+def test_progress_is_told_in_order_and_ends_with_one(planned, data, output):
     reports = []
-    release(PLAN, data, output, on_progress=lambda doing, share: reports.append((doing, share)))
+    release(planned, data, output, on_progress=lambda doing, share: reports.append((doing, share)))
     shares = [share for _, share in reports]
     assert shares == sorted(shares)
     assert reports[0] == ("Checking the plan", 0.0)
