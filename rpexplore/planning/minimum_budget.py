@@ -150,7 +150,11 @@ def minimum_budget(
     if closure is None:
         searching, on_progress = phases(workload, on_progress)
         closure = with_strategies_within(
-            workload, Closure.of(workload), caps, even=uniform_reference, on_progress=searching
+            workload,
+            Closure.of(workload),
+            caps,
+            uniform_reference=uniform_reference,
+            on_progress=searching,
         )
     with one_thread():
         cells = CellVariances(workload, closure)

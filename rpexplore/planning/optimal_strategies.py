@@ -37,7 +37,7 @@ def with_best_strategies(
     table_weights: np.ndarray,
     *,
     largest: bool = False,
-    even: bool = False,
+    uniform_reference: bool = False,
     on_progress: Progress = no_progress,
 ) -> Closure:
     """The closure with the strategies that make a weighted sum, or maximum, of variances smallest.
@@ -47,7 +47,7 @@ def with_best_strategies(
     Args:
         table_weights: float64[n_tables], on the mean variance of a table's cells, or with `largest`
             on that of its least accurate cell.
-        even: Whether reference distributions are uniform (z = 1/n), as ResidualPlanner+ has them.
+        uniform_reference: Whether all z are 1/n, as ResidualPlanner+ has them.
         on_progress: What it raises ends the search.
 
     Returns:
@@ -58,14 +58,16 @@ def with_best_strategies(
     """
     if workload.is_marginals:
         return closure
-    key = _key(workload, table_weights, largest, even)
+    key = _key(workload, table_weights, largest, uniform_reference)
     kept = user_cache().get(key)
     strategies = None if kept is None else _strategies_of(kept, workload)
     if strategies is not None:
         return closure.with_strategies(workload, strategies)
     try:
         with np.errstate(divide="ignore", invalid="ignore"):  # refused below
-            search = StrategySearch(workload, closure, table_weights, keep_references=even)
+            search = StrategySearch(
+                workload, closure, table_weights, keep_references=uniform_reference
+            )
             search.start({})
             on_share = partial(on_progress, "Looking for what to measure")
             if largest:
@@ -106,14 +108,14 @@ def _describe_custom(workload: Workload) -> str:
     return ", ".join(map(repr, names))
 
 
-def _key(workload: Workload, table_weights: np.ndarray, largest: bool, even: bool) -> str:
+def _key(workload: Workload, table_weights: np.ndarray, *flags: bool) -> str:
     """What the search depends on, and no more: neither names nor labels, nor the budget."""
     domain = workload.domain
     bases = [
         (index, to_json(basis), domain.attributes[index].groups if basis.uses_groups else ())
         for index, basis in workload.attribute_bases
     ]
-    parts = [_VERSION, domain.sizes.tolist(), bases, workload.members.shape, largest, even]
+    parts = [_VERSION, domain.sizes.tolist(), bases, workload.members.shape, *flags]
     digest = hashlib.sha256(json.dumps(parts).encode())
     for array in (workload.members, workload.basis_index, table_weights):
         digest.update(np.ascontiguousarray(array).tobytes())
@@ -187,7 +189,11 @@ def _rounded(search: StrategySearch) -> dict[int, Strategy]:
         if id(solution) not in done:
             problem = search.problem(attribute)
             matrix = integer_matrix(
-                solution, bits, problem.gram, problem.worth, even=search.keep_references
+                solution,
+                bits,
+                problem.gram,
+                problem.worth,
+                uniform_reference=search.keep_references,
             )
             done[id(solution)] = Strategy(matrix, math.ceil(bits))
         strategies[attribute] = done[id(solution)]

@@ -122,11 +122,11 @@ def optimum(
         closure = Closure.of(workload)
     if strategies is not None:
         closure = closure.with_strategies(workload, strategies)
-    problem = Problem(workload, closure, loss, cost, tolerance, on_progress)
+    problem = Problem(workload, closure, loss, cost, tolerance, on_progress, uniform_reference)
     if strategies is not None:
         solution = solve(problem)
     else:
-        closure, solution = solve_with_optimal_strategies(problem, even=uniform_reference)
+        closure, solution = solve_with_optimal_strategies(problem)
     return Optimum(workload, loss, closure, solution, None if loss.is_homogeneous else budget)
 
 

@@ -54,6 +54,8 @@ class Problem:
     privacy_cost  of one record
     tolerance     how far, relative, the loss may be above its bound
     on_progress   called whenever the solver has come closer
+    uniform_reference
+                  whether strategies are looked for with uniform reference distributions
     """
 
     workload: Workload
@@ -62,6 +64,7 @@ class Problem:
     privacy_cost: float
     tolerance: float
     on_progress: Progress = no_progress
+    uniform_reference: bool = False
 
     @cached_property
     def weights(self) -> np.ndarray:
@@ -104,7 +107,7 @@ def phases(workload: Workload, on_progress: Progress) -> tuple[Progress, Progres
     )
 
 
-def solve_with_optimal_strategies(problem: Problem, *, even: bool) -> tuple[Closure, Solution]:
+def solve_with_optimal_strategies(problem: Problem) -> tuple[Closure, Solution]:
     """The closure with strategies that suit the loss, and the best noise for it.
 
     Where these leave targets out of reach, those that come furthest inside the targets are taken;
@@ -113,7 +116,7 @@ def solve_with_optimal_strategies(problem: Problem, *, even: bool) -> tuple[Clos
     Raises `OutOfReachError` if required targets cannot be met.
     """
     searching, solving = phases(problem.workload, problem.on_progress)
-    closure = _with_strategies_for_loss(problem, even=even, on_progress=searching)
+    closure = _with_strategies_for_loss(problem, searching)
     problem = replace(problem, closure=closure, on_progress=solving)
     try:
         solution = solve(problem)
@@ -122,14 +125,18 @@ def solve_with_optimal_strategies(problem: Problem, *, even: bool) -> tuple[Clos
         if not closure.strategies or caps is None:
             raise
         closure = with_strategies_within(
-            problem.workload, closure, caps, even=even, on_progress=searching
+            problem.workload,
+            closure,
+            caps,
+            uniform_reference=problem.uniform_reference,
+            on_progress=searching,
         )
         problem = replace(problem, closure=closure)
         solution = solve(problem)
-    return _improved(problem, solution, even=even)
+    return _improved(problem, solution)
 
 
-def _with_strategies_for_loss(problem: Problem, *, even: bool, on_progress: Progress) -> Closure:
+def _with_strategies_for_loss(problem: Problem, on_progress: Progress) -> Closure:
     """The closure, measured by strategies that suit the loss; itself if none are needed."""
     loss, weights = problem.loss, problem.weights
     largest = loss.looks_at_least_accurate_cells
@@ -144,28 +151,37 @@ def _with_strategies_for_loss(problem: Problem, *, even: bool, on_progress: Prog
         problem.closure,
         weights,
         largest=largest,
-        even=even,
+        uniform_reference=problem.uniform_reference,
         on_progress=on_progress,
     )
 
 
 def with_strategies_within(
-    workload: Workload, closure: Closure, caps: np.ndarray, *, even: bool, on_progress: Progress
+    workload: Workload,
+    closure: Closure,
+    caps: np.ndarray,
+    *,
+    uniform_reference: bool,
+    on_progress: Progress,
 ) -> Closure:
     """The closure, measured by strategies that come as far inside caps as can be.
 
-    caps: float64[n_tables] on the variance of the least accurate cell, inf: none. even: whether
-    reference distributions are uniform.
+    caps: float64[n_tables] on the variance of the least accurate cell, inf: none.
     """
     # Tables without a cap count a little, so that all attributes are measured.
     finite = np.isfinite(caps)
     weights = np.where(finite, 1 / caps, np.min(1 / caps[finite]) * 1e-3)
     return with_best_strategies(
-        workload, closure, weights, largest=True, even=even, on_progress=on_progress
+        workload,
+        closure,
+        weights,
+        largest=True,
+        uniform_reference=uniform_reference,
+        on_progress=on_progress,
     )
 
 
-def _improved(problem: Problem, solution: Solution, *, even: bool) -> tuple[Closure, Solution]:
+def _improved(problem: Problem, solution: Solution) -> tuple[Closure, Solution]:
     """The better of a solution and the one with the strategies that suit its dual weights.
 
     Where there is a limit each has one of its own; the better one is no worse in that either.
@@ -174,7 +190,9 @@ def _improved(problem: Problem, solution: Solution, *, even: bool) -> tuple[Clos
     if dual is None or not closure.strategies:
         return closure, solution
     weights = np.maximum(dual, np.max(dual) * _LEAST_WEIGHT)
-    closure = with_best_strategies(problem.workload, closure, weights, even=even)
+    closure = with_best_strategies(
+        problem.workload, closure, weights, uniform_reference=problem.uniform_reference
+    )
     changed = replace(problem, closure=closure)
     try:
         again = solve(changed)

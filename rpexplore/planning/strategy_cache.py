@@ -118,7 +118,7 @@ def user_cache() -> StrategyCache:
     return StrategyCache(None if off else home_folder() / "strategies")
 
 
-def best_even_matrix(gram: np.ndarray) -> StrategySolution:
+def best_uniform_matrix(gram: np.ndarray) -> StrategySolution:
     """The best matrix for a uniform reference, started from the dual weights of an earlier search.
 
     They are no more than a start: what follows from them is certified anew.

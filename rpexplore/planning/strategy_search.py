@@ -14,7 +14,7 @@ import numpy as np
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import measured_attributes
 from rpexplore.planning.solvers.strategy_matrix import StrategySolution, best_matrix, best_reference
-from rpexplore.planning.strategy_cache import best_even_matrix
+from rpexplore.planning.strategy_cache import best_uniform_matrix
 from rpexplore.workload.query_matrix import query_matrix
 from rpexplore.workload.workload import Workload
 
@@ -130,8 +130,8 @@ class StrategySearch:
         for attribute in self.attributes:
             gram = np.sum([self.grams[basis] for basis in self.bases_of[attribute]], axis=0)
             reference = references.get(attribute)
-            even = best_even_matrix(gram) if reference is None else None
-            self._take(attribute, even or best_matrix(gram, reference))
+            uniform = best_uniform_matrix(gram) if reference is None else None
+            self._take(attribute, uniform or best_matrix(gram, reference))
 
     def sweep(self, on_share: Callable[[float], None]) -> None:
         """Improve every attribute once; those whose problems are alike together."""

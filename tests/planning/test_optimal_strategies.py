@@ -59,9 +59,9 @@ def test_mixed_bases_come_close_to_the_exact_optimum(weighting):
 
 def test_an_optimised_reference_is_better_and_an_even_one_is_even():
     best = rp.plan(MIXED, loss=SUM, budget=rp.Budget(privacy_cost=1))
-    even = rp.plan(MIXED, loss=SUM, budget=rp.Budget(privacy_cost=1), uniform_reference=True)
-    assert best.loss_value < even.loss_value * 0.995
-    for index, strategy in even.closure.strategies.items():
+    uniform = rp.plan(MIXED, loss=SUM, budget=rp.Budget(privacy_cost=1), uniform_reference=True)
+    assert best.loss_value < uniform.loss_value * 0.995
+    for index, strategy in uniform.closure.strategies.items():
         assert not np.any(strategy.integers.sum(axis=1))
         size = MIXED.domain.sizes[index]
         np.testing.assert_allclose(strategy.reference, 1 / size, rtol=1e-9)
@@ -169,7 +169,7 @@ def test_what_was_found_is_not_searched_for_again(monkeypatch):
         assert again[index].bits == strategy.bits
     for other in (
         {"table_weights": weights * 1.5},
-        {"table_weights": weights, "even": True},
+        {"table_weights": weights, "uniform_reference": True},
         {"table_weights": weights, "largest": True},
     ):
         with pytest.raises(TypeError):
@@ -202,7 +202,7 @@ def test_the_best_matrix_of_a_basis_is_kept_as_a_start(monkeypatch):
         monkeypatch.setattr(module, "user_cache", lambda: cache)
     tables_of_bases = workload([40, 3], [rp.Prefix(), rp.Identity()], 2)
     gram = rp_questions(rp.Prefix(), tables_of_bases.domain["a0"]).operator.gram / 40
-    solved = strategy_cache.best_even_matrix(gram)
+    solved = strategy_cache.best_uniform_matrix(gram)
     starts = []
 
     def recording(gram, *, value_weights):
@@ -210,13 +210,13 @@ def test_the_best_matrix_of_a_basis_is_kept_as_a_start(monkeypatch):
         return best_matrix(gram, value_weights=value_weights)
 
     monkeypatch.setattr(strategy_cache, "best_matrix", recording)
-    again = strategy_cache.best_even_matrix(gram)
+    again = strategy_cache.best_uniform_matrix(gram)
     assert starts[0] is not None
     np.testing.assert_allclose(starts[0], solved.value_weights)
     assert again.root == pytest.approx(solved.root, rel=1e-6)
     key = next(iter(cache._arrays))
     cache.put(key, {"value_weights": np.linspace(1, 9, 40)})
-    off = strategy_cache.best_even_matrix(gram)
+    off = strategy_cache.best_uniform_matrix(gram)
     assert off.root == pytest.approx(solved.root, rel=1e-6)
     assert off.root <= off.lower_bound * (1 + 1e-6)
 

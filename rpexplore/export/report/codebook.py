@@ -65,8 +65,8 @@ def _measured(strategy: Strategy | None) -> str:
     if strategy is None:
         return "value by value"
     # But for the rounding of the matrix, which is made of whole numbers.
-    even = np.allclose(strategy.reference, 1 / strategy.size, rtol=_EVEN)
-    return f"optimised matrix; totals spread {'evenly' if even else 'by optimised weights'}"
+    uniform = np.allclose(strategy.reference, 1 / strategy.size, rtol=_EVEN)
+    return f"optimised matrix; totals spread {'evenly' if uniform else 'by optimised weights'}"
 
 
 def all_values(domain: Domain) -> Section:

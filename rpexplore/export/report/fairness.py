@@ -47,9 +47,9 @@ def fairness_section(plan: Plan, record_noun: str) -> Section:
 def forecasts(plan: Plan) -> list[Forecast]:
     """The plan, and for the same tables and budget each scheme that is another one."""
     own, tables = scheme_of(plan.loss, plan.workload), unweighted(plan.workload)
-    even, closure = has_uniform_reference(plan), plan.closure
+    uniform, closure = has_uniform_reference(plan), plan.closure
     schemes = {
-        name: optimum(tables, loss=loss, closure=closure, uniform_reference=even)
+        name: optimum(tables, loss=loss, closure=closure, uniform_reference=uniform)
         for name, loss in SCHEMES.items()
         if name != own
     }

@@ -53,14 +53,14 @@ def best_matrix(
     reference: z, 1/n each if None. value_weights: λ to begin with, 1/n each if None. The gap comes
     out below about `tolerance` where rounding allows.
     """
-    even = np.full(len(gram), 1 / len(gram))
-    reference = even if reference is None else reference
+    uniform = np.full(len(gram), 1 / len(gram))
+    reference = uniform if reference is None else reference
     scale = np.trace(gram) / len(gram)
     gram = gram / scale
     centred = centred_at(reference, gram + _RIDGE * np.eye(len(gram)))
     solution = anderson_acceleration(
         lambda logs: MatrixRoot(centred, weights_of(logs), reference),
-        np.log(even if value_weights is None else value_weights),
+        np.log(uniform if value_weights is None else value_weights),
         tolerance=tolerance,
     )
     matrix = np.sqrt(solution.roots)[:, None] * solution.vectors.T / solution.halves
@@ -96,15 +96,15 @@ def best_reference(
         return value / unit, np.asarray(slopes) * unit
 
     search = JointSearch(gram / scale, [one / scale for one in total_grams], scaled_total)
-    even = np.full(n, 1 / n)
+    uniform = np.full(n, 1 / n)
     if start is None:
-        state = search.state(even, None)
+        state = search.state(uniform, None)
     else:
         state = search.state(start.value_weights, start.reference)
     joint = anderson_acceleration(search.step, state, tolerance=tolerance, leeway=LEEWAY)
     value_weights, reference = joint.value_weights, joint.reference
     if joint.error > max(_SETTLED, tolerance) and n <= _MOST_DESCENDED:
-        references = [reference, even] + ([] if start is None else [start.reference])
+        references = [reference, uniform] + ([] if start is None else [start.reference])
         value_weights, reference = search.descent(value_weights, references, tolerance)
     solution = best_matrix(gram, reference, value_weights=value_weights, tolerance=tolerance)
 

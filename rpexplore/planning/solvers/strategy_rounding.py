@@ -20,7 +20,7 @@ _MOST_TURNED, _TURNS = 120, 40
 _FEW, _TURNS_IF_FEW = 12, 200
 # Of these the best are improved, for n values this number / n² of them, and at least one.
 _IMPROVED = 4000
-_MOST_IMPROVED_IF_EVEN = 60  # values
+_MOST_IF_UNIFORM = 60  # values
 _MOST_STEPS = 3000  # in improving one
 _TRIED = 8  # changes, those that promise most, before it is given up
 _DIFFERENCE = 1e-6
@@ -38,24 +38,29 @@ def bits_for(strategies_together: int) -> float:
 
 
 def integer_matrix(
-    measuring: StrategySolution, bits: float, gram: np.ndarray, worth: Worth, *, even: bool = False
+    measuring: StrategySolution,
+    bits: float,
+    gram: np.ndarray,
+    worth: Worth,
+    *,
+    uniform_reference: bool = False,
 ) -> np.ndarray:
     """R·2^bits in integers, int64[n − 1, n], |entries| ≤ 2^bits, chosen by what it is worth.
 
     gram: of which the root is meant. worth: of a root and a reference distribution, smaller is
-    better. even: every row sums to 0 exactly, so that the reference distribution stays 1/n.
+    better. uniform_reference: every row sums to 0 exactly, so that z stays 1/n.
     """
     n = len(gram)
     tried = [
-        _Rounding(_rounded(turned * 2**bits, 4**bits, even), gram, worth)
+        _Rounding(_rounded(turned * 2**bits, 4**bits, uniform_reference), gram, worth)
         for turned in _turned(measuring.matrix, bits)
     ]
     tried = [rounding for rounding in tried if np.isfinite(rounding.worth)]
     if not tried:
         raise ValueError(f"R cannot be rounded to {bits:g} bits: it is too near a singular one")
-    if bits < _PLENTY_OF_BITS and n <= (_MOST_IMPROVED_IF_EVEN if even else _MOST_TURNED):
+    if bits < _PLENTY_OF_BITS and n <= (_MOST_IF_UNIFORM if uniform_reference else _MOST_TURNED):
         best = sorted(tried, key=attrgetter("worth"))[: max(1, _IMPROVED // n**2)]
-        tried = [rounding.improved(_changes(n, even), 2.0**bits) for rounding in best]
+        tried = [rounding.improved(_changes(n, uniform_reference), 2.0**bits) for rounding in best]
     return min(tried, key=attrgetter("worth")).integers.astype(np.int64)
 
 
@@ -138,10 +143,10 @@ class _Rounding:
         return by_root, (values - self.worth) / _DIFFERENCE
 
 
-def _changes(n: int, even: bool) -> np.ndarray:
-    """One entry up or down, or with `even` one up and another down: float64[n_changes, n]."""
+def _changes(n: int, uniform_reference: bool) -> np.ndarray:
+    """One entry up or down, or if all z are 1/n one up and another down: float64[n_changes, n]."""
     ones = np.eye(n)
-    if not even:
+    if not uniform_reference:
         return np.vstack([ones, -ones])
     return (ones[:, None] - ones).reshape(n * n, n)[~np.eye(n, dtype=bool).ravel()]
 
@@ -168,14 +173,14 @@ def _turned(matrix: np.ndarray, bits: float) -> Iterator[np.ndarray]:
         yield rotation @ raised[turn % len(raised)] * shrunk
 
 
-def _rounded(scaled: np.ndarray, most: float, even: bool) -> np.ndarray:
+def _rounded(scaled: np.ndarray, most: float, uniform_reference: bool) -> np.ndarray:
     """Rounded to whole numbers, no column longer than the longest was: norm² ≤ `most` at best.
 
     Columns are shortened where the change from `scaled` is smallest for what it shortens; with
-    `even`, what is taken from a column is given to one that has room.
+    `uniform_reference`, what is taken from a column is given to one that has room.
     """
     integers = np.round(scaled)
-    if even:
+    if uniform_reference:
         _balance(integers, scaled)
     limit = min(np.floor((scaled**2).sum(axis=0).max() + 1e-6), most)
     squares = (integers**2).sum(axis=0)
@@ -188,7 +193,7 @@ def _rounded(scaled: np.ndarray, most: float, even: bool) -> np.ndarray:
                 costs = np.where(
                     toward != 0, (1 - 2 * toward * off) / (2 * np.abs(entries) - 1), np.inf
                 )
-            if not even:
+            if not uniform_reference:
                 row = int(np.argmin(costs))
                 integers[row, column] -= toward[row]
             elif not _handed_on(integers, scaled, squares, limit, column, np.argsort(costs)):

@@ -24,11 +24,11 @@ def worth_for(gram):
     return lambda root, reference: root + np.sqrt(reference @ gram @ reference)
 
 
-def best(gram, even=False):
+def best(gram, uniform_reference=False):
     def total(eta):
         return float(np.sqrt(eta[0])), np.array([0.5 / np.sqrt(eta[0])])
 
-    return best_matrix(gram) if even else best_reference(gram, [gram], total)
+    return best_matrix(gram) if uniform_reference else best_reference(gram, [gram], total)
 
 
 def loss(integers, measuring, gram):
@@ -72,8 +72,8 @@ def test_rounding_costs_almost_nothing(name, n, bits, most):
 )
 def test_even_rows_sum_to_nought_exactly(name, n, bits, most):
     gram = GRAMS[name](n)
-    measuring = best(gram, even=True)
-    integers = integer_matrix(measuring, bits, gram, worth_for(gram), even=True)
+    measuring = best(gram, uniform_reference=True)
+    integers = integer_matrix(measuring, bits, gram, worth_for(gram), uniform_reference=True)
     assert not integers.sum(axis=1).any()
     assert np.abs(integers).max() <= 2**bits
     assert loss(integers, measuring, gram) <= most
@@ -102,14 +102,16 @@ def test_what_it_is_worth_decides():
 
 
 @pytest.mark.parametrize("bits", [7, 12])
-@pytest.mark.parametrize("even", [False, True])
-def test_what_no_question_asks_about_stays_decodable(bits, even):
+@pytest.mark.parametrize("uniform_reference", [False, True])
+def test_what_no_question_asks_about_stays_decodable(bits, uniform_reference):
     """Rows too small for integers are raised until the inverse exists, at a bearable price."""
     rng = np.random.default_rng(1)
     queries = np.vstack([np.ones(8), rng.integers(0, 2, (3, 8))])
     gram = queries.T @ queries
-    measuring = best(gram, even)
-    integers = integer_matrix(measuring, bits, gram, worth_for(gram), even=even)
+    measuring = best(gram, uniform_reference)
+    integers = integer_matrix(
+        measuring, bits, gram, worth_for(gram), uniform_reference=uniform_reference
+    )
     assert np.linalg.matrix_rank(np.vstack([np.ones(8), integers])) == 8
     assert loss(integers, measuring, gram) < 16 * 2.0**-bits
 
