@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def plan_summary(plan: "Plan") -> str:
     """Its size, guarantee, proof, targets and accuracy by order."""
     workload, domain = plan.workload, plan.workload.domain
-    epsilons = " and ".join(plan.guarantees[:2])
+    epsilons = " and ".join(plan.epsilon_texts[:2])
     rows = [
         f"Plan for {plural(len(workload), 'table')} over {plural(len(domain), 'attribute')} "
         f"({plural(len(plan.closure), 'residual')} to measure)",

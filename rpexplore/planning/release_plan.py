@@ -89,9 +89,9 @@ class ReleasePlan(ABC):
         return conversions.epsilon_from_rho(self.rho, delta)
 
     @property
-    def guarantees(self) -> list[str]:
+    def epsilon_texts(self) -> list[str]:
         """The (ε, δ) that follow, as text, ε rounded up: the budget's own δ first."""
-        return conversions.guarantees(self.rho, self.budget.stated_delta)
+        return conversions.epsilon_texts(self.rho, self.budget.stated_delta)
 
     @property
     @abstractmethod
@@ -105,7 +105,7 @@ class ReleasePlan(ABC):
             f"A release by this plan is ρ-zCDP with ρ = {rounded(self.rho, 6, 'up')} for "
             f"{self.budget.unit}: adding or removing it changes the distribution of everything "
             "that is released by no more than that. It follows that the release is "
-            f"(ε, δ)-differentially private with {', '.join(self.guarantees)}. The noise is "
+            f"(ε, δ)-differentially private with {', '.join(self.epsilon_texts)}. The noise is "
             "discrete Gaussian, so these hold for the numbers as they are drawn, not only for an "
             f"ideal. {self.accuracy_statement}"
         )

@@ -14,7 +14,7 @@ from rpexplore.common.formatting import plural, rounded
 from rpexplore.common.json_fields import positive_exact, text_of
 from rpexplore.errors import ReleaseError
 from rpexplore.privacy.budget import Budget
-from rpexplore.privacy.conversions import guarantees
+from rpexplore.privacy.conversions import epsilon_texts
 
 _MOST_LISTED = 6  # amounts of ρ that are shown one by one
 
@@ -161,7 +161,7 @@ def guarantee(sources: Sequence[MeasurementSource]) -> str:
         f"{start}What was measured for them is ρ-zCDP, all together, with ρ = {amount} for "
         f"{total.unit}{summed}: adding or removing it changes the distribution of all these "
         "measurements by no more than that. It follows that they are (ε, δ)-differentially private "
-        f"with {', '.join(guarantees(total.rho, None))}.{converted} Anything else that was "
+        f"with {', '.join(epsilon_texts(total.rho, None))}.{converted} Anything else that was "
         "released from the same records comes on top."
     )
 

@@ -163,7 +163,7 @@ def rho_from_epsilon_delta(epsilon: Exact, delta: Exact) -> Fraction:
         return Fraction(+rho)
 
 
-def guarantees(rho: Fraction, stated_delta: Fraction | None) -> list[str]:
+def epsilon_texts(rho: Fraction, stated_delta: Fraction | None) -> list[str]:
     """The (ε, δ) that follow from ρ, as text, ε rounded up: the stated δ first, if there is one."""
     deltas = [*([] if stated_delta is None else [stated_delta]), *map(Fraction, USUAL_DELTAS)]
     return [

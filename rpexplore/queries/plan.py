@@ -140,7 +140,7 @@ class QueryPlan(ReleasePlan):
             f"  Protects   {self.budget.unit}; neighbours add or remove it",
             f"  Privacy    {rounded(self.rho, 6, 'up')}-zCDP "
             f"(privacy cost {rounded(self.exact_privacy_cost, 6, 'up')}), so "
-            f"{' and '.join(self.guarantees[:2])}",
+            f"{' and '.join(self.epsilon_texts[:2])}",
             f"  Targets    {np.count_nonzero(self.met):,} of {len(queries):,} met; furthest off: "
             f"{queries.names[furthest]}, {errors[furthest]:.4g} for a target of "
             f"{self.targets[furthest]:.4g}",

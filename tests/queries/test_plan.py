@@ -101,7 +101,7 @@ def test_what_follows_from_it(plan):
     assert plan.record_rho == plan.rho / 4
     assert plan.privacy_cost == pytest.approx(0.5)
     assert plan.epsilon("1e-6") == privacy.epsilon_from_rho(plan.rho, "1e-6")
-    assert plan.guarantees[0].endswith("at δ = 1e-6")
+    assert plan.epsilon_texts[0].endswith("at δ = 1e-6")
     assert plan.strategy.profile.max() == 1
     assert "no plan within this budget can be better by more than" in plan.proven
 
@@ -124,7 +124,7 @@ def test_the_summary_tells_what_matters(plan):
 def test_a_stated_delta_is_told_first():
     budget = rp.Budget(epsilon=1, delta="1e-8")
     plan = query_plan(query_list(prefix(3)), budget=budget)
-    assert plan.guarantees[0].endswith("at δ = 1e-8")
+    assert plan.epsilon_texts[0].endswith("at δ = 1e-8")
     assert plan.epsilon("1e-8") <= 1
 
 

@@ -147,7 +147,7 @@ def _values(attribute: Attribute) -> Sequence[int]:
 def browse_answers(release: QueryRelease) -> None:
     """Every query with its noisy answer and its accuracy, and what the plan guarantees."""
     plan = release.plan
-    privacy = f"ρ = {rounded(plan.rho, 4, 'up')} ({plan.guarantees[0]}) for {plan.budget.unit}"
+    privacy = f"ρ = {rounded(plan.rho, 4, 'up')} ({plan.epsilon_texts[0]}) for {plan.budget.unit}"
     st.markdown(
         f"{escaped(plan.contents)} with {escaped(privacy)}; "
         f"{int(plan.met.sum()):,} of {len(plan.met):,} targets are met. Answers are unbiased, not "
