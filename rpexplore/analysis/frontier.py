@@ -44,13 +44,13 @@ STRATEGIES_OF_PLAN = (
 class Point:
     """One plan, by what it gives at privacy cost 1 of one record.
 
-    share    θ: how much the worst case counts
-    total    S: weighted sum of variances
-    largest  M: largest weighted variance
-    gap      how far (1 − θ) S/S* + θ M/M* can be above the smallest possible value, relative
+    worst_weight  θ: how much the worst case counts
+    total         S: weighted sum of variances
+    largest       M: largest weighted variance
+    gap           how far (1 − θ) S/S* + θ M/M* can be above the smallest possible value, relative
     """
 
-    share: float
+    worst_weight: float
     total: float
     largest: float
     gap: float
@@ -64,11 +64,11 @@ class Frontier:
     """
 
     best_average: Optimum
-    worst: MaxVariance
+    worst_loss: MaxVariance
     points: tuple[Point, ...]
 
     @property
-    def average(self) -> SumOfVariances:
+    def average_loss(self) -> SumOfVariances:
         """What `total` is."""
         loss = self.best_average.loss
         assert isinstance(loss, SumOfVariances)
@@ -94,13 +94,13 @@ class Frontier:
     def values(self, variances: TableVariances) -> tuple[float, float]:
         """(S, M) of a plan, from the variances of the tables at privacy cost 1 of one record."""
         workload = self.best_average.workload
-        total = self.average.value(variances.of_loss(self.average), workload)
-        return total, self.worst.value(variances.of_loss(self.worst), workload)
+        total = self.average_loss.value(variances.of_loss(self.average_loss), workload)
+        return total, self.worst_loss.value(variances.of_loss(self.worst_loss), workload)
 
     def errors(self, total: float, largest: float, budget: Budget) -> tuple[float, float]:
         """(average, largest) standard error at a budget for (S, M): roots of mean and largest."""
         cost = float(budget.record_privacy_cost)
-        weight = float(np.sum(self.average.table_weights(self.best_average.workload)))
+        weight = float(np.sum(self.average_loss.table_weights(self.best_average.workload)))
         return math.sqrt(total / weight / cost), math.sqrt(largest / cost)
 
 
@@ -117,18 +117,18 @@ def frontier(
     better) and above both their lines of equal value. The next point goes where these leave most
     room, at the θ whose lines are parallel to the chord; so there are more where it bends more.
     """
-    worst = best_worst.loss
-    assert isinstance(worst, MaxVariance)
-    frontier = Frontier(best_average, worst, ())
+    worst_loss = best_worst.loss
+    assert isinstance(worst_loss, MaxVariance)
+    frontier = Frontier(best_average, worst_loss, ())
     ends = []
-    for share, optimum in ((0.0, best_average), (1.0, best_worst)):
+    for worst_weight, optimum in ((0.0, best_average), (1.0, best_worst)):
         total, largest = frontier.values(optimum.table_variances)
-        gap = (largest if share else total) / optimum.solution.lower_bound - 1
-        ends.append(Point(share, total, largest, max(gap, 0.0)))
+        gap = (largest if worst_weight else total) / optimum.solution.lower_bound - 1
+        ends.append(Point(worst_weight, total, largest, max(gap, 0.0)))
     frontier = replace(frontier, points=tuple(ends))
     while len(frontier.points) < most_points and not frontier.is_a_point:
-        index, share = _next_point(frontier.points, frontier.unit)
-        if share is None:
+        index, worst_weight = _next_point(frontier.points, frontier.unit)
+        if worst_weight is None:
             break
         count = len(frontier.points)
         doing, done = f"Plan {count + 1} of up to {most_points}", count / most_points
@@ -137,22 +137,20 @@ def frontier(
             on_progress(doing, done)
 
         report()
-        point = _point_between(frontier, share, report)
+        point = _point_between(frontier, worst_weight, report)
         points = (*frontier.points[:index], point, *frontier.points[index:])
         frontier = replace(frontier, points=points)
     return frontier
 
 
 def points_at(frontier: Frontier, budget: Budget) -> pd.DataFrame:
-    """One row a point: share, average, largest (standard errors at the budget), given_up and
-    gained (per cent of the best average's errors; 0 for itself), gap."""
-    frame = pd.DataFrame(
-        [
-            (point.share, *frontier.errors(point.total, point.largest, budget), point.gap)
-            for point in frontier.points
-        ],
-        columns=["share", "average", "largest", "gap"],
-    )
+    """One row a point: worst_weight, average and largest (standard errors at the budget), gap,
+    given_up and gained (per cent of the best average's errors; 0 for itself)."""
+    rows = [
+        (point.worst_weight, *frontier.errors(point.total, point.largest, budget), point.gap)
+        for point in frontier.points
+    ]
+    frame = pd.DataFrame(rows, columns=["worst_weight", "average", "largest", "gap"])
     return frame.assign(
         given_up=100 * (frame["average"] / frame["average"][0] - 1),
         gained=100 * (1 - frame["largest"] / frame["largest"][0]),
@@ -229,18 +227,19 @@ def worst_measure(worst: MaxVariance, weights: np.ndarray) -> str:
     return "largest standard error" if np.all(weights == 1) else "largest weighted error"
 
 
-def scenario_between(scenario: Scenario, frontier: Frontier, share: float) -> Scenario:
-    """A scenario whose plan is the point of the frontier at θ = share, if measured alike.
+def scenario_between(scenario: Scenario, frontier: Frontier, worst_weight: float) -> Scenario:
+    """A scenario whose plan is the point of the frontier at θ = worst_weight, if measured alike.
 
     Between the ends it is the plan for a weighted sum of variances, whose weights become the
     tables' weights. Raises `WorkloadError` where there are too many tables to list.
     """
-    if share in (0, 1):
-        return scenario.replaced(loss=frontier.worst if share else frontier.average)
+    if worst_weight in (0, 1):
+        loss = frontier.worst_loss if worst_weight else frontier.average_loss
+        return scenario.replaced(loss=loss)
     workload = frontier.best_average.workload
     refuse_long(len(workload))
-    in_sum, in_largest = _weights(frontier, share)
-    weights = in_sum + _solve(frontier, share).shadow_prices * in_largest
+    in_sum, in_largest = _weights(frontier, worst_weight)
+    weights = in_sum + _solve(frontier, worst_weight).shadow_prices * in_largest
     weights /= np.mean(weights)
     targets = {setting.attributes: setting.target for setting in scenario.request.settings}
     settings = [
@@ -257,15 +256,15 @@ def _exchange(row: dict) -> str:
     )
 
 
-def _point_between(frontier: Frontier, share: float, on_progress: Progress) -> Point:
-    """The point at θ = share."""
+def _point_between(frontier: Frontier, worst_weight: float, on_progress: Progress) -> Point:
+    """The point at θ = worst_weight."""
     optimum, unit = frontier.best_average, frontier.unit
-    solution = _solve(frontier, share, on_progress)
+    solution = _solve(frontier, worst_weight, on_progress)
     total, largest = frontier.values(
         TableVariances.of(optimum.workload, optimum.closure, solution.sigma_squared)
     )
-    value = (1 - share) * total / unit[0] + share * largest / unit[1]
-    return Point(share, total, largest, max(value / solution.lower_bound - 1, 0.0))
+    value = (1 - worst_weight) * total / unit[0] + worst_weight * largest / unit[1]
+    return Point(worst_weight, total, largest, max(value / solution.lower_bound - 1, 0.0))
 
 
 def _next_point(points: Sequence[Point], unit: tuple[float, float]) -> tuple[int, float | None]:
@@ -277,33 +276,35 @@ def _next_point(points: Sequence[Point], unit: tuple[float, float]) -> tuple[int
     of (1−θ) x − θ y, which is 0 on the chord, that is (θ−a) t below it.
     """
     total, largest, shares = np.array(
-        [(point.total, point.largest, point.share) for point in points]
+        [(point.total, point.largest, point.worst_weight) for point in points]
     ).T
     x, y = total / unit[0], -largest / unit[1]
     dx, dy, a, b = np.diff(x), np.diff(y), shares[:-1], shares[1:]
     usable = (dx > 0) & (dy > 0) & (b > a)
-    theta = np.where(usable, dx, 1.0) / np.where(usable, dx + dy, 1.0)
-    room = (theta - a) * (b * dy - (1 - b) * dx) / np.where(usable, b - a, 1.0)
-    room /= (1 - theta) * (x[-1] - x[0]) + theta * (y[-1] - y[0])
+    weights = np.where(usable, dx, 1.0) / np.where(usable, dx + dy, 1.0)
+    room = (weights - a) * (b * dy - (1 - b) * dx) / np.where(usable, b - a, 1.0)
+    room /= (1 - weights) * (x[-1] - x[0]) + weights * (y[-1] - y[0])
     chord = int(np.argmax(np.where(usable, room, 0.0)))
     if not usable[chord] or room[chord] <= _STRAIGHT:
         return 0, None
-    return chord + 1, float(theta[chord])
+    return chord + 1, float(weights[chord])
 
 
-def _weights(frontier: Frontier, share: float) -> tuple[np.ndarray, np.ndarray]:
-    """The tables' weights in the sum and in the largest at θ = share, float64[n_tables] each."""
+def _weights(frontier: Frontier, worst_weight: float) -> tuple[np.ndarray, np.ndarray]:
+    """The tables' weights in the sum and in the largest, float64[n_tables] each."""
     workload, unit = frontier.best_average.workload, frontier.unit
     return (
-        (1 - share) / unit[0] * frontier.average.table_weights(workload),
-        share / unit[1] * frontier.worst.table_weights(workload),
+        (1 - worst_weight) / unit[0] * frontier.average_loss.table_weights(workload),
+        worst_weight / unit[1] * frontier.worst_loss.table_weights(workload),
     )
 
 
-def _solve(frontier: Frontier, share: float, on_progress: Progress = no_progress) -> Solution:
-    """The solution at θ = share."""
+def _solve(
+    frontier: Frontier, worst_weight: float, on_progress: Progress = no_progress
+) -> Solution:
+    """The solution at θ = worst_weight."""
     workload, closure = frontier.best_average.workload, frontier.best_average.closure
-    in_sum, in_largest = _weights(frontier, share)
+    in_sum, in_largest = _weights(frontier, worst_weight)
     return minimise_max_cell_variance(
         CellVariances(workload, closure),
         in_largest,

@@ -33,10 +33,10 @@ def test_points_are_certified_and_trade_one_for_the_other(seed, relative_to):
     ends = ends_of(random_workload(seed), relative_to=relative_to)
     result = trade.frontier(*ends)
     points = result.points
-    assert (points[0].share, points[-1].share) == (0, 1)
+    assert (points[0].worst_weight, points[-1].worst_weight) == (0, 1)
     assert all(0 <= point.gap <= 1e-6 for point in points)
     for left, right in itertools.pairwise(points):
-        assert left.share < right.share
+        assert left.worst_weight < right.worst_weight
         assert left.total <= right.total * (1 + 1e-6)
         assert left.largest >= right.largest * (1 - 1e-6)
     assert points[0].total == pytest.approx(ends[0].solution.lower_bound, rel=1e-9)
@@ -74,12 +74,14 @@ def test_no_noise_scales_are_better_than_a_point_at_both(workload, seed, mixed):
     )
     other *= np.sum(closure.privacy_cost_factor / other)  # at privacy cost 1
     variances = closure.variances(other)
-    total = result.average.value(variances, workload)
-    largest = result.worst.value(variances, workload)
+    total = result.average_loss.value(variances, workload)
+    largest = result.worst_loss.value(variances, workload)
     unit = result.points[0].total, result.points[-1].largest
     for point in result.points:
-        value = (1 - point.share) * total / unit[0] + point.share * largest / unit[1]
-        own = (1 - point.share) * point.total / unit[0] + point.share * point.largest / unit[1]
+        value = (1 - point.worst_weight) * total / unit[0] + point.worst_weight * largest / unit[1]
+        own = (1 - point.worst_weight) * point.total / unit[
+            0
+        ] + point.worst_weight * point.largest / unit[1]
         assert value >= own * (1 - 2e-6)
 
 
@@ -115,7 +117,7 @@ def test_standard_errors_at_a_budget_are_those_of_plans(scenario, ends, result):
     frame, cells = trade.points_at(result, BUDGET), scenario.workload.cells
     for solved, row in zip(ends, (0, -1), strict=True):
         plan = solved.at(BUDGET)
-        mean = math.sqrt(np.average(plan.variances, weights=cells))
+        mean = math.sqrt(np.average(plan.mean_variances, weights=cells))
         assert frame["average"].iloc[row] == pytest.approx(mean, rel=1e-9)
         assert frame["largest"].iloc[row] == pytest.approx(plan.standard_errors.max(), rel=1e-9)
         present = result.errors(*result.values(solved.table_variances), BUDGET)
@@ -146,14 +148,14 @@ def test_in_words(result):
 @pytest.mark.parametrize("place", [0, 2, 5, -1])
 def test_a_plan_of_the_frontier_can_be_had_as_a_scenario(scenario, result, place):
     point = result.points[place]
-    made = trade.scenario_between(scenario, result, point.share)
+    made = trade.scenario_between(scenario, result, point.worst_weight)
     assert made.budget == scenario.budget
     plan = made.plan()
-    variances = plan.variances * float(BUDGET.record_privacy_cost)
-    assert result.average.value(variances, scenario.workload) == pytest.approx(
+    variances = plan.mean_variances * float(BUDGET.record_privacy_cost)
+    assert result.average_loss.value(variances, scenario.workload) == pytest.approx(
         point.total, rel=1e-4
     )
-    assert result.worst.value(variances, scenario.workload) == pytest.approx(
+    assert result.worst_loss.value(variances, scenario.workload) == pytest.approx(
         point.largest, rel=1e-3
     )
     assert plan.certificate.gap < 1e-6
@@ -169,7 +171,7 @@ def test_targets_stay_when_a_plan_of_the_frontier_is_taken(scenario):
         scenario.domain, WorkloadRequest.of(scenario.workload.with_targets(tables)), budget=BUDGET
     )
     result = trade.frontier(*ends_of(aiming.workload))
-    made = trade.scenario_between(aiming, result, result.points[3].share)
+    made = trade.scenario_between(aiming, result, result.points[3].worst_weight)
     np.testing.assert_array_equal(made.workload.targets, targets)
 
 

@@ -26,7 +26,7 @@ COLUMNS = {
     "largest": Column("worst case", digits=4),
     "given_up": Column("average σ larger by", "change"),
     "gained": Column("worst case smaller by", "change"),
-    "share": Column("weight of the worst case", "share"),
+    "worst_weight": Column("weight of the worst case", "share"),
     "gap": Column("proven within"),
 }
 
@@ -90,14 +90,14 @@ def _show(frontier: trade.Frontier, solution: Optimum) -> None:
     """The curve in a sentence and as a chart, and its numbers."""
     budget, record_noun = current().budget, current().record_noun
     frame = trade.points_at(frontier, budget)
-    measure = trade.worst_measure(frontier.worst, solution.workload.weights)
+    measure = trade.worst_measure(frontier.worst_loss, solution.workload.weights)
     sentence = trade.describe_frontier(frontier, frame, measure, record_noun)
     if frontier.is_a_point:
         st.info(escaped(sentence))
         return
     own_point = frontier.values(solution.table_variances)
     current_errors = frontier.errors(*own_point, budget)
-    unit = "" if frontier.worst.relative_to == "target" else f" ({record_noun})"
+    unit = "" if frontier.worst_loss.relative_to == "target" else f" ({record_noun})"
     chart_with_numbers(
         Chart(
             figures.average_against_worst(
@@ -127,13 +127,13 @@ def _save_point(frontier: trade.Frontier) -> None:
         help="Between the ends, the weight of each table is set to give this plan"
         + (", if attributes are measured as in yours." if frontier.has_fixed_strategies else "."),
     )
-    share = frontier.points[index or 0].share
+    worst_weight = frontier.points[index or 0].worst_weight
     st.button(
         "Save as scenario",
         on_click=save_scenario,
         args=(
             HERE,
-            lambda: trade.scenario_between(current(), frontier, share),
+            lambda: trade.scenario_between(current(), frontier, worst_weight),
             trade.describe_note(frontier, rows[index or 0]),
         ),
     )
