@@ -12,11 +12,9 @@ from rpexplore.common.numerics import normal_quantile
 from rpexplore.planning.mechanism.table_variances import cells_differ, is_negligible_difference
 from rpexplore.planning.plan import Plan
 from rpexplore.workload.table_text import texts_of_tables, title_of, titles
+from rpexplore.workload.targets import MET_FACTOR
 
-MARGIN = normal_quantile(0.95)  # standard errors to either side of a 95 % interval, 1.96
-
-# A target is met up to rounding of the noise scales, which is far below what anybody would notice.
-MET = 1 + 1e-9
+Z_95 = normal_quantile(0.95)  # standard errors to either side of a 95 % interval, 1.96
 
 
 @dataclass(frozen=True)
@@ -35,11 +33,11 @@ class Headline:
 
     @property
     def median_margin(self) -> float:
-        return self.median_error * MARGIN
+        return self.median_error * Z_95
 
     @property
     def largest_margin(self) -> float:
-        return self.largest_error * MARGIN
+        return self.largest_error * Z_95
 
     @property
     def median_text(self) -> str:
@@ -139,15 +137,6 @@ def describe_boxes(frame: pd.DataFrame, *, cells_differ: bool = False) -> str:
     )
 
 
-def describe_targets_met(met: int, targets: int) -> str:
-    """ "The one target is met.", "Both targets are met.", "1 of 3 targets is met."."""
-    if targets == 1:
-        return f"The one target is {'' if met else 'not '}met."
-    if met == targets:
-        return f"{'Both' if targets == 2 else f'All {targets:,}'} targets are met."
-    return f"{met:,} of {targets:,} targets {'is' if met == 1 else 'are'} met."
-
-
 def describe_order(order: int) -> str:
     """ "the total", "tables of 1 attribute", "tables of 3 attributes"."""
     return "the total" if order == 0 else f"tables of {plural(order, 'attribute')}"
@@ -165,7 +154,7 @@ def of_tables(plan: Plan, containing: Sequence[str] = ()) -> pd.DataFrame:
     workload, tables = plan.workload, least_accurate_first(plan, containing)
     errors, largest = plan.standard_errors[tables], plan.largest_standard_errors[tables]
     targets = workload.targets[tables]
-    met = np.where(largest <= targets * MET, "yes", "no")
+    met = np.where(largest <= targets * MET_FACTOR, "yes", "no")
     extremes = {}
     if cells_differ(plan.table_variances):
         smallest = plan.table_variances.standard_errors("smallest")[tables]
@@ -176,7 +165,7 @@ def of_tables(plan: Plan, containing: Sequence[str] = ()) -> pd.DataFrame:
             "order": workload.orders[tables],
             "cells": workload.cells[tables],
             "standard_error": errors,
-            "margin_95": errors * MARGIN,
+            "margin_95": errors * Z_95,
             **extremes,
             "weight": workload.weights[tables],
             "target": targets,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.accuracy import MARGIN
+from rpexplore.analysis.accuracy import Z_95
 from rpexplore.analysis.cell_blocks import Blocks, TableNoise
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import rounded
@@ -73,7 +73,7 @@ class CellAccuracy:
         blocks = np.nonzero(np.isfinite(self.errors))
         errors = self.errors[blocks]
         columns = label_columns(self.axes, blocks, _NUMBERS)
-        return pd.DataFrame(columns | {"standard_error": errors, "margin_95": errors * MARGIN})
+        return pd.DataFrame(columns | {"standard_error": errors, "margin_95": errors * Z_95})
 
     @property
     def least_accurate(self) -> tuple[int, ...]:

@@ -1,7 +1,8 @@
 """How evenly accuracy is spread over the tables of a workload, by plan, in a few measures.
 
 All measures are of the standard error of a cell. None of them depends on the budget, but for the
-errors themselves, which a larger budget divides by one number.
+errors themselves, which a larger budget divides by one number. What the charts of the Fairness page
+show is in `variance_by_size`, `distributions`, `accuracy_by_attribute` and `shadow_prices`.
 """
 
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.accuracy import MARGIN
+from rpexplore.analysis.accuracy import Z_95
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import describe_share, rounded
 from rpexplore.planning.mechanism.table_variances import is_negligible_difference
@@ -126,7 +127,7 @@ def _ranked_rows(
             "order": workload.orders[rows],
             "cells": workload.cells[rows],
             "standard_error": errors,
-            "margin_95": errors * MARGIN,
+            "margin_95": errors * Z_95,
             "times_median": errors / np.median(forecast.standard_errors),
         }
         | forecast.extremes(rows)

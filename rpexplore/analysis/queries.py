@@ -10,8 +10,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.accuracy import MET, describe_targets_met
-from rpexplore.analysis.targets_met import describe_now, describe_outcome
+from rpexplore.analysis.targets_met import describe_now, describe_outcome, describe_targets_met
 from rpexplore.common.concurrency import Progress, no_progress, one_thread
 from rpexplore.common.formatting import describe_share, joined, plural, rounded
 from rpexplore.planning.minimum_budget import rho_of_unit
@@ -22,6 +21,7 @@ from rpexplore.queries.definitions import StatedQueries
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import QueryOptimum
 from rpexplore.queries.query_list import QueryList
+from rpexplore.workload.targets import MET_FACTOR
 
 _MOST_CONDITIONS = 1000  # that are made for queries given by coefficients; each takes a moment
 _KNOWN = 1e-7  # what the answers leave open of a cell's count, relative: less is rounding
@@ -45,7 +45,7 @@ def targets_met(plan: QueryPlan, stated: StatedQueries) -> tuple[int, str]:
     the list is as a whole.
     """
     ratios = plan.standard_errors / plan.targets
-    met = int(np.count_nonzero(plan.standard_errors <= plan.targets * MET))
+    met = int(np.count_nonzero(plan.standard_errors <= plan.targets * MET_FACTOR))
     text = describe_targets_met(met, len(stated))
     furthest = int(np.argmax(ratios))
     factor, target = float(ratios[furthest]), stated.targets[furthest]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.accuracy import MARGIN
+from rpexplore.analysis.accuracy import Z_95
 from rpexplore.analysis.cell_accuracy import Axis, label_columns
 from rpexplore.common.formatting import joined, plural, rounded
 from rpexplore.domain.attribute import Attribute, Categories
@@ -246,7 +246,7 @@ def describe_sum(
     parts = [_sum_of(domain[name], values) for name, values in chosen.items()]
     limits = joined([part for part in parts if part])
     who = f"{record_noun} with {limits}" if limits else f"{record_noun} in all"
-    margin = rounded(MARGIN * error, 3)
+    margin = rounded(Z_95 * error, 3)
     return f"{who}: {value:,.0f} ±{margin}, 95 % of the time (σ = {rounded(error, 3)})"
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.accuracy import MET, describe_targets_met
 from rpexplore.analysis.budget_units import stated_delta
 from rpexplore.analysis.distributions import steps
 from rpexplore.analysis.sufficient_budgets import (
@@ -15,12 +14,14 @@ from rpexplore.analysis.sufficient_budgets import (
     needed_rho,
     smallest_budget,
 )
+from rpexplore.analysis.targets_met import describe_targets_met
 from rpexplore.common.formatting import rounded
 from rpexplore.planning.minimum_budget import rho_of_unit
 from rpexplore.planning.optimum import Optimum
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.table_text import titles
+from rpexplore.workload.targets import MET_FACTOR
 
 CURRENT, SHORTFALL = "current objective", "largest shortfall"
 
@@ -89,7 +90,7 @@ def last_to_be_met(optimum: Optimum, budget: Budget, most: int | None = None) ->
             "table": titles(optimum.workload, tables),
             "target": targets,
             "standard_error": errors,
-            "met": np.where(errors <= targets * MET, "yes", "no"),
+            "met": np.where(errors <= targets * MET_FACTOR, "yes", "no"),
             "needed_rho": needs[tables],
             "times": needs[tables] / float(budget.rho),
         }
@@ -107,14 +108,15 @@ def outlook(optimum: Optimum, by_shortfall: Optimum | None, budget: Budget) -> O
     if not optimum.workload.is_marginals:
         best = None  # its bound is that of what it measures, and other measuring may do with less
     bound = 0.0 if best is None else best.solution.lower_bound  # of the cost of one record
+    least_rho = rho_of_unit(bound, budget.max_records_per_person)
     return Outlook(
         targets=int(np.count_nonzero(~np.isnan(targets))),
-        met=int(np.count_nonzero(errors <= targets * MET)),
+        met=int(np.count_nonzero(errors <= targets * MET_FACTOR)),
         last=last_to_be_met(optimum, budget, 2).to_dict("records"),
         enough=enough,
         by_shortfall=None if by_shortfall is None else smallest_budget(by_shortfall, budget),
         is_least=best is not None,
-        out_of_reach=rho_of_unit(bound, budget.max_records_per_person) > float(budget.rho) * MET**2,
+        out_of_reach=least_rho > float(budget.rho) * MET_FACTOR**2,
     )
 
 

@@ -9,12 +9,11 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis import accuracy
-from rpexplore.analysis.accuracy import MET, describe_targets_met
 from rpexplore.common.formatting import rounded
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.table_text import titles
-from rpexplore.workload.targets import CV, MARGIN, Target
+from rpexplore.workload.targets import CV, MARGIN, MET_FACTOR, Target
 from rpexplore.workload.workload import Workload
 
 
@@ -38,6 +37,15 @@ def wanted_targets(
         if (as_typed.standard_error, as_typed.required) == (errors[row], required[row]):
             targets[row] = as_typed
     return targets
+
+
+def describe_targets_met(met: int, targets: int) -> str:
+    """ "The one target is met.", "Both targets are met.", "1 of 3 targets is met."."""
+    if targets == 1:
+        return f"The one target is {'' if met else 'not '}met."
+    if met == targets:
+        return f"{'Both' if targets == 2 else f'All {targets:,}'} targets are met."
+    return f"{met:,} of {targets:,} targets {'is' if met == 1 else 'are'} met."
 
 
 def describe_now(target: Target, error: float) -> str:
@@ -68,7 +76,7 @@ def describe_outcome(target: Target, error: float) -> str:
 
 def is_met(target: Target, error: float) -> bool:
     """Whether a standard error meets a target, up to the rounding of noise scales."""
-    return error <= target.standard_error * MET
+    return error <= target.standard_error * MET_FACTOR
 
 
 def of_targets(
@@ -158,7 +166,7 @@ class TargetCounts:
 def target_counts(plan: Plan) -> TargetCounts:
     """How many targets a plan meets."""
     workload = plan.workload
-    met = plan.largest_standard_errors <= workload.targets * MET
+    met = plan.largest_standard_errors <= workload.targets * MET_FACTOR
     masks = (~np.isnan(workload.targets), met, workload.required, met & workload.required)
     return TargetCounts(*(int(np.count_nonzero(mask)) for mask in masks))
 

@@ -27,6 +27,10 @@ UNITS = {
 }
 NOTATIONS = "20 (standard error), ±50 at 95 % (margin of error) or 5 % of 1000 (of a count)"
 
+# Up to so many times the target a standard error meets it: the rounding of noise scales, far below
+# what anybody would notice.
+MET_FACTOR = 1 + 1e-9
+
 _USUAL_CONFIDENCE = Decimal(95)
 _MOST_EXPONENT = 300  # what floats hold, and as a Fraction 1e-999999999 would fill the memory
 

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.analysis import accuracy as standard_errors
-from rpexplore.analysis import targets_met
+from rpexplore.analysis import accuracy, targets_met
+from rpexplore.analysis.accuracy import Z_95
 from rpexplore.common.formatting import rounded
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
-from rpexplore.workload.targets import parse_target
+from rpexplore.workload.targets import MET_FACTOR, parse_target
 from tests.support.strategies import workloads
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
@@ -24,9 +24,9 @@ DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
     [
         ("20", 18, "met: σ = 18"),
         ("20", 23.2, "short by 3.2"),
-        ("±50", 38 / standard_errors.MARGIN, "met: ±38"),
-        ("±50", 62 / standard_errors.MARGIN, "short by ±12"),
-        ("±1000 at 95 %", 4000 / standard_errors.MARGIN, "short by ±3,000"),
+        ("±50", 38 / Z_95, "met: ±38"),
+        ("±50", 62 / Z_95, "short by ±12"),
+        ("±1000 at 95 %", 4000 / Z_95, "short by ±3,000"),
         ("5 % of 1000", 39, "met: 3.9 %"),
         ("5 % of 1000", 62, "short by 1.2 points"),
         ("5 % of 1000", 60, "short by 1 point"),
@@ -50,7 +50,7 @@ def test_what_is_met_never_reads_as_if_it_were_not(unit, value, times):
     shown = targets_met.describe_now(target, error)
     number = float(re.sub(r"[^0-9.e-]", "", shown))
     assert number == pytest.approx(target.in_unit(error), rel=0.011)  # rounded to 3 digits
-    met = times <= standard_errors.MET
+    met = times <= MET_FACTOR
     assert (number <= float(value)) == met
     assert targets_met.describe_outcome(target, error).startswith("met: " if met else "short by ")
 
@@ -100,13 +100,13 @@ def test_without_a_scenario_targets_are_standard_errors():
 def test_the_list_of_tables_has_the_words_instead_of_the_numbers():
     current = scenario()
     plan = current.plan()
-    numbers = standard_errors.of_tables(plan, ["age"])
+    numbers = accuracy.of_tables(plan, ["age"])
     sentence = targets_met.of_tables(plan, ["age"], current.request)
     same = [name for name in numbers if name not in ("target", "met")]
     assert sentence[same].equals(numbers[same])
     assert list(sentence)[len(same) :] == ["wanted", "required", "outcome"]
     every = targets_met.of_tables(plan, request=current.request).set_index("table")
-    met = standard_errors.of_tables(plan).set_index("table")["met"]
+    met = accuracy.of_tables(plan).set_index("table")["met"]
     assert every["outcome"].str.startswith("met: ").equals(met == "yes")
     assert every.loc["region", ["wanted", "required", "outcome"]].tolist() == ["", "", ""]
 

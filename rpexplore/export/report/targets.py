@@ -3,7 +3,6 @@
 import numpy as np
 
 from rpexplore.analysis import binding_targets, targets_met
-from rpexplore.analysis.accuracy import MET
 from rpexplore.analysis.sufficient_budgets import sufficient_budget
 from rpexplore.errors import BudgetError, WorkloadError
 from rpexplore.export.report.section import Numbers, Section
@@ -13,6 +12,7 @@ from rpexplore.planning.mechanism.table_variances import cells_differ
 from rpexplore.planning.minimum_budget import minimum_budget
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.workload_request import WorkloadRequest
+from rpexplore.workload.targets import MET_FACTOR
 
 MOST_SHOWN, MOST_HOLDERS = 20, 10
 
@@ -90,7 +90,7 @@ def _smallest_budget(plan: Plan, request: WorkloadRequest | None) -> tuple[str, 
 def _sufficient_budget(plan: Plan, factor: float, targets: int) -> list[str]:
     """The budget that would just meet all targets; factor: how many times the plan's own it is."""
     them = "the target" if targets == 1 else "all targets"
-    if 1 / MET**2 <= factor <= MET**2:
+    if 1 / MET_FACTOR**2 <= factor <= MET_FACTOR**2:
         return []
     try:
         enough = sufficient_budget(float(plan.rho) * factor, plan.budget)
