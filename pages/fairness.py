@@ -1,4 +1,9 @@
-"""Fairness: how accurate each table is, and which tables are least accurate."""
+"""Fairness: how accurate each table is, and which tables are least accurate.
+
+Views are in `components/fairness`; their charts in `rpexplore.figures` (`variance_by_size`,
+`distributions`, `accuracy_by_attribute`, `shadow_prices`, `cell_accuracy`), their numbers in the
+modules of the same names in `rpexplore.analysis`, with the measures of evenness in `fairness`.
+"""
 
 import streamlit as st
 
@@ -17,7 +22,7 @@ if compared:
         "By size": lambda: accuracy.accuracy_by_size(compared, chosen),
         "Distribution": lambda: accuracy.distributions(compared, chosen),
         "Tables": lambda: accuracy.all_tables(chosen),
-        "Attributes": lambda: accuracy.accuracy_by_attribute(chosen),
+        "Attributes": lambda: accuracy.attributes(chosen),
         "Binding targets": lambda: accuracy.binding_tables(chosen),
         "Relative errors": lambda: relative_errors(compared, chosen),
     }

@@ -8,14 +8,12 @@ import streamlit as st
 from pages.components.fairness.forecasts import own_scheme
 from pages.components.shared.charts import chart_with_numbers, download_frame, listing, numbers
 from pages.components.shared.session import current, escaped, kept
-from rpexplore.analysis import accuracy_by_attribute as attributes
-from rpexplore.analysis import fairness, shadow_prices
-from rpexplore.analysis import variance_by_size as cell_variances
+from rpexplore.analysis import accuracy_by_attribute, fairness, shadow_prices, variance_by_size
 from rpexplore.analysis.forecast import SCHEMES, Forecast
 from rpexplore.common.formatting import plural
 from rpexplore.figures import accuracy_by_attribute as attribute_figures
-from rpexplore.figures import distributions as curves
-from rpexplore.figures import shadow_prices as shares
+from rpexplore.figures import distributions as distribution_figures
+from rpexplore.figures import shadow_prices as shadow_price_figures
 from rpexplore.figures import variance_by_size as size_figures
 from rpexplore.figures.chart import COLUMNS, Chart, columns_of
 from rpexplore.planning.mechanism.table_variances import CELLS
@@ -65,7 +63,7 @@ def _single_tables(chosen: Forecast) -> None:
     elif not len(tables):
         st.info(f"{count}.")
     else:
-        frame = cell_variances.points([chosen], tables)
+        frame = variance_by_size.points([chosen], tables)
         chart = Chart(
             size_figures.single_tables(frame, current().record_noun),
             subject="Variance of a cell against the number of cells of single tables",
@@ -83,19 +81,21 @@ def distributions(compared: list[Forecast], chosen: Forecast) -> None:
     left, right = st.columns(2)
     with left:
         st.subheader("By number of attributes")
-        chart = curves.chart_by_order(chosen, record_noun)
+        chart = distribution_figures.chart_by_order(chosen, record_noun)
         _draw(chart, chosen, f"Under “{escaped(chosen.name)}”.")
     with right:
         st.subheader("By plan, all tables")
-        _draw(curves.chart_by_plan(compared, record_noun), chosen)
+        _draw(distribution_figures.chart_by_plan(compared, record_noun), chosen)
 
 
-def accuracy_by_attribute(chosen: Forecast) -> None:
+def attributes(chosen: Forecast) -> None:
     """How accurate the tables are that contain each attribute."""
     record_noun = current().record_noun
-    frame = kept("fairness attributes", (chosen,), lambda: attributes.by_attribute(chosen))
+    frame = kept(
+        "fairness attributes", (chosen,), lambda: accuracy_by_attribute.by_attribute(chosen)
+    )
     if frame.empty:
-        st.info(escaped(attributes.describe(frame, chosen, record_noun)))
+        st.info(escaped(accuracy_by_attribute.describe(frame, chosen, record_noun)))
     else:
         _draw(attribute_figures.chart(frame, chosen, record_noun), chosen)
 
@@ -131,13 +131,13 @@ def binding_tables(chosen: Forecast) -> None:
     left, right = st.columns(2)
     with left:
         st.subheader("Tables")
-        _draw(shares.chart(chosen, "table", what), chosen)
+        _draw(shadow_price_figures.chart(chosen, "table", what), chosen)
     with right:
         st.subheader("By number of attributes")
-        _draw(shares.chart(chosen, "order", what), chosen)
+        _draw(shadow_price_figures.chart(chosen, "order", what), chosen)
     if chosen.workload.orders.any():
         st.subheader("By attribute")
-        _draw(shares.chart(chosen, "attribute", what), chosen)
+        _draw(shadow_price_figures.chart(chosen, "attribute", what), chosen)
 
 
 def _draw(chart: Chart, forecast: Forecast, more: str = "") -> None:

@@ -23,7 +23,7 @@ from rpexplore.common.typed_numbers import number_of, number_text
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
 from rpexplore.errors import RpexploreError
-from rpexplore.figures import distributions as curves
+from rpexplore.figures import distributions as distribution_figures
 from rpexplore.figures.chart import Column, columns_of
 
 HERE = "expected"
@@ -117,7 +117,7 @@ def _publishable_cells(
     st.subheader("Publishable cells")
     left, right = st.columns([3, 2])
     with left:
-        chart = curves.chart_of_publishable_cells(
+        chart = distribution_figures.chart_of_publishable_cells(
             kept("fairness coefficients", (chosen, cells), lambda: relative.curves(chosen, cells)),
             relative.by_order(chosen, cells, coefficient),
             coefficient,

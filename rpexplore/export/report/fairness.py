@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 
-from rpexplore.analysis import accuracy_by_attribute as attributes
-from rpexplore.analysis import fairness, shadow_prices
+from rpexplore.analysis import accuracy_by_attribute, fairness, shadow_prices
 from rpexplore.analysis.forecast import SCHEMES, Forecast, scheme_of, unweighted
 from rpexplore.export.report.section import Numbers, Points, Section
-from rpexplore.figures import distributions as curves
-from rpexplore.figures import shadow_prices as shares
+from rpexplore.figures import distributions as distribution_figures
+from rpexplore.figures import shadow_prices as shadow_price_figures
 from rpexplore.figures import variance_by_size as size_figures
 from rpexplore.figures.accuracy_by_attribute import chart as attribute_chart
 from rpexplore.figures.chart import COLUMNS, Chart, Column
@@ -24,7 +23,7 @@ def fairness_section(plan: Plan, record_noun: str) -> Section:
     own, *schemes = forecasts(plan)
     if len(plan.workload) == 1:
         return Section("Fairness", (fairness.describe_unevenness(own, record_noun),))
-    by_attribute = attributes.by_attribute(own)
+    by_attribute = accuracy_by_attribute.by_attribute(own)
     return Section(
         "Fairness",
         (
@@ -35,8 +34,8 @@ def fairness_section(plan: Plan, record_noun: str) -> Section:
         (
             _by_size([own, *schemes], record_noun),
             *_side_by_side([own, *schemes], record_noun),
-            curves.chart_by_order(own, record_noun),
-            curves.chart_by_plan([own, *schemes], record_noun),
+            distribution_figures.chart_by_order(own, record_noun),
+            distribution_figures.chart_by_plan([own, *schemes], record_noun),
             *([] if by_attribute.empty else [attribute_chart(by_attribute, own, record_noun)]),
             _binding_tables(plan, own),
             _most_accurate(own),
@@ -104,7 +103,7 @@ def _side_by_side(compared: list[Forecast], record_noun: str) -> tuple[Numbers, 
 
 def _binding_tables(plan: Plan, own: Forecast) -> Chart:
     what = shadow_prices.describe_loss(plan.loss, plan.workload)
-    chart = shares.chart(own, "table", what)
+    chart = shadow_price_figures.chart(own, "table", what)
     return replace(chart, sentence=shadow_prices.describe(own, plan.loss))
 
 
