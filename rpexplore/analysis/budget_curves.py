@@ -40,7 +40,7 @@ class Curve:
     """The standard error of some tables against the budget.
 
     name      "median table", "age × sex"
-    variance  at privacy cost 1 of one record, as `Optimum.variances` has it
+    variance  at privacy cost 1 of one record, as `Optimum.mean_variances` has it
     table     the table whose it is; "" where it is no single one's
     """
 
@@ -77,7 +77,7 @@ def quantile_curves(optimum: Optimum) -> list[Curve]:
 def order_curves(optimum: Optimum, *, least_accurate: bool) -> list[Curve]:
     """The least accurate cell or the median table of each number of attributes."""
     groups, curves = order_groups(optimum.workload), []
-    of_tables = optimum.table_variances.largest if least_accurate else optimum.variances
+    of_tables = optimum.table_variances.largest if least_accurate else optimum.mean_variances
     for group in np.unique(groups).tolist():
         tables = np.flatnonzero(groups == group)
         variances, name = of_tables[tables], group_name(group, optimum.workload)

@@ -90,7 +90,7 @@ def smallest_budget(optimum: Optimum, budget: Budget) -> SufficientBudget:
 def budget_for_error(variance: float, wanted: float, budget: Budget) -> SufficientBudget:
     """The smallest budget at which a standard error is as wanted.
 
-    variance: at privacy cost 1 of one record, as `Optimum.variances` has it
+    variance: at privacy cost 1 of one record, as `Optimum.mean_variances` has it
 
     Raises `BudgetError` for a wanted standard error that is not positive, or out of reach.
     """

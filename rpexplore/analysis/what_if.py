@@ -210,14 +210,15 @@ def _describe_concerned(changes: AccuracyChanges, budget: Budget, record_noun: s
 def _variances(optimum: Optimum, larger: Optimum) -> np.ndarray:
     """Mean cell variances of the tables of the larger workload by either of the two optima."""
     if optimum is larger:
-        return optimum.variances
+        return optimum.mean_variances
     variances = np.full(len(larger.workload), np.inf)
     if _measures_alike(optimum, larger.closure):
         sigma_squared = np.full(len(larger.closure), np.inf)
         residuals = row_indices(optimum.closure.members, larger.closure.members)
         sigma_squared[residuals] = optimum.solution.sigma_squared
         variances = larger.closure.variances(sigma_squared)
-    variances[row_indices(optimum.workload.members, larger.workload.members)] = optimum.variances
+    tables = row_indices(optimum.workload.members, larger.workload.members)
+    variances[tables] = optimum.mean_variances
     return variances
 
 

@@ -51,7 +51,7 @@ class Optimum:
         return self.solution.sigma_squared * solved_at
 
     @property
-    def variances(self) -> np.ndarray:
+    def mean_variances(self) -> np.ndarray:
         """Mean cell variance of each table at privacy cost 1, float64[n_tables]; at c: over c."""
         return self.table_variances.mean
 

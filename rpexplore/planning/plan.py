@@ -85,7 +85,7 @@ class Plan(ReleasePlan):
         return self.certificate.loss_value
 
     @property
-    def variances(self) -> np.ndarray:
+    def mean_variances(self) -> np.ndarray:
         """Mean variance of the cells of each table, float64[n_tables].
 
         In a marginal all cells have this one; elsewhere see `table_variances`.
@@ -129,7 +129,7 @@ class Plan(ReleasePlan):
                 "attributes": self.workload.tables,
                 "order": self.workload.orders,
                 "cells": cells.astype(np.int64) if fits else self.workload.cells,
-                "mean_variance": self.variances,
+                "mean_variance": self.mean_variances,
                 "max_variance": self.table_variances.largest,
                 "standard_error": self.standard_errors,
                 "largest_standard_error": self.largest_standard_errors,
@@ -140,7 +140,7 @@ class Plan(ReleasePlan):
             }
         )
 
-    def variance(self, table: AttributeSet) -> float:
+    def largest_variance(self, table: AttributeSet) -> float:
         """Variance of a cell of any marginal that some table of the workload contains.
 
         Of its least accurate single value, whichever bases the workload's tables have.
@@ -181,7 +181,8 @@ class Plan(ReleasePlan):
             if position is not None:
                 error = float(self.largest_standard_errors[position])
             else:
-                error = float(np.sqrt(self.variance([self.domain.names[i] for i in indices])))
+                names = [self.domain.names[index] for index in indices]
+                error = float(np.sqrt(self.largest_variance(names)))
         return normal_quantile(confidence) * error
 
     def covariance(

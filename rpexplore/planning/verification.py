@@ -228,7 +228,7 @@ def _check_bound_of_shadow_prices(plan: Plan) -> Check:
     total = float(np.sum(prices))
     scale, right_prices = max(total, 1.0), abs(total - 1) <= PRICE_TOLERANCE
     if isinstance(loss, SumOfVariances):
-        shares = weights * plan.variances
+        shares = weights * plan.mean_variances
         right_prices = np.allclose(prices, shares / np.sum(shares), rtol=PRICE_TOLERANCE, atol=0)
         residual_weights = plan.closure.residual_weights(weights)
     elif workload.is_marginals:
@@ -264,7 +264,7 @@ def _check_bound_of_dual_weights(plan: Plan) -> Check:
         workload, plan.closure, loss, dual, certificate.cells, cost
     )
     if not loss.is_available:
-        gap = _gap(float(np.sum(dual * plan.variances)), smallest)
+        gap = _gap(float(np.sum(dual * plan.mean_variances)), smallest)
         return Check(
             "optimality",
             True,
@@ -272,7 +272,7 @@ def _check_bound_of_dual_weights(plan: Plan) -> Check:
             f"more than {gap} below that of this one; that this bounds the loss stands in the "
             "script that made the plan",
         )
-    factor, offset = loss.minorant_of_plan(dual, workload, certificate.limit, plan.variances)
+    factor, offset = loss.minorant_of_plan(dual, workload, certificate.limit, plan.mean_variances)
     return _check_bound(plan, factor * smallest - offset)
 
 

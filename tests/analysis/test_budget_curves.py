@@ -71,9 +71,9 @@ def test_by_number_of_attributes():
         "least accurate of 2 attributes",
     ]
     for order, curve in enumerate(largest):
-        assert curve.variance == solved.variances[workload.orders == order].max()
+        assert curve.variance == solved.mean_variances[workload.orders == order].max()
     median = curves.order_curves(solved, least_accurate=False)
-    assert median[1].variance == np.median(solved.variances[workload.orders == 1])
+    assert median[1].variance == np.median(solved.mean_variances[workload.orders == 1])
     assert median[1].name == "1 attribute"
 
 

@@ -100,7 +100,7 @@ def test_tables_without_a_target_ask_for_nothing(workload):
 @pytest.mark.parametrize("wanted", [0.03, 5.0, 1e4])
 def test_a_wanted_standard_error_comes_true(workload, present, wanted):
     solved = optimum(workload, loss=rp.SumOfVariances())
-    result = budgets.budget_for_error(float(solved.variances[4]), wanted, present)
+    result = budgets.budget_for_error(float(solved.mean_variances[4]), wanted, present)
     assert solved.at(result.budget).standard_errors[4] <= wanted
     assert solved.at(result.budget).standard_errors[4] > wanted * (1 - 1e-3)
 
@@ -109,7 +109,7 @@ def test_a_wanted_standard_error_comes_true(workload, present, wanted):
 def test_what_cannot_be_had_is_refused(workload, wanted):
     solved = optimum(workload, loss=rp.SumOfVariances())
     with pytest.raises(BudgetError, match=r"above 0|cannot be planned with"):
-        budgets.budget_for_error(float(solved.variances[0]), wanted, PRESENT[0])
+        budgets.budget_for_error(float(solved.mean_variances[0]), wanted, PRESENT[0])
 
 
 def test_a_budget_whose_epsilon_would_be_0_is_stated_in_rho():

@@ -52,7 +52,7 @@ def moves_of(workload_change, scenario=SCENARIO):
 def standard_error(plan, table):
     """By the plan's own formula for any marginal; infinite where the plan does not give it."""
     try:
-        return math.sqrt(plan.variance(table))
+        return math.sqrt(plan.largest_variance(table))
     except RpexploreError:
         return math.inf
 

@@ -25,7 +25,7 @@ def problem(count: int, share: float, slack: float) -> tuple[rp.Workload, Closur
     workload, closure = _tables(count)
     rng = np.random.default_rng(0)
     average = optimum(workload, loss=rp.SumOfVariances(), closure=closure)
-    targets = np.sqrt(average.variances) * rng.lognormal(0, 0.5, len(workload))
+    targets = np.sqrt(average.mean_variances) * rng.lognormal(0, 0.5, len(workload))
     required = rng.uniform(size=len(workload)) < share
     required[0] = True
     workload = replace(workload, targets=targets, required=required)

@@ -51,7 +51,7 @@ def test_tables_without_a_target_get_a_tenth_more(run):
     assert largest_ratio(plan) <= 1 + 1e-9
     needed = rp.minimum_budget(plan.workload).record_privacy_cost
     assert float(plan.budget.privacy_cost) == pytest.approx(1.1 * needed, rel=1e-4)
-    assert np.all(np.isfinite(plan.variances))
+    assert np.all(np.isfinite(plan.mean_variances))
 
 
 def test_for_required_the_other_targets_are_met_in_proportion(run):

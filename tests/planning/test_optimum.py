@@ -36,7 +36,7 @@ def test_a_closure_of_the_same_tables_can_be_shared():
     shared = optimum(weighted, loss=rp.MaxVariance(), closure=closure)
     assert shared.closure is closure
     own = optimum(weighted, loss=rp.MaxVariance())
-    np.testing.assert_array_equal(shared.variances, own.variances)
+    np.testing.assert_array_equal(shared.mean_variances, own.mean_variances)
 
 
 def test_the_solver_tells_how_far_it_is_and_can_be_stopped():
@@ -101,13 +101,13 @@ def test_it_is_solved_for_one_budget_and_planned_for_that_alone(loss, person):
     assert plan.text == rp.plan(workload, loss=loss, budget=budget).text
     np.testing.assert_allclose(solved.standard_errors(budget), plan.standard_errors, rtol=1e-11)
     cost = float(budget.record_privacy_cost)
-    np.testing.assert_allclose(solved.variances / cost, plan.variances, rtol=1e-11)
+    np.testing.assert_allclose(solved.mean_variances / cost, plan.mean_variances, rtol=1e-11)
     with pytest.raises(PlanError, match=r"best plan of one budget .*; plan again for this one"):
         solved.at(rp.Budget(rho=3, max_records_per_person=person))
     # Another way to say the same is the same budget.
     same = rp.Budget(privacy_cost=4, max_records_per_person=person)
     assert same.record_privacy_cost == budget.record_privacy_cost
-    np.testing.assert_array_equal(solved.at(same).variances, plan.variances)
+    np.testing.assert_array_equal(solved.at(same).mean_variances, plan.mean_variances)
 
 
 def test_scaled_to_another_budget_its_errors_are_those_of_a_plan_that_is_not_the_best():

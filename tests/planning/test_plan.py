@@ -84,9 +84,9 @@ def test_tables(plan):
     assert tables["cells"].dtype.kind == "i"
     assert tables["weight"].tolist() == [1, 3, 2]
     np.testing.assert_array_equal(tables["target"], [np.nan, np.nan, 5])
-    np.testing.assert_array_equal(tables["mean_variance"], plan.variances)
-    np.testing.assert_array_equal(tables["max_variance"], plan.variances)
-    np.testing.assert_allclose(tables["standard_error"] ** 2, plan.variances, rtol=1e-15)
+    np.testing.assert_array_equal(tables["mean_variance"], plan.mean_variances)
+    np.testing.assert_array_equal(tables["max_variance"], plan.mean_variances)
+    np.testing.assert_allclose(tables["standard_error"] ** 2, plan.mean_variances, rtol=1e-15)
     for name in ("largest_standard_error", "smallest_standard_error"):
         np.testing.assert_array_equal(tables[name], tables["standard_error"])
     np.testing.assert_array_equal(tables["shadow_price"], plan.certificate.shadow_prices)
@@ -142,7 +142,7 @@ def test_extreme_budgets_can_be_printed_and_verified(plan, cost):
 
 def test_arrays_are_read_only(plan):
     for held in (plan, rp.Plan.parse(plan.text)):
-        for array in (held.variances, held.standard_errors, held.certificate.shadow_prices):
+        for array in (held.mean_variances, held.standard_errors, held.certificate.shadow_prices):
             with pytest.raises(ValueError, match="read-only"):
                 array[0] = 0
 

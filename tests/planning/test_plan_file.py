@@ -66,7 +66,7 @@ def test_round_trip_is_exact_and_valid(workload, loss, budget):
         (workload.members, again.workload.members),
         (workload.weights, again.workload.weights),
         (workload.targets, again.workload.targets),
-        (plan.variances, again.variances),
+        (plan.mean_variances, again.mean_variances),
         (plan.sigma_squared.digits, again.sigma_squared.digits),
         (plan.sigma_squared.exponents, again.sigma_squared.exponents),
         (plan.closure.members, again.closure.members),

@@ -71,7 +71,7 @@ def test_what_every_plan_promises(workload, loss, slack, persons):
     certificate = plan.certificate
     assert certificate.lower_bound <= plan.loss_value
     assert certificate.gap <= 1e-6
-    assert plan.loss_value == pytest.approx(loss.value(plan.variances, workload), rel=1e-14)
+    assert plan.loss_value == pytest.approx(loss.value(plan.mean_variances, workload), rel=1e-14)
     assert np.sum(certificate.shadow_prices) == pytest.approx(1, rel=1e-12)
     assert np.all(certificate.shadow_prices >= 0)
     b, p = variance_matrix(workload)
@@ -99,7 +99,7 @@ def test_verified_however_different_the_targets_are(workload, loss, slack):
     plan = rp.plan(workload, loss=loss, budget=budget_of(cost))
     assert plan.certificate.gap <= (1e-6 if slack > 1.0001 else 1e-4)
     caps = caps_of(plan)
-    assert np.all((plan.variances <= caps)[np.isfinite(caps)])
+    assert np.all((plan.mean_variances <= caps)[np.isfinite(caps)])
     verification = rp.verify(rp.Plan.parse(plan.text))
     assert verification.holds, str(verification)
 
@@ -172,7 +172,7 @@ def test_the_largest_error_is_bounded(workload, weighting, slack):
     smallest = rp.plan(workload, loss=rp.MaxVariance(), budget=budget)
     limit = plan.certificate.limit
     assert limit is not None
-    assert np.max(workload.weights * plan.variances) <= limit
+    assert np.max(workload.weights * plan.mean_variances) <= limit
     assert limit == pytest.approx(smallest.loss_value * (1 + slack) ** 2, rel=2e-6)
     assert limit >= smallest.certificate.lower_bound * (1 + slack) ** 2
 
@@ -184,13 +184,14 @@ def test_at_its_ends_it_is_a_largest_variance_and_a_sum(workload, weighting):
     average = rp.plan(workload, loss=rp.SumOfVariances(weighting), budget=budget)
     far = rp.plan(workload, loss=rp.SumWithBoundedMax(weighting, 1e6), budget=budget)
     assert far.loss_value == pytest.approx(average.loss_value, rel=1e-6)
-    np.testing.assert_allclose(far.variances, average.variances, rtol=1e-3)
+    np.testing.assert_allclose(far.mean_variances, average.mean_variances, rtol=1e-3)
     smallest = rp.plan(workload, loss=rp.MaxVariance(), budget=budget)
     near = rp.plan(workload, loss=rp.SumWithBoundedMax(weighting, 1e-6), budget=budget)
-    assert np.max(workload.weights * near.variances) == pytest.approx(smallest.loss_value, rel=4e-6)
+    largest = np.max(workload.weights * near.mean_variances)
+    assert largest == pytest.approx(smallest.loss_value, rel=4e-6)
     # Of the plans with the smallest largest variance it is the best on average.
     counted = near.loss.table_weights(workload)
-    assert near.loss_value <= np.sum(counted * smallest.variances) * (1 + 1e-6)
+    assert near.loss_value <= np.sum(counted * smallest.mean_variances) * (1 + 1e-6)
 
 
 def test_the_bound_costs_less_the_wider_it_is():
@@ -213,7 +214,7 @@ def test_one_bounded_average_serves_all_budgets():
     for rho in ("0.001", "7"):
         plan = solution.at(rp.Budget(rho=rho))
         assert plan.text == rp.plan(workload, loss=loss, budget=rp.Budget(rho=rho)).text
-        assert np.max(workload.weights * plan.variances) <= plan.certificate.limit
+        assert np.max(workload.weights * plan.mean_variances) <= plan.certificate.limit
         assert rp.verify(plan).holds
 
 

@@ -71,7 +71,7 @@ def test_no_table_is_left_out_of_the_largest_variance(k):
     """And strategies searched for this loss are better than those for the sum."""
     tables = prefix_workload("CPS", k)
     plan = rp.plan(tables, loss=rp.MaxVariance(), budget=rp.Budget(privacy_cost=1))
-    assert len(plan.variances) == len(tables)
+    assert len(plan.mean_variances) == len(tables)
     assert plan.certificate.gap <= 1e-6
     of_sum = smallest_error(tables)[1].table_variances.largest.max()
     assert plan.table_variances.largest.max() < 0.9 * of_sum

@@ -200,7 +200,7 @@ def test_columns_and_labels(done):
 
 def test_the_interval_has_the_normal_width(done):
     cells = done.table(["letter", "digit"])
-    error = done.plan.variance(["letter", "digit"]) ** 0.5
+    error = done.plan.largest_variance(["letter", "digit"]) ** 0.5
     assert np.allclose(cells["standard_error"], error)
     # 1.959963984540054: the 97.5 % point of the standard normal law, in any table of it.
     assert np.allclose(cells["upper_95"] - cells["value"], 1.959963984540054 * error)

@@ -131,7 +131,7 @@ def test_the_plan_states_the_variances_of_the_dense_derivation(simulated):
         stop = start + int(plan.workload.exact_cells[position])
         stated = plan.cell_standard_errors(table).ravel() ** 2
         assert np.allclose(dense[start:stop], stated, rtol=1e-8, atol=1e-9)
-        assert plan.variances[position] == pytest.approx(dense[start:stop].mean())
+        assert plan.mean_variances[position] == pytest.approx(dense[start:stop].mean())
         start = stop
     assert start == len(dense)
 

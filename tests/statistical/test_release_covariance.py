@@ -185,7 +185,7 @@ def test_the_dense_derivation_and_the_plan_agree(simulated):
         stop = start + int(plan.workload.exact_cells[position])
         stated = stated_covariance(plan, table)
         assert np.allclose(dense[start:stop, start:stop], stated, rtol=1e-9, atol=1e-9)
-        assert np.allclose(np.diag(stated), plan.variances[position])
+        assert np.allclose(np.diag(stated), plan.mean_variances[position])
         start = stop
 
 

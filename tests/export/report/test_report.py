@@ -104,7 +104,7 @@ def test_what_verify_finds_is_in_it(groups):
 
 def test_a_plan_that_does_not_hold_is_not_reported_on():
     plan = plan_of("up to")
-    half = plan.variances * 0.5
+    half = plan.mean_variances * 0.5
     wrong = replace(plan, table_variances=TableVariances(half, half, half))
     with pytest.raises(PlanError, match="does not hold what it claims"):
         report(wrong)

@@ -21,7 +21,7 @@ def test_equals_convex_optimum(seed, weighting):
     assert plan.loss_value == pytest.approx(optimum, rel=1e-7)
     assert plan.certificate.lower_bound <= optimum * (1 + 1e-9)
     assert plan.certificate.gap <= 1e-9
-    np.testing.assert_allclose(plan.variances, variances, rtol=1e-4)
+    np.testing.assert_allclose(plan.mean_variances, variances, rtol=1e-4)
 
 
 @pytest.mark.parametrize("seed", range(4))
