@@ -54,8 +54,15 @@ def serve(port: int, *, open_browser: bool, say: Callable[[str], Any]) -> None:
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("STREAMLIT_")
     } | {TOKEN_VARIABLE: token}
-    # Its input is never written to: it ends when this program does, however that ends.
-    child = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=sys.stderr)
+    # Its input is never written to: it ends when this program does, however that ends. In a session
+    # of its own a terminal's Ctrl-C does not reach it, and this program stops it, once.
+    child = subprocess.Popen(
+        command,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=sys.stderr,
+        start_new_session=True,
+    )
     address = f"http://{HOST}:{port}"
     private_address = f"{address}/?{TOKEN_PARAMETER}={token}"
     with ExitStack() as until_the_end:

@@ -42,7 +42,7 @@ main()
 
 
 def to_all(which: signal.Signals) -> Callable[[subprocess.Popen], None]:
-    """What a terminal sends, to the program and to the server that it started."""
+    """What a terminal sends; the server, in a session of its own, is told by the program."""
     return lambda program: os.killpg(program.pid, which)
 
 

@@ -42,7 +42,7 @@ def test_app_answers_this_machine_only_and_stops_on_a_signal(number, tmp_path):
         # A server on all addresses would answer on this one as well.
         with pytest.raises(OSError, match="refused"):
             socket.create_connection(("127.0.0.2", port), timeout=2)
-        # As a terminal does: to the program and to the app it started.
+        # As a terminal does; what the app has started is in a session of its own.
         os.killpg(app.pid, number)
         _, stderr = app.communicate(timeout=20)
     finally:
@@ -51,6 +51,7 @@ def test_app_answers_this_machine_only_and_stops_on_a_signal(number, tmp_path):
             app.communicate()
     assert app.returncode == 0
     assert "Traceback" not in stderr
+    assert "Aborted" not in stderr
     with pytest.raises(OSError, match="refused"):
         socket.create_connection(("127.0.0.1", port), timeout=2)
 
