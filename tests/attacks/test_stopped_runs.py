@@ -2,13 +2,15 @@
 
 A run that is booked can be finished at no further cost, whenever it was stopped or found the disk
 full; one that is not is not charged, and can be begun again. A few points in `make test`; 60 of
-SIGTERM and 80 of full disks in `make test-all`.
+SIGTERM and 160 of full disks in `make test-all`.
 """
 
 import os
 import shutil
 import signal
 from pathlib import Path
+
+import pytest
 
 import rpexplore as rp
 from rpexplore.releases.ledger import FILENAME, Ledger
@@ -19,6 +21,7 @@ from tests.attacks.test_killed_runs import records
 from tests.support.stopped_runs import (
     REFUSED,
     filled_at_call,
+    limited,
     lines_of,
     started,
     stopped_at_line,
@@ -27,6 +30,7 @@ from tests.support.stopped_runs import (
 NIGHTLY = os.environ.get("RPEXPLORE_TEST_PROFILE") == "nightly"
 # Of each kind of run.
 STOPS, FULL, WRITERS = (30, 40, 10) if NIGHTLY else (3, 6, 10)
+FULL_OF_BYTES, FULL_LEDGERS = (40, 20) if NIGHTLY else (3, 3)
 
 
 def states(data: Path) -> list[str]:
@@ -81,6 +85,63 @@ def test_a_full_disk_at_any_call_is_told_with_what_was_charged(plan, tmp_path):
         assert "The ledger" not in message or says_charged or "Nothing was charged" in message
         come.add(finish(plan, data, output))
     assert {"free", "started"} <= come
+
+
+@pytest.fixture
+def wide_plan(tmp_path) -> Path:
+    """A plan whose tables are larger than all that a run writes before its noise."""
+    tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 100, "b": 100}), 2)
+    path = tmp_path / "wide.json"
+    rp.plan(tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1)).save(path)
+    return path
+
+
+def wide_records(folder: Path) -> Path:
+    folder.mkdir()
+    path = folder / "records.csv"
+    path.write_text("a,b\n" + "".join(f"{i},{(7 * i) % 100}\n" for i in range(100)))
+    return path
+
+
+def told(message: str, data: Path) -> None:
+    """Check that a refusal says whether the run is charged."""
+    says_charged = "is charged" in message or "and charged" in message
+    assert says_charged == (states(data) not in ([], ["finished"])) or not message, message
+
+
+def test_a_disk_full_at_any_byte_is_told_with_what_was_charged(wide_plan, tmp_path):
+    """Where pyarrow writes as well: no file may grow beyond so many bytes."""
+    whole = wide_records(tmp_path / "whole")
+    rp.release(rp.load_plan(wide_plan), whole, whole.parent / "release")
+    sizes = [file.stat().st_size for file in (whole.parent / "release").rglob("*.*")]
+    come = set()
+    for point in range(FULL_OF_BYTES):
+        data = wide_records(tmp_path / str(point))
+        output = data.parent / "release"
+        message = limited(400 + point * max(sizes) // FULL_OF_BYTES, wide_plan, data, output)
+        assert message
+        told(message, data)
+        come.add(finish(wide_plan, data, output))
+    assert come == {"free", "drawn"}
+
+
+def test_a_ledger_that_cannot_grow_is_told_with_what_was_charged(plan, tmp_path):
+    """Where SQLite writes: the last page has room for the run and its end, for the run, or none."""
+    data = records(tmp_path / "data")
+    ledger = Ledger.beside(data)
+    rho = rp.load_plan(plan).record_rho
+    while not ledger.path.exists() or ledger.path.stat().st_size <= 1 << 16:  # the room for notes
+        ledger.set_limit(data, 100 * rho)
+        ledger.set_limit(data, None)
+    come = set()
+    for point in range(FULL_LEDGERS):
+        ledger.set_limit(data, (100 + point) * rho)
+        copy = Path(shutil.copytree(data.parent, tmp_path / str(point))) / data.name
+        output = copy.parent / "release"
+        message = limited(Ledger.beside(copy).path.stat().st_size, plan, copy, output)
+        told(message, copy)
+        come.add(finish(plan, copy, output) if message else "finished")
+    assert not NIGHTLY or come == {"free", "drawn", "finished"}
 
 
 def test_of_many_writers_all_are_charged_and_one_has_the_folder(plan, tmp_path):

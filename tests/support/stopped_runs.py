@@ -89,12 +89,12 @@ def started(*run: Run) -> BaseProcess:
 
 
 def limited(most_bytes: int, *run: Run) -> str:
-    """What a run is refused with where no file may grow beyond so many bytes."""
+    """What a run is refused with where no file may grow beyond so many bytes; "" if it is not."""
     ours, theirs = _processes.Pipe()
     process = _begun_process(_limited, theirs, most_bytes, *run)
     message = ours.recv() if ours.poll(120) else ""
     process.join(120)
-    assert process.exitcode == REFUSED, process.exitcode
+    assert process.exitcode == (REFUSED if message else 0), process.exitcode
     return message
 
 
@@ -213,6 +213,7 @@ def _limited(pipe, most_bytes: int, *run: Run) -> None:
     except RpexploreError as error:
         pipe.send(str(error))
         os._exit(REFUSED)
+    pipe.send("")
 
 
 def _go(plan: Any, *where: Any) -> None:

@@ -12,7 +12,7 @@ from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import Source
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
-from tests.data.databases.servers import Server, in_duckdb
+from tests.data.databases.servers import Server, in_duckdb, in_spark
 
 TABLE = pa.table({"sex": ["m", "f"], "n": [1, 2]})
 ALL = "SELECT * FROM "
@@ -163,6 +163,16 @@ def test_files_that_a_view_of_duckdb_does_not_name_are_said_to_be_apart(file, tm
     )
     (remark,) = DatabaseSource(connection, "hidden").remarks()
     assert "READ_CSV, which cannot be followed" in remark
+
+
+def test_a_view_of_spark_is_said_to_have_an_account_of_its_own(spark, tmp_path):
+    people = in_spark(spark, TABLE, tmp_path, "people")
+    spark.sql(f"{ALL} people").createOrReplaceTempView("adults")
+    view = DatabaseSource(Connection("CLUSTER", "spark://"), "adults")
+    assert not together(tmp_path, view, people)
+    (remark,) = view.remarks()
+    assert "reads what Spark keeps, which cannot be followed" in remark
+    assert "an account of its own" in remark
 
 
 # --- changes
