@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pandas as pd
 
-from rpexplore.analysis.budget_units import typed_text
+from rpexplore.analysis.budget_units import USUAL_DELTA, typed_text
 from rpexplore.common.formatting import rounded, small
 from rpexplore.domain.provenance import describe_attributes_from_records
 from rpexplore.export.report.section import (
@@ -18,9 +18,9 @@ from rpexplore.export.report.section import (
 )
 from rpexplore.planning.mechanism.table_variances import cells_differ
 from rpexplore.planning.plan import Plan
-from rpexplore.privacy.conversions import max_true_positive_rate
+from rpexplore.privacy.conversions import USUAL_DELTAS, max_true_positive_rate
 
-DELTAS = (Fraction(1, 10**5), Fraction(1, 10**6), Fraction(1, 10**9), Fraction(1, 10**12))
+DELTAS = tuple(map(Fraction, ("1e-5", *USUAL_DELTAS)))
 FALSE_ALARMS = Fraction(1, 20)
 
 # Where the standard error is below this, the noise's whole steps show in its quantiles.
@@ -30,7 +30,7 @@ COARSE = 2.0
 def label(plan: Plan) -> Section:
     """The privacy label of a plan."""
     most = plan.budget.max_records_per_person
-    delta = plan.budget.stated_delta or DELTAS[1]
+    delta = plan.budget.stated_delta or Fraction(USUAL_DELTA)
     best = plan.table_variances.standard_errors("smallest")
     blocks = template_blocks(
         "privacy_label.txt.j2",
