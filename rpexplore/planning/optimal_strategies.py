@@ -130,7 +130,7 @@ def _arrays_of(strategies: Mapping[int, Strategy]) -> dict[str, np.ndarray]:
         if id(strategy) not in first:
             first[id(strategy)] = attribute
             arrays[f"matrix {attribute}"] = strategy.integers
-        arrays[f"place {attribute}"] = np.array([first[id(strategy)], strategy.bits])
+        arrays[f"source {attribute}"] = np.array([first[id(strategy)], strategy.bits])
     return arrays
 
 
@@ -142,7 +142,7 @@ def _strategies_of(
     strategies = {}
     try:
         for attribute in measured_attributes(workload):
-            first, bits = arrays[f"place {attribute}"].tolist()
+            first, bits = arrays[f"source {attribute}"].tolist()
             if first not in made:
                 made[first] = Strategy(arrays[f"matrix {first}"], bits)
             strategies[attribute] = made[first]

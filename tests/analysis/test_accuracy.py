@@ -117,8 +117,8 @@ def test_the_csv_of_tables_has_required_where_there_are_any():
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 2, "b": 3}), 1)
     made = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
     assert "required" not in se.csv_of_tables(made).splitlines()[0].split(",")
-    asked = workload.with_targets({("a",): rp.Target(3, required=True), ("b",): 4})
-    made = rp.plan(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    with_targets = workload.with_targets({("a",): rp.Target(3, required=True), ("b",): 4})
+    made = rp.plan(with_targets, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
     again = workload_from_csv(workload.domain, se.csv_of_tables(made), "tables.csv")
     assert again.required.tolist() == [False, True, False]
     assert again.targets.tolist()[1:] == [3, 4]

@@ -25,15 +25,15 @@ def test_against_a_loop_over_tables(data, workload):
     assert set(rows) == used
     assert frame["median"].tolist() == sorted(frame["median"], reverse=True)
     for name, row in rows.items():
-        places = [place for place, table in enumerate(workload.tables) if name in table]
-        result = np.sort(errors[places])
-        assert row["tables"] == len(places)
+        positions = [position for position, table in enumerate(workload.tables) if name in table]
+        result = np.sort(errors[positions])
+        assert row["tables"] == len(positions)
         assert row["values"] == workload.domain[name].size
         assert (row["smallest"], row["largest"]) == (result[0], result[-1])
         assert row["median"] == pytest.approx(np.median(result), rel=1e-12)
         assert row["lower_quartile"] == np.quantile(result, 0.25, method="lower")
         assert row["upper_quartile"] == np.quantile(result, 0.75, method="higher")
-        titled = {title(workload.tables[place]): errors[place] for place in places}
+        titled = {title(workload.tables[place]): errors[place] for place in positions}
         assert titled[row["least_accurate_table"]] == result[-1]
         assert titled[row["most_accurate_table"]] == result[0]
 

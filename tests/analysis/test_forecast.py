@@ -59,7 +59,11 @@ def test_a_forecast_is_seen_at_any_cell(unequal_plan, dense_errors, unequal_opti
             errors_at(dense_errors, cell).max(), rel=1e-6
         )
         frame = attributes.by_attribute(shown).set_index("attribute")
-        age = [place for place, table in enumerate(unequal_plan.workload.tables) if "age" in table]
+        age = [
+            position
+            for position, table in enumerate(unequal_plan.workload.tables)
+            if "age" in table
+        ]
         assert frame.loc["age", "largest"] == pytest.approx(
             errors_at(dense_errors, cell)[age].max(), rel=1e-6
         )

@@ -61,16 +61,16 @@ def test_a_little_less_weight_lowers_the_loss_by_the_share(loss):
     """What the words promise: 10 % less weight, about a tenth of the share less loss."""
     workload = rp.Workload.all_up_to(DOMAIN, 2).with_weights({("age",): 5.0, ("sex",): 2.0})
     before = optimum(workload, loss=loss, tolerance=1e-9)
-    place = int(np.argmax(before.solution.shadow_prices))
+    position = int(np.argmax(before.solution.shadow_prices))
     weights = workload.weights.copy()
-    weights[place] *= 0.999
+    weights[position] *= 0.999
     after = optimum(
         rp.Workload(DOMAIN, workload.members, weights, workload.targets),
         loss=loss,
         tolerance=1e-9,
     )
     fall = 1 - after.solution.lower_bound / before.solution.lower_bound
-    assert fall == pytest.approx(0.001 * before.solution.shadow_prices[place], rel=0.01)
+    assert fall == pytest.approx(0.001 * before.solution.shadow_prices[position], rel=0.01)
 
 
 def test_a_little_larger_target_lowers_the_loss_by_twice_the_share():
@@ -79,12 +79,12 @@ def test_a_little_larger_target_lowers_the_loss_by_twice_the_share():
     )
     loss = rp.MaxVariance(relative_to="target")
     before = optimum(workload, loss=loss, tolerance=1e-9)
-    place = int(np.argmax(before.solution.shadow_prices))
-    table = workload.tables[place]
-    target = float(workload.targets[place]) * 1.001
+    position = int(np.argmax(before.solution.shadow_prices))
+    table = workload.tables[position]
+    target = float(workload.targets[position]) * 1.001
     after = optimum(workload.with_targets({table: target}), loss=loss, tolerance=1e-9)
     fall = 1 - after.solution.lower_bound / before.solution.lower_bound
-    assert fall == pytest.approx(0.002 * before.solution.shadow_prices[place], rel=0.01)
+    assert fall == pytest.approx(0.002 * before.solution.shadow_prices[position], rel=0.01)
 
 
 # ---- words

@@ -177,11 +177,11 @@ def test_a_target_is_met_by_the_least_accurate_cell(unequal_plan, dense_errors):
     )
     largest = unequal_plan.largest_standard_errors[table]
     assert unequal_plan.standard_errors[table] < between < largest
-    asked = SCENARIO.with_settings([TableSetting(("age",), target=between)])
-    missed = asked.plan()
+    scenario = SCENARIO.with_settings([TableSetting(("age",), target=between)])
+    missed = scenario.plan()
     assert target_counts(missed).met == 0
     assert se.of_tables(missed).set_index("table").loc["age (cumulative)", "met"] == "no"
-    solved = optimum(asked.workload, loss=asked.loss)
+    solved = optimum(scenario.workload, loss=scenario.loss)
     needs = needed_rho(solved, SCENARIO.budget)
     assert np.isnan(np.delete(needs, table)).all()
     assert needs[table] == pytest.approx(
@@ -192,5 +192,5 @@ def test_a_target_is_met_by_the_least_accurate_cell(unequal_plan, dense_errors):
     assert last["met"] == "no"
     result = target_curves.outlook(solved, None, SCENARIO.budget)
     assert (result.met, result.is_least) == (0, False)
-    met = asked.replaced(budget=smallest_budget(solved, SCENARIO.budget).budget).plan()
+    met = scenario.replaced(budget=smallest_budget(solved, SCENARIO.budget).budget).plan()
     assert target_counts(met).met == 1

@@ -28,8 +28,8 @@ def test_every_table_of_every_plan_is_a_point(small):
     for forecast in small:
         rows = frame.loc[frame["plan"] == forecast.name].set_index("table")
         assert rows.loc["age × sex", "cells"] == 60
-        place = forecast.workload.position(("age", "sex"))
-        error = forecast.standard_errors[place]
+        position = forecast.workload.position(("age", "sex"))
+        error = forecast.standard_errors[position]
         assert rows.loc["age × sex", "variance"] == error**2
         assert rows.loc["age × sex", "standard_error"] == error
         assert rows["attributes"].tolist() == ["total"] + ["1 attribute"] * 3 + ["2 attributes"] * 3

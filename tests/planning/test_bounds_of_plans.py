@@ -101,7 +101,7 @@ def test_any_dual_weights_prove_no_more_than_is_true(plan, factor):
 
 
 @pytest.mark.parametrize("kind", ["SumWithinTargets", "MaxWithinTargets"])
-@pytest.mark.parametrize("suffix", ["", " asked"])
+@pytest.mark.parametrize("suffix", ["", " with bases"])
 def test_required_that_are_added_or_taken_away_are_found(kind, suffix):
     plan = PLANS[kind + suffix]
     for table, is_required in enumerate(plan.workload.required.tolist()):
@@ -110,7 +110,7 @@ def test_required_that_are_added_or_taken_away_are_found(kind, suffix):
         assert failed(content), "accepted"
 
 
-@pytest.mark.parametrize("suffix", ["", " asked"])
+@pytest.mark.parametrize("suffix", ["", " with bases"])
 def test_required_that_are_not_met_are_found(suffix):
     plan = PLANS["SumWithinTargets" + suffix]
     content = content_of(plan.text)
@@ -125,7 +125,7 @@ def test_required_that_are_not_met_are_found(suffix):
     assert "1 of 2 tables are above their largest allowed variance; the first is" in text
 
 
-@pytest.mark.parametrize("suffix", ["", " asked"])
+@pytest.mark.parametrize("suffix", ["", " with bases"])
 @pytest.mark.parametrize("factor", [1 / 2, 1 - 1e-6, 1 + 1e-3, 2.0])
 def test_another_limit_is_found(suffix, factor):
     content = content_of(PLANS["SumWithBoundedMax" + suffix].text)
@@ -133,7 +133,7 @@ def test_another_limit_is_found(suffix, factor):
     assert failed(content) in ({"limit"}, {"limit", "optimality"})
 
 
-@pytest.mark.parametrize("suffix", ["", " asked"])
+@pytest.mark.parametrize("suffix", ["", " with bases"])
 @pytest.mark.parametrize("slack", [0.1, 0.15])
 def test_a_limit_of_another_slack_is_found(suffix, slack):
     content = content_of(PLANS["SumWithBoundedMax" + suffix].text)
@@ -161,7 +161,7 @@ def test_a_plan_is_not_that_of_another_loss(plan, other):
 
 
 def test_cells_that_prove_the_bound_are_looked_at():
-    for name in ("SumWithinTargets asked", "MaxWithinTargets asked"):
+    for name in ("SumWithinTargets with bases", "MaxWithinTargets with bases"):
         content = content_of(PLANS[name].text)
         assert content["cells"]
         of_age = [cell for cell in content["cells"] if content["tables"][cell["table"]]["required"]]
@@ -175,7 +175,7 @@ def test_cells_that_prove_the_bound_are_looked_at():
 
 
 def test_of_an_own_loss_what_can_be_checked_is():
-    for name in ("CustomLoss", "CustomLoss asked"):
+    for name in ("CustomLoss", "CustomLoss with bases"):
         content = content_of(PLANS[name].text)
         assert isinstance(rp.Plan.parse(laid_out(content), canonical=False).loss, UnavailableLoss)
         change_sigma_squared(content, 0, Fraction(1, 2))

@@ -180,10 +180,10 @@ def test_what_was_found_is_not_searched_for_again(monkeypatch):
     "broken",
     [
         {},
-        {"place 0": np.array([0, 12])},
-        {"place 0": np.array([0, 12]), "matrix 0": np.zeros((5, 6), dtype=int)},
-        {"place 0": np.array([0, 12]), "matrix 0": np.eye(3, dtype=int)[1:]},
-        {"place 0": np.array([0, 12, 1]), "matrix 0": np.eye(6, dtype=int)[1:]},
+        {"source 0": np.array([0, 12])},
+        {"source 0": np.array([0, 12]), "matrix 0": np.zeros((5, 6), dtype=int)},
+        {"source 0": np.array([0, 12]), "matrix 0": np.eye(3, dtype=int)[1:]},
+        {"source 0": np.array([0, 12, 1]), "matrix 0": np.eye(6, dtype=int)[1:]},
     ],
     ids=["empty", "no matrix", "singular", "another size", "another shape"],
 )

@@ -265,7 +265,7 @@ def test_what_is_printed_starts_with_the_stated_delta_and_tells_of_targets():
     assert "with ε = 1 at δ = 1e-5, ε = " in rp.verify(plan).guarantee
 
 
-# ---- attributes that are asked other than by single values
+# ---- attributes in other bases than single values
 
 
 @pytest.fixture

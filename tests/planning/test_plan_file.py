@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from importlib import resources
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ from jsonschema import Draft202012Validator
 
 import rpexplore as rp
 from rpexplore.errors import ContradictionError, PlanError
+from tests.support.plan_schemas import PLAN_SCHEMA, PLAN_VALIDATOR
 from tests.support.plan_texts import (
     changed,
     compact,
@@ -21,11 +21,6 @@ from tests.support.plan_texts import (
     unsealed,
 )
 from tests.support.strategies import budgets, described_domains, losses, workloads
-
-SCHEMA = json.loads(
-    resources.files("rpexplore.planning").joinpath("schemas/plan-1.json").read_text()
-)
-VALIDATOR = Draft202012Validator(SCHEMA)
 
 
 def make_plan(loss=None):
@@ -53,7 +48,7 @@ def plan():
 
 
 def test_the_schema_is_a_schema():
-    Draft202012Validator.check_schema(SCHEMA)
+    Draft202012Validator.check_schema(PLAN_SCHEMA)
 
 
 @given(workloads() | workloads(described_domains()), losses(), budgets())
@@ -76,7 +71,7 @@ def test_round_trip_is_exact_and_valid(workload, loss, budget):
     for name in ("loss", "budget", "exact_privacy_cost", "loss_value", "version", "text", "sha256"):
         assert getattr(again, name) == getattr(plan, name)
     assert again.certificate.lower_bound == plan.certificate.lower_bound
-    VALIDATOR.validate(json.loads(plan.text))
+    PLAN_VALIDATOR.validate(json.loads(plan.text))
 
 
 def test_canonical_text(plan):
@@ -85,7 +80,7 @@ def test_canonical_text(plan):
     assert "\r" not in text
     assert text.isascii() or text.encode().decode() == text
     assert hashlib.sha256(text.encode()).hexdigest() == plan.sha256
-    assert list(json.loads(text)) == SCHEMA["required"], "the schema lists the keys in order"
+    assert list(json.loads(text)) == PLAN_SCHEMA["required"], "the schema lists the keys in order"
     assert text == laid_out(content_of(text)), "one table or residual a line"
 
 
@@ -163,7 +158,7 @@ MISSING = [
     ("certificate", "gap"),
     ("certificate", "limit"),
     ("tables", 1, "attributes"),
-    *(("tables", 1, key) for key in SCHEMA["$defs"]["class"]["required"]),
+    *(("tables", 1, key) for key in PLAN_SCHEMA["$defs"]["class"]["required"]),
     ("residuals", 1, "sigma_squared"),
 ]
 
@@ -173,7 +168,7 @@ def test_missing_parts_are_refused_and_invalid(plan, path):
     content = changed(plan.text, path, ...)
     with pytest.raises(PlanError):
         rp.Plan.parse(laid_out(content), "p.json")
-    assert not VALIDATOR.is_valid(compact(content))
+    assert not PLAN_VALIDATOR.is_valid(compact(content))
 
 
 # (path, value, what the message says beyond the file's name)
@@ -249,7 +244,7 @@ def test_unusable_parts_are_refused(plan, path, value, message):
     with pytest.raises(PlanError, match=r"^p\.json .*" + message):
         rp.Plan.parse(laid_out(content), "p.json")
     if not message.startswith(BEYOND_THE_SCHEMA):
-        assert not VALIDATOR.is_valid(compact(content)), "what the schema allows is read"
+        assert not PLAN_VALIDATOR.is_valid(compact(content)), "what the schema allows is read"
 
 
 ROWS = {
@@ -319,7 +314,7 @@ def test_every_loss_is_kept(loss):
     workload = rp.Workload.of(domain, ["a"], targets=[1])
     plan = rp.plan(workload, loss=loss, budget=rp.Budget(rho=1))
     assert rp.Plan.parse(plan.text).loss == loss
-    VALIDATOR.validate(json.loads(plan.text))
+    PLAN_VALIDATOR.validate(json.loads(plan.text))
 
 
 def test_contents_that_do_not_fit_their_seal_are_refused(plan):

@@ -1,18 +1,14 @@
 """Plan files: what tables have in common, and noise scales, are listed once and named by number."""
 
 import json
-from importlib import resources
 
 import pytest
-from jsonschema import Draft202012Validator
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
+from tests.support.plan_schemas import PLAN_VALIDATOR
 from tests.support.plan_texts import laid_out_compact, sealed_like
 
-VALIDATOR = Draft202012Validator(
-    json.loads(resources.files("rpexplore.planning").joinpath("schemas/plan-1.json").read_text())
-)
 PLAN = rp.plan(
     rp.Workload.of(
         rp.Domain.from_sizes({"sex": 2, "age": 5, "income": 3}),
@@ -94,7 +90,7 @@ def test_numbers_without_what_they_name_are_refused(change, message, in_schema, 
     change(content)
     with pytest.raises(PlanError, match=rf"^p\.json cannot be used: .*{message}"):
         rp.Plan.parse(laid_out_compact(content), "p.json", canonical=canonical)
-    assert VALIDATOR.is_valid(content) != in_schema
+    assert PLAN_VALIDATOR.is_valid(content) != in_schema
 
 
 def test_what_is_alike_is_listed_once():

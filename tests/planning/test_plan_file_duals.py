@@ -1,20 +1,19 @@
 """Plan files with required targets, and with losses that dual weights prove."""
 
 import json
-from importlib import resources
 
 import cvxpy
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
 from rpexplore.planning.losses.custom import UnavailableLoss
 from rpexplore.planning.minimum_budget import minimum_budget
 from tests.support.capped_optimum import workloads_with_required
+from tests.support.plan_schemas import PLAN_SCHEMA, PLAN_VALIDATOR, check_part_is_needed
 from tests.support.plan_texts import (
     changed,
     compact,
@@ -25,22 +24,17 @@ from tests.support.plan_texts import (
 )
 from tests.support.strategies import budgets
 
-SCHEMA = json.loads(
-    resources.files("rpexplore.planning").joinpath("schemas/plan-1.json").read_text()
-)
-VALIDATOR = Draft202012Validator(SCHEMA)
 
-
-def make_plan(loss, *, asked: bool, required: bool = True) -> rp.Plan:
+def make_plan(loss, *, with_bases: bool, required: bool = True) -> rp.Plan:
     domain = rp.Domain.from_sizes({"age": 4, "sex": 2, "one": 1})
     workload = rp.Workload.of(
         domain,
         [(), ("age", "sex"), ("sex", "one"), "age"],
         weights=[1, 2, 0.5, 1],
-        targets=[8, 9, 7, 1.9 if asked else 1.15],
+        targets=[8, 9, 7, 1.9 if with_bases else 1.15],
         required=[required, False, False, required],
     )
-    if asked:
+    if with_bases:
         workload = workload.with_bases({"age": rp.Prefix(), "one": rp.Ranges()})
         workload = workload.with_bases({"age": rp.Identity()}, tables=[("age", "sex")])
     return rp.plan(workload, loss=loss, budget=rp.Budget(rho="2/3"))
@@ -57,11 +51,11 @@ LOSSES = [
     rp.MaxVariance("target"),
 ]
 PLANS = {
-    f"{type(loss).__name__}{' asked' if asked else ''}": make_plan(loss, asked=asked)
+    f"{type(loss).__name__}{suffix}": make_plan(loss, with_bases=bool(suffix))
     for loss in LOSSES
-    for asked in (False, True)
+    for suffix in ("", " with bases")
 }
-AVERAGE, ASKED = PLANS["SumWithinTargets"], PLANS["SumWithinTargets asked"]
+AVERAGE, WITH_BASES = PLANS["SumWithinTargets"], PLANS["SumWithinTargets with bases"]
 BOUNDED, SUM = PLANS["SumWithBoundedMax"], PLANS["SumOfVariances"]
 
 
@@ -71,7 +65,9 @@ def plan(request) -> rp.Plan:
 
 
 def test_the_schema_has_every_loss():
-    kinds = [loss["properties"]["kind"]["const"] for loss in SCHEMA["properties"]["loss"]["oneOf"]]
+    kinds = [
+        loss["properties"]["kind"]["const"] for loss in PLAN_SCHEMA["properties"]["loss"]["oneOf"]
+    ]
     written = [json.loads(plan.text)["loss"]["kind"] for plan in PLANS.values()]
     assert len(kinds) == len(LOSSES)
     assert set(kinds) == set(written)
@@ -92,7 +88,7 @@ def test_text_plan_text(plan):
 
 def test_canonical_text(plan):
     content = json.loads(plan.text)
-    VALIDATOR.validate(content)
+    PLAN_VALIDATOR.validate(content)
     for text in other_layouts(plan.text).values():
         with pytest.raises(PlanError, match="byte for byte"):
             rp.Plan.parse(text)
@@ -101,8 +97,8 @@ def test_canonical_text(plan):
 
 def test_whole_options_of_losses_are_written_as_floats():
     """So that 3 and 3.0 are one plan."""
-    plan = make_plan(rp.PNorm(3), asked=False)
-    assert plan.text == make_plan(rp.PNorm(3.0), asked=False).text
+    plan = make_plan(rp.PNorm(3), with_bases=False)
+    assert plan.text == make_plan(rp.PNorm(3.0), with_bases=False).text
     assert '"p":3.0,' in plan.text
     with pytest.raises(PlanError, match="byte for byte"):
         rp.Plan.parse(plan.text.replace('"p":3.0,', '"p":3,'))
@@ -124,7 +120,7 @@ def test_round_trip_is_exact_and_valid(workload, loss, persons):
     plan = rp.plan(workload, loss=loss, budget=budget)
     again = rp.Plan.parse(plan.text)
     assert again.text == plan.text
-    VALIDATOR.validate(json.loads(plan.text))
+    PLAN_VALIDATOR.validate(json.loads(plan.text))
 
 
 @given(workloads_with_required(), budgets(least=1e-3))
@@ -157,10 +153,7 @@ MISSING = [
 
 @pytest.mark.parametrize("path", MISSING, ids=lambda path: ".".join(map(str, path)))
 def test_missing_parts_are_refused_and_invalid(path):
-    content = changed(ASKED.text, path, ...)
-    with pytest.raises(PlanError, match=r"^p\.json cannot be used: "):
-        rp.Plan.parse(laid_out(content), "p.json")
-    assert not VALIDATOR.is_valid(compact(content))
+    check_part_is_needed(WITH_BASES.text, path)
 
 
 # (plan, path, value, what the message says, whether the schema can say so as well)
@@ -205,7 +198,7 @@ def test_unusable_parts_are_refused(plan, path, value, message, in_schema):
     content = changed(plan.text, path, value)
     with pytest.raises(PlanError, match=r"^p\.json cannot be used: .*" + message):
         rp.Plan.parse(laid_out(content), "p.json")
-    assert VALIDATOR.is_valid(compact(content)) != in_schema
+    assert PLAN_VALIDATOR.is_valid(compact(content)) != in_schema
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])

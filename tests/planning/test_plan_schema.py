@@ -1,20 +1,15 @@
 """The published schema of plan files against the reader, for parts changed at random."""
 
 import json
-from importlib import resources
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
+from tests.support.plan_schemas import PLAN_VALIDATOR
 from tests.support.plan_texts import laid_out_compact, replaced
-
-VALIDATOR = Draft202012Validator(
-    json.loads(resources.files("rpexplore.planning").joinpath("schemas/plan-1.json").read_text())
-)
 
 
 def plan_text(loss, bases, budget) -> str:
@@ -84,7 +79,7 @@ def test_the_reader_refuses_what_the_schema_refuses(text, data):
     before = part_at(content, path)
     value = data.draw(VALUES | st.just(...))
     after = replaced(json.loads(text), path, value)
-    valid, read = VALIDATOR.is_valid(after), is_read(after)
+    valid, read = PLAN_VALIDATOR.is_valid(after), is_read(after)
     assert valid or not read
     # The schema tells kinds of JSON apart and knows every key, but where null may stand as well.
     kinds = {kind(before), kind(value)} if value is not ... else set()
@@ -105,7 +100,7 @@ def test_the_reader_refuses_every_number_that_the_schema_refuses(text, number):
         if kind(part_at(content, path)) == "number"
     }
     refused = [replaced(json.loads(text), path, number) for path in one_of_each.values()]
-    refused = [changed for changed in refused if not VALIDATOR.is_valid(changed)]
+    refused = [changed for changed in refused if not PLAN_VALIDATOR.is_valid(changed)]
     assert refused
     assert not any(map(is_read, refused))
 
@@ -120,5 +115,5 @@ def test_no_object_has_a_further_key(text, data):
             objects.append(path)
     path = data.draw(st.sampled_from(objects))
     after = replaced(json.loads(text), (*path, "more"), data.draw(VALUES))
-    assert not VALIDATOR.is_valid(after)
+    assert not PLAN_VALIDATOR.is_valid(after)
     assert not is_read(after)

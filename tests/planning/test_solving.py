@@ -218,7 +218,7 @@ def test_one_bounded_average_serves_all_budgets():
         assert rp.verify(plan).holds
 
 
-# ---- attributes asked in ranges, running totals and the like
+# ---- attributes in other bases than single values
 
 
 def with_required(workload: rp.Workload, seed: int) -> rp.Workload:

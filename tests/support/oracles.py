@@ -13,6 +13,7 @@ import pytest
 from scipy.optimize import minimize
 
 import rpexplore as rp
+from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers.solution import dual_bound
 
 
@@ -158,3 +159,9 @@ def check_dual_certificate(solution, loss, workload, closure, privacy_cost, gap=
     in_sum = closure.residual_weights(solution.dual_weights)
     bound = factor * dual_bound(closure.privacy_cost_factor, in_sum, privacy_cost) - offset
     assert solution.lower_bound == pytest.approx(bound, rel=5e-7)
+
+
+def noise_of_cost(closure: Closure, privacy_cost: float, seed: int) -> np.ndarray:
+    """Random noise scales of this privacy cost, float64[n_residuals]."""
+    sigma_squared = np.random.default_rng(seed).lognormal(0, 2, len(closure))
+    return sigma_squared * (np.sum(closure.privacy_cost_factor / sigma_squared) / privacy_cost)

@@ -16,7 +16,13 @@ from rpexplore.planning.planner import optimum
 from tests.support.generalised import any_strategies, workloads_with_bases
 from tests.support.strategies import budgets, domains, losses, workloads
 
-scale = st.tuples(st.integers(1, 10**18 - 1), st.integers(-40, 25))
+SCALES = st.tuples(st.integers(1, 10**18 - 1), st.integers(-40, 25))
+
+
+def noise_scales(closure: Closure) -> st.SearchStrategy[Decimals]:
+    """Any σ² of the residuals, over 65 powers of ten."""
+    pairs = st.lists(SCALES, min_size=len(closure), max_size=len(closure))
+    return pairs.map(lambda listed: Decimals(*np.array(listed, dtype=np.int64).T))
 
 
 def exact_cost(closure, sigma_squared):
@@ -44,8 +50,7 @@ def exact_variance(closure, table, attributes, sigma_squared):
 @settings(deadline=None, max_examples=60)
 def test_cost_is_the_exact_sum_rounded_up(workload, data):
     closure = Closure.of(workload)
-    pairs = data.draw(st.lists(scale, min_size=len(closure), max_size=len(closure)))
-    sigma_squared = Decimals(*np.array(pairs, dtype=np.int64).T)
+    sigma_squared = data.draw(noise_scales(closure))
     bound, exact = (
         privacy_cost_upper_bound(closure, sigma_squared),
         exact_cost(closure, sigma_squared),
@@ -57,8 +62,7 @@ def test_cost_is_the_exact_sum_rounded_up(workload, data):
 @settings(deadline=None, max_examples=40)
 def test_variances_are_exact(workload, data):
     closure = Closure.of(workload)
-    pairs = data.draw(st.lists(scale, min_size=len(closure), max_size=len(closure)))
-    sigma_squared = Decimals(*np.array(pairs, dtype=np.int64).T)
+    sigma_squared = data.draw(noise_scales(closure))
     recomputed = ExactVariances.of(closure, workload.exact_cells, sigma_squared)
     rows = [[index for index in row if index >= 0] for row in workload.members.tolist()]
     exact = [
@@ -107,7 +111,7 @@ def test_budgets_on_the_edge_of_rounding(cost):
         assert allowed * (1 - Fraction(1, 10**9)) <= spent <= allowed
 
 
-# ---- attributes that are asked other than by single values
+# ---- attributes in other bases than single values
 
 
 @given(workloads_with_bases(), budgets(), losses(), st.integers(0, 2**32))

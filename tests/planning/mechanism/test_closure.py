@@ -143,7 +143,7 @@ def test_too_many_subsets_are_refused(order):
         Closure.of(Workload.of(domain, [domain.names]))
 
 
-# ---- attributes that are asked other than by single values
+# ---- attributes in other bases than single values
 
 
 @given(workloads_with_bases(), st.integers(0, 2**32))

@@ -123,11 +123,11 @@ def test_subtotals_of_a_million_values_do_not_cancel():
     assert plan.query_variance("a", where={"a": query}) == pytest.approx(expected, rel=1e-9)
 
 
-# ---- attributes that are asked other than by single values
+# ---- attributes in other bases than single values
 
 
 def check_asked_against_dense(plan, seed):
-    """Cost, cells as they are asked, single values, their covariances, queries, margins."""
+    """Cost, cells by bases, single values, their covariances, queries, margins."""
     workload, closure = plan.workload, plan.closure
     noise = plan.sigma_squared.floats
     information = generalised.precision(closure, noise)

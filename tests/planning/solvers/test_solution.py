@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers.solution import minimise_sum
-from tests.support.oracles import convex_optimum, random_workload
+from tests.support.oracles import convex_optimum, noise_of_cost, random_workload
 from tests.support.strategies import workloads
 
 
@@ -44,6 +44,5 @@ def test_shadow_prices_are_elasticities(seed):
 def test_bound_holds_for_any_noise_scales(workload, seed):
     closure = Closure.of(workload)
     solution = minimise_sum(closure, workload.weights, 2.0)
-    other = np.random.default_rng(seed).lognormal(0, 2, len(closure))
-    other *= np.sum(closure.privacy_cost_factor / other) / 2.0  # at the same privacy cost
+    other = noise_of_cost(closure, 2.0, seed)
     assert solution.lower_bound <= np.sum(workload.weights * closure.variances(other))

@@ -1,0 +1,27 @@
+"""The published schemas of plan files, and what they find valid."""
+
+import json
+from importlib import resources
+
+import pytest
+from jsonschema import Draft202012Validator
+
+import rpexplore as rp
+from rpexplore.errors import PlanError
+from tests.support.plan_texts import changed, compact, laid_out
+
+
+def _schema(package: str, name: str) -> dict:
+    return json.loads(resources.files(package).joinpath(f"schemas/{name}").read_text())
+
+
+PLAN_SCHEMA = _schema("rpexplore.planning", "plan-1.json")
+PLAN_VALIDATOR = Draft202012Validator(PLAN_SCHEMA)
+
+
+def check_part_is_needed(text: str, path: tuple) -> None:
+    """Refuses a plan file without a part, and finds it invalid."""
+    content = changed(text, path, ...)
+    with pytest.raises(PlanError, match=r"^p\.json cannot be used: "):
+        rp.Plan.parse(laid_out(content), "p.json")
+    assert not PLAN_VALIDATOR.is_valid(compact(content))
