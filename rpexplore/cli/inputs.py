@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rpexplore.cli.options import ExcessRecords, PresetName
-from rpexplore.common.files import utf8_text
+from rpexplore.common.files import file_bytes, utf8_text
 from rpexplore.errors import BudgetError, DomainError, RpexploreError, WorkloadError
 
 if TYPE_CHECKING:
@@ -299,12 +299,7 @@ def _text_of(path: Path) -> str:
 
 
 def _bytes_of(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise RpexploreError(
-            f"The file {str(path)!r} cannot be read ({error.strerror}); check the path."
-        ) from None
+    return file_bytes(path, f"The file {str(path)!r}", RpexploreError)
 
 
 def refuse_other_ending(path: Path, ending: str) -> None:

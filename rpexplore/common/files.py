@@ -98,6 +98,14 @@ def _clear_parts(folder: Path) -> None:
                 shutil.rmtree(left, ignore_errors=True)
 
 
+def file_bytes(path: str | Path, source: str, error: type[RpexploreError]) -> bytes:
+    """What a file holds; raises `error`, which calls it by `source`, if it cannot be read."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as problem:
+        raise error(f"{source} cannot be read ({problem.strerror}); check the path.") from None
+
+
 def utf8_text(
     content: bytes, source: str, error: type[RpexploreError], encoding: str = "utf-8-sig"
 ) -> str:

@@ -14,7 +14,7 @@ from unicodedata import normalize
 import numpy as np
 
 from rpexplore.common.exact_numbers import whole_number
-from rpexplore.common.files import utf8_text, write_whole
+from rpexplore.common.files import file_bytes, utf8_text, write_whole
 from rpexplore.common.numerics import read_only
 from rpexplore.domain import codebook
 from rpexplore.domain.attribute import Attribute, Integers
@@ -71,15 +71,9 @@ class Domain:
 
         Raises `DomainError` if the file is missing, of another kind, or not usable.
         """
-        path = Path(path)
-        try:
-            # Not read_text: line ends inside quoted texts must stay as they are.
-            content = path.read_bytes()
-        except OSError as error:
-            raise DomainError(
-                f"The codebook {str(path)!r} cannot be read ({error.strerror}); check the path."
-            ) from None
-        return cls.parse(utf8_text(content, f"The codebook {str(path)!r}", DomainError), path.name)
+        source = f"The codebook {str(path)!r}"
+        text = utf8_text(file_bytes(path, source, DomainError), source, DomainError)
+        return cls.parse(text, Path(path).name)
 
     @classmethod
     def parse(cls, text: str, filename: str) -> "Domain":

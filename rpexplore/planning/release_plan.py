@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 from rpexplore.common.concurrency import collection_paused
 from rpexplore.common.exact_numbers import Exact, float_at_least
-from rpexplore.common.files import write_whole
+from rpexplore.common.files import file_bytes, write_whole
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.common.json_fields import SEAL, check_format, dumps, loads, refusing, text_of
 from rpexplore.domain import codebook
@@ -199,10 +199,6 @@ class ReleasePlan(ABC):
 def plan_text(path: str | Path, noun: str = "plan") -> str:
     """What a plan file holds; raises `PlanError`, which calls it by the noun, if it is no text."""
     try:
-        return Path(path).read_bytes().decode()
-    except OSError as error:
-        raise PlanError(
-            f"The {noun} {str(path)!r} cannot be read ({error.strerror}); check the path."
-        ) from None
+        return file_bytes(path, f"The {noun} {str(path)!r}", PlanError).decode()
     except UnicodeDecodeError:
         raise PlanError(f"{Path(path).name} is not a {noun} file: it is not UTF-8.") from None

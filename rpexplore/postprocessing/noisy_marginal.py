@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from rpexplore.common.csv_text import csv_rows
 from rpexplore.common.exact_numbers import Exact, exact_fraction, shown
-from rpexplore.common.files import utf8_text
+from rpexplore.common.files import file_bytes, utf8_text
 from rpexplore.common.numerics import read_only
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
@@ -148,12 +148,7 @@ class NoisyMarginal:
 
         path = Path(path)
         noun = f"The noisy marginal {str(path)!r}"
-        try:
-            text = utf8_text(path.read_bytes(), noun, ReleaseError)
-        except OSError as error:
-            raise ReleaseError(
-                f"{noun} cannot be read ({error.strerror}); check the path."
-            ) from None
+        text = utf8_text(file_bytes(path, noun, ReleaseError), noun, ReleaseError)
         header, *rows = [row for _, row in csv_rows(text, noun, ReleaseError) if row] or [[]]
         if not header or any(len(row) != len(header) for row in rows):
             raise ReleaseError(
