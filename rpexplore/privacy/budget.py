@@ -42,13 +42,8 @@ class Budget:
         delta: Exact | None = None,
         max_records_per_person: int | None = None,
     ) -> None:
-        given = {
-            "privacy_cost": privacy_cost,
-            "rho": rho,
-            "mu": mu,
-            "epsilon": epsilon,
-            "delta": delta,
-        }
+        values = (privacy_cost, rho, mu, epsilon, delta)
+        given: dict[str, Any] = dict(zip(_UNITS, values, strict=True))
         stated = {
             name: exact_fraction(value, name) for name, value in given.items() if value is not None
         }

@@ -183,6 +183,9 @@ class WeightedSum(Loss):
         counts = dual_weights > 0
         return float(np.min(self.table_weights(workload)[counts] / dual_weights[counts])), 0.0
 
+    def weights_on_means(self, workload: Workload, dual_weights: np.ndarray) -> np.ndarray:
+        return self.table_weights(workload)
+
 
 @dataclass(frozen=True)
 class SumOfVariances(WeightedSum):

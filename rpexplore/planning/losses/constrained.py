@@ -77,9 +77,6 @@ class SumWithinTargets(WeightedSum, WithinTargets):
         priced = prices > 0
         return 1.0, float(np.sum(prices[priced] * self.caps(workload)[priced]))
 
-    def weights_on_means(self, workload: Workload, dual_weights: np.ndarray) -> np.ndarray:
-        return self.table_weights(workload)
-
 
 @dataclass(frozen=True)
 class MaxWithinTargets(WithinTargets):
@@ -204,6 +201,3 @@ class SumWithBoundedMax(WeightedSum):
         """Where no table is above the limit; dual weights beyond the sum's are prices of it."""
         prices = dual_weights - self.table_weights(workload)
         return 1.0, float(np.sum(prices * self.caps(workload, limit)))
-
-    def weights_on_means(self, workload: Workload, dual_weights: np.ndarray) -> np.ndarray:
-        return self.table_weights(workload)

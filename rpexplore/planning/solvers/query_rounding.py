@@ -32,7 +32,9 @@ def integer_measurement(
     """
     wanted = _cost(matrix, coefficients, targets)
     best, smallest = None, wanted * (1 + _MOST)
-    kinds = _kinds(integers)
+    distinct, kind_of = kinds_of_cells(integers)
+    # A row for each kind of cells, with 1 for its cells.
+    kinds = (kind_of == np.arange(distinct.shape[1])[:, None]).astype(float)
     tried = _multiples(matrix, kinds if len(kinds) == len(matrix) else _basis(integers, matrix))
     if len(kinds) > len(matrix):
         tried = chain(tried, _with_faint_rows(matrix, kinds))
@@ -66,12 +68,6 @@ def _with_faint_rows(matrix: np.ndarray, kinds: np.ndarray) -> Iterator[np.ndarr
     for bits in _BITS:
         faint = others * (_FAINT * 2.0 ** (bits / 2))
         yield np.rint(np.vstack([within * 2.0**bits, faint])) @ kinds
-
-
-def _kinds(integers: np.ndarray) -> np.ndarray:
-    """A row for each kind of cells, with 1 for its cells: float64[n_kinds, n_cells]."""
-    kinds, kind_of = kinds_of_cells(integers)
-    return (kind_of == np.arange(kinds.shape[1])[:, None]).astype(float)
 
 
 def _basis(integers: np.ndarray, matrix: np.ndarray) -> np.ndarray:
