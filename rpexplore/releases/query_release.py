@@ -28,7 +28,7 @@ from rpexplore.releases.discrete_gaussian import discrete_gaussian
 from rpexplore.releases.manifest import CONFIDENCE, FinishedRelease, TableFiles, file_entry
 from rpexplore.releases.measurement_file import MeasurementNote, read_measured
 from rpexplore.releases.readme import query_readme
-from rpexplore.releases.stored_columns import read_columns
+from rpexplore.releases.stored_columns import LARGEST_ESTIMATE, read_columns
 from rpexplore.releases.table_cells import for_csv
 
 _ANSWERS, _MEASUREMENTS = "answers", "measurements.parquet"
@@ -52,7 +52,8 @@ class QueryRelease(FinishedRelease[QueryPlan]):
     def answers(self) -> pd.DataFrame:
         """One row a query: name, answer, standard_error, margin_95, target, met."""
         path = self.folder / f"{_ANSWERS}.parquet"
-        return read_columns(path, _ANSWER_COLUMNS, self.plan.n_items).to_pandas()
+        stored = read_columns(path, _ANSWER_COLUMNS, self.plan.n_items, largest=LARGEST_ESTIMATE)
+        return stored.to_pandas()
 
     @property
     def measurements(self) -> np.ndarray:

@@ -12,12 +12,18 @@ from rpexplore.errors import ReleaseError
 
 Columns = Mapping[str, pa.DataType]
 
-# What is measured is below 2^62 (docs/mathematics.md §7.4), and no sum of it comes near 1e200.
-_LARGEST = {pa.int64(): 2**62, pa.float64(): 1e200}
+LARGEST_ESTIMATE = 1e200  # no sum of what is measured comes near it, however weighted
+_LARGEST_MEASURED = 2**62  # docs/mathematics.md §7.4
+_LARGEST_FLOAT = float(np.finfo(float).max)
 
 
 def read_columns(
-    path: Path, columns: Columns, n_rows: int | None = None, **options: Any
+    path: Path,
+    columns: Columns,
+    n_rows: int | None = None,
+    *,
+    largest: float = _LARGEST_FLOAT,
+    **options: Any,
 ) -> pa.Table:
     """The table in a file, with all its columns.
 
@@ -26,6 +32,7 @@ def read_columns(
 
     Args:
         n_rows: How many rows there must be; any number if left out.
+        largest: The largest size of a number with decimals.
         options: For `pyarrow.parquet.read_table`.
     """
     try:
@@ -33,7 +40,7 @@ def read_columns(
         table = pyarrow.parquet.read_table(path, **options)
     except (OSError, pa.ArrowException):
         raise not_what_was_written(path, "it cannot be read any more") from None
-    refuse_gaps(path, table, columns)
+    refuse_gaps(path, table, columns, largest)
     if n_rows not in (None, len(table)):
         raise not_what_was_written(path, f"it must have {n_rows:,} rows, and has {len(table):,}")
     return table
@@ -50,14 +57,19 @@ def check_schema(path: Path, schema: pa.Schema, columns: Columns) -> None:
             raise not_what_was_written(path, f"its column {name!r} must be {kind}, and is {stated}")
 
 
-def refuse_gaps(path: Path, table: pa.Table | pa.RecordBatch, columns: Columns) -> None:
+def refuse_gaps(
+    path: Path,
+    table: pa.Table | pa.RecordBatch,
+    columns: Columns,
+    largest: float = _LARGEST_FLOAT,
+) -> None:
     """Raise `ReleaseError` for a cell in these columns that is empty, or no number it may hold."""
     for name, kind in columns.items():
-        column, largest = table[name], _LARGEST.get(kind)
+        column, most = table[name], {pa.int64(): _LARGEST_MEASURED, pa.float64(): largest}.get(kind)
         is_usable = column.null_count == 0
-        if is_usable and largest is not None:
+        if is_usable and most is not None:
             numbers = np.asarray(column)  # whose least is NaN if one is
-            is_usable = -largest <= numbers.min(initial=0) <= numbers.max(initial=0) <= largest
+            is_usable = -most <= numbers.min(initial=0) <= numbers.max(initial=0) <= most
         if not is_usable:
             reason = f"its column {name!r} has cells without a usable number"
             raise not_what_was_written(path, reason)

@@ -35,7 +35,7 @@ from rpexplore.releases.manifest import FinishedRelease, TableFiles
 from rpexplore.releases.marginal_estimate import Answer, MarginalEstimate
 from rpexplore.releases.measurement_file import MeasurementNote
 from rpexplore.releases.readme import table_readme
-from rpexplore.releases.stored_columns import not_what_was_written, read_columns
+from rpexplore.releases.stored_columns import LARGEST_ESTIMATE, not_what_was_written, read_columns
 from rpexplore.releases.table_cells import ESTIMATE_COLUMNS, label_columns
 from rpexplore.releases.table_files import (
     BYTES_PER_CELL,
@@ -90,7 +90,8 @@ class Release(FinishedRelease[Plan]):
             return self.counts(*attributes)
         path = self.folder / f"{table_path(position, self.plan.workload.tables[position])}.parquet"
         n_rows = int(self.plan.workload.exact_cells[position])
-        return read_columns(path, ESTIMATE_COLUMNS, n_rows).to_pandas()
+        stored = read_columns(path, ESTIMATE_COLUMNS, n_rows, largest=LARGEST_ESTIMATE)
+        return stored.to_pandas()
 
     def counts(self, *attributes: AttributeSet) -> pd.DataFrame:
         """Any marginal within a released table, by single values, whatever the bases."""

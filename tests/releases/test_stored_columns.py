@@ -81,14 +81,25 @@ FILES = [
         emptied,
         partial(with_first, np.nan),
         partial(with_first, -np.inf),
-        huge,
     ],
-    ids=["missing", "doubled", "retyped", "empty", "NaN", "infinite", "huge"],
+    ids=["missing", "doubled", "retyped", "empty", "NaN", "infinite"],
 )
 @pytest.mark.parametrize(("kind", "name", "column", "read"), FILES)
 def test_a_column_that_is_not_as_written_is_named(
     kind, name, column, read, change, folders, tmp_path
 ):
+    refused_once_changed(kind, name, column, read, change, folders, tmp_path)
+
+
+@pytest.mark.parametrize(("kind", "name", "column", "read"), FILES[:5])
+def test_a_number_that_nothing_measured_gives_is_refused(
+    kind, name, column, read, folders, tmp_path
+):
+    """Processed tables may come from noisy marginals of any size."""
+    refused_once_changed(kind, name, column, read, huge, folders, tmp_path)
+
+
+def refused_once_changed(kind, name, column, read, change, folders, tmp_path):
     copy = shutil.copytree(folders / kind, tmp_path / "copy")
     table = pq.read_table(copy / name)
     pq.write_table(change(table, table.column_names.index(column)), copy / name)
