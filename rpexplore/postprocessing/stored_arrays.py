@@ -52,24 +52,22 @@ def read_arrays(
         "cell": pa.int64(),
         column: pa.from_numpy_dtype(dtype),
     }
-    rows, reason = 0, "it cannot be read any more"
+    n_rows = 0
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             check_schema(path, file.schema_arrow, columns)
             for batch in file.iter_batches(columns=list(columns)):
                 refuse_gaps(path, batch, columns)
                 array, cell = (batch[name].to_numpy() for name in ("residual", "cell"))
-                if np.any((array < 0) | (cell < 0)) or np.any(cell >= sizes[array]):
-                    raise IndexError
+                known = (array >= 0) & (array < len(sizes)) & (cell >= 0)
+                if not np.all(known) or np.any(cell >= sizes[array]):
+                    raise not_what_was_written(path, "it has a number of a cell that is not there")
                 where = starts[array] + cell
                 flat[where], seen[where] = batch[column].to_numpy(), True
-                rows += len(batch)
-        reason = "each number must be in it once"
+                n_rows += len(batch)
     except (OSError, pa.ArrowException):
-        rows = -1
-    except IndexError:
-        rows, reason = -1, "it has a number of a cell that is not there"
-    if rows != len(flat) or not np.all(seen):
-        raise not_what_was_written(path, reason)
+        raise not_what_was_written(path, "it cannot be read any more") from None
+    if n_rows != len(flat) or not np.all(seen):
+        raise not_what_was_written(path, "each number must be in it once")
     ends = zip(starts[:-1].tolist(), starts[1:].tolist(), shapes, strict=True)
     return [flat[start:stop].reshape(shape) for start, stop, shape in ends]

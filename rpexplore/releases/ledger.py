@@ -32,6 +32,9 @@ from rpexplore.releases.manifest import now
 
 FILENAME = LEDGER
 
+# What an entry has as its event holds it.
+_IN_ENTRY = ("started", "plan_sha256", "output", "data_bytes", "data_modified", "user")
+
 
 @dataclass(frozen=True)
 class LedgerEntry:
@@ -247,17 +250,9 @@ def _account(events: Sequence[Event], names: Iterable[str]) -> Account:
         if known.isdisjoint(content.get("names", ())):
             continue
         if event.kind == "run":
-            entries[event.id] = LedgerEntry(
-                event.id,
-                content["started"],
-                content["plan_sha256"],
-                amount_of(content["record_rho"]),
-                "started",
-                content["output"],
-                content["data_bytes"],
-                content["data_modified"],
-                content["user"],
-            )
+            facts = {key: content[key] for key in _IN_ENTRY}
+            rho = amount_of(content["record_rho"])
+            entries[event.id] = LedgerEntry(event.id, record_rho=rho, state="started", **facts)
         elif event.kind == "limit":
             text = content["record_rho"]
             account = replace(account, limit_record_rho=None if text is None else amount_of(text))

@@ -254,7 +254,14 @@ def not_as_written(folder: Path, noun: str, reason: str) -> ReleaseError:
 
 def _check_files(folder: Path, entries: Mapping[str, Mapping[str, Any]]) -> None:
     """Raise `ReleaseError` for a file that is missing, changed, or not listed."""
-    present = _files_in(folder)
+    # All but hidden ones, and those of a run whose end is still to be noted.
+    files = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    parts = (path.relative_to(folder).parts for path in files)
+    present = {
+        "/".join(names)
+        for names in parts
+        if names[0] != RUN_FOLDER and not any(name.startswith(".") for name in names)
+    }
     for path, entry in entries.items():
         file = folder / path
         if not (
@@ -272,17 +279,6 @@ def _check_files(folder: Path, entries: Mapping[str, Mapping[str, Any]]) -> None
             f"{str(folder)!r} holds more than was written, {shown_few(added)}; move away what was "
             "added, or use the original folder."
         )
-
-
-def _files_in(folder: Path) -> set[str]:
-    """All files in a folder but hidden ones, and those of a run whose end is still to be noted."""
-    paths = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
-    parts = (path.relative_to(folder).parts for path in paths)
-    return {
-        "/".join(names)
-        for names in parts
-        if names[0] != RUN_FOLDER and not any(name.startswith(".") for name in names)
-    }
 
 
 def _sha256(path: Path) -> str:
