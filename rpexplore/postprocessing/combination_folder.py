@@ -12,7 +12,6 @@ Written as a `new_folder`; the manifest comes last.
 
 import json
 from fractions import Fraction
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -68,9 +67,7 @@ def write_combined(
     Raises `ReleaseError` for what cannot be written.
     """
     output = Path(output)
-    sizes = estimates.domain.sizes.tolist()
-    cells = sum(prod(sizes[attribute] for attribute in table) for table in estimates.tables)
-    check_room(BYTES_PER_CELL * float(cells), output)
+    check_room(BYTES_PER_CELL * estimates.n_cells, output)
     tables = estimates.table_names
     formulas = f" {FORMULAS_ESCAPED}" if escape_formulas else ""
     with new_tables_folder(output) as folder:

@@ -149,6 +149,12 @@ class Estimates:
         names = self.domain.names
         return tuple(tuple(names[attribute] for attribute in table) for table in self.tables)
 
+    @property
+    def n_cells(self) -> float:
+        """Cells of all tables together."""
+        sizes = self.domain.sizes.astype(float)
+        return float(sum(np.prod(sizes[list(table)]) for table in self.tables))
+
     def has(self, attributes: AttributeSet) -> bool:
         """Whether a table holds these attributes together."""
         return _several(self.domain, self.domain.positions(attributes)) in self.contributions

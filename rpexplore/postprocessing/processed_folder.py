@@ -30,9 +30,7 @@ from rpexplore.postprocessing.table_map import subsets
 from rpexplore.postprocessing.table_writing import new_tables_folder, write_readme, write_tables
 from rpexplore.releases.atomic_folder import check_new, check_room
 from rpexplore.releases.manifest import now, save_manifest
-from rpexplore.releases.stored_columns import read_columns
-from rpexplore.releases.table_cells import ESTIMATE_COLUMNS, ESTIMATES
-from rpexplore.releases.table_files import table_path
+from rpexplore.releases.table_cells import ESTIMATES
 from rpexplore.releases.table_release import Release
 from rpexplore.workload.query_matrix import QueryMatrix
 
@@ -71,7 +69,7 @@ def postprocess(
         raise ReleaseError("Nothing to do to the tables: ask for nonnegative or whole numbers.")
     output = Path(output)
     check_new(output)
-    check_room(_BYTES_PER_CELL * _cell_count(source), output)
+    check_room(_BYTES_PER_CELL * source.n_cells, output)
     on_progress("Reading what was measured", 0.0)
     estimates = source if isinstance(source, Estimates) else Estimates.of(source)
     projection = None
@@ -90,7 +88,11 @@ def postprocess(
         attributes = estimates.domain.positions(tables[position])
         counts = _processed_counts(estimates, projection, attributes, rounded)
         values = answers(counts, query_matrices[position])
-        return _with_unbiased(values.ravel(), _unbiased_cells(source, position), label)
+        if isinstance(source, Release):
+            unbiased = source.cells(position)
+        else:
+            unbiased = source.cells(tables[position])
+        return _with_unbiased(values.ravel(), unbiased, label)
 
     on_written = part_of_progress(on_progress, _SEARCHED if nonnegative else 0.0, 1.0)
     formulas = f" {FORMULAS_ESCAPED}" if escape_formulas else ""
@@ -113,14 +115,6 @@ def postprocess(
     return ProcessedTables(output, MappingProxyType(manifest))
 
 
-def _cell_count(source: Release | Estimates) -> float:
-    """Cells of all tables together."""
-    if isinstance(source, Release):
-        return float(np.sum(source.plan.workload.cells))
-    sizes = source.domain.sizes.astype(float)
-    return float(sum(np.prod(sizes[list(table)]) for table in source.tables))
-
-
 def _query_matrices(source: Release | Estimates) -> list[list[QueryMatrix | None]]:
     """The queries of each table, of each axis; None: single values."""
     if isinstance(source, Estimates):
@@ -131,16 +125,6 @@ def _query_matrices(source: Release | Estimates) -> list[list[QueryMatrix | None
         [matrices[i] for i in workload.attribute_basis_index[position, :order]]
         for position, order in enumerate(workload.orders)
     ]
-
-
-def _unbiased_cells(source: Release | Estimates, position: int) -> pa.Table:
-    """A table as rows of labels, value, error and interval."""
-    names = source.table_names[position]
-    if isinstance(source, Estimates):
-        return source.cells(names)
-    path = f"{table_path(position, names)}.parquet"
-    n_rows = int(source.plan.workload.exact_cells[position])
-    return read_columns(source.folder / path, ESTIMATE_COLUMNS, n_rows)
 
 
 def _processed_counts(

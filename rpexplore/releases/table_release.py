@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from rpexplore.common.concurrency import Progress, in_order
 from rpexplore.data.counts import Counts
@@ -72,6 +73,11 @@ class Release(FinishedRelease[Plan]):
         """The attributes of each released table, in the domain's order."""
         return tuple(self.plan.workload.tables)
 
+    @property
+    def n_cells(self) -> float:
+        """Cells of all tables together."""
+        return float(np.sum(self.plan.workload.cells))
+
     def has(self, attributes: AttributeSet) -> bool:
         """Whether a table holds these attributes together."""
         closure = self.plan.closure
@@ -84,14 +90,15 @@ class Release(FinishedRelease[Plan]):
         Columns: labels, value, standard_error, lower_95, upper_95. `table("age", "sex")` and
         `table(["age", "sex"])` are the same.
         """
-        indices = query_attributes(self.domain, attributes)
-        position = self.plan.workload.find(indices)
-        if position is None:
-            return self.counts(*attributes)
-        path = self.folder / f"{table_path(position, self.plan.workload.tables[position])}.parquet"
-        n_rows = int(self.plan.workload.exact_cells[position])
-        stored = read_columns(path, ESTIMATE_COLUMNS, n_rows, largest=LARGEST_ESTIMATE)
-        return stored.to_pandas()
+        position = self.plan.workload.find(query_attributes(self.domain, attributes))
+        return self.counts(*attributes) if position is None else self.cells(position).to_pandas()
+
+    def cells(self, position: int) -> pa.Table:
+        """The table at a position of the workload as it was released, one row a cell."""
+        workload = self.plan.workload
+        path = self.folder / f"{table_path(position, workload.tables[position])}.parquet"
+        n_rows = int(workload.exact_cells[position])
+        return read_columns(path, ESTIMATE_COLUMNS, n_rows, largest=LARGEST_ESTIMATE)
 
     def counts(self, *attributes: AttributeSet) -> pd.DataFrame:
         """Any marginal within a released table, by single values, whatever the bases."""
