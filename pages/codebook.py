@@ -9,7 +9,7 @@ from pages.components.codebook.values import apply_labels, values_and_labels
 from pages.components.shared.background import finish, follow_begun
 from pages.components.shared.session import bound, change, current, show_messages
 from rpexplore.common.formatting import describe_count
-from rpexplore.scenarios import codebook_grid as grids
+from rpexplore.scenarios.codebook_grid import values_in_all
 
 
 def set_record_noun(noun: str) -> None:
@@ -38,7 +38,7 @@ if len(domain) == 0:
 else:
     left, middle, right = st.columns(3)
     left.metric("Attributes", f"{len(domain):,}")
-    middle.metric("Values in all", f"{grids.values_in_all(domain):,}")
+    middle.metric("Values in all", f"{values_in_all(domain):,}")
     right.metric(
         "Combinations of all attributes",
         describe_count(domain.n_cells),

@@ -7,10 +7,16 @@ modules of the same names in `rpexplore.analysis`, with the measures of evenness
 
 import streamlit as st
 
-from pages.components.fairness import accuracy
-from pages.components.fairness.cells import CELLS_VIEW, cells_of_table
+from pages.components.fairness.accuracy import (
+    all_tables,
+    binding_tables,
+    distributions,
+    tables_by_attribute,
+    tables_by_size,
+)
+from pages.components.fairness.cells import CELLS_VIEW, cells_view
 from pages.components.fairness.forecasts import at_chosen_cell, choose_forecast, forecasts, headline
-from pages.components.fairness.relative_errors import relative_errors
+from pages.components.fairness.relative_errors import relative_errors_view
 from pages.components.shared.session import current
 
 st.title("Fairness")
@@ -19,15 +25,15 @@ if compared:
     compared, chosen = at_chosen_cell(compared, choose_forecast(compared))
     headline(chosen)
     views = {
-        "By size": lambda: accuracy.accuracy_by_size(compared, chosen),
-        "Distribution": lambda: accuracy.distributions(compared, chosen),
-        "Tables": lambda: accuracy.all_tables(chosen),
-        "Attributes": lambda: accuracy.attributes(chosen),
-        "Binding targets": lambda: accuracy.binding_tables(chosen),
-        "Relative errors": lambda: relative_errors(compared, chosen),
+        "By size": lambda: tables_by_size(compared, chosen),
+        "Distribution": lambda: distributions(compared, chosen),
+        "Tables": lambda: all_tables(chosen),
+        "Attributes": lambda: tables_by_attribute(chosen),
+        "Binding targets": lambda: binding_tables(chosen),
+        "Relative errors": lambda: relative_errors_view(compared, chosen),
     }
     if chosen.cells_differ:
-        views[CELLS_VIEW] = lambda: cells_of_table(chosen)
+        views[CELLS_VIEW] = lambda: cells_view(chosen)
     # Only the open one is drawn, and which one that is stands in the address.
     for tab, draw in zip(
         st.tabs(list(views), key="fairness", bind="query-params"), views.values(), strict=True

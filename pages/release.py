@@ -2,13 +2,8 @@
 
 import streamlit as st
 
-from pages.components.queries import solutions as query_solutions
-from pages.components.release.destinations import (
-    escape_formulas_input,
-    ledger_of,
-    limit_input,
-    output_folder,
-)
+from pages.components.queries.solutions import chosen_query_plan
+from pages.components.release.destinations import ledger_of, limit_input, output_folder
 from pages.components.release.export import export_section
 from pages.components.release.ledger import (
     account_metrics,
@@ -31,8 +26,8 @@ from pages.components.release.records import (
     unknown_value_input,
 )
 from pages.components.release.run import BackgroundRelease, Job, any_going, going_since
-from pages.components.shared import solutions
 from pages.components.shared.session import current, escaped, say, show_messages
+from pages.components.shared.solutions import plan
 from rpexplore.common.formatting import describe_count, rounded
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.plan import Plan
@@ -46,7 +41,7 @@ TABLES, QUERIES = "The tables", "The list of queries"
 def chosen_plan() -> ReleasePlan | None:
     """The plan to release; None, and the page says why, while there is none."""
     if current().query_list is None:
-        return solutions.plan()
+        return plan()
     choice = st.radio(
         "What to release",
         [TABLES, QUERIES],
@@ -56,9 +51,9 @@ def chosen_plan() -> ReleasePlan | None:
         help="Each is a release of its own, with its own cost.",
     )
     if choice == TABLES:
-        return solutions.plan()
+        return plan()
     st.page_link("pages/queries.py", label="The queries, their targets and their budget")
-    return query_solutions.chosen_plan()
+    return chosen_query_plan()
 
 
 def start(job: Job) -> None:

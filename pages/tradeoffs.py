@@ -3,18 +3,18 @@
 import streamlit as st
 
 from pages.components.shared.solutions import optimum, plan
-from pages.components.tradeoffs.budget_curves import errors_against_budget, targets_against_budget
-from pages.components.tradeoffs.frontier import average_against_worst
-from pages.components.tradeoffs.what_if import changed_tables
+from pages.components.tradeoffs.budget_curves import budget_view, targets_view
+from pages.components.tradeoffs.frontier import frontier_view
+from pages.components.tradeoffs.what_if import what_if_view
 
 VIEWS = {  # what each is called, the question it answers, and what answers it
-    "Smaller errors": ("What would smaller errors cost in privacy?", errors_against_budget),
-    "Targets": ("Which budget would meet the targets?", targets_against_budget),
+    "Smaller errors": ("What would smaller errors cost in privacy?", budget_view),
+    "Targets": ("Which budget would meet the targets?", targets_view),
     "Average vs worst case": (
         "What would a smaller largest error cost on average?",
-        average_against_worst,
+        frontier_view,
     ),
-    "What if": ("What do some tables cost all the others?", changed_tables),
+    "What if": ("What do some tables cost all the others?", what_if_view),
 }
 
 

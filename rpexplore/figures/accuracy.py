@@ -11,7 +11,7 @@ from rpexplore.figures import axes
 from rpexplore.figures.chart import Chart, columns_of
 
 
-def chart_by_order(frame: pd.DataFrame, record_noun: str, *, cells_differ: bool) -> Chart:
+def accuracy_by_order_chart(frame: pd.DataFrame, record_noun: str, *, cells_differ: bool) -> Chart:
     """The standard error by number of attributes.
 
     frame: of `analysis.accuracy.by_order`. cells_differ: whether some table's cells differ in

@@ -14,7 +14,7 @@ from rpexplore.figures.chart import Chart, columns_of
 _MOST_LINES = 40  # of attributes, before only the ends are drawn
 
 
-def chart(frame: pd.DataFrame, forecast: Forecast, record_noun: str) -> Chart:
+def accuracy_by_attribute_chart(frame: pd.DataFrame, forecast: Forecast, record_noun: str) -> Chart:
     """How accurate the tables are that contain each attribute.
 
     frame: of `analysis.accuracy_by_attribute.by_attribute`, with a row at least

@@ -12,7 +12,7 @@ from rpexplore.figures import axes
 from rpexplore.figures.chart import Chart, Column, columns_of
 
 
-def chart_by_order(forecast: Forecast, record_noun: str) -> Chart:
+def distribution_by_order_chart(forecast: Forecast, record_noun: str) -> Chart:
     """How many tables are how accurate, by number of attributes."""
     groups = distributions.errors_by_order(forecast)
     frame = distributions.quantiles(groups)
@@ -30,7 +30,7 @@ def chart_by_order(forecast: Forecast, record_noun: str) -> Chart:
     )
 
 
-def chart_by_plan(forecasts: Sequence[Forecast], record_noun: str) -> Chart:
+def distribution_by_plan_chart(forecasts: Sequence[Forecast], record_noun: str) -> Chart:
     """How many tables are how accurate, by plan."""
     groups = distributions.errors_by_plan(forecasts)
     frame = distributions.quantiles(groups)
@@ -45,9 +45,7 @@ def chart_by_plan(forecasts: Sequence[Forecast], record_noun: str) -> Chart:
     )
 
 
-def chart_of_publishable_cells(
-    curves: pd.DataFrame, frame: pd.DataFrame, coefficient: float
-) -> Chart:
+def publishable_cells_chart(curves: pd.DataFrame, frame: pd.DataFrame, coefficient: float) -> Chart:
     """How many cells are publishable, by number of attributes.
 
     curves, frame: of `analysis.relative_errors.curves` and `.by_order`. coefficient: the largest

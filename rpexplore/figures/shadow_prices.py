@@ -13,7 +13,7 @@ from rpexplore.figures.chart import Chart, Column, columns_of
 _MOST_BARS = 15
 
 
-def chart(forecast: Forecast, kind: str, what: str) -> Chart:
+def shadow_prices_chart(forecast: Forecast, kind: str, what: str) -> Chart:
     """The largest shadow prices.
 
     kind: what a row is, of `analysis.shadow_prices.FRAMES`; what: the loss that they are shares of

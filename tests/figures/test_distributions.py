@@ -57,7 +57,7 @@ def test_the_wanted_coefficient_is_marked(cps, coefficient):
 
 
 def test_the_numbers_by_order_end_with_all_tables(cps):
-    frame = curves.chart_by_order(cps[0], "people").frame
+    frame = curves.distribution_by_order_chart(cps[0], "people").frame
     assert frame["series"].tolist()[-1] == "all tables"
     *by_order, total = frame["tables"].tolist()
     assert total == sum(by_order) == len(cps[0].workload)

@@ -52,7 +52,7 @@ def test_what_was_worked_out_survives_a_change_of_page(app, two, monkeypatch):
         raise AssertionError("worked out once more")
 
     monkeypatch.setattr(sys.modules["rpexplore.analysis.frontier"], "frontier", refuse)
-    monkeypatch.setattr(sys.modules["pages.components.shared.solutions"], "solved", refuse)
+    monkeypatch.setattr(sys.modules["rpexplore.planning.planner"], "optimum", refuse)
     session.open("plan").open("tradeoffs").show("tradeoffs", FRONTIER)
     assert not session.error
     assert session.get("plotly_chart")

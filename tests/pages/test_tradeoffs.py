@@ -7,7 +7,7 @@ import pytest
 
 import rpexplore as rp
 from pages.components.shared import background
-from rpexplore.analysis import frontier as trade
+from rpexplore.analysis import frontier
 from rpexplore.analysis.sufficient_budgets import TARGET_LOSS
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting
@@ -178,7 +178,7 @@ def test_the_frontier_is_drawn_and_a_plan_of_it_kept_as_a_scenario(tradeoffs, sm
     plan = session.scenario.plan()
     assert plan.standard_errors.max() == pytest.approx(frame["largest"].iloc[point], rel=1e-3)
     session.scenario = small.with_request(kind="listed", listed=(("age",),))
-    assert "next to nothing to trade" in plain(without_wait(session.run()).texts("info"))
+    assert "next to nothing to frontier" in plain(without_wait(session.run()).texts("info"))
     assert not charts(session)
 
 
@@ -251,7 +251,7 @@ def test_many_tables_do_not_travel_and_are_typed(tradeoffs, many):
 
 
 def test_long_work_shows_how_far_it_is_and_can_be_cancelled(tradeoffs, small, monkeypatch):
-    real, begun = trade.frontier, []
+    real, begun = frontier.frontier, []
 
     def endless(*ends, on_progress):
         begun.append(True)
@@ -260,14 +260,14 @@ def test_long_work_shows_how_far_it_is_and_can_be_cancelled(tradeoffs, small, mo
             time.sleep(0.01)
 
     monkeypatch.setattr(background, "PATIENCE", 0.1)
-    monkeypatch.setattr(trade, "frontier", endless)
+    monkeypatch.setattr(frontier, "frontier", endless)
     session = tradeoffs(small, FRONTIER)
     assert "Plan 4 of up to 11" in session.get("progress")[0].proto.text
     assert not charts(session)
     session.press("Cancel")
     assert "Cancelled" in plain(without_wait(session.run()).texts("error"))
     assert len(begun) == 1
-    monkeypatch.setattr(trade, "frontier", real)
+    monkeypatch.setattr(frontier, "frontier", real)
     session.press("Try again")
     assert len(charts(without_wait(session))) == 1
 
@@ -284,7 +284,7 @@ def test_work_that_is_not_needed_any_more_is_given_up(tradeoffs, small, monkeypa
             ended.append(ends[0].loss)
 
     monkeypatch.setattr(background, "PATIENCE", 0.1)
-    monkeypatch.setattr(trade, "frontier", endless)
+    monkeypatch.setattr(frontier, "frontier", endless)
     session = tradeoffs(small, FRONTIER)
     session.selectbox(key="average").set_value("cells").run()
     assert ended == [rp.SumOfVariances()]

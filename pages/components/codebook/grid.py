@@ -11,8 +11,7 @@ from pages.components.shared.files import download
 from pages.components.shared.session import change_domain, current, escaped, show_messages
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.provenance import unfinished
-from rpexplore.scenarios import codebook_grid as grids
-from rpexplore.scenarios import codebook_import
+from rpexplore.scenarios import codebook_grid, codebook_import
 
 HERE = "codebook"
 GRID = "codebook grid"  # its messages stand below it
@@ -27,7 +26,7 @@ def change_codebook(slot: str, make: Callable[[], Domain], **options: Any) -> bo
 
 
 def add_attribute() -> None:
-    change_codebook(HERE, lambda: grids.with_new_attribute(current().domain))
+    change_codebook(HERE, lambda: codebook_grid.with_new_attribute(current().domain))
 
 
 def apply_typed() -> None:
@@ -35,7 +34,7 @@ def apply_typed() -> None:
     domain = current().domain
 
     def apply(cells: dict[int, dict[str, Any]]) -> Sequence[str]:
-        edited, renamed, refused = grids.domain_from_grid(domain, cells)
+        edited, renamed, refused = codebook_grid.domain_from_grid(domain, cells)
         change_domain(GRID, lambda: edited, renamed=renamed)
         return refused
 
@@ -51,7 +50,7 @@ def grid() -> None:
         "name": st.column_config.TextColumn("Name in the data", width=130, required=True),
         "label": st.column_config.TextColumn("Label", width=170),
         "kind": st.column_config.SelectboxColumn(
-            "Kind", width=125, options=grids.KINDS, required=True
+            "Kind", width=125, options=codebook_grid.KINDS, required=True
         ),
         "size": st.column_config.NumberColumn(
             "Values", width=65, disabled=True, format="localized"
@@ -63,7 +62,7 @@ def grid() -> None:
         "remove": st.column_config.CheckboxColumn("Remove", width=75),
     }
     st.data_editor(
-        grids.codebook_grid(domain),
+        codebook_grid.codebook_grid(domain),
         key=revision(GRID),
         hide_index=True,
         height="content" if len(domain) <= 15 else 560,

@@ -12,8 +12,14 @@ from pages.components.shared.editors import apply_cells, revision
 from pages.components.shared.session import change_domain, current, escaped, show_messages
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.domain.provenance import is_unfinished
-from rpexplore.scenarios import codebook_grid as grids
 from rpexplore.scenarios.bins import numbered
+from rpexplore.scenarios.codebook_grid import (
+    MAX_LISTED,
+    categories_from_text,
+    domain_with_labels,
+    domain_with_values,
+    values_of,
+)
 
 HERE = "labels"
 LISTED, NUMBERS = "categories", "numbers"
@@ -39,7 +45,7 @@ def apply_labels() -> None:
         return
 
     def apply(cells: dict[int, dict[str, Any]]) -> Sequence[str]:
-        edited, refused = grids.domain_with_labels(domain, name, cells)
+        edited, refused = domain_with_labels(domain, name, cells)
         change_domain(HERE, lambda: edited)
         return refused
 
@@ -50,7 +56,7 @@ def use_categories(name: str) -> None:
     text = st.session_state[f"categories of {name}"]
     change_codebook(
         HERE,
-        lambda: grids.domain_with_values(current().domain, name, grids.categories_from_text(text)),
+        lambda: domain_with_values(current().domain, name, categories_from_text(text)),
     )
 
 
@@ -86,7 +92,7 @@ def values_and_labels() -> None:
     if is_unfinished(attribute):
         first_values(name)
         return
-    values = grids.values_of(attribute)
+    values = values_of(attribute)
     if attribute.size > len(values):
         st.caption(f"The first {len(values):,} of {attribute.size:,} values.")
     if isinstance(attribute.values, Categories):
@@ -94,7 +100,10 @@ def values_and_labels() -> None:
         return
     left, right = st.columns([1, 2], gap="large")
     with left:
-        _editor(attribute, numbered(attribute.values, grids.MAX_LISTED).assign(group=values.group))
+        _editor(
+            attribute,
+            numbered(attribute.values, MAX_LISTED).assign(group=values.group),
+        )
     with right:
         bin_editor(name)
 

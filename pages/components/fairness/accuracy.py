@@ -11,23 +11,23 @@ from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis import accuracy_by_attribute, fairness, shadow_prices, variance_by_size
 from rpexplore.analysis.forecast import SCHEMES, Forecast
 from rpexplore.common.formatting import plural
-from rpexplore.figures import accuracy_by_attribute as attribute_figures
-from rpexplore.figures import distributions as distribution_figures
-from rpexplore.figures import shadow_prices as shadow_price_figures
-from rpexplore.figures import variance_by_size as size_figures
+from rpexplore.figures.accuracy_by_attribute import accuracy_by_attribute_chart
 from rpexplore.figures.chart import COLUMNS, Chart, columns_of
+from rpexplore.figures.distributions import distribution_by_order_chart, distribution_by_plan_chart
+from rpexplore.figures.fairness import fairness_chart, single_tables
+from rpexplore.figures.shadow_prices import shadow_prices_chart
 from rpexplore.planning.mechanism.table_variances import CELLS
 
 MOST_POINTS = 20_000  # drawn one by one
 
 
-def accuracy_by_size(compared: list[Forecast], chosen: Forecast) -> None:
-    """Cell variance against cell count for all plans, and the measures beside each other."""
+def tables_by_size(compared: list[Forecast], chosen: Forecast) -> None:
+    """The Fairness chart, of all plans, and the measures of evenness beside each other."""
     record_noun, own = current().record_noun, own_scheme()
     chart = kept(
         "fairness sizes",
         (*compared, record_noun, own),
-        lambda: size_figures.chart_by_plan(compared, record_noun, own),
+        lambda: fairness_chart(compared, record_noun, own),
     )
     if "table" in chart.frame:
         _draw(chart, chosen, "Point at a mark for the name of its table.")
@@ -65,7 +65,7 @@ def _single_tables(chosen: Forecast) -> None:
     else:
         frame = variance_by_size.points([chosen], tables)
         chart = Chart(
-            size_figures.single_tables(frame, current().record_noun),
+            single_tables(frame, current().record_noun),
             subject="Variance of a cell against the number of cells of single tables",
             sentence=f"{count} of “{chosen.name}”, each a mark; point at it for its name.",
             frame=frame,
@@ -81,14 +81,14 @@ def distributions(compared: list[Forecast], chosen: Forecast) -> None:
     left, right = st.columns(2)
     with left:
         st.subheader("By number of attributes")
-        chart = distribution_figures.chart_by_order(chosen, record_noun)
+        chart = distribution_by_order_chart(chosen, record_noun)
         _draw(chart, chosen, f"Under “{escaped(chosen.name)}”.")
     with right:
         st.subheader("By plan, all tables")
-        _draw(distribution_figures.chart_by_plan(compared, record_noun), chosen)
+        _draw(distribution_by_plan_chart(compared, record_noun), chosen)
 
 
-def attributes(chosen: Forecast) -> None:
+def tables_by_attribute(chosen: Forecast) -> None:
     """How accurate the tables are that contain each attribute."""
     record_noun = current().record_noun
     frame = kept(
@@ -97,7 +97,7 @@ def attributes(chosen: Forecast) -> None:
     if frame.empty:
         st.info(escaped(accuracy_by_attribute.describe(frame, chosen, record_noun)))
     else:
-        _draw(attribute_figures.chart(frame, chosen, record_noun), chosen)
+        _draw(accuracy_by_attribute_chart(frame, chosen, record_noun), chosen)
 
 
 def all_tables(chosen: Forecast) -> None:
@@ -131,13 +131,13 @@ def binding_tables(chosen: Forecast) -> None:
     left, right = st.columns(2)
     with left:
         st.subheader("Tables")
-        _draw(shadow_price_figures.chart(chosen, "table", what), chosen)
+        _draw(shadow_prices_chart(chosen, "table", what), chosen)
     with right:
         st.subheader("By number of attributes")
-        _draw(shadow_price_figures.chart(chosen, "order", what), chosen)
+        _draw(shadow_prices_chart(chosen, "order", what), chosen)
     if chosen.workload.orders.any():
         st.subheader("By attribute")
-        _draw(shadow_price_figures.chart(chosen, "attribute", what), chosen)
+        _draw(shadow_prices_chart(chosen, "attribute", what), chosen)
 
 
 def _draw(chart: Chart, forecast: Forecast, more: str = "") -> None:

@@ -4,11 +4,11 @@ import streamlit as st
 
 from pages.components.shared.charts import chart_with_numbers
 from pages.components.shared.session import current, escaped, kept
-from rpexplore.analysis import cell_accuracy as cells
+from rpexplore.analysis import cell_accuracy
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import capitalised
 from rpexplore.errors import RpexploreError
-from rpexplore.figures.cell_accuracy import cells_of_table as figure_of
+from rpexplore.figures.cell_accuracy import cells_of_table
 from rpexplore.figures.chart import Chart, Column, columns_of
 from rpexplore.scenarios.basis_options import describe_table
 from rpexplore.workload.query_matrix import QueryMatrix
@@ -18,27 +18,27 @@ MOST_OPTIONS = 1000  # tables to choose from, or queries; of more tables, attrib
 LEAST_ACCURATE = "the least accurate"
 
 
-def cells_of_table(chosen: Forecast) -> None:
+def cells_view(chosen: Forecast) -> None:
     """Standard errors over the cells of a table of the curator's choice."""
     left, right = st.columns([1, 2], gap="large")
     with left:
         table = _table(chosen)
         if table is None:
             return
-        matrices = cells.query_matrices(chosen, table)
+        matrices = cell_accuracy.query_matrices(chosen, table)
         axes = _axes(chosen, table, matrices)
         fixed = _fixed(matrices, axes)
     accuracy = kept(
         "cells of a table",
         (chosen, table, axes, tuple(fixed.items())),
-        lambda: cells.accuracy_of_cells(chosen, table, axes, fixed),
+        lambda: cell_accuracy.accuracy_of_cells(chosen, table, axes, fixed),
     )
     record_noun = current().record_noun
     description = capitalised(describe_table(chosen.workload, table, record_noun))
     frame = accuracy.frame
     attributes = {name: Column(name, "name") for name in frame.columns[:-2]}
     chart = Chart(
-        figure_of(accuracy, record_noun),
+        cells_of_table(accuracy, record_noun),
         subject="Standard error over the cells of a table",
         sentence=accuracy.describe(record_noun),
         frame=frame,
@@ -53,9 +53,11 @@ def cells_of_table(chosen: Forecast) -> None:
 def _table(chosen: Forecast) -> int | None:
     """The table to look at; None, which the page explains, while none is chosen."""
     workload = chosen.workload
-    first = kept("least even table", (chosen,), lambda: cells.least_even_table(chosen))
+    first = kept("least even table", (chosen,), lambda: cell_accuracy.least_even_table(chosen))
     if len(workload) <= MOST_OPTIONS:
-        titles = kept("cells titles", (workload,), lambda: cells.tables_with_cells(workload))
+        titles = kept(
+            "cells titles", (workload,), lambda: cell_accuracy.tables_with_cells(workload)
+        )
         return st.selectbox(
             "Table",
             list(titles),
@@ -82,7 +84,7 @@ def _table(chosen: Forecast) -> int | None:
 
 def _axes(chosen: Forecast, table: int, matrices: list[QueryMatrix]) -> tuple[int, ...]:
     """One or two attributes to spread out."""
-    usual = cells.usual_axes(chosen, table)
+    usual = cell_accuracy.usual_axes(chosen, table)
     if len(matrices) == 1:
         return usual
     names = [matrix.attribute.name for matrix in matrices]

@@ -16,20 +16,20 @@ from pages.components.shared.session import (
     kept,
     show_messages,
 )
-from rpexplore.analysis import relative_errors as relative
+from rpexplore.analysis import relative_errors
 from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.typed_numbers import number_of, number_text
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
 from rpexplore.errors import RpexploreError
-from rpexplore.figures import distributions as distribution_figures
 from rpexplore.figures.chart import Column, columns_of
+from rpexplore.figures.distributions import publishable_cells_chart
 
 HERE = "expected"
 
 
-def relative_errors(compared: list[Forecast], chosen: Forecast) -> None:
+def relative_errors_view(compared: list[Forecast], chosen: Forecast) -> None:
     """Standard errors against expected counts, and which cells are accurate enough to publish."""
     st.markdown(
         f"An error of ±30 {escaped(current().record_noun)} is much in a cell of 100 and little in "
@@ -117,20 +117,26 @@ def _publishable_cells(
     st.subheader("Publishable cells")
     left, right = st.columns([3, 2])
     with left:
-        chart = distribution_figures.chart_of_publishable_cells(
-            kept("fairness coefficients", (chosen, cells), lambda: relative.curves(chosen, cells)),
-            relative.by_order(chosen, cells, coefficient),
+        chart = publishable_cells_chart(
+            kept(
+                "fairness coefficients",
+                (chosen, cells),
+                lambda: relative_errors.curves(chosen, cells),
+            ),
+            relative_errors.by_order(chosen, cells, coefficient),
             coefficient,
         )
         more = f"Under “{escaped(chosen.name)}”; the error is that of the privacy noise alone."
         chart_with_numbers(chart, more)
     with right:
         st.markdown("**Under each plan**")
-        shares = relative.by_plan(compared, cells, coefficient).filter(["plan", "share", "whole"])
+        shares = relative_errors.by_plan(compared, cells, coefficient).filter(
+            ["plan", "share", "whole"]
+        )
         listing(shares, columns_of(shares), "Publishable cells by plan")
     st.subheader("Table by table, the most publishable first")
     key = chosen, cells, coefficient
-    frame = kept("fairness publishable", key, lambda: relative.of_tables(*key))
+    frame = kept("fairness publishable", key, lambda: relative_errors.of_tables(*key))
     numbers(
         frame, columns_of(frame), "publishable_cells_by_table.csv", "Publishable cells by table"
     )
@@ -147,16 +153,16 @@ def _cells_of_table(chosen: Forecast, cells: ExpectedCells, coefficient: float) 
         return
     try:
         table = chosen.workload.position(names)
-        frame = relative.of_cells(chosen, cells, table, coefficient)
+        frame = relative_errors.of_cells(chosen, cells, table, coefficient)
     except RpexploreError as error:
         st.info(escaped(str(error)))
         return
-    st.caption(escaped(relative.describe_cells(frame, coefficient)))
-    attributes = frame.columns.difference(relative.OF_CELLS, sort=False)
+    st.caption(escaped(relative_errors.describe_cells(frame, coefficient)))
+    attributes = frame.columns.difference(relative_errors.OF_CELLS, sort=False)
     columns = {name: Column(name, "name") for name in attributes}
     numbers(
         frame,
-        columns | columns_of(frame.filter(relative.OF_CELLS)),
+        columns | columns_of(frame.filter(relative_errors.OF_CELLS)),
         "publishable_cells.csv",
         "The cells of the table, with their expected counts",
     )

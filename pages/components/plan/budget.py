@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.components.shared.session import bound, change, current, show_messages
-from rpexplore.analysis import budget_units as budgets
+from rpexplore.analysis import budget_units
 
 HERE = "plan"
 RECORD, PERSON = "A record", "A person"
@@ -18,7 +18,9 @@ def unit_inputs() -> None:
     def set_limit(limit: int | None) -> None:
         change(
             HERE,
-            lambda: current().replaced(budget=budgets.with_privacy_unit(current().budget, limit)),
+            lambda: current().replaced(
+                budget=budget_units.with_privacy_unit(current().budget, limit)
+            ),
         )
 
     def set_unit(unit: str) -> None:
@@ -45,7 +47,7 @@ def budget_inputs() -> None:
     """The budget: a typed value beside a slider, in a unit of the user's choice."""
     budget = current().budget
     if st.session_state.get("unit") is None:  # a new visit, or the chosen one clicked again
-        st.session_state["unit"] = budgets.stated_unit(budget)
+        st.session_state["unit"] = budget_units.stated_unit(budget)
     unit = st.segmented_control(
         "Privacy budget, stated as",
         list(UNITS),
@@ -53,15 +55,15 @@ def budget_inputs() -> None:
         key="unit",
         required=True,
     )
-    unit = unit or budgets.stated_unit(budget)
-    delta = budgets.stated_delta(budget)
-    value = budgets.text_in_unit(budget, unit, delta)
+    unit = unit or budget_units.stated_unit(budget)
+    delta = budget_units.stated_delta(budget)
+    value = budget_units.text_in_unit(budget, unit, delta)
 
     def restate(value: str, delta: str = delta) -> None:
         change(
             HERE,
             lambda: current().replaced(
-                budget=budgets.with_value(current().budget, unit, str(value), delta)
+                budget=budget_units.with_value(current().budget, unit, str(value), delta)
             ),
         )
 
@@ -77,15 +79,15 @@ def budget_inputs() -> None:
         )
     st.select_slider(
         f"{letter}: ← more private · more accurate →",
-        budgets.slider_stops(unit, value),
+        budget_units.slider_stops(unit, value),
         **bound("slid budget", value, restate),
     )
     show_messages(HERE)
-    for note in budgets.budget_warnings(budget):
+    for note in budget_units.budget_warnings(budget):
         st.info(note)
     with st.expander("The same budget in other units"):
         st.dataframe(
-            budgets.equivalents(budget),
+            budget_units.equivalents(budget),
             hide_index=True,
             alt="The budget in other units",
             column_order=["measure", "value"],

@@ -8,10 +8,9 @@ from pages.components.fairness.cells import CELLS_VIEW
 from pages.components.shared.charts import chart_with_numbers, listing
 from pages.components.shared.files import download
 from pages.components.shared.session import current, escaped, kept
-from rpexplore.analysis import accuracy, targets_met
-from rpexplore.analysis import budget_units as budgets
+from rpexplore.analysis import accuracy, budget_units, targets_met
 from rpexplore.common.formatting import capitalised, rounded
-from rpexplore.figures.accuracy import chart_by_order
+from rpexplore.figures.accuracy import accuracy_by_order_chart
 from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.planning.mechanism.table_variances import cells_differ
 from rpexplore.planning.plan import Plan
@@ -26,7 +25,7 @@ def headline(planned: Plan) -> None:
     largest.metric(capitalised(top.largest_text), f"±{rounded(top.largest_margin)} {record_noun}")
     sigma, table = rounded(top.largest_error, 3), escaped(top.least_accurate_table)
     largest.caption(f"95 % of the time (σ = {sigma}): {table}")
-    epsilon, further = budgets.describe_epsilon(planned)
+    epsilon, further = budget_units.describe_epsilon(planned)
     privacy.metric("Privacy", epsilon)
     privacy.caption(
         f"{further}; ρ = {rounded(planned.rho, 4, 'up')}; protects {planned.budget.unit}"
@@ -42,7 +41,7 @@ def chart(planned: Plan) -> None:
     record_noun, differ = current().record_noun, cells_differ(planned.table_variances)
     st.subheader("How accurate the tables are")
     chart_with_numbers(
-        chart_by_order(accuracy.by_order(planned), record_noun, cells_differ=differ),
+        accuracy_by_order_chart(accuracy.by_order(planned), record_noun, cells_differ=differ),
         f"A standard error of 10 means within ±20 {escaped(record_noun)}, 95 % of the time.",
     )
     with st.expander("What this plan guarantees, in full"):

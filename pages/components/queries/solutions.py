@@ -93,7 +93,7 @@ def query_budget(solution: QueryOptimum) -> Budget | None:
     return None if enough is None else enough.budget
 
 
-def chosen_plan() -> QueryPlan | None:
+def chosen_query_plan() -> QueryPlan | None:
     """The plan of the budget that was chosen here, on another page; None, and it says why."""
     solution = optimum()
     if solution is None:

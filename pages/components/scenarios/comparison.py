@@ -8,10 +8,10 @@ import streamlit as st
 from pages.components.shared.charts import chart_with_numbers, numbers
 from pages.components.shared.session import bound, escaped, kept, project
 from pages.components.shared.solutions import plan
-from rpexplore.analysis import scenario_comparison as compared
+from rpexplore.analysis import scenario_comparison
 from rpexplore.analysis.forecast import Forecast
-from rpexplore.figures import distributions
 from rpexplore.figures.chart import COLUMNS, Column
+from rpexplore.figures.distributions import distribution_by_plan_chart
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.scenario import Scenario
 
@@ -35,7 +35,10 @@ def comparison() -> None:
     inputs, outcomes = kept(
         "compared texts",
         (*scenarios, *plans),
-        lambda: (compared.inputs(scenarios), compared.outcomes(scenarios, plans)),
+        lambda: (
+            scenario_comparison.inputs(scenarios),
+            scenario_comparison.outcomes(scenarios, plans),
+        ),
     )
     _side_by_side("Inputs", inputs, scenarios, differing)
     _side_by_side("Outcomes", outcomes, scenarios, differing)
@@ -91,11 +94,11 @@ def _side_by_side(
 def _curves(scenarios: list[Scenario], plans: list[Plan]) -> None:
     """The distribution of standard errors of every scenario, in one chart."""
     names = tuple(scenario.name for scenario in scenarios)
-    record_noun = compared.common_noun(scenarios)
+    record_noun = scenario_comparison.common_noun(scenarios)
     chart = kept(
         "compared curves",
         (*plans, names, record_noun),
-        lambda: distributions.chart_by_plan(list(map(Forecast.of_plan, names, plans)), record_noun),
+        lambda: distribution_by_plan_chart(list(map(Forecast.of_plan, names, plans)), record_noun),
     )
     chart = replace(
         chart,
@@ -118,9 +121,11 @@ def _tables(scenarios: list[Scenario], plans: list[Plan]) -> None:
     two = right.selectbox("to", others, key=_valid_key("compared to", others))
     before, after = plans[names.index(one)], plans[names.index(two)]
     frame = kept(
-        "compared tables", (before, after), lambda: compared.table_differences(before, after)
+        "compared tables",
+        (before, after),
+        lambda: scenario_comparison.table_differences(before, after),
     )
-    st.markdown(escaped(compared.describe_differences(frame, one, two)))
+    st.markdown(escaped(scenario_comparison.describe_differences(frame, one, two)))
     if frame.empty:
         return
     differ = "left_largest" in frame  # the cells of some table

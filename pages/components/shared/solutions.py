@@ -10,12 +10,12 @@ from pages.components.shared.background import Task, result_of
 from pages.components.shared.session import attempt, current, kept, project
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import plural
+from rpexplore.planning import planner
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.minimum_budget import MinimumBudget, minimum_budget
 from rpexplore.planning.optimum import Optimum
 from rpexplore.planning.plan import Plan
-from rpexplore.planning.planner import optimum as solved
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.workload import Workload
@@ -43,7 +43,7 @@ class WorkloadTasks:
         uniform = self._uniform(uniform_reference)
 
         def solve(on_progress: Progress) -> Optimum:
-            return solved(
+            return planner.optimum(
                 self.workload,
                 loss=loss,
                 budget=for_budget,

@@ -7,11 +7,10 @@ from pages.components.shared.numbers import number_field
 from pages.components.shared.session import attempt, current, escaped, kept, show_messages
 from pages.components.shared.solutions import optimum
 from pages.components.tradeoffs.adopt import use_budget
-from rpexplore.analysis import budget_curves as curves
-from rpexplore.analysis import target_curves as targets
+from rpexplore.analysis import budget_curves, target_curves
 from rpexplore.analysis.budget_units import stated_delta
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, budget_for_error
-from rpexplore.figures import budget_curves as figures
+from rpexplore.figures.budget_curves import Mark, errors_by_budget, targets_by_budget
 from rpexplore.figures.chart import COLUMNS, Chart, Column
 from rpexplore.planning.mechanism.table_variances import cells_differ
 from rpexplore.planning.optimum import Optimum
@@ -36,7 +35,7 @@ TABLE_COLUMNS = {
 }
 
 
-def errors_against_budget(solution: Optimum) -> None:
+def budget_view(solution: Optimum) -> None:
     """Exact curves, and the budget that a wanted standard error would take."""
     budget, record_noun = current().budget, current().record_noun
     left, right = st.columns([1, 2], gap="large")
@@ -44,21 +43,21 @@ def errors_against_budget(solution: Optimum) -> None:
         drawn = _chosen_curves(solution)
         wanted = _wanted_error(drawn)
     if wanted is None:
-        rho, error = curves.half_error(drawn[0], budget)
-        mark = figures.Mark(rho, error, "half the error: 4 × ρ")
-        frame = curves.errors_by_budget(drawn, budget)
+        rho, error = budget_curves.half_error(drawn[0], budget)
+        mark = Mark(rho, error, "half the error: 4 × ρ")
+        frame = budget_curves.errors_by_budget(drawn, budget)
     else:
         series, error, enough = wanted
-        mark = figures.Mark(enough.needed, error, f"wanted: {error:g}", series)
-        frame = curves.errors_by_budget(drawn, budget, [enough.needed])
+        mark = Mark(enough.needed, error, f"wanted: {error:g}", series)
+        frame = budget_curves.errors_by_budget(drawn, budget, [enough.needed])
     marks = [mark] if mark.rho <= frame["rho"].to_numpy().max() else []
     delta = stated_delta(budget)
     with right:
         chart_with_numbers(
             Chart(
-                figures.errors_by_budget(frame, float(budget.rho), delta, record_noun, marks),
+                errors_by_budget(frame, float(budget.rho), delta, record_noun, marks),
                 subject="Standard error of a cell against the budget",
-                sentence=curves.describe_curves(drawn, budget, record_noun),
+                sentence=budget_curves.describe_curves(drawn, budget, record_noun),
                 frame=frame,
                 columns={
                     "curve": Column("curve", "text"),
@@ -72,15 +71,15 @@ def errors_against_budget(solution: Optimum) -> None:
         )
 
 
-def _chosen_curves(solution: Optimum) -> list[curves.Curve]:
+def _chosen_curves(solution: Optimum) -> list[budget_curves.Curve]:
     """The curves to draw: an overview, and tables of the curator's choice."""
     shown = st.selectbox(
         "Curves", list(SHOWN), format_func=SHOWN.__getitem__, key="curves", bind="query-params"
     )
     if shown == QUANTILES:
-        drawn = curves.quantile_curves(solution)
+        drawn = budget_curves.quantile_curves(solution)
     else:
-        drawn = curves.order_curves(solution, least_accurate=shown == LEAST_ACCURATE)
+        drawn = budget_curves.order_curves(solution, least_accurate=shown == LEAST_ACCURATE)
     workload, domain = solution.workload, solution.workload.domain
     few = len(workload) <= MOST_OPTIONS
     typed = st.multiselect(
@@ -96,11 +95,11 @@ def _chosen_curves(solution: Optimum) -> list[curves.Curve]:
     for text in typed:
         table = attempt(lambda text=text: workload.position(table_from_text(domain, text)))
         if table is not None:
-            drawn.extend(curves.table_curves(solution, table))
+            drawn.extend(budget_curves.table_curves(solution, table))
     return drawn
 
 
-def _wanted_error(drawn: list[curves.Curve]) -> tuple[int, float, SufficientBudget] | None:
+def _wanted_error(drawn: list[budget_curves.Curve]) -> tuple[int, float, SufficientBudget] | None:
     """Which curve's standard error is wanted, how large, and the budget it takes; None: none."""
     budget, record_noun = current().budget, current().record_noun
     st.markdown("**Budget for a wanted error**")
@@ -121,7 +120,9 @@ def _wanted_error(drawn: list[curves.Curve]) -> tuple[int, float, SufficientBudg
     enough = attempt(lambda: budget_for_error(drawn[series].variance, wanted, budget))
     if enough is None:
         return None
-    sentence = curves.describe_wanted_error(drawn[series], wanted, enough, budget, record_noun)
+    sentence = budget_curves.describe_wanted_error(
+        drawn[series], wanted, enough, budget, record_noun
+    )
     st.markdown(escaped(sentence))
     st.button(
         "Use this budget",
@@ -133,9 +134,9 @@ def _wanted_error(drawn: list[curves.Curve]) -> tuple[int, float, SufficientBudg
     return series, wanted, enough
 
 
-def targets_against_budget(solution: Optimum) -> None:
+def targets_view(solution: Optimum) -> None:
     """Targets met at rising budgets, the smallest sufficient one, and the last to be met."""
-    some, every = targets.has_targets(solution)
+    some, every = target_curves.has_targets(solution)
     if not some:
         st.info(
             "No table has a target yet. Give the tables that need it a wanted standard error on "
@@ -143,18 +144,18 @@ def targets_against_budget(solution: Optimum) -> None:
         )
         st.page_link("pages/workload.py", label="To the tables")
         return
-    optima = {targets.CURRENT: solution}
-    if every and solution.loss != targets.TARGET_LOSS:
-        by_shortfall = optimum(targets.TARGET_LOSS)
+    optima = {target_curves.CURRENT: solution}
+    if every and solution.loss != target_curves.TARGET_LOSS:
+        by_shortfall = optimum(target_curves.TARGET_LOSS)
         if by_shortfall is None:
             return
-        optima[targets.SHORTFALL] = by_shortfall
+        optima[target_curves.SHORTFALL] = by_shortfall
     budget, delta = current().budget, stated_delta(current().budget)
     key = (*optima.values(), budget)
-    by_shortfall = optima.get(targets.SHORTFALL)
+    by_shortfall = optima.get(target_curves.SHORTFALL)
     outlook = attempt(
         lambda: kept(
-            "targets outlook", key, lambda: targets.outlook(solution, by_shortfall, budget)
+            "targets outlook", key, lambda: target_curves.outlook(solution, by_shortfall, budget)
         )
     )
     if outlook is None:
@@ -162,16 +163,16 @@ def targets_against_budget(solution: Optimum) -> None:
     left, right = st.columns([1, 2], gap="large")
     with left:
         _headline(outlook, every)
-    frame = kept("targets met", key, lambda: targets.met_by_budget(optima, budget))
+    frame = kept("targets met", key, lambda: target_curves.met_by_budget(optima, budget))
     enough = outlook.enough
-    marks = [figures.Mark(enough.needed, 1.0, f"current objective: ρ = {enough.rho}")]
+    marks = [Mark(enough.needed, 1.0, f"current objective: ρ = {enough.rho}")]
     if outlook.by_shortfall is not None:
-        text = f"{targets.SHORTFALL}: ρ = {outlook.by_shortfall.rho}"
-        marks.append(figures.Mark(outlook.by_shortfall.needed, 1.0, text, 1))
+        text = f"{target_curves.SHORTFALL}: ρ = {outlook.by_shortfall.rho}"
+        marks.append(Mark(outlook.by_shortfall.needed, 1.0, text, 1))
     chart = Chart(
-        figures.targets_by_budget(frame, float(budget.rho), delta, marks),
+        targets_by_budget(frame, float(budget.rho), delta, marks),
         subject="Share of targets met against the budget",
-        sentence=targets.describe_outlook(outlook, current().record_noun),
+        sentence=target_curves.describe_outlook(outlook, current().record_noun),
         frame=frame,
         columns={
             "objective": Column("objective", "text"),
@@ -181,14 +182,14 @@ def targets_against_budget(solution: Optimum) -> None:
             "share": COLUMNS["share"],
         },
         file="targets_by_budget.csv",
-        remark=targets.describe_by_shortfall(outlook),
+        remark=target_curves.describe_by_shortfall(outlook),
     )
     with right:
         chart_with_numbers(chart)
     _last_to_be_met(solution)
 
 
-def _headline(outlook: targets.Outlook, every: bool) -> None:
+def _headline(outlook: target_curves.Outlook, every: bool) -> None:
     """How many are met, what all would take, and buttons to apply that."""
     met, enough, by_shortfall = (st.container(gap="xxsmall") for _ in range(3))
     met.metric("Targets met now", f"{outlook.met:,} of {outlook.targets:,}")
@@ -204,7 +205,7 @@ def _headline(outlook: targets.Outlook, every: bool) -> None:
             "Apply this budget and objective",
             on_click=use_budget,
             args=(HERE, outlook.by_shortfall.budget),
-            kwargs={"loss": targets.TARGET_LOSS},
+            kwargs={"loss": target_curves.TARGET_LOSS},
         )
     elif not every:
         by_shortfall.caption(
@@ -219,7 +220,7 @@ def _last_to_be_met(solution: Optimum) -> None:
     budget = current().budget
     st.subheader("The last to be met first")
     frame = kept(
-        "last to be met", (solution, budget), lambda: targets.last_to_be_met(solution, budget)
+        "last to be met", (solution, budget), lambda: target_curves.last_to_be_met(solution, budget)
     )
     if cells_differ(solution.table_variances):
         st.caption(

@@ -7,10 +7,10 @@ from pages.components.shared.charts import chart_with_numbers
 from pages.components.shared.session import current, escaped, show_messages
 from pages.components.shared.solutions import optimum
 from pages.components.tradeoffs.adopt import save_scenario
-from rpexplore.analysis import frontier as trade
+from rpexplore.analysis import frontier
 from rpexplore.common.concurrency import Progress
-from rpexplore.figures import frontier as figures
 from rpexplore.figures.chart import Chart, Column
+from rpexplore.figures.frontier import average_against_worst
 from rpexplore.planning.losses.base import (
     WEIGHTINGS,
     MaxVariance,
@@ -31,7 +31,7 @@ COLUMNS = {
 }
 
 
-def average_against_worst(solution: Optimum) -> None:
+def frontier_view(solution: Optimum) -> None:
     """The frontier between the sum and the largest variance, with the current plan on it."""
     loss = solution.loss
     current_weighting = loss.weighting if isinstance(loss, SumOfVariances) else "equal"
@@ -45,15 +45,15 @@ def average_against_worst(solution: Optimum) -> None:
         bind="query-params",
     )
     with right:
-        frontier = _frontier(solution, SumOfVariances(weighting or "equal"))
-        if frontier is not None:
-            _show(frontier, solution)
-    if frontier is not None and not frontier.is_a_point:
+        curve = _frontier(solution, SumOfVariances(weighting or "equal"))
+        if curve is not None:
+            _show(curve, solution)
+    if curve is not None and not curve.is_a_point:
         with left:
-            _save_point(frontier)
+            _save_point(curve)
 
 
-def _frontier(solution: Optimum, average: SumOfVariances) -> trade.Frontier | None:
+def _frontier(solution: Optimum, average: SumOfVariances) -> frontier.Frontier | None:
     """The frontier; None while it goes on, or where it failed."""
     worst = solution.loss if isinstance(solution.loss, MaxVariance) else MaxVariance()
     if not solution.workload.is_marginals:
@@ -65,76 +65,76 @@ def _frontier(solution: Optimum, average: SumOfVariances) -> trade.Frontier | No
     return worked_out(
         "frontier",
         (best_average, best_worst),
-        lambda on_progress: trade.frontier(best_average, best_worst, on_progress=on_progress),
+        lambda on_progress: frontier.frontier(best_average, best_worst, on_progress=on_progress),
     )
 
 
 def _frontier_with_strategies(
     solution: Optimum, average: SumOfVariances, worst: MaxVariance
-) -> trade.Frontier | None:
+) -> frontier.Frontier | None:
     """The frontier between plans that measure attributes as the current one does."""
-    st.caption(trade.STRATEGIES_OF_PLAN)
+    st.caption(frontier.STRATEGIES_OF_PLAN)
 
-    def work(on_progress: Progress) -> trade.Frontier:
+    def work(on_progress: Progress) -> frontier.Frontier:
         on_progress("Planning for the best average and the best worst case", 0.0)
         ends = (
             optimum_with_strategies_of(solution, solution.workload, loss)
             for loss in (average, worst)
         )
-        return trade.frontier(*ends, on_progress=on_progress)
+        return frontier.frontier(*ends, on_progress=on_progress)
 
     return worked_out("frontier", (solution, average, worst), work)
 
 
-def _show(frontier: trade.Frontier, solution: Optimum) -> None:
+def _show(curve: frontier.Frontier, solution: Optimum) -> None:
     """The curve in a sentence and as a chart, and its numbers."""
     budget, record_noun = current().budget, current().record_noun
-    frame = trade.points_at(frontier, budget)
-    measure = trade.worst_measure(frontier.worst_loss, solution.workload.weights)
-    sentence = trade.describe_frontier(frontier, frame, measure, record_noun)
-    if frontier.is_a_point:
+    frame = frontier.points_at(curve, budget)
+    measure = frontier.worst_measure(curve.worst, solution.workload.weights)
+    sentence = frontier.describe_frontier(curve, frame, measure, record_noun)
+    if curve.is_a_point:
         st.info(escaped(sentence))
         return
-    own_point = frontier.values(solution.table_variances)
-    current_errors = frontier.errors(*own_point, budget)
-    unit = "" if frontier.worst_loss.relative_to == "target" else f" ({record_noun})"
+    own_point = curve.values(solution.table_variances)
+    current_errors = curve.errors(*own_point, budget)
+    unit = "" if curve.worst.relative_to == "target" else f" ({record_noun})"
     chart_with_numbers(
         Chart(
-            figures.average_against_worst(
-                frame, trade.bend(frame), current_errors, f"{measure}{unit}", record_noun
+            average_against_worst(
+                frame, frontier.bend(frame), current_errors, f"{measure}{unit}", record_noun
             ),
             subject="The best averages against the best worst cases",
             sentence=sentence,
             frame=frame,
             columns=COLUMNS,
             file="average_against_worst.csv",
-            remark=f"{trade.describe_marks(frontier)} The average is the root of the mean "
+            remark=f"{frontier.describe_marks(curve)} The average is the root of the mean "
             "variance.",
         )
     )
 
 
-def _save_point(frontier: trade.Frontier) -> None:
+def _save_point(curve: frontier.Frontier) -> None:
     """One of the plans as a scenario of its own."""
-    frame = trade.points_at(frontier, current().budget)
+    frame = frontier.points_at(curve, current().budget)
     rows = frame.to_dict("records")
     index = st.selectbox(
         "A plan of the curve",
         range(len(rows)),
-        index=trade.bend(frame),
-        format_func=lambda index: trade.describe_point(rows[index]),
+        index=frontier.bend(frame),
+        format_func=lambda index: frontier.describe_point(rows[index]),
         key="point of frontier",
         help="Between the ends, the weight of each table is set to give this plan"
-        + (", if attributes are measured as in yours." if frontier.has_fixed_strategies else "."),
+        + (", if attributes are measured as in yours." if curve.has_fixed_strategies else "."),
     )
-    worst_weight = frontier.points[index or 0].worst_weight
+    share = curve.points[index or 0].share
     st.button(
         "Save as scenario",
         on_click=save_scenario,
         args=(
             HERE,
-            lambda: trade.scenario_between(current(), frontier, worst_weight),
-            trade.describe_note(frontier, rows[index or 0]),
+            lambda: frontier.scenario_between(current(), curve, share),
+            frontier.describe_note(curve, rows[index or 0]),
         ),
     )
     show_messages(HERE)

@@ -48,7 +48,7 @@ TABLE_COLUMNS = {
 }
 
 
-def changed_tables(solution: Optimum) -> None:
+def what_if_view(solution: Optimum) -> None:
     """Choose tables and how they change; see how every other table changes."""
     left, right = st.columns([1, 2], gap="large")
     with left:

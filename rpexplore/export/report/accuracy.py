@@ -11,9 +11,9 @@ from rpexplore.common.formatting import plural
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError
 from rpexplore.export.report.section import Attachment, Numbers, Section, template_blocks
-from rpexplore.figures.accuracy import chart_by_order
+from rpexplore.figures.accuracy import accuracy_by_order_chart
 from rpexplore.figures.chart import COLUMNS, Column
-from rpexplore.figures.distributions import chart_of_publishable_cells
+from rpexplore.figures.distributions import publishable_cells_chart
 from rpexplore.planning.plan import Plan
 
 MOST_SHOWN = 20
@@ -71,7 +71,7 @@ def accuracy(plan: Plan, record_noun: str) -> Section:
     """The objective of the plan, and how accurate its tables are."""
     top, frame = standard_errors.headline(plan), standard_errors.by_order(plan)
     (sentences,) = template_blocks("accuracy.txt.j2", plan=plan, top=top, record_noun=record_noun)
-    chart = chart_by_order(frame, record_noun, cells_differ=top.cells_differ)
+    chart = accuracy_by_order_chart(frame, record_noun, cells_differ=top.cells_differ)
     return Section("Accuracy", sentences, (chart, _least_accurate(plan), _list_of_tables(plan)))
 
 
@@ -127,7 +127,7 @@ def relative_errors_section(plan: Plan, expected: ExpectedCounts) -> Section:
             "alone, divided by its expected count.",
             *([cells.left_out_text] if cells.left_out else []),
         ),
-        (chart_of_publishable_cells(relative.curves(own, cells), frame, WANTED_CV),),
+        (publishable_cells_chart(relative.curves(own, cells), frame, WANTED_CV),),
     )
 
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 from rpexplore.analysis import accuracy_by_attribute, fairness, shadow_prices
 from rpexplore.analysis.forecast import SCHEMES, Forecast, scheme_of, unweighted
 from rpexplore.export.report.section import Numbers, Points, Section
-from rpexplore.figures import distributions as distribution_figures
-from rpexplore.figures import shadow_prices as shadow_price_figures
-from rpexplore.figures import variance_by_size as size_figures
-from rpexplore.figures.accuracy_by_attribute import chart as attribute_chart
+from rpexplore.figures.accuracy_by_attribute import accuracy_by_attribute_chart
 from rpexplore.figures.chart import COLUMNS, Chart, Column
+from rpexplore.figures.distributions import distribution_by_order_chart, distribution_by_plan_chart
+from rpexplore.figures.fairness import fairness_chart
+from rpexplore.figures.shadow_prices import shadow_prices_chart
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import optimum
 from rpexplore.scenarios.scenario import has_uniform_reference
@@ -23,7 +23,7 @@ def fairness_section(plan: Plan, record_noun: str) -> Section:
     own, *schemes = forecasts(plan)
     if len(plan.workload) == 1:
         return Section("Fairness", (fairness.describe_unevenness(own, record_noun),))
-    by_attribute = accuracy_by_attribute.by_attribute(own)
+    frame = accuracy_by_attribute.by_attribute(own)
     return Section(
         "Fairness",
         (
@@ -34,9 +34,9 @@ def fairness_section(plan: Plan, record_noun: str) -> Section:
         (
             _by_size([own, *schemes], record_noun),
             *_side_by_side([own, *schemes], record_noun),
-            distribution_figures.chart_by_order(own, record_noun),
-            distribution_figures.chart_by_plan([own, *schemes], record_noun),
-            *([] if by_attribute.empty else [attribute_chart(by_attribute, own, record_noun)]),
+            distribution_by_order_chart(own, record_noun),
+            distribution_by_plan_chart([own, *schemes], record_noun),
+            *([] if frame.empty else [accuracy_by_attribute_chart(frame, own, record_noun)]),
             _binding_tables(plan, own),
             _most_accurate(own),
         ),
@@ -73,7 +73,7 @@ def _describe_comparison(plan: Plan) -> str:
 
 
 def _by_size(compared: list[Forecast], record_noun: str) -> Chart:
-    chart = size_figures.chart_by_plan(compared, record_noun)
+    chart = fairness_chart(compared, record_noun)
     if "table" not in chart.frame:
         return chart
     # A row a table, with its standard error under each plan.
@@ -103,7 +103,7 @@ def _side_by_side(compared: list[Forecast], record_noun: str) -> tuple[Numbers, 
 
 def _binding_tables(plan: Plan, own: Forecast) -> Chart:
     what = shadow_prices.describe_loss(plan.loss, plan.workload)
-    chart = shadow_price_figures.chart(own, "table", what)
+    chart = shadow_prices_chart(own, "table", what)
     return replace(chart, sentence=shadow_prices.describe(own, plan.loss))
 
 

@@ -1,4 +1,4 @@
-"""Variance of a cell against the number of cells of its table, a panel for each plan, log–log."""
+"""The Fairness chart: variance of a cell against cells of its table, a panel for each plan."""
 
 import math
 import textwrap
@@ -21,8 +21,11 @@ _GAP = 0.08  # between columns, of the width
 _HEIGHT, _ROOM = 190, 75  # px: of a panel, and between rows
 
 
-def chart_by_plan(forecasts: Sequence[Forecast], record_noun: str, own: str = "") -> Chart:
-    """Cell variance against cell count for all plans; own: the one that is marked."""
+def fairness_chart(forecasts: Sequence[Forecast], record_noun: str, own: str = "") -> Chart:
+    """The Fairness chart: cell variance against cell count, log–log.
+
+    own: the plan that is marked
+    """
     binned = len(forecasts[0].workload) > variance_by_size.MOST_POINTS
     frame = (variance_by_size.bins if binned else variance_by_size.points)(forecasts)
     return Chart(

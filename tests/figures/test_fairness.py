@@ -8,7 +8,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.analysis import variance_by_size as analysis
 from rpexplore.analysis.forecast import SCHEMES
-from rpexplore.figures import variance_by_size as figures
+from rpexplore.figures import fairness as figures
 from tests.analysis.schemes import forecast_of, of_schemes
 from tests.published import figures as published
 
