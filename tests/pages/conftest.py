@@ -11,6 +11,8 @@ from streamlit.testing.v1 import AppTest
 
 import rpexplore as rp
 from pages.components.shared import autosave
+from pages.components.shared.session import kept_name
+from rpexplore.planning.optimum import Optimum
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
 
@@ -97,7 +99,7 @@ class App:
     @property
     def planned(self) -> rp.Plan:
         """The plan that was made last."""
-        return self.test.session_state[f"kept plan of {self.scenario.name}"][1]
+        return self.test.session_state[kept_name(Optimum.at, self.scenario.name)][1]
 
     def press(self, label: str) -> "App":
         """Click the button whose label starts like this."""

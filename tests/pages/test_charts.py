@@ -51,7 +51,7 @@ def test_what_was_worked_out_survives_a_change_of_page(app, two, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("worked out once more")
 
-    monkeypatch.setattr(sys.modules["rpexplore.analysis.frontier"], "frontier", refuse)
+    monkeypatch.setattr(sys.modules["rpexplore.analysis.frontier"], "_next_point", refuse)
     monkeypatch.setattr(sys.modules["rpexplore.planning.planner"], "optimum", refuse)
     session.open("plan").open("tradeoffs").show("tradeoffs", FRONTIER)
     assert not session.error

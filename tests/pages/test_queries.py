@@ -7,6 +7,7 @@ import pytest
 
 import rpexplore as rp
 from pages.components.queries.many_queries import RANGES, TABLES
+from pages.components.shared.session import kept_name
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import PlanError
 from rpexplore.queries.csv_files import stated_from_csv
@@ -14,6 +15,7 @@ from rpexplore.queries.definitions import StatedQueries, stated_from_text
 from rpexplore.queries.edits import about_attributes
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.plan_kinds import verify
+from rpexplore.queries.planner import QueryOptimum
 from rpexplore.queries.presets import PRESETS
 from rpexplore.scenarios.scenario import Scenario
 from tests.pages.conftest import plain
@@ -38,7 +40,7 @@ def listed(small) -> Scenario:
 
 def plan_of(session) -> QueryPlan:
     """The plan that was made last."""
-    return session.test.session_state["kept query plan"][1]
+    return session.test.session_state[kept_name(QueryOptimum.at)][1]
 
 
 # ---- the list

@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
+from pages.components.results.source import _load
+from pages.components.shared.background import task_name
 from rpexplore.common.formatting import rounded
 from rpexplore.postprocessing.combination_folder import load_combined
 from rpexplore.postprocessing.processed_folder import postprocess
@@ -72,7 +74,7 @@ def made(session):
     while "postprocessing" in session.session_state:
         session.session_state["postprocessing"][0].wait(60)
         session.run()
-    session.session_state["kept opened results"][1].wait(60)
+    session.session_state[task_name(_load)][1].wait(60)
     return session
 
 

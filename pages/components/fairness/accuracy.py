@@ -24,18 +24,14 @@ MOST_POINTS = 20_000  # drawn one by one
 def tables_by_size(compared: list[Forecast], chosen: Forecast) -> None:
     """The Fairness chart, of all plans, and the measures of evenness beside each other."""
     record_noun, own = current().record_noun, own_scheme()
-    chart = kept(
-        "fairness sizes",
-        (*compared, record_noun, own),
-        lambda: fairness_chart(compared, record_noun, own),
-    )
+    chart = kept(fairness_chart, tuple(compared), record_noun, own)
     if "table" in chart.frame:
         _draw(chart, chosen, "Point at a mark for the name of its table.")
     else:
         _draw(chart, chosen)
         _single_tables(chosen)
     st.subheader("The plans side by side")
-    measures = kept("fairness measures", tuple(compared), lambda: fairness.measures(compared))
+    measures = kept(fairness.measures, tuple(compared))
     sentence = fairness.describe_measures(measures, record_noun)
     st.markdown(escaped(sentence))
     st.dataframe(
@@ -91,9 +87,7 @@ def distributions(compared: list[Forecast], chosen: Forecast) -> None:
 def tables_by_attribute(chosen: Forecast) -> None:
     """How accurate the tables are that contain each attribute."""
     record_noun = current().record_noun
-    frame = kept(
-        "fairness attributes", (chosen,), lambda: accuracy_by_attribute.by_attribute(chosen)
-    )
+    frame = kept(accuracy_by_attribute.by_attribute, chosen)
     if frame.empty:
         st.info(escaped(accuracy_by_attribute.describe(frame, chosen, record_noun)))
     else:
@@ -113,7 +107,7 @@ def all_tables(chosen: Forecast) -> None:
                 listing(frame, shown, f"{title} tables")
     heading = "All tables, the least accurate first"
     st.subheader(heading)
-    frame = kept("fairness ranking", (chosen,), lambda: fairness.ranking(chosen))
+    frame = kept(fairness.ranking, chosen)
     frame = _with_cell(frame, chosen)
     numbers(frame, columns_of(frame), "tables_by_standard_error.csv", heading)
 
@@ -122,9 +116,7 @@ def binding_tables(chosen: Forecast) -> None:
     """Which tables bind the largest variance, or make up the sum of variances."""
     loss = SCHEMES.get(chosen.name, current().loss)
     what = shadow_prices.describe_loss(loss, chosen.workload)
-    sentence = kept(
-        "fairness binding", (chosen, loss), lambda: shadow_prices.describe(chosen, loss)
-    )
+    sentence = kept(shadow_prices.describe, chosen, loss)
     st.markdown(escaped(sentence))
     st.caption("These shares are about small changes of the plan.")
     st.page_link("pages/tradeoffs.py", label="To leave tables out: Trade-offs, What if")

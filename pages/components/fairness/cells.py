@@ -28,11 +28,7 @@ def cells_view(chosen: Forecast) -> None:
         matrices = cell_accuracy.query_matrices(chosen, table)
         axes = _axes(chosen, table, matrices)
         fixed = _fixed(matrices, axes)
-    accuracy = kept(
-        "cells of a table",
-        (chosen, table, axes, tuple(fixed.items())),
-        lambda: cell_accuracy.accuracy_of_cells(chosen, table, axes, fixed),
-    )
+    accuracy = kept(cell_accuracy.accuracy_of_cells, chosen, table, axes, fixed)
     record_noun = current().record_noun
     description = capitalised(describe_table(chosen.workload, table, record_noun))
     frame = accuracy.frame
@@ -53,11 +49,9 @@ def cells_view(chosen: Forecast) -> None:
 def _table(chosen: Forecast) -> int | None:
     """The table to look at; None, which the page explains, while none is chosen."""
     workload = chosen.workload
-    first = kept("least even table", (chosen,), lambda: cell_accuracy.least_even_table(chosen))
+    first = kept(cell_accuracy.least_even_table, chosen)
     if len(workload) <= MOST_OPTIONS:
-        titles = kept(
-            "cells titles", (workload,), lambda: cell_accuracy.tables_with_cells(workload)
-        )
+        titles = kept(cell_accuracy.tables_with_cells, workload)
         return st.selectbox(
             "Table",
             list(titles),

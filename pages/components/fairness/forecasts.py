@@ -23,7 +23,7 @@ def forecasts(scenario: Scenario) -> list[Forecast]:
     or where there are none; the page then says why.
     """
     own, budget = scenario.workload, scenario.budget
-    bare = kept("fairness unweighted", (own,), lambda: unweighted(own))
+    bare = kept(unweighted, own)
     plans: dict[str, tuple[Loss, Workload]] = {name: (loss, bare) for name, loss in SCHEMES.items()}
     if scenario.misses_target:
         st.info(
@@ -41,11 +41,16 @@ def forecasts(scenario: Scenario) -> list[Forecast]:
             return []
         solutions[name] = solution
 
-    def compare() -> list[Forecast]:
-        return [Forecast.of_optimum(*named, budget) for named in solutions.items()]
-
-    key = (*solutions.items(), budget)
-    return attempt(lambda: kept("fairness forecasts", key, compare), NO_PLAN) or []
+    return (
+        attempt(
+            lambda: [
+                kept(Forecast.of_optimum, name, solution, budget, slot=name)
+                for name, solution in solutions.items()
+            ],
+            NO_PLAN,
+        )
+        or []
+    )
 
 
 def own_scheme() -> str:
@@ -87,12 +92,8 @@ def at_chosen_cell(compared: list[Forecast], chosen: Forecast) -> tuple[list[For
         bind="query-params",
         help="Of each table; everything below is about that standard error.",
     )
-    forecasts_there = kept(
-        "fairness at cell",
-        (cell, *compared),
-        lambda: [forecast.at_cell(cell or "mean") for forecast in compared],
-    )
-    return forecasts_there, forecasts_there[compared.index(chosen)]
+    there = [kept(forecast.at_cell, cell or "mean", slot=forecast.name) for forecast in compared]
+    return there, there[compared.index(chosen)]
 
 
 def headline(chosen: Forecast) -> None:

@@ -41,8 +41,7 @@ def relative_errors_view(compared: list[Forecast], chosen: Forecast) -> None:
     expected = current().expected
     if expected is None:
         return
-    key = expected, chosen.workload
-    cells = attempt(lambda: kept("fairness cells", key, lambda: ExpectedCells.of(*key)))
+    cells = attempt(lambda: kept(ExpectedCells.of, expected, chosen.workload))
     if cells is None:
         return
     if cells.left_out:
@@ -118,11 +117,7 @@ def _publishable_cells(
     left, right = st.columns([3, 2])
     with left:
         chart = publishable_cells_chart(
-            kept(
-                "fairness coefficients",
-                (chosen, cells),
-                lambda: relative_errors.curves(chosen, cells),
-            ),
+            kept(relative_errors.curves, chosen, cells),
             relative_errors.by_order(chosen, cells, coefficient),
             coefficient,
         )
@@ -135,8 +130,7 @@ def _publishable_cells(
         )
         listing(shares, columns_of(shares), "Publishable cells by plan")
     st.subheader("Table by table, the most publishable first")
-    key = chosen, cells, coefficient
-    frame = kept("fairness publishable", key, lambda: relative_errors.of_tables(*key))
+    frame = kept(relative_errors.of_tables, chosen, cells, coefficient)
     numbers(
         frame, columns_of(frame), "publishable_cells_by_table.csv", "Publishable cells by table"
     )

@@ -56,11 +56,7 @@ def table_list(planned: Plan) -> None:
         planned.workload.domain.names,
         key="tables containing",
     )
-    frame = kept(
-        "listed tables",
-        (planned, tuple(containing), current().request),
-        lambda: targets_met.of_tables(planned, containing, current().request),
-    )
+    frame = kept(targets_met.of_tables, planned, containing, current().request)
     if frame.empty:
         st.info("No table has all of these attributes.")
         return

@@ -121,7 +121,7 @@ def _downloads(domain: Domain) -> None:
     """The list as CSV files, and a template for one."""
     stated = current().query_list
     if stated is not None:
-        conditions = kept("query csv", (stated,), lambda: _with_conditions(stated))
+        conditions = kept(_with_conditions, stated)
         if conditions is not None:
             download("query-conditions.csv", conditions, "Download the list with conditions")
         download(

@@ -77,7 +77,7 @@ def query_list() -> None:
     """The queries as lines of text, and the target of those that have none of their own."""
     stated, lines = current().query_list, typed_lines()
     st.subheader("The list")
-    text = kept("query lines", (stated, lines.typed), lambda: lines.shown(stated))
+    text = kept(lines.shown, stated, by=(stated, lines.typed))
     if text is None:
         st.info(
             f"This list of {plural(len(stated or ()), 'query')} cannot be edited here: it is "

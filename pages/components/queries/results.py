@@ -87,7 +87,7 @@ def certificate(planned: QueryPlan, solution: QueryOptimum) -> None:
 def outcomes(planned: QueryPlan, stated: StatedQueries) -> None:
     """Every query with its target and how accurate it is."""
     st.subheader("Query by query")
-    frame = kept("query outcomes", (planned, stated), lambda: of_queries(planned, stated))
+    frame = kept(of_queries, planned, stated)
     alt = "Every query with its target and its standard error"
     numbers(frame, OUTCOME_COLUMNS, "queries.csv", alt)
     st.caption(
@@ -114,7 +114,7 @@ def privacy_profile(planned: QueryPlan) -> None:
     if not planned.strategy.spare.any():
         st.markdown(escaped(sentence))
         return
-    frame = kept("query profile", (planned,), lambda: profile_of_cells(planned))
+    frame = kept(profile_of_cells, planned)
     chart_with_numbers(
         Chart(
             shares_of_cells(frame),
@@ -134,7 +134,7 @@ def privacy_profile(planned: QueryPlan) -> None:
             "the list with the error below as its target, and all targets that are met now can "
             "still be met at the same budget."
         )
-        free = kept("spare cells", (planned,), lambda: spare_cells(planned))
+        free = kept(spare_cells, planned)
         alt = "Cells with unused budget and the error of counting them"
         numbers(free, FREE_COLUMNS, "free_counts.csv", alt)
 
@@ -142,11 +142,7 @@ def privacy_profile(planned: QueryPlan) -> None:
 def baselines(solution: QueryOptimum) -> None:
     """The budget that each plainer method needs for the same targets, drawn and in numbers."""
     st.subheader("Baselines")
-    ratios = worked_out(
-        "query baselines",
-        (solution,),
-        lambda on_progress: query_baselines(solution, on_progress=on_progress),
-    )
+    ratios = worked_out(query_baselines, solution)
     if ratios is None:
         return
     budget = current().budget

@@ -14,6 +14,7 @@ from rpexplore.common.formatting import plural
 from rpexplore.privacy.budget import Budget
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import QueryOptimum, query_optimum
+from rpexplore.queries.query_list import QueryList
 
 MOST_KEPT = 6  # lists whose solutions stay with the session, for an undo
 ENOUGH, OWN = "As much as the targets need", "The scenario's budget"
@@ -36,14 +37,15 @@ def optimum() -> QueryOptimum | None:
         if solution.queries is queries:
             return solution
 
-    def work(on_progress: Progress) -> QueryOptimum:
-        on_progress(f"Planning {plural(len(queries), 'query')}", 0.0)
-        return query_optimum(queries, on_progress=on_progress)
-
-    solution = worked_out("query optimum", (queries,), work, NO_PLAN)
+    solution = worked_out(_solve, queries, problem=NO_PLAN)
     if solution is not None:
         solutions.append(solution)
     return solution
+
+
+def _solve(queries: QueryList, on_progress: Progress) -> QueryOptimum:
+    on_progress(f"Planning {plural(len(queries), 'query')}", 0.0)
+    return query_optimum(queries, on_progress=on_progress)
 
 
 def plan(solution: QueryOptimum, budget: Budget) -> QueryPlan | None:
@@ -51,9 +53,7 @@ def plan(solution: QueryOptimum, budget: Budget) -> QueryPlan | None:
 
     A budget can be so small that its noise cannot be drawn.
     """
-    return attempt(
-        lambda: kept("query plan", (solution, budget), lambda: solution.at(budget)), NO_PLAN
-    )
+    return attempt(lambda: kept(solution.at, budget), NO_PLAN)
 
 
 def query_budget(solution: QueryOptimum) -> Budget | None:

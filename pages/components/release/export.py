@@ -87,7 +87,7 @@ def export_section(planned: Plan) -> None:
     if shown.open:
         with shown:
             st.caption("In a folder with the files from the button above.")
-            commands = kept("commands", key, lambda: command_lines(planned, scenario))
+            commands = kept(command_lines, planned, scenario)
             st.code(commands, language="bash", wrap_lines=True)
 
 
@@ -111,14 +111,15 @@ def _piece(
 def _made(name: str, key: tuple, make: Callable[[], Content], disabled: bool) -> Content | None:
     """What `make` returns, once its button was pressed; until then the button."""
 
-    def work(on_progress: Progress) -> Content:
-        on_progress(f"Making {name}", 0.1)
-        return make()
-
     def request() -> None:
         st.session_state[f"requested {name}"] = key
 
     if st.session_state.get(f"requested {name}") != key:
         st.button(f"Make {name}", on_click=request, disabled=disabled)
         return None
-    return worked_out(f"made {name}", key, work)
+    return worked_out(_make, name, make, slot=name, by=key)
+
+
+def _make(name: str, make: Callable[[], Content], on_progress: Progress) -> Content:
+    on_progress(f"Making {name}", 0.1)
+    return make()

@@ -113,10 +113,11 @@ def _database() -> Source | None:
         st.info("Name the connection and the table with the records to go on.")
         return None
 
-    def connect() -> Source:
-        return _readable(DatabaseSource(connection_named(name.strip()), table.strip()))
+    return attempt(lambda: kept(_connected, name.strip(), table.strip()))
 
-    return attempt(lambda: kept("database source", (name, table), connect))
+
+def _connected(name: str, table: str) -> Source:
+    return _readable(DatabaseSource(connection_named(name), table))
 
 
 def _readable(source: Source) -> Source:
@@ -139,7 +140,7 @@ def person_rule_input(planned: ReleasePlan, data: Source) -> tuple[bool, PersonR
     most = planned.budget.max_records_per_person
     if most is None:
         return True, None
-    columns = attempt(lambda: kept("columns of the records", (data,), lambda: list(data.columns())))
+    columns = attempt(lambda: list(kept(data.columns)))
     if columns is None:
         return False, None
     st.markdown(

@@ -10,6 +10,7 @@ from pages.components.shared.session import escaped, kept
 from rpexplore.analysis import released_cells
 from rpexplore.common.formatting import rounded
 from rpexplore.domain.attribute import Attribute, Categories
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
 from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.postprocessing.results import (
@@ -19,6 +20,7 @@ from rpexplore.postprocessing.results import (
     in_column_order,
     is_biased,
 )
+from rpexplore.releases.marginal_estimate import Answer
 from rpexplore.releases.query_release import QueryRelease
 
 VIEWS = {  # how many attributes each needs, what draws it, and what it is called in a sentence
@@ -106,18 +108,20 @@ def _subtotal(results: Results, attributes: tuple[str, ...], record_noun: str) -
     for name, column in zip(ordered, st.columns(max(len(ordered), 2)), strict=False):
         with column:
             chosen[name] = _values(domain[name])
-    query = {
-        name: released_cells.vector_of(domain[name], chosen.get(name, ())) for name in attributes
-    }
-    answer = kept(
-        "subtotal",
-        (results, attributes, tuple((name, tuple(values)) for name, values in chosen.items())),
-        lambda: results.answer(attributes, where=query),
-    )
+    answer = kept(_answer, results, domain, attributes, chosen)
     sentence = released_cells.describe_sum(
         domain, chosen, answer.value, answer.standard_error, record_noun
     )
     st.info(f"**{escaped(sentence)}**", icon=":material/functions:")
+
+
+def _answer(
+    results: Results, domain: Domain, attributes: tuple[str, ...], chosen: dict[str, Sequence[int]]
+) -> Answer:
+    query = {
+        name: released_cells.vector_of(domain[name], chosen.get(name, ())) for name in attributes
+    }
+    return results.answer(attributes, where=query)
 
 
 def _values(attribute: Attribute) -> Sequence[int]:
@@ -154,7 +158,7 @@ def browse_answers(release: QueryRelease) -> None:
         "rounded, and may be negative."
     )
     st.markdown(f":material/verified: **Accuracy proven best.** {escaped(plan.proven)}")
-    answers = kept("answers", (release,), lambda: release.answers)
+    answers = release.answers
     alt = "Every query with its noisy answer and its accuracy"
     numbers(answers, ANSWER_COLUMNS, "answers.csv", alt)
     with st.expander("What this release guarantees, in full"):

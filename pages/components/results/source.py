@@ -8,6 +8,7 @@ import streamlit as st
 from pages.components.shared.background import worked_out
 from pages.components.shared.files import path_input
 from pages.components.shared.session import current, escaped
+from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import capitalised
 from rpexplore.postprocessing.results import (
     Results,
@@ -40,9 +41,7 @@ def results_source() -> tuple[Results | QueryRelease, Path] | None:
     folder = _folder()
     if folder is None:
         return None
-    results = worked_out(
-        "opened results", (str(folder), _finished_at(folder)), lambda _: _load(folder)
-    )
+    results = worked_out(_load, folder, by=(folder, _finished_at(folder)))
     if results is None:
         return None
     if not isinstance(results, QueryRelease):
@@ -63,7 +62,8 @@ def record_noun_of(source: Results) -> str:
     return current().record_noun if known else "records"
 
 
-def _load(folder: Path) -> Results | QueryRelease:
+def _load(folder: Path, on_progress: Progress) -> Results | QueryRelease:
+    on_progress(f"Reading {folder.name}", 0.0)
     if read_manifest(folder).get("format") == QueryRelease.release_format[0]:
         return QueryRelease.load(folder)
     return load_results(folder)

@@ -28,7 +28,7 @@ COUNTS, MARGINS = "Counts", "Margins of error"
 
 def grid_view(results: Results, attributes: tuple[str, ...], record_noun: str) -> None:
     """The table as it was released, every cell with its interval."""
-    frame = kept("results grid", (results, attributes), lambda: results.table(attributes))
+    frame = kept(results.table, attributes)
     margin = escaped(describe_margin(frame, record_noun))
     if is_biased(results):
         st.markdown(
@@ -169,11 +169,11 @@ def _part(
 
 def _cells(results: Results, attributes: tuple[str, ...]) -> ReleasedCells:
     """All cells of the table of these attributes."""
-    return kept(
-        f"results cells {len(attributes)}",
-        (results, attributes),
-        lambda: ReleasedCells.of(results.counts(attributes), attributes),
-    )
+    return kept(_all_cells, results, attributes, slot=str(len(attributes)))
+
+
+def _all_cells(results: Results, attributes: tuple[str, ...]) -> ReleasedCells:
+    return ReleasedCells.of(results.counts(attributes), attributes)
 
 
 def _by_size(cells: ReleasedCells) -> list[str]:

@@ -32,14 +32,8 @@ def comparison() -> None:
     if len(plans) < len(scenarios):
         return
     differing = st.toggle("Only where they differ", key="only differing", persist_state="session")
-    inputs, outcomes = kept(
-        "compared texts",
-        (*scenarios, *plans),
-        lambda: (
-            scenario_comparison.inputs(scenarios),
-            scenario_comparison.outcomes(scenarios, plans),
-        ),
-    )
+    inputs = kept(scenario_comparison.inputs, scenarios)
+    outcomes = kept(scenario_comparison.outcomes, scenarios, plans)
     _side_by_side("Inputs", inputs, scenarios, differing)
     _side_by_side("Outcomes", outcomes, scenarios, differing)
     _curves(scenarios, plans)
@@ -93,13 +87,12 @@ def _side_by_side(
 
 def _curves(scenarios: list[Scenario], plans: list[Plan]) -> None:
     """The distribution of standard errors of every scenario, in one chart."""
-    names = tuple(scenario.name for scenario in scenarios)
+    forecasts = [
+        kept(Forecast.of_plan, scenario.name, planned, slot=scenario.name)
+        for scenario, planned in zip(scenarios, plans, strict=True)
+    ]
     record_noun = scenario_comparison.common_noun(scenarios)
-    chart = kept(
-        "compared curves",
-        (*plans, names, record_noun),
-        lambda: distribution_by_plan_chart(list(map(Forecast.of_plan, names, plans)), record_noun),
-    )
+    chart = kept(distribution_by_plan_chart, forecasts, record_noun)
     chart = replace(
         chart,
         subject="Share of tables by standard error, one curve a scenario",
@@ -120,11 +113,7 @@ def _tables(scenarios: list[Scenario], plans: list[Plan]) -> None:
     others = [name for name in names if name != one]
     two = right.selectbox("to", others, key=_valid_key("compared to", others))
     before, after = plans[names.index(one)], plans[names.index(two)]
-    frame = kept(
-        "compared tables",
-        (before, after),
-        lambda: scenario_comparison.table_differences(before, after),
-    )
+    frame = kept(scenario_comparison.table_differences, before, after)
     st.markdown(escaped(scenario_comparison.describe_differences(frame, one, two)))
     if frame.empty:
         return

@@ -2,12 +2,12 @@
 
 import threading
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
 import streamlit as st
 
-from pages.components.shared.session import escaped, kept
+from pages.components.shared.session import escaped, kept, kept_name
 from rpexplore.common.concurrency import Progress
 from rpexplore.errors import RpexploreError
 
@@ -167,13 +167,25 @@ def result_of(
     return task.result
 
 
-def worked_out(name: str, key: tuple, work: Callable[[Progress], T], problem: str = "") -> T | None:
-    """`result_of` a work that is done once for each key, outside the script thread."""
-    state = f"kept {name}"
-    before = st.session_state.get(state)
-    if before is not None and before[0] != key:
+def worked_out(
+    work: Callable[..., T], *args: Any, problem: str = "", slot: str = "", by: tuple = ()
+) -> T | None:
+    """`result_of` a task for `work(*args, on_progress=…)`, which is kept as by `kept`."""
+    name = task_name(work, slot)
+    before = st.session_state.get(name)
+    task = kept(begun, work, args, slot=f"{work.__qualname__} {slot}", by=by or args)
+    if before is not None and before[1] is not task:
         before[1].cancel()
-    task = kept(name, key, lambda: Task(work).start())
     return result_of(
-        task, name, "Working it out", lambda: st.session_state.pop(state, None), problem
+        task, name, "Working it out", lambda: st.session_state.pop(name, None), problem
     )
+
+
+def begun(work: Callable[..., T], args: tuple) -> Task[T]:
+    """A task for work that has begun."""
+    return Task(lambda on_progress: work(*args, on_progress=on_progress)).start()
+
+
+def task_name(work: Callable, slot: str = "") -> str:
+    """Where the session keeps the task of `worked_out`."""
+    return kept_name(begun, f"{work.__qualname__} {slot}")

@@ -133,13 +133,24 @@ def change_domain(
     return done
 
 
-def kept(name: str, key: tuple, make: Callable[[], T]) -> T:
-    """What `make` returned last time, as long as `key` stays equal. For this session alone."""
-    held = st.session_state.get(f"kept {name}")
+def kept(make: Callable[..., T], *args: Any, slot: str = "", by: tuple = ()) -> T:
+    """`make(*args)`, kept in this session as long as the arguments stay equal.
+
+    Args:
+        make: A function or method that has a name.
+        slot: Tells apart what is kept of the same function side by side.
+        by: What to compare in place of the arguments.
+    """
+    name, key = kept_name(make, slot), by or (getattr(make, "__self__", None), *args)
+    held = st.session_state.get(name)
     if held is None or held[0] != key:
-        held = (key, make())
-        st.session_state[f"kept {name}"] = held
+        held = st.session_state[name] = (key, make(*args))
     return held[1]
+
+
+def kept_name(make: Callable, slot: str = "") -> str:
+    """Where the session keeps what a function returned."""
+    return f"kept {make.__module__}.{make.__qualname__} {slot}".rstrip()
 
 
 def attempt(make: Callable[[], T], problem: str = "") -> T | None:

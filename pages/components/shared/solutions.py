@@ -149,10 +149,7 @@ def plan(scenario: Scenario | None = None) -> Plan | None:
     solution = optimum(scenario=scenario)
     if solution is None:
         return None
-    key = solution, scenario.budget
-    return attempt(
-        lambda: kept(f"plan of {scenario.name}", key, lambda: solution.at(scenario.budget)), NO_PLAN
-    )
+    return attempt(lambda: kept(solution.at, scenario.budget, slot=scenario.name), NO_PLAN)
 
 
 def _tasks_of(workload: Workload) -> WorkloadTasks:

@@ -151,19 +151,14 @@ def targets_view(solution: Optimum) -> None:
             return
         optima[target_curves.SHORTFALL] = by_shortfall
     budget, delta = current().budget, stated_delta(current().budget)
-    key = (*optima.values(), budget)
     by_shortfall = optima.get(target_curves.SHORTFALL)
-    outlook = attempt(
-        lambda: kept(
-            "targets outlook", key, lambda: target_curves.outlook(solution, by_shortfall, budget)
-        )
-    )
+    outlook = attempt(lambda: kept(target_curves.outlook, solution, by_shortfall, budget))
     if outlook is None:
         return
     left, right = st.columns([1, 2], gap="large")
     with left:
         _headline(outlook, every)
-    frame = kept("targets met", key, lambda: target_curves.met_by_budget(optima, budget))
+    frame = kept(target_curves.met_by_budget, optima, budget)
     enough = outlook.enough
     marks = [Mark(enough.needed, 1.0, f"current objective: ρ = {enough.rho}")]
     if outlook.by_shortfall is not None:
@@ -219,9 +214,7 @@ def _last_to_be_met(solution: Optimum) -> None:
     """All tables with a target, the one that needs the largest budget first."""
     budget = current().budget
     st.subheader("The last to be met first")
-    frame = kept(
-        "last to be met", (solution, budget), lambda: target_curves.last_to_be_met(solution, budget)
-    )
+    frame = kept(target_curves.last_to_be_met, solution, budget)
     if cells_differ(solution.table_variances):
         st.caption(
             "A target is met when the least accurate cell of its table meets it; the standard "

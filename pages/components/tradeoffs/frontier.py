@@ -57,33 +57,24 @@ def _frontier(solution: Optimum, average: SumOfVariances) -> frontier.Frontier |
     """The frontier; None while it goes on, or where it failed."""
     worst = solution.loss if isinstance(solution.loss, MaxVariance) else MaxVariance()
     if not solution.workload.is_marginals:
-        return _frontier_with_strategies(solution, average, worst)
+        st.caption(frontier.STRATEGIES_OF_PLAN)
+        return worked_out(_frontier_with_strategies, solution, average, worst)
     best_average = optimum(average)
     best_worst = optimum(worst) if best_average is not None else None
     if best_average is None or best_worst is None:
         return None
-    return worked_out(
-        "frontier",
-        (best_average, best_worst),
-        lambda on_progress: frontier.frontier(best_average, best_worst, on_progress=on_progress),
-    )
+    return worked_out(frontier.frontier, best_average, best_worst)
 
 
 def _frontier_with_strategies(
-    solution: Optimum, average: SumOfVariances, worst: MaxVariance
-) -> frontier.Frontier | None:
+    solution: Optimum, average: SumOfVariances, worst: MaxVariance, on_progress: Progress
+) -> frontier.Frontier:
     """The frontier between plans that measure attributes as the current one does."""
-    st.caption(frontier.STRATEGIES_OF_PLAN)
-
-    def work(on_progress: Progress) -> frontier.Frontier:
-        on_progress("Planning for the best average and the best worst case", 0.0)
-        ends = (
-            optimum_with_strategies_of(solution, solution.workload, loss)
-            for loss in (average, worst)
-        )
-        return frontier.frontier(*ends, on_progress=on_progress)
-
-    return worked_out("frontier", (solution, average, worst), work)
+    on_progress("Planning for the best average and the best worst case", 0.0)
+    ends = (
+        optimum_with_strategies_of(solution, solution.workload, loss) for loss in (average, worst)
+    )
+    return frontier.frontier(*ends, on_progress=on_progress)
 
 
 def _show(curve: frontier.Frontier, solution: Optimum) -> None:

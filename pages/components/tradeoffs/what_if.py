@@ -12,6 +12,7 @@ from rpexplore.common.concurrency import Progress
 from rpexplore.errors import RpexploreError
 from rpexplore.figures.chart import COLUMNS, Chart, Column
 from rpexplore.figures.what_if import before_and_after
+from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.optimum import Optimum
 from rpexplore.planning.planner import optimum_with_strategies_of
 from rpexplore.scenarios.scenario import Scenario
@@ -62,20 +63,14 @@ def what_if_view(solution: Optimum) -> None:
     scenario = current()
     try:
         workload = kept(
-            "what if tables",
-            (scenario.domain, scenario.request, scenario.loss, workload_change),
-            lambda: changed_workload(scenario, workload_change),
+            changed_workload,
+            scenario,
+            workload_change,
+            by=(scenario.domain, scenario.request, scenario.loss, workload_change),
         )
     except RpexploreError as error:  # the change means nothing, as after it was applied
         right.info(escaped(str(error)))
         return
-
-    def work(on_progress: Progress) -> what_if.AccuracyChanges:
-        on_progress("Planning for the changed tables", 0.1)
-        after = optimum_with_strategies_of(
-            solution, workload, scenario.loss, on_progress=on_progress
-        )
-        return what_if.accuracy_changes(solution, after, workload_change)
 
     with right:
         if not workload.is_marginals:
@@ -84,7 +79,7 @@ def what_if_view(solution: Optimum) -> None:
                 "squares over cells. Applied, the tables are planned anew, which may do a little "
                 "better."
             )
-        changes = worked_out("what if", (solution, workload), work)
+        changes = worked_out(_accuracy_changes, solution, workload, scenario.loss, workload_change)
     if changes is None:
         return
     budget = scenario.budget
@@ -93,9 +88,21 @@ def what_if_view(solution: Optimum) -> None:
         _charts(changes, sentence)
     with left:
         _apply_or_save(workload_change, workload, sentence)
-    frame = kept("what if rows", (changes, budget), lambda: what_if.of_tables(changes, budget))
+    frame = kept(what_if.of_tables, changes, budget)
     with st.expander("The numbers of every table"):
         numbers(frame, TABLE_COLUMNS, "what_if.csv", "Changes of every table")
+
+
+def _accuracy_changes(
+    solution: Optimum,
+    workload: Workload,
+    loss: Loss,
+    workload_change: WorkloadChange,
+    on_progress: Progress,
+) -> what_if.AccuracyChanges:
+    on_progress("Planning for the changed tables", 0.1)
+    after = optimum_with_strategies_of(solution, workload, loss, on_progress=on_progress)
+    return what_if.accuracy_changes(solution, after, workload_change)
 
 
 def _charts(changes: what_if.AccuracyChanges, sentence: str) -> None:
