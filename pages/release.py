@@ -28,10 +28,11 @@ from pages.components.release.records import (
 from pages.components.release.run import BackgroundRelease, Job, any_going, going_since
 from pages.components.shared.session import current, escaped, say, show_messages
 from pages.components.shared.solutions import plan
-from rpexplore.common.formatting import describe_count, rounded
+from rpexplore.common.formatting import describe_count
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.privacy.conversions import rho_text
 from rpexplore.releases.ledger import check_limit
 
 HERE = "release"
@@ -118,7 +119,7 @@ def set_up(planned: ReleasePlan) -> None:
     else:
         unknown_value_caption(planned.domain, unknown_values)
     show_messages(HERE)
-    label = f"Run the release: spend ρ = {rounded(planned.rho, 4, 'up')}"
+    label = f"Run the release: spend {rho_text(planned.rho, 4)}"
     if paid:
         label = "Run the release again: nothing further is spent"
     is_good = limit_is_good and persons_are_good and not is_going
@@ -163,6 +164,5 @@ else:
         contents = planned.contents
         if isinstance(planned, Plan):
             contents += f" with {describe_count(sum(planned.workload.exact_cells.tolist()))} cells"
-        rho = rounded(planned.rho, 4, "up")
-        st.markdown(f"The plan: {contents}, ρ = {rho} for {planned.budget.unit}.")
+        st.markdown(f"The plan: {contents}, {rho_text(planned.rho, 4)} for {planned.budget.unit}.")
         set_up(planned)

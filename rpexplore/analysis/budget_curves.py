@@ -24,6 +24,7 @@ from rpexplore.planning.mechanism.table_variances import (
 from rpexplore.planning.optimum import Optimum
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
+from rpexplore.privacy.conversions import rho_text
 from rpexplore.workload.table_text import title_of
 
 # The round budgets of each decade: ten steps, about equally far apart.
@@ -133,8 +134,9 @@ def describe_curves(curves: Sequence[Curve], budget: Budget, record_noun: str) -
     rho = exact if len(exact) <= 10 else rounded(half, 4)
     epsilon = f" ({epsilon_text(half, stated_delta(budget))})" if half < _MOST_RHO else ""
     return (
-        f"At the current budget, ρ = {rounded(budget.rho, 4)}, the standard error in {record_noun} "
-        f"is: {now}. Half of it takes four times the budget, for every table: ρ = {rho}{epsilon}."
+        f"At the current budget, {rho_text(budget.rho, 4, 'nearest')}, the standard error in "
+        f"{record_noun} is: {now}. Half of it takes four times the budget, for every "
+        f"table: ρ = {rho}{epsilon}."
     )
 
 

@@ -17,6 +17,7 @@ from rpexplore.planning.minimum_budget import rho_of_unit
 from rpexplore.planning.solvers.fitness_for_use import decoding
 from rpexplore.planning.solvers.query_sum import least_sum
 from rpexplore.privacy.budget import Budget
+from rpexplore.privacy.conversions import rho_text
 from rpexplore.queries.definitions import StatedQueries
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import QueryOptimum
@@ -243,9 +244,9 @@ def budgets_needed(baselines: pd.DataFrame, reference_budget: Budget) -> pd.Data
 def describe_budgets(needed: pd.DataFrame) -> str:
     """How much more budget each baseline takes, in a sentence."""
     rows = {row["baseline"]: row for row in needed.to_dict("records")}
-    own = rounded(rows.pop(OPTIMUM)["rho"], 3, "up")
+    own = rho_text(rows.pop(OPTIMUM)["rho"], 3)
     baselines = joined([_times_text(row) for row in reversed(rows.values())])
-    return f"To meet all targets this plan needs ρ = {own}; {baselines}."
+    return f"To meet all targets this plan needs {own}; {baselines}."
 
 
 def _times_text(row: dict) -> str:

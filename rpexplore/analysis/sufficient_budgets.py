@@ -23,6 +23,7 @@ from rpexplore.planning.minimum_budget import rho_of_unit, rho_with_allowance, t
 from rpexplore.planning.optimum import Optimum
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
+from rpexplore.privacy.conversions import rho_text
 from rpexplore.queries.planner import QueryOptimum
 from rpexplore.workload.table_text import title_of
 
@@ -125,8 +126,8 @@ def sufficient_budget(needed: float, budget: Budget, what: str = "That") -> Suff
     if not 1 / _MOST_RHO < needed < _MOST_RHO:
         remedy = "smaller" if needed < 1 else "larger"
         raise BudgetError(
-            f"{what} would take ρ = {rounded(needed, 3)}, which cannot be planned with; choose a "
-            f"{remedy} standard error."
+            f"{what} would take {rho_text(needed, 3, 'nearest')}, which cannot be planned with; "
+            f"choose a {remedy} standard error."
         )
     least = rho_with_allowance(needed)
     unit, delta = stated_unit(budget), stated_delta(budget)

@@ -18,7 +18,7 @@ from rpexplore.common.formatting import describe_share, rounded, text_of_path
 from rpexplore.domain.domain import Domain
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.privacy.conversions import USUAL_DELTAS
+from rpexplore.privacy.conversions import USUAL_DELTAS, rho_text
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.releases.ledger import Account
 from rpexplore.scenarios.basis_choices import basis_choices_of
@@ -251,21 +251,16 @@ def spare_text(plan: QueryPlan) -> str:
 # ---- ledgers
 
 
-def amount(rho: Fraction, mode: str = "up") -> str:
-    """An amount of ρ to 6 digits: what is spent rounded up, what may be spent down."""
-    return f"ρ = {rounded(rho, 6, mode)}"
-
-
 def announcement(plan: ReleasePlan, account: Account, limit_rho: str | None) -> str:
     """What a run of the plan will be charged, and what was spent on the data before."""
     factor, limit = plan.budget.records_factor, account.limit_record_rho
-    limit_text = "none in the ledger" if limit is None else amount(limit * factor, "down")
+    limit_text = "none in the ledger" if limit is None else rho_text(limit * factor, mode="down")
     return "\n".join(
         [
             f"Plan      SHA-256 {plan.sha256}",
             f"Protects  {plan.budget.unit}; each ρ below is for that",
-            f"Cost      {amount(plan.rho)} for this run, charged when it starts",
-            f"Spent     {amount(account.spent_record_rho * factor)} on this data so far",
+            f"Cost      {rho_text(plan.rho)} for this run, charged when it starts",
+            f"Spent     {rho_text(account.spent_record_rho * factor)} on this data so far",
             f"Limit     {limit_text if limit_rho is None else f'ρ = {limit_rho}, as given'}",
         ]
     )
@@ -294,10 +289,10 @@ def account_facts(account: Account, factor: int) -> dict[str, Any]:
 def account_text(account: Account) -> str:
     """What a ledger holds on a dataset, for reading."""
     limit, runs = account.limit_record_rho, account.entries
-    limit_text = "none" if limit is None else f"{amount(limit, 'down')} for one record"
+    limit_text = "none" if limit is None else f"{rho_text(limit, mode='down')} for one record"
     text = (
         f"Data   {one_line(account.dataset)}\n"
-        f"Spent  {amount(account.spent_record_rho)} for one record\n"
+        f"Spent  {rho_text(account.spent_record_rho)} for one record\n"
         f"Limit  {limit_text}"
     )
     if not runs:
@@ -305,7 +300,7 @@ def account_text(account: Account) -> str:
     columns = {
         "run": [str(run.id) for run in runs],
         "started": [run.started for run in runs],
-        "charged": [amount(run.record_rho) for run in runs],
+        "charged": [rho_text(run.record_rho) for run in runs],
         "state": [run.state for run in runs],
         "plan SHA-256": [run.plan_sha256[:12] + "…" for run in runs],
         "output": [run.output for run in runs],

@@ -51,12 +51,12 @@ def combine(
     tables are those of all releases, by single values. Costs no privacy; what the releases spent
     adds up.
     """
-    from rpexplore.cli.facts import amount
     from rpexplore.common.exact_numbers import exact_text
     from rpexplore.common.formatting import plural
     from rpexplore.domain.provenance import formulas_warning
     from rpexplore.postprocessing.combination import combine
     from rpexplore.postprocessing.combination_folder import load_unbiased, write_combined
+    from rpexplore.privacy.conversions import rho_text
     from rpexplore.releases.atomic_folder import check_new
 
     check_new(out)
@@ -80,7 +80,7 @@ def combine(
     text = (
         f"{combined.guarantee}\n\n"
         f"The {plural(count, 'noisy table')} {'is' if count == 1 else 'are'} in {out}\n"
-        f"Spent {'' if spent.is_known else 'at least '}{amount(spent.rho)} for {spent.unit}"
+        f"Spent {'' if spent.is_known else 'at least '}{rho_text(spent.rho)} for {spent.unit}"
     )
     say_result(as_json, facts, "\n\n".join(filter(None, [text, facts["warning"]])))
 

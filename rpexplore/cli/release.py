@@ -39,10 +39,9 @@ def release(
     noise was drawn is finished by --resume, from PLAN and DATA no more: `release --resume --out
     FOLDER`.
     """
-    from rpexplore.cli.facts import account_facts, amount, announcement, booked_since
+    from rpexplore.cli.facts import account_facts, announcement, booked_since
     from rpexplore.common.exact_numbers import exact_text
-    from rpexplore.domain.provenance import formulas_warning
-    from rpexplore.planning.plan import Plan
+    from rpexplore.privacy.conversions import rho_text
     from rpexplore.queries.plan_kinds import load_plan
     from rpexplore.releases import release as releases
     from rpexplore.releases.charged_run import booked_run
@@ -110,7 +109,7 @@ def release(
         except RpexploreError:
             note = "Once the ledger can be read, it tells whether the run is charged."
         if charged or stopped:
-            note = f"The run was booked before: {amount(loaded.rho)} stays charged."
+            note = f"The run was booked before: {rho_text(loaded.rho)} stays charged."
             if releases.can_be_resumed(out):
                 note += (
                     " Its noise is drawn: finish it without further cost with "
@@ -122,9 +121,9 @@ def release(
         raise
     after, factor = book.account(source), loaded.budget.records_factor
     charged = booked_since(before, after, loaded, out)
-    spent = amount(after.spent_record_rho * factor)
-    facts = {"unit": loaded.budget.unit, "charged_rho": exact_text(charged), "warning": warning}
-    finding = f"Charged {amount(charged)}; spent on this data so far: {spent}"
+    spent = rho_text(after.spent_record_rho * factor)
+    facts = {"unit": loaded.budget.unit, "charged_rho": exact_text(charged)}
+    finding = f"Charged {rho_text(charged)}; spent on this data so far: {spent}"
     _say_finished(as_json, done, facts | account_facts(after, factor), finding)
 
 

@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.figures import axes
 from rpexplore.privacy import conversions as privacy
+from rpexplore.privacy.conversions import rho_text
 
 _HEIGHT = 385
 _CHARACTER = 6.5  # pixels, about, of a letter
@@ -83,7 +84,7 @@ def targets_by_budget(
     for series, (objective, rows) in enumerate(frame.groupby("objective", sort=False)):
         look = axes.style(series)
         hover = [
-            f"{plural(met, 'target')} met from ρ = {rounded(rho, 4)} on<br>"
+            f"{plural(met, 'target')} met from {rho_text(rho, 4, 'nearest')} on<br>"
             f"(ε = {rounded(epsilon, 3, 'up')} at δ = {delta}), {axes.plotly_text(str(objective))}"
             for met, rho, epsilon in zip(rows["met"], rows["rho"], rows["epsilon"], strict=True)
         ]
@@ -190,7 +191,7 @@ def _mark_present(figure: go.Figure, present: float, bottom: float, top: float) 
         x=math.log10(present),
         yref="paper",
         y=1,
-        text=f"current: ρ = {rounded(present, 6)}",
+        text=f"current: {rho_text(present, 6, 'nearest')}",
         showarrow=False,
         xanchor="left",
         yanchor="top",

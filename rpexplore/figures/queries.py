@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from rpexplore.analysis.queries import OPTIMUM
 from rpexplore.common.formatting import rounded
 from rpexplore.figures import axes
+from rpexplore.privacy.conversions import rho_text
 
 _PLAN, _BASELINE = axes.style(0), axes.style(1)
 _MOST_TICKS = 6
@@ -41,7 +42,7 @@ def budgets_of_baselines(frame: pd.DataFrame, privacy_unit: str) -> go.Figure:
 
 
 def _number(row: dict) -> str:
-    rho = f"ρ = {rounded(row['rho'], 3)}"
+    rho = rho_text(row["rho"], 3, "nearest")
     return rho if row["baseline"] == OPTIMUM else f"{rho} ({rounded(row['largest_ratio'], 3)} ×)"
 
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 from rpexplore.common.concurrency import collection_paused
 from rpexplore.common.exact_numbers import Exact, float_at_least
 from rpexplore.common.files import file_bytes, write_whole
-from rpexplore.common.formatting import plural, rounded
+from rpexplore.common.formatting import plural
 from rpexplore.common.json_fields import SEAL, check_format, dumps, loads, refusing, text_of
 from rpexplore.domain import codebook
 from rpexplore.domain.domain import Domain
@@ -20,6 +20,7 @@ from rpexplore.errors import ContradictionError, PlanError
 from rpexplore.planning.certificate import Certificate
 from rpexplore.privacy import conversions
 from rpexplore.privacy.budget import Budget
+from rpexplore.privacy.conversions import rho_text
 
 FORMAT_VERSION = 1  # of plan files
 
@@ -102,7 +103,7 @@ class ReleasePlan(ABC):
     def guarantee(self) -> str:
         """What the plan guarantees, in sentences."""
         return (
-            f"A release by this plan is ρ-zCDP with ρ = {rounded(self.rho, 6, 'up')} for "
+            f"A release by this plan is ρ-zCDP with {rho_text(self.rho)} for "
             f"{self.budget.unit}: adding or removing it changes the distribution of everything "
             "that is released by no more than that. It follows that the release is "
             f"(ε, δ)-differentially private with {', '.join(self.epsilon_texts)}. The noise is "
@@ -117,7 +118,7 @@ class ReleasePlan(ABC):
 
     def __repr__(self) -> str:
         items = plural(self.n_items, self.item)
-        return f"<{type(self).__name__} for {items}, ρ = {rounded(self.rho, 6, 'up')}>"
+        return f"<{type(self).__name__} for {items}, {rho_text(self.rho)}>"
 
     # ---- files
 

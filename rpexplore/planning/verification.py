@@ -24,6 +24,7 @@ from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.planning.solvers.max_cell_variance import minimise_max_cell_variance
 from rpexplore.planning.solvers.solution import dual_bound, rounding_allowance
 from rpexplore.planning.solving import LIMIT_TOLERANCE
+from rpexplore.privacy.conversions import rho_text
 
 # Stated variances of marginals are floats: sums of positive terms, good to about 15 digits.
 VARIANCE_TOLERANCE = Fraction(1, 10**12)
@@ -81,7 +82,7 @@ def privacy_check(plan: ReleasePlan, record_cost: Fraction) -> Check:
         holds,
         f"the noise costs at most {rounded(cost, 12, 'up')}; stated "
         f"{rounded(plan.exact_privacy_cost, 12, 'up')}, budget {rounded(allowed, 12, mode)} "
-        f"(ρ = {rounded(allowed / 2, 12, mode)})",
+        f"({rho_text(allowed / 2, 12, mode)})",
     )
 
 

@@ -14,7 +14,7 @@ from rpexplore.common.formatting import plural, rounded
 from rpexplore.common.json_fields import positive_exact, text_of
 from rpexplore.errors import ReleaseError
 from rpexplore.privacy.budget import Budget
-from rpexplore.privacy.conversions import epsilon_texts
+from rpexplore.privacy.conversions import guarantees, rho_text
 
 _MOST_LISTED = 6  # amounts of ρ that are shown one by one
 
@@ -144,10 +144,10 @@ def guarantee(sources: Sequence[MeasurementSource]) -> str:
     unknown = [source for source in sources if source.rho is None]
     if len(unknown) == len(sources):
         return f"{start}What was spent on them is not known, because nobody stated it."
-    amount = rounded(total.rho, 6, "up")
+    amount = rho_text(total.rho)
     if unknown:
         return (
-            f"{start}What was measured for them spent at least ρ = {amount} for {total.unit}. "
+            f"{start}What was measured for them spent at least {amount} for {total.unit}. "
             f"Nobody stated what {describe_sources(unknown)} spent, so the total is not "
             "known and nothing about ε and δ follows."
         )
@@ -158,7 +158,7 @@ def guarantee(sources: Sequence[MeasurementSource]) -> str:
     if len({source.unit for source in sources}) > 1:
         converted = " What was released for another privacy unit is counted here for this one."
     return (
-        f"{start}What was measured for them is ρ-zCDP, all together, with ρ = {amount} for "
+        f"{start}What was measured for them is ρ-zCDP, all together, with {amount} for "
         f"{total.unit}{summed}: adding or removing it changes the distribution of all these "
         "measurements by no more than that. It follows that they are (ε, δ)-differentially private "
         f"with {', '.join(epsilon_texts(total.rho, None))}.{converted} Anything else that was "

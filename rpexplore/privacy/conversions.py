@@ -163,7 +163,12 @@ def rho_from_epsilon_delta(epsilon: Exact, delta: Exact) -> Fraction:
         return Fraction(+rho)
 
 
-def epsilon_texts(rho: Fraction, stated_delta: Fraction | None) -> list[str]:
+def rho_text(rho: float | Fraction, digits: int = 6, mode: str = "up") -> str:
+    """ρ as text, "ρ = 0.1": what is spent rounded up, what may be spent "down"."""
+    return f"ρ = {rounded(rho, digits, mode)}"
+
+
+def guarantees(rho: Fraction, stated_delta: Fraction | None) -> list[str]:
     """The (ε, δ) that follow from ρ, as text, ε rounded up: the stated δ first, if there is one."""
     deltas = [*([] if stated_delta is None else [stated_delta]), *map(Fraction, USUAL_DELTAS)]
     return [

@@ -27,6 +27,7 @@ from rpexplore.data.files.source import AnySource, source_of
 from rpexplore.data.source import Fingerprint, Source
 from rpexplore.errors import DataError, LedgerError
 from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.privacy.conversions import rho_text
 from rpexplore.releases.ledger_file import Event, amount_of, read_events, transaction
 from rpexplore.releases.manifest import now
 
@@ -271,7 +272,7 @@ def check_limit(account: Account, plan: ReleasePlan, wanted_limit: Fraction | No
     unit, limit = plan.budget.unit, account.limit_record_rho
 
     def for_unit(rho: Fraction, mode: str) -> str:
-        return f"ρ = {rounded(rho * plan.budget.records_factor, 9, mode)}"
+        return rho_text(rho * plan.budget.records_factor, 9, mode)
 
     if limit is not None and wanted_limit not in (None, limit):
         raise LedgerError(

@@ -13,6 +13,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.common.formatting import rounded
 from rpexplore.common.webapp_files import sample_data_folder
+from rpexplore.planning import planner
 from rpexplore.planning.planner import optimum as solved
 from rpexplore.releases.table_release import Release
 from rpexplore.scenarios import basis_options
@@ -158,7 +159,7 @@ def searches(app, monkeypatch):
         calls.append(more)
         return solved(workload, **more)
 
-    monkeypatch.setattr(sys.modules["pages.components.shared.solutions"], "solved", counting)
+    monkeypatch.setattr(planner, "optimum", counting)
     return calls
 
 
@@ -210,7 +211,7 @@ def test_the_search_is_shown_and_can_be_cancelled(app, with_bases, monkeypatch):
             raise
         return solved(workload, on_progress=on_progress, **more)
 
-    monkeypatch.setattr(sys.modules["pages.components.shared.solutions"], "solved", slow)
+    monkeypatch.setattr(planner, "optimum", slow)
     monkeypatch.setattr(sys.modules["pages.components.shared.background"], "PATIENCE", 0.05)
     session = app("plan", with_bases)
     cancel = next(widget for widget in session.button if widget.label == "Cancel")

@@ -3,7 +3,8 @@
 import threading
 
 import rpexplore as rp
-from pages.components.shared import autosave, background, solutions
+from pages.components.shared import autosave, background
+from rpexplore.planning import planner
 from rpexplore.scenarios.autosave import Autosaves
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
@@ -134,7 +135,7 @@ def test_other_projects_of_the_browser_can_be_opened(app, monkeypatch):
 
 
 def test_undo_while_a_plan_is_made_plans_again(app, small, monkeypatch):
-    may_go_on, solved = threading.Event(), solutions.solved
+    may_go_on, solved = threading.Event(), planner.optimum
 
     def slow(workload, **options):
         if len(workload) < len(small.workload):
@@ -147,7 +148,7 @@ def test_undo_while_a_plan_is_made_plans_again(app, small, monkeypatch):
         if "Tables to measure" in session.metrics():
             break
         session.run()
-    monkeypatch.setattr(solutions, "solved", slow)
+    monkeypatch.setattr(planner, "optimum", slow)
     session.number_input(key="order").set_value(1).run()
     session.press("Undo")
     session.press("Redo")

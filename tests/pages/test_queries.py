@@ -1,6 +1,7 @@
 """The Queries page: a list of one's own, its budget, what comes of it, and what it would cost."""
 
 import sys
+from functools import wraps
 
 import numpy as np
 import pytest
@@ -274,7 +275,8 @@ def test_a_list_is_solved_once_whatever_the_budget_and_after_an_undo(app, listed
     session.press("Redo")
     assert plan_of(session).queries is later.queries
     choose_own(session)
-    monkeypatch.setattr(sys.modules["pages.components.queries.results"], "query_baselines", refuse)
+    results = sys.modules["pages.components.queries.results"]
+    monkeypatch.setattr(results, "query_baselines", wraps(results.query_baselines)(refuse))
     for rho in ("0.2", "0.5"):
         session.text_input(key="typed budget").set_value(rho).run()
         assert plan_of(session).budget == rp.Budget(rho=rho)

@@ -178,7 +178,7 @@ def test_the_frontier_is_drawn_and_a_plan_of_it_kept_as_a_scenario(tradeoffs, sm
     plan = session.scenario.plan()
     assert plan.standard_errors.max() == pytest.approx(frame["largest"].iloc[point], rel=1e-3)
     session.scenario = small.with_request(kind="listed", listed=(("age",),))
-    assert "next to nothing to frontier" in plain(without_wait(session.run()).texts("info"))
+    assert "next to nothing to trade" in plain(without_wait(session.run()).texts("info"))
     assert not charts(session)
 
 

@@ -14,6 +14,7 @@ from rpexplore.figures.accuracy import accuracy_by_order_chart
 from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.planning.mechanism.table_variances import cells_differ
 from rpexplore.planning.plan import Plan
+from rpexplore.privacy.conversions import rho_text
 
 
 def headline(planned: Plan) -> None:
@@ -27,9 +28,7 @@ def headline(planned: Plan) -> None:
     largest.caption(f"95 % of the time (σ = {sigma}): {table}")
     epsilon, further = budget_units.describe_epsilon(planned)
     privacy.metric("Privacy", epsilon)
-    privacy.caption(
-        f"{further}; ρ = {rounded(planned.rho, 4, 'up')}; protects {planned.budget.unit}"
-    )
+    privacy.caption(f"{further}; {rho_text(planned.rho, 4)}; protects {planned.budget.unit}")
     # A plan with strategies is proven best among those with the same strategies.
     strategies = planned.closure.strategies
     proven = "Noise proven best for what is measured." if strategies else "Accuracy proven best."

@@ -16,10 +16,11 @@ from rpexplore.analysis.queries import (
     spare_cells,
     targets_met,
 )
-from rpexplore.common.formatting import plural, rounded
+from rpexplore.common.formatting import plural
 from rpexplore.figures.chart import COLUMNS, Chart, Column
 from rpexplore.figures.queries import budgets_of_baselines, shares_of_cells
 from rpexplore.planning.minimum_budget import rho_of_unit
+from rpexplore.privacy.conversions import rho_text
 from rpexplore.queries.definitions import StatedQueries
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import QueryOptimum
@@ -68,10 +69,8 @@ def headline(planned: QueryPlan, stated: StatedQueries) -> None:
     met.metric("Targets met", f"{count_met:,} of {len(stated):,}")
     cells = plural(planned.queries.n_cells, "cell")
     met.caption(f"{plural(len(stated), 'query')} over {cells}")
-    privacy.metric("Privacy", f"ρ = {rounded(planned.rho, 3, 'up')}")
-    privacy.caption(
-        f"{'; '.join(planned.epsilon_texts[:2])}; protects {escaped(planned.budget.unit)}"
-    )
+    privacy.metric("Privacy", rho_text(planned.rho, 3))
+    privacy.caption(f"{'; '.join(planned.guarantees[:2])}; protects {escaped(planned.budget.unit)}")
     st.markdown(f":material/straighten: **Targets.** {escaped(sentence)}")
 
 
@@ -80,7 +79,7 @@ def certificate(planned: QueryPlan, solution: QueryOptimum) -> None:
     least = rho_of_unit(solution.lower_bound, planned.budget.max_records_per_person)
     st.markdown(
         f":material/verified: **Accuracy proven best.** {escaped(planned.proven)} With less than "
-        f"ρ = {rounded(least, 4, 'down')} no method with Gaussian noise meets all targets."
+        f"{rho_text(least, 4, 'down')} no method with Gaussian noise meets all targets."
     )
 
 

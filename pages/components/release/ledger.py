@@ -12,8 +12,9 @@ from pages.components.shared.background import Task, has_ended
 from pages.components.shared.charts import listing
 from pages.components.shared.session import attempt, escaped
 from rpexplore.common.concurrency import Progress
-from rpexplore.common.formatting import plural, rounded
+from rpexplore.common.formatting import plural
 from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.privacy.conversions import rho_text
 from rpexplore.releases.charged_run import booked_run
 from rpexplore.releases.ledger import Account, Ledger
 from rpexplore.releases.ledger_frames import datasets, runs
@@ -50,13 +51,11 @@ def account_metrics(
     noted = account.limit_record_rho
     limit = typed_limit if noted is None else noted * factor
     spent, after, limit_column = (column.container(gap="xxsmall") for column in st.columns(3))
-    spent.metric("Spent on these records", f"ρ = {rounded(before, 4, 'up')}")
+    spent.metric("Spent on these records", rho_text(before, 4))
     spent.caption(f"{plural(len(account.entries), 'run')} in the ledger")
     further = 0 if paid else planned.rho
-    after.metric("After this run", f"ρ = {rounded(before + further, 4, 'up')}")
-    limit_column.metric(
-        "Budget limit", "none" if limit is None else f"ρ = {rounded(limit, 4, 'down')}"
-    )
+    after.metric("After this run", rho_text(before + further, 4))
+    limit_column.metric("Budget limit", "none" if limit is None else rho_text(limit, 4, "down"))
 
 
 def ledger_view(planned: ReleasePlan, ledger: Ledger, account: Account) -> None:

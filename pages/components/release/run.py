@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 
 from pages.components.shared.background import Task
 from rpexplore.common.concurrency import Progress
-from rpexplore.common.formatting import rounded, text_of_path
+from rpexplore.common.formatting import text_of_path
 from rpexplore.data.source import Fingerprint, PersonRule, Source
 from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.privacy.conversions import rho_text
 from rpexplore.releases.ledger import Account, Ledger
 from rpexplore.releases.manifest import FinishedRelease
 from rpexplore.releases.release import release, steps_of
@@ -82,7 +83,7 @@ class Job:
 
     def describe_rho(self, record_rho: Fraction) -> str:
         """ρ for one record, as the plan's privacy unit has it: "ρ = 0.1"."""
-        return f"ρ = {rounded(record_rho * self.plan.budget.records_factor, 4, 'up')}"
+        return rho_text(record_rho * self.plan.budget.records_factor, 4)
 
 
 class BackgroundRelease:

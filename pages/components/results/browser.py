@@ -8,7 +8,6 @@ from pages.components.results.views import bar_view, grid_view, heat_view
 from pages.components.shared.charts import numbers
 from pages.components.shared.session import escaped, kept
 from rpexplore.analysis import released_cells
-from rpexplore.common.formatting import rounded
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
@@ -20,6 +19,7 @@ from rpexplore.postprocessing.results import (
     in_column_order,
     is_biased,
 )
+from rpexplore.privacy.conversions import rho_text
 from rpexplore.releases.marginal_estimate import Answer
 from rpexplore.releases.query_release import QueryRelease
 
@@ -151,7 +151,7 @@ def _values(attribute: Attribute) -> Sequence[int]:
 def browse_answers(release: QueryRelease) -> None:
     """Every query with its noisy answer and its accuracy, and what the plan guarantees."""
     plan = release.plan
-    privacy = f"ρ = {rounded(plan.rho, 4, 'up')} ({plan.epsilon_texts[0]}) for {plan.budget.unit}"
+    privacy = f"{rho_text(plan.rho, 4)} ({plan.guarantees[0]}) for {plan.budget.unit}"
     st.markdown(
         f"{escaped(plan.contents)} with {escaped(privacy)}; "
         f"{int(plan.met.sum()):,} of {len(plan.met):,} targets are met. Answers are unbiased, not "

@@ -4,15 +4,15 @@ from collections.abc import Callable
 from typing import Any
 
 from pages.components.shared.session import change, change_project, current, project, say
-from rpexplore.common.formatting import rounded
 from rpexplore.privacy.budget import Budget
+from rpexplore.privacy.conversions import rho_text
 from rpexplore.scenarios.scenario import NOTE_LENGTH, Scenario
 
 
 def use_budget(slot: str, budget: Budget, **changes: Any) -> None:
     """Apply a budget to the open scenario, maybe with other changes; messages go to `slot`."""
     if change(slot, lambda: current().replaced(budget=budget, **changes)):
-        say(slot, "success", f"Applied: the budget is now ρ = {rounded(budget.rho, 6)}.")
+        say(slot, "success", f"Applied: the budget is now {rho_text(budget.rho, 6, 'nearest')}.")
 
 
 def save_scenario(slot: str, make: Callable[[], Scenario], note: str) -> None:

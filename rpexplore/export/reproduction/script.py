@@ -6,7 +6,6 @@ from dataclasses import fields
 from typing import Any
 
 from rpexplore.analysis.budget_units import typed_text
-from rpexplore.common.formatting import rounded
 from rpexplore.common.template_text import text_from_template
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain.provenance import except_from_records
@@ -14,6 +13,7 @@ from rpexplore.export.reproduction.recipe import Recipe
 from rpexplore.planning.loss_serialization import options_of_loss
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.plan import Plan
+from rpexplore.privacy.conversions import rho_text
 from rpexplore.scenarios.basis_choices import BasisChoice
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.targets import Target
@@ -48,7 +48,7 @@ def python_script(plan: Plan, scenario: Scenario) -> str:
         recipe=recipe,
         request=recipe.request,
         exception=exception,
-        cost=f"ρ = {rounded(plan.rho, 6, 'up')}",
+        cost=rho_text(plan.rho),
         remark=_comment(scenario.name, scenario.note, remark),
         loss=_loss(plan.loss),
         budget=_budget(plan),
