@@ -3,8 +3,14 @@
 import streamlit as st
 
 from pages.components.queries.solutions import chosen_query_plan
-from pages.components.release.destinations import ledger_of, limit_input, output_folder
+from pages.components.release.destinations import (
+    account_of,
+    ledger_input,
+    limit_input,
+    output_folder,
+)
 from pages.components.release.export import export_section
+from pages.components.release.form import ReleaseForm
 from pages.components.release.ledger import (
     account_metrics,
     finishing,
@@ -13,19 +19,24 @@ from pages.components.release.ledger import (
     unfinished_runs,
 )
 from pages.components.release.progress import (
-    finished_run,
-    job_after_dry_run,
+    finished_release,
+    inputs_after_dry_run,
+    release_in_progress,
     run_elsewhere,
-    run_in_progress,
 )
 from pages.components.release.records import (
     data_source,
     person_rule_input,
-    sample_records,
     unknown_value_caption,
     unknown_value_input,
 )
-from pages.components.release.run import BackgroundRelease, Job, any_going, going_since
+from pages.components.release.release_task import (
+    RELEASE_TASK,
+    ReleaseInputs,
+    ReleaseTask,
+    any_going,
+    going_since,
+)
 from pages.components.shared.session import current, escaped, say, show_messages
 from pages.components.shared.solutions import plan
 from rpexplore.common.formatting import describe_count
@@ -57,17 +68,17 @@ def chosen_plan() -> ReleasePlan | None:
     return chosen_query_plan()
 
 
-def start(job: Job) -> None:
-    """Begin the run, unless one was begun already: a second click comes here too."""
-    held: BackgroundRelease | None = st.session_state.get("run")
+def start(inputs: ReleaseInputs) -> None:
+    """Begin the release, unless one was begun already: a second click comes here too."""
+    held: ReleaseTask | None = st.session_state.get(RELEASE_TASK)
     if held is not None and not held.failed:
         return
     try:
-        account = job.ledger.account(job.data)
+        account = inputs.ledger.account(inputs.data)
     except RpexploreError as error:
         say(HERE, "error", str(error))
         return
-    if account != job.account:  # another tab, or the command line, has spent something meanwhile
+    if account != inputs.account:  # another tab, or the command line, has spent something meanwhile
         say(
             HERE,
             "warning",
@@ -75,82 +86,73 @@ def start(job: Job) -> None:
             "again.",
         )
         return
-    run = BackgroundRelease.begin(job)
-    if run is not None:
-        st.session_state["run"] = run
+    task = ReleaseTask.begin(inputs)
+    if task is not None:
+        st.session_state[RELEASE_TASK] = task
 
 
 def set_up(planned: ReleasePlan) -> None:
-    """Everything to be decided before a run, and the button."""
+    """Everything to be decided before a release, and the button."""
     data = data_source(planned)
     is_going = data is not None and going_since(data) is not None
     if any_going() and not is_going:  # after a reload the page no longer knows its records
         st.info("A run on other records than these is in progress.")
     if data is None:
         return
-    unknown_values = unknown_value_input(planned.domain)
-    persons_are_good, person_rule = person_rule_input(planned, data)
+    form = ReleaseForm(planned, data)
+    unknown_values = unknown_value_input(form)
+    person_rule = person_rule_input(form)
     st.subheader("Output and cost")
-    output = output_folder(planned, data)
-    escape_formulas = escape_formulas_input(planned)
+    output = output_folder(form)
     left, right = st.columns(2)
     with left:
-        booked = ledger_of(data, sample=data == sample_records())
+        ledger = ledger_input(form)
+        account = None if ledger is None else account_of(form, ledger)
     with right:
-        limit_is_good, limit = limit_input()
-        paid = booked is not None and is_paid(planned, output, booked[1])
-        if booked is not None and limit_is_good and not paid:
+        limit = limit_input(form)
+        paid = account is not None and is_paid(planned, output, account)
+        if account is not None and not paid:
             record_limit = None if limit is None else limit / planned.budget.records_factor
-            try:
-                check_limit(booked[1], planned, record_limit)
-            except RpexploreError as error:
-                limit_is_good = False
-                st.error(escaped(str(error)))
-    if booked is not None:
-        ledger, account = booked
+            form.attempt(lambda: check_limit(account, planned, record_limit))
+    if ledger is not None and account is not None:
         account_metrics(planned, account, limit, paid)
         ledger_view(planned, ledger, account)
         if not is_going:
             unfinished_runs(account, ledger)
     if is_going:
-        run_elsewhere(data, None if booked is None else booked[1])
-    if unknown_values is None:
-        st.info("Choose the category for out-of-codebook values above to go on.")
-    else:
-        unknown_value_caption(planned.domain, unknown_values)
+        run_elsewhere(data, account)
+    unknown_value_caption(planned.domain, unknown_values)
     show_messages(HERE)
     label = f"Run the release: spend {rho_text(planned.rho, 4)}"
     if paid:
         label = "Run the release again: nothing further is spent"
-    is_good = limit_is_good and persons_are_good and not is_going
-    if output is None or booked is None or unknown_values is None or not is_good:
+    if output is None or ledger is None or account is None or is_going or not form.is_complete:
         st.button(label, type="primary", disabled=True)
         return
-    job = Job(
-        planned,
-        current().record_noun,
-        data,
-        output,
-        unknown_values,
-        person_rule,
-        booked[0],
-        limit,
-        booked[1],
-        escape_formulas,
+    inputs = ReleaseInputs(
+        plan=planned,
+        record_noun=current().record_noun,
+        data=data,
+        output=output,
+        unknown_values=unknown_values,
+        person_rule=person_rule,
+        ledger=ledger,
+        limit=limit,
+        account=account,
     )
-    st.button(label, type="primary", on_click=start, args=(job_after_dry_run(job),))
+    st.button(label, type="primary", on_click=start, args=(inputs_after_dry_run(inputs),))
 
 
 st.title("Export and release")
-run: BackgroundRelease | None = st.session_state.get("run")
-if run is not None and run.is_going:
-    run_in_progress(run)
-elif run is not None and run.release is not None:
-    finished_run(run)
+task: ReleaseTask | None = st.session_state.get(RELEASE_TASK)
+if task is not None and task.is_going:
+    release_in_progress(task)
+elif task is not None and task.result is not None:
+    finished_release(task.result, task)
 else:
     is_finishing = finishing()
-    if "run" in st.session_state and run is not None:
-        st.error(escaped(f"{run.task.error} {run.charge}"))
+    if task is not None and RELEASE_TASK in st.session_state:
+        st.error(escaped(f"{task.error} {task.charge}"))
     planned = None if is_finishing else chosen_plan()
     if isinstance(planned, Plan):
         export_section(planned)

@@ -154,7 +154,7 @@ def test_sessions_do_not_see_each_other(app, small):
 
 
 # Since when runs are going, by their records, and the lock of that list; what a stop waits for.
-SHARED = {"run.py": {"_going", "_lock"}, "background.py": {"_kept"}}
+SHARED = {"release_task.py": {"_going", "_lock"}, "background.py": {"_kept"}}
 
 
 def test_no_cache_is_shared_between_sessions():

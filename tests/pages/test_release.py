@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
+from pages.components.release.release_task import RELEASE_TASK
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.errors import ReleaseError
 from rpexplore.queries.definitions import stated_from_text
@@ -33,7 +34,7 @@ def stopped(app, monkeypatch):
         assert may_go_on.wait(30)
         return run_release(*args, **more)
 
-    monkeypatch.setattr(sys.modules["pages.components.release.run"], "release", waiting)
+    monkeypatch.setattr(sys.modules["pages.components.release.release_task"], "release", waiting)
     yield may_go_on
     may_go_on.set()
 
@@ -59,7 +60,7 @@ def run_button(session):
 
 
 def finish(session):
-    session.session_state["run"].task.wait(30)
+    session.session_state[RELEASE_TASK].wait(30)
     session.run()
     return session
 
@@ -98,11 +99,11 @@ def test_a_second_click_does_not_run_again(app, records, tmp_path):
     button = run_button(session)
     button.click()
     session.run()
-    first = session.session_state["run"]
+    first = session.session_state[RELEASE_TASK]
     button.click()
     session.run()
     session.open("plan").open("release")
-    assert session.session_state["run"] is first
+    assert session.session_state[RELEASE_TASK] is first
     finish(session)
     assert len(Ledger.beside(records).account(records).entries) == 1
 
@@ -185,7 +186,7 @@ def test_two_clicks_in_two_tabs_are_one_run(app, records, stopped, tmp_path):
     second = set_up(app("release"), records, tmp_path / "other")
     first.press("Run the release")
     second.press("Run the release")
-    assert "run" not in second.session_state
+    assert RELEASE_TASK not in second.session_state
     assert "is in progress" in second.info[0].value
     stopped.set()
     finish(first)
@@ -210,7 +211,7 @@ def test_a_run_that_fails_after_it_was_booked_stays_charged(app, records, tmp_pa
         Ledger(ledger).book(data, plan, output)
         raise ReleaseError("The disk is full.")
 
-    monkeypatch.setattr(sys.modules["pages.components.release.run"], "release", failing)
+    monkeypatch.setattr(sys.modules["pages.components.release.release_task"], "release", failing)
     finish(session.press("Run the release"))
     shown = session.error[0].value.replace("\\", "")
     assert shown.startswith(
@@ -341,7 +342,7 @@ def test_a_booked_run_says_what_cancelling_costs_and_stays_charged(app, small_re
 
         return run_release(*args, on_progress=note, **more)
 
-    monkeypatch.setattr(sys.modules["pages.components.release.run"], "release", pausing)
+    monkeypatch.setattr(sys.modules["pages.components.release.release_task"], "release", pausing)
     run_button(session).click().run()
     assert booked.wait(30)
     session.run()
@@ -430,7 +431,9 @@ def test_a_stopped_release_of_queries_is_finished_without_further_cost(
         finish(session.press("Run the release"))
     assert any("No space left" in text for text in session.texts("error"))
     session.press("Finish it without further cost")
-    assert any("1 noisy answer" in text for text in session.texts("success"))
+    assert plain(session.texts("success")).startswith(
+        "Finished: 1 noisy answer. Nothing further was charged. The files are in "
+    )
     assert len(QueryRelease.load(output).answers) == 1
     (entry,) = Ledger.beside(records).account(records).entries
     assert entry.state == "finished"
@@ -466,7 +469,8 @@ def test_a_booked_run_that_was_stopped_is_run_again_at_the_limit(app, records, t
     finish(session.press("Run the release again: nothing further is spent"))
     (run,) = Ledger.beside(records).account(records).entries
     assert run.state == "finished"
-    assert "Nothing was charged" in plain(session.texts("success"))
+    (line,) = session.texts("success")
+    assert plain([line]) == "Finished: 67 noisy tables. Nothing further was charged."
 
 
 @pytest.mark.parametrize("name", ["y" * 5000, "a\x00b"])

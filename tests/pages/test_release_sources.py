@@ -6,6 +6,7 @@ import duckdb
 import pytest
 
 import rpexplore as rp
+from pages.components.release.release_task import RELEASE_TASK
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.releases.ledger import Ledger
@@ -40,9 +41,9 @@ def run_button(session):
 
 def run_to_the_end(session):
     run_button(session).click().run()
-    session.session_state["run"].task.wait(30)
+    session.session_state[RELEASE_TASK].wait(30)
     session.run()
-    return Release.load(session.session_state["run"].job.output)
+    return Release.load(session.session_state[RELEASE_TASK].inputs.output)
 
 
 def dry_run(session):
@@ -96,7 +97,7 @@ def test_a_table_of_a_database_is_released_by_the_name_of_its_connection(app, da
     session.text_input(key="output").set_value(str(tmp_path / "out")).run()
     done = run_to_the_end(session)
     assert "postgresql" not in done.manifest["guarantee"]
-    assert f"duckdb:///{database}" not in repr(session.session_state["run"].job)
+    assert f"duckdb:///{database}" not in repr(session.session_state[RELEASE_TASK].inputs)
     assert str(database) not in session.project.text()
 
 
@@ -155,7 +156,7 @@ def test_a_dry_run_refuses_what_a_run_would_and_records_that_change_after_it(
     lines = records.read_text().splitlines(keepends=True)
     records.write_text("".join(lines[:-1]))
     run_button(session).click().run()
-    session.session_state["run"].task.wait(30)
+    session.session_state[RELEASE_TASK].wait(30)
     session.run()
     assert "have changed since they were checked" in session.error[0].value
     assert "Nothing was charged" in session.error[0].value

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
+from pages.components.release.release_task import RELEASE_TASK
 from pages.components.results.source import _load
 from pages.components.shared.background import task_name
 from rpexplore.common.formatting import rounded
@@ -96,7 +97,7 @@ def test_what_cannot_be_opened_is_said(app, released, tmp_path):
 def test_the_release_of_this_session_needs_no_folder(app, released):
     session = app("results")
     done = Release.load(released["one"])
-    session.test.session_state["run"] = SimpleNamespace(is_going=False, release=done)
+    session.test.session_state[RELEASE_TASK] = SimpleNamespace(result=done)
     look(session.run(), ["age"])
     assert session.dataframe[0].value["value"].tolist() == done.counts(["age"])["value"].tolist()
     assert "results folder" not in [field.key for field in session.text_input]

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components.release.run import BackgroundRelease, Job
+from pages.components.release.release_task import ReleaseInputs, ReleaseTask
 from pages.components.shared.server import guard, lifespan
 from rpexplore.data.files.source import FileSource
 from rpexplore.queries.plan_kinds import load_plan
@@ -25,19 +25,19 @@ async def _lifespan_with_run(server: Any) -> AsyncIterator[None]:
     folder = Path(os.environ[FOLDER])
     data = FileSource(folder / "records.csv")
     ledger = Ledger.beside(data)
-    job = Job(
-        load_plan(folder / "plan.json"),
-        "people",
-        data,
-        folder / OUTPUT,
-        {},
-        None,
-        ledger,
-        None,
-        ledger.account(data),
+    inputs = ReleaseInputs(
+        plan=load_plan(folder / "plan.json"),
+        record_noun="people",
+        data=data,
+        output=folder / OUTPUT,
+        unknown_values={},
+        person_rule=None,
+        ledger=ledger,
+        limit=None,
+        account=ledger.account(data),
     )
     async with lifespan(server):
-        assert BackgroundRelease.begin(job)
+        assert ReleaseTask.begin(inputs)
         (folder / BEGUN).touch()
         yield
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import streamlit as st
 
+from pages.components.release.form import ReleaseForm
+from pages.components.release.records import sample_records
 from pages.components.shared.files import (
     RELEASES,
     nearest_folder,
@@ -16,26 +18,22 @@ from pages.components.shared.files import (
     path_of,
     why_no_name,
 )
-from pages.components.shared.session import attempt, escaped
-from rpexplore.common.csv_text import begins_formula
-from rpexplore.common.exact_numbers import exact_fraction, shown_few
+from pages.components.shared.session import escaped
+from rpexplore.common.exact_numbers import exact_fraction
 from rpexplore.common.formatting import data_size
 from rpexplore.common.typed_numbers import with_decimal_point
 from rpexplore.data.source import Source
-from rpexplore.domain.provenance import texts_like_formulas
-from rpexplore.errors import RpexploreError
-from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.queries.plan import QueryPlan
+from rpexplore.errors import LedgerError
 from rpexplore.releases.ledger import FILENAME, Account, Ledger
 from rpexplore.releases.release import can_be_resumed, steps_of
 
 
-def output_folder(planned: ReleasePlan, data: Source) -> Path | None:
+def output_folder(form: ReleaseForm) -> Path | None:
     """The new folder for the release; None, with the reason on the screen, if it cannot be."""
     output = new_folder_input(
         "Folder for the release",
         "output",
-        RELEASES / f"{_stem_of(data)}-{datetime.now(UTC).date().isoformat()}",
+        RELEASES / f"{_stem_of(form.data)}-{datetime.now(UTC).date().isoformat()}",
         lambda name: os.path.lexists(name) or can_be_resumed(name),
     )
     if output is None:
@@ -50,7 +48,7 @@ def output_folder(planned: ReleasePlan, data: Source) -> Path | None:
     if not (os.path.isdir(folder) and _writable(folder)):
         st.error(escaped(f"Nothing can be written to {folder}; choose another folder."))
         return None
-    needed, free = steps_of(planned).n_bytes, shutil.disk_usage(folder).free
+    needed, free = steps_of(form.planned).n_bytes, shutil.disk_usage(folder).free
     st.caption(
         f"{escaped(str(output))} (a new folder, in which nothing is yet). The release needs about "
         f"{data_size(needed)}; {data_size(free)} are free there."
@@ -81,9 +79,9 @@ def _stem_of(data: Source) -> str:
     return re.sub(r"[^\w-]+", "-", name.partition(" at ")[0]).strip("-") or "release"
 
 
-def ledger_of(data: Source, sample: bool) -> tuple[Ledger, Account] | None:
-    """The ledger and what it holds on the records; None, with the reason on the screen, without."""
-    usual, where = _usual_ledger(data, sample)
+def ledger_input(form: ReleaseForm) -> Ledger | None:
+    """The ledger that the release is booked in; None while none can be used."""
+    usual, where = _usual_ledger(form.data)
     typed = st.text_input(
         "Ledger file",
         key="ledger",
@@ -91,50 +89,59 @@ def ledger_of(data: Source, sample: bool) -> tuple[Ledger, Account] | None:
         placeholder=where,
         help="Every run is entered there before its noise is drawn, with what it costs.",
     )
-    if problem := why_no_name(path_of(typed)):
-        st.error(escaped(f"A ledger cannot have that name ({problem}); name another file."))
-        return None
-    ledger = Ledger(path_of(typed)) if typed.strip() else usual
-    if ledger is None:
-        st.info(
+    path = path_of(typed) if typed.strip() else usual
+    if path is None:
+        form.wait(
             "Name the ledger file to go on: a database has no folder for it. Use the same one for "
             "every release of these records."
         )
         return None
-    path, folder = ledger.path, ledger.path.parent
-    if not os.path.isdir(folder) and folder != RELEASES.resolve():  # which is made when needed
-        st.error(escaped(f"There is no folder {folder} for the ledger; check the path."))
-        return None
-    is_new = not os.path.lexists(path)
-    if os.path.isdir(path) or not (_writable(nearest_folder(path)) and (is_new or _writable(path))):
-        st.error(escaped(f"The ledger {path} cannot be written; name another file."))
-        return None
-    try:
-        account = ledger.account(data)
-    except RpexploreError as error:
-        st.error(escaped(str(error)))
-        return None
-    except OSError as error:
-        st.error(escaped(f"The ledger cannot be read ({error.strerror}); check its path."))
-        return None
-    st.caption(escaped(str(path)))
-    return ledger, account
+    ledger = form.attempt(lambda: _writable_ledger(path))
+    if ledger is not None:
+        st.caption(escaped(str(ledger.path)))
+    return ledger
 
 
-def _usual_ledger(data: Source, sample: bool) -> tuple[Ledger | None, str]:
+def account_of(form: ReleaseForm, ledger: Ledger) -> Account | None:
+    """What the ledger holds on the records; None, and the page says why, if it cannot be read."""
+
+    def read() -> Account:
+        try:
+            return ledger.account(form.data)
+        except OSError as error:
+            raise LedgerError(
+                f"The ledger cannot be read ({error.strerror}); check its path."
+            ) from error
+
+    return form.attempt(read)
+
+
+def _usual_ledger(data: Source) -> tuple[Path | None, str]:
     """The ledger if no other is named, and where it is, in words; None for a database."""
     if data.home is None:
         return None, "/data/ledger.sqlite"
-    beside = Ledger.beside(data)
+    beside = Ledger.beside(data).path
     # The sample may be part of an installed package, which is no place for one's own files. But
     # where the command line has booked a run on it already, that is its account.
-    if sample and not beside.path.exists():
-        return Ledger(RELEASES / FILENAME), "beside the releases"
+    if data == sample_records() and not beside.exists():
+        return RELEASES / FILENAME, "beside the releases"
     return beside, "beside the records"
 
 
-def limit_input() -> tuple[bool, Fraction | None]:
-    """Whether the budget limit that was typed is valid, and the limit (ρ of the plan's unit)."""
+def _writable_ledger(path: Path) -> Ledger:
+    if problem := why_no_name(path):
+        raise LedgerError(f"A ledger cannot have that name ({problem}); name another file.")
+    path = Ledger(path).path
+    if not os.path.isdir(path.parent) and path.parent != RELEASES.resolve():  # made when needed
+        raise LedgerError(f"There is no folder {path.parent} for the ledger; check the path.")
+    is_new = not os.path.lexists(path)
+    if os.path.isdir(path) or not (_writable(nearest_folder(path)) and (is_new or _writable(path))):
+        raise LedgerError(f"The ledger {path} cannot be written; name another file.")
+    return Ledger(path)
+
+
+def limit_input(form: ReleaseForm) -> Fraction | None:
+    """The budget limit that was typed (ρ of the plan's unit); None where there is none."""
     typed = st.text_input(
         "Budget limit: the total ρ that all releases of these records may cost",
         key="limit",
@@ -142,13 +149,14 @@ def limit_input() -> tuple[bool, Fraction | None]:
         placeholder="no limit",
         help="Noted in the ledger at the first run; runs beyond it are refused.",
     ).strip()
-    if not typed:
-        return True, None
-    limit = attempt(lambda: exact_fraction(with_decimal_point(typed), "The budget limit"))
-    if limit is not None and limit <= 0:
-        st.error(escaped(f"The budget limit must be a positive ρ, got {typed}."))
-        limit = None
-    return limit is not None, limit
+    return form.attempt(lambda: _limit(typed)) if typed else None
+
+
+def _limit(typed: str) -> Fraction:
+    limit = exact_fraction(with_decimal_point(typed), "The budget limit")
+    if limit <= 0:
+        raise LedgerError(f"The budget limit must be a positive ρ, got {typed}.")
+    return limit
 
 
 def _writable(path: Path) -> bool:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import streamlit as st
 
+from pages.components.release.release_task import RELEASE_TASK
 from pages.components.results.source import open_folder
 from pages.components.shared.background import Task, has_ended
-from pages.components.shared.charts import listing
+from pages.components.shared.charts import listing, metrics
 from pages.components.shared.session import attempt, escaped
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import plural
@@ -35,8 +36,8 @@ TASK = "finishing"
 
 def is_paid(planned: ReleasePlan, output: Path | None, account: Account) -> bool:
     """Whether this very run was booked and stopped before: again, it costs nothing further."""
-    run = None if output is None else attempt(lambda: booked_run(output))
-    return run is not None and run.plan_sha256 == planned.sha256 and run in account.entries
+    entry = None if output is None else attempt(lambda: booked_run(output))
+    return entry is not None and entry.plan_sha256 == planned.sha256 and entry in account.entries
 
 
 def account_metrics(
@@ -50,12 +51,16 @@ def account_metrics(
     before = account.spent_record_rho * factor
     noted = account.limit_record_rho
     limit = typed_limit if noted is None else noted * factor
-    spent, after, limit_column = (column.container(gap="xxsmall") for column in st.columns(3))
-    spent.metric("Spent on these records", rho_text(before, 4))
-    spent.caption(f"{plural(len(account.entries), 'run')} in the ledger")
-    further = 0 if paid else planned.rho
-    after.metric("After this run", rho_text(before + further, 4))
-    limit_column.metric("Budget limit", "none" if limit is None else rho_text(limit, 4, "down"))
+    after = before if paid else before + planned.rho
+    metrics(
+        (
+            "Spent on these records",
+            rho_text(before, 4),
+            f"{plural(len(account.entries), 'run')} in the ledger",
+        ),
+        ("After this run", rho_text(after, 4), ""),
+        ("Budget limit", "none" if limit is None else rho_text(limit, 4, "down"), ""),
+    )
 
 
 def ledger_view(planned: ReleasePlan, ledger: Ledger, account: Account) -> None:
@@ -76,36 +81,26 @@ def ledger_view(planned: ReleasePlan, ledger: Ledger, account: Account) -> None:
 
 def unfinished_runs(account: Account, ledger: Ledger) -> None:
     """A note on runs that were booked and never came to an end, and the way to finish them."""
-    for run in account.entries:
-        if run.state == "finished":
+    for entry in account.entries:
+        if entry.state == "finished":
             continue
-        is_kept, state = can_be_resumed(run.output, run.id), "It stays charged."
-        if is_kept:
+        state, way_on = "It stays charged.", None
+        if can_be_resumed(entry.output, entry.id):
             state = "It is charged, and its noise is drawn and kept."
-        is_booked = not is_kept and attempt(partial(booked_run, Path(run.output))) == run
-        if is_booked:
+            way_on = "Finish it without further cost", _begin_finishing, (entry.output, ledger)
+        elif attempt(partial(booked_run, Path(entry.output))) == entry:
             state = (
-                "It is charged; run the same plan into "
-                f"{escaped(run.output)} again, which costs nothing further."
+                f"It is charged; run the same plan into {escaped(entry.output)} again, which costs "
+                "nothing further."
             )
+            way_on = "Take its folder", _take_folder, (entry.output,)
         st.warning(
-            f"A run on these records was started at {utc_minute(run.started)} and did not finish. "
-            f"{state} (Unless another program is still at it.)"
+            f"A run on these records was started at {utc_minute(entry.started)} and did not "
+            f"finish. {state} (Unless another program is still at it.)"
         )
-        if is_kept:
-            st.button(
-                "Finish it without further cost",
-                key=f"finish {run.id}",
-                on_click=_begin_finishing,
-                args=(run.output, ledger),
-            )
-        if is_booked:
-            st.button(
-                "Take its folder",
-                key=f"folder of {run.id}",
-                on_click=_take_folder,
-                args=(run.output,),
-            )
+        if way_on is not None:
+            label, on_click, args = way_on
+            st.button(label, key=f"{label} {entry.id}", on_click=on_click, args=args)
 
 
 def utc_minute(moment: str) -> str:
@@ -125,10 +120,12 @@ def finishing() -> bool:
         st.error(escaped(task.error))
         return False
     # The failure that it had is mended, and its folder is not for another run.
-    st.session_state.pop("run", None)
+    st.session_state.pop(RELEASE_TASK, None)
     st.session_state["output"] = ""
-    folder = task.result.folder
-    st.success(escaped(f"Finished: {task.result.plan.contents}. The files are in {folder}."))
+    folder, contents = task.result.folder, task.result.plan.contents
+    st.success(
+        escaped(f"Finished: {contents}. Nothing further was charged. The files are in {folder}.")
+    )
     open_folder(folder)
     st.page_link("pages/results.py", label="Look at them")
     return False

@@ -6,13 +6,19 @@ from functools import partial
 import streamlit as st
 
 from pages.components.release.ledger import utc_minute
-from pages.components.release.run import BackgroundRelease, Job, going_since
+from pages.components.release.release_task import (
+    RELEASE_TASK,
+    ReleaseInputs,
+    ReleaseTask,
+    going_since,
+)
 from pages.components.results.browser import browse, browse_answers
 from pages.components.shared.background import Task, follow, has_ended
 from pages.components.shared.session import escaped
 from rpexplore.data.source import Source
 from rpexplore.releases.charged_run import DryRun
 from rpexplore.releases.ledger import Account
+from rpexplore.releases.manifest import FinishedRelease
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import dry_run
 from rpexplore.releases.table_release import Release
@@ -20,8 +26,8 @@ from rpexplore.releases.table_release import Release
 KEPT = "dry run"
 
 
-def job_after_dry_run(job: Job) -> Job:
-    """The job, with what a dry run of exactly this job has seen of the records, if there was one.
+def inputs_after_dry_run(inputs: ReleaseInputs) -> ReleaseInputs:
+    """The inputs, with what a dry run of exactly these has seen of the records, if there was one.
 
     Draws the button, how far the dry run is, and its result.
     """
@@ -31,27 +37,27 @@ def job_after_dry_run(job: Job) -> Job:
         help="The plan, the folder, the ledger and every record are checked as for a "
         "run. Nothing is spent and nothing written.",
         on_click=_begin_dry_run,
-        args=(job,),
+        args=(inputs,),
     )
-    held: tuple[Job, Task[DryRun]] | None = st.session_state.get(KEPT)
-    if held is None or not held[0].is_same_run(job):
-        return job
+    held: tuple[ReleaseInputs, Task[DryRun]] | None = st.session_state.get(KEPT)
+    if held is None or not held[0].is_same_run(inputs):
+        return inputs
     task = held[1]
     if not has_ended(task, KEPT, "Checking"):
-        return job
+        return inputs
     if task.result is None:
         st.error(escaped(f"{task.error} Nothing was charged."))
-        return job
+        return inputs
     findings = "\n".join(f"- {escaped(finding)}" for finding in task.result.findings)
     st.success(f"All is in order; nothing was spent.\n{findings}")
-    return replace(job, expected_fingerprint=task.result.fingerprint)
+    return replace(inputs, expected_fingerprint=task.result.fingerprint)
 
 
-def _begin_dry_run(job: Job) -> None:
+def _begin_dry_run(inputs: ReleaseInputs) -> None:
     held = st.session_state.get(KEPT)
     if held is not None:
         held[1].cancel()
-    st.session_state[KEPT] = (job, Task(partial(job.run, dry_run)).start())
+    st.session_state[KEPT] = (inputs, Task(partial(inputs.call, dry_run)).start())
 
 
 @st.fragment(run_every=1)
@@ -68,17 +74,15 @@ def run_elsewhere(data: Source, account: Account | None) -> None:
     )
 
 
-def run_in_progress(run: BackgroundRelease) -> None:
+def release_in_progress(task: ReleaseTask) -> None:
     """A bar that follows the run; the page itself is drawn again when it has ended."""
-    follow(run.task, "release", run.cost_of_cancelling, run.booked_share)
+    follow(task, "release", task.cost_of_cancelling, task.kept_from)
     st.caption("The run goes on if you look at other pages.")
 
 
-def finished_run(run: BackgroundRelease) -> None:
+def finished_release(release: FinishedRelease, task: ReleaseTask) -> None:
     """The outcome: tables, or answers, to look at."""
-    release = run.release
-    assert release is not None
-    st.success(f"Finished: {release.plan.contents}. {run.charge}")
+    st.success(f"Finished: {release.plan.contents}. {task.charge}")
     st.markdown("The files are in")
     st.code(str(release.folder.absolute()), language=None)
     if isinstance(release, QueryRelease):
@@ -86,7 +90,7 @@ def finished_run(run: BackgroundRelease) -> None:
         browse_answers(release)
     elif isinstance(release, Release):
         st.subheader("The noisy tables")
-        browse(release, run.job.record_noun)
+        browse(release, task.inputs.record_noun)
         st.page_link(
             "pages/results.py",
             label="Tables without negative counts, whole numbers, several releases combined",
@@ -97,5 +101,5 @@ def finished_run(run: BackgroundRelease) -> None:
 
 def _prepare_another() -> None:
     """Back to the form, with a new folder."""
-    st.session_state.pop("run", None)
+    st.session_state.pop(RELEASE_TASK, None)
     st.session_state.pop("output", None)

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from pages.components.release.run import BackgroundRelease
+from pages.components.release.form import ReleaseForm
+from pages.components.release.release_task import RELEASE_TASK, ReleaseTask
 from pages.components.shared.files import path_input
 from pages.components.shared.session import attempt, escaped, kept
 from rpexplore.common.exact_numbers import shown_few
@@ -16,7 +17,7 @@ from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import PersonRule, Source
 from rpexplore.domain.domain import Domain
-from rpexplore.errors import RpexploreError
+from rpexplore.errors import DataError, RpexploreError
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.scenarios.codebook_grid import values_of
 
@@ -75,10 +76,13 @@ def _path() -> Source | None:
     )
     if path is None:
         return None
-    if os.path.exists(path) and not os.access(path, os.R_OK):
-        st.error(escaped(f"{path} cannot be read; ask for the right to."))
-        return None
-    return attempt(lambda: _readable(FileSource(path)))
+
+    def readable() -> Source:
+        if os.path.exists(path) and not os.access(path, os.R_OK):
+            raise DataError(f"{path} cannot be read; ask for the right to.")
+        return _readable(FileSource(path))
+
+    return attempt(readable)
 
 
 def _database() -> Source | None:
@@ -130,22 +134,22 @@ def _forget() -> None:
     word on an earlier failure."""
     for key in ("output", "ledger", "limit"):
         st.session_state[key] = ""
-    held: BackgroundRelease | None = st.session_state.get("run")
-    if held is not None and held.failed:
-        del st.session_state["run"]
+    task: ReleaseTask | None = st.session_state.get(RELEASE_TASK)
+    if task is not None and task.failed:
+        del st.session_state[RELEASE_TASK]
 
 
-def person_rule_input(planned: ReleasePlan, data: Source) -> tuple[bool, PersonRule | None]:
-    """Whether what was chosen can be used, and the rule; (True, None) where there is none."""
-    most = planned.budget.max_records_per_person
+def person_rule_input(form: ReleaseForm) -> PersonRule | None:
+    """How the limit of records per person is kept; None where it is taken for granted."""
+    most, data = form.planned.budget.max_records_per_person, form.data
     if most is None:
-        return True, None
-    columns = attempt(lambda: list(kept(data.columns)))
+        return None
+    columns = form.attempt(lambda: list(kept(data.columns)))
     if columns is None:
-        return False, None
+        return None
     st.markdown(
-        f"The plan protects {escaped(planned.budget.unit)}. Name the column that identifies the "
-        "person of a record, and the limit is checked; without it, it is taken for granted."
+        f"The plan protects {escaped(form.planned.budget.unit)}. Name the column that identifies "
+        "the person of a record, and the limit is checked; without it, it is taken for granted."
     )
     left, middle, right = st.columns(3)
     column = left.selectbox(
@@ -157,7 +161,7 @@ def person_rule_input(planned: ReleasePlan, data: Source) -> tuple[bool, PersonR
         placeholder="none: taken for granted",
     )
     if column is None:
-        return True, None
+        return None
     excess = middle.radio(
         f"If a person has more than {plural(most, 'record')}",
         [REFUSE, KEEP],
@@ -165,7 +169,7 @@ def person_rule_input(planned: ReleasePlan, data: Source) -> tuple[bool, PersonR
         persist_state="session",
     )
     if excess == REFUSE:
-        return True, PersonRule(column, most)
+        return PersonRule(column, most)
     has_order = data.home is not None
     order = right.selectbox(
         "The first by which column",
@@ -176,16 +180,13 @@ def person_rule_input(planned: ReleasePlan, data: Source) -> tuple[bool, PersonR
         placeholder="the order of the file" if has_order else "Choose a column",
     )
     if order is None and not has_order:
-        st.info("The records of a database have no order: choose the column that gives one.")
-        return False, None
-    return True, PersonRule(column, most, "keep first", order)
+        form.wait("The records of a database have no order: choose the column that gives one.")
+    return PersonRule(column, most, "keep first", order)
 
 
-def unknown_value_input(domain: Domain) -> dict[str, str] | None:
-    """For attributes of the user's choice: the category that takes values not in the codebook.
-
-    None while an attribute is chosen without its category.
-    """
+def unknown_value_input(form: ReleaseForm) -> dict[str, str]:
+    """For attributes of the user's choice: the category that takes values not in the codebook."""
+    domain = form.planned.domain
     _forget_other_codebook(domain)
     with st.expander("Out-of-codebook values", expanded=bool(st.session_state.get("others"))):
         st.markdown(
@@ -211,7 +212,9 @@ def unknown_value_input(domain: Domain) -> dict[str, str] | None:
                 key=f"other value of {name}",
                 persist_state="session",
             )
-    return None if None in others.values() else others
+    if None in others.values():
+        form.wait("Choose the category for out-of-codebook values above to go on.")
+    return {name: value for name, value in others.items() if value is not None}
 
 
 def unknown_value_caption(domain: Domain, unknown_values: Mapping[str, str]) -> None:

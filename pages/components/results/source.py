@@ -5,6 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from pages.components.release.release_task import RELEASE_TASK
 from pages.components.shared.background import worked_out
 from pages.components.shared.files import path_input
 from pages.components.shared.session import current, escaped
@@ -28,8 +29,8 @@ def results_source() -> tuple[Results | QueryRelease, Path] | None:
     The label of processed tables stands above all.
     """
     top = st.container()
-    run = st.session_state.get("run")
-    release = None if run is None or run.is_going else run.release
+    task = st.session_state.get(RELEASE_TASK)
+    release = None if task is None else task.result
     if release is not None:
         choices = [SESSION, FOLDER]
         chosen = st.radio(

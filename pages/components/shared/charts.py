@@ -1,4 +1,4 @@
-"""How a chart and its numbers are shown: in words, as a picture, as a table, as CSV."""
+"""How figures, charts and their numbers are shown: in words, as a picture, as a table, as CSV."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -21,6 +21,15 @@ def chart_with_numbers(chart: Chart, more: str = "") -> None:
     st.caption(f"{escaped(chart.caption)} {more}".strip())
     with st.expander("The numbers of this chart"):
         numbers(chart.frame, chart.columns, chart.file, chart.subject)
+
+
+def metrics(*figures: tuple[str, str, str]) -> None:
+    """Figures side by side: the label, value and caption (Markdown) of each."""
+    for column, (label, value, caption) in zip(st.columns(len(figures)), figures, strict=True):
+        with column.container(gap="xxsmall"):
+            st.metric(label, value)
+            if caption:
+                st.caption(caption)
 
 
 def numbers(frame: pd.DataFrame, columns: Mapping[str, Any], file: str, alt: str) -> None:

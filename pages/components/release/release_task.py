@@ -20,20 +20,21 @@ from rpexplore.releases.manifest import FinishedRelease
 from rpexplore.releases.release import release, steps_of
 
 T = TypeVar("T")
+RELEASE_TASK = "release task"  # the session's own
 
-# Since when runs are going, by each name of their records: one list for all sessions of the
+# Since when releases are going, by each name of their records: one list for all sessions of the
 # server. Every session may read it, so it holds nothing else.
 _going: dict[str, datetime] = {}
 _lock = threading.Lock()
 
 
 def going_since(data: Source) -> datetime | None:
-    """When the run on these records began that is going on now, in whatever session."""
+    """When the release of these records began that is going on now, in whatever session."""
     return next((_going[name] for name in _names_of(data) if name in _going), None)
 
 
 def any_going() -> bool:
-    """Whether there is a run on any records at all."""
+    """Whether there is a release of any records at all."""
     return bool(_going)
 
 
@@ -42,9 +43,9 @@ def _names_of(data: Source) -> tuple[str, ...]:
     return data.names(Path("/"))
 
 
-@dataclass(frozen=True)
-class Job:
-    """What a click on the button starts, and the account that was shown beside it."""
+@dataclass(frozen=True, kw_only=True)
+class ReleaseInputs:
+    """What is released, from what and to where, and the account that was shown beside it."""
 
     plan: ReleasePlan
     record_noun: str  # what one record stands for, in the plural
@@ -58,14 +59,14 @@ class Job:
     escape_formulas: bool = False  # in CSV files
     expected_fingerprint: Fingerprint | None = None  # what a dry run has seen of the records
 
-    def is_same_run(self, job: "Job") -> bool:
-        """Whether another job would do the same, whatever was checked or spent meanwhile."""
-        return replace(self, account=job.account, expected_fingerprint=None) == replace(
-            job, expected_fingerprint=None
+    def is_same_run(self, other: "ReleaseInputs") -> bool:
+        """Whether others would do the same, whatever was checked or spent meanwhile."""
+        return replace(self, account=other.account, expected_fingerprint=None) == replace(
+            other, expected_fingerprint=None
         )
 
-    def run(self, function: Callable[..., T], on_progress: Progress, **options: Any) -> T:
-        """What `release` or `dry_run` returns for this job."""
+    def call(self, function: Callable[..., T], on_progress: Progress, **options: Any) -> T:
+        """What `release` or `dry_run` returns for these inputs."""
         # Only the folder of releases may not be there yet; the page refuses others.
         self.ledger.path.parent.mkdir(parents=True, exist_ok=True)
         return function(
@@ -81,70 +82,58 @@ class Job:
             **options,
         )
 
-    def describe_rho(self, record_rho: Fraction) -> str:
-        """ρ for one record, as the plan's privacy unit has it: "ρ = 0.1"."""
+    def rho_text(self, record_rho: Fraction) -> str:
+        """ρ for one record, as the plan's privacy unit has it."""
         return rho_text(record_rho * self.plan.budget.records_factor, 4)
 
 
-class BackgroundRelease:
-    """One run: its `task` tells how far it is, and in the end the release or why there is none.
+class ReleaseTask(Task[FinishedRelease]):
+    """The task of one release; a server that is stopped waits for it once it has been booked.
 
     charge  what the ledger says afterwards that it has cost
     """
 
-    def __init__(self, job: Job) -> None:
-        self.job = job
+    def __init__(self, inputs: ReleaseInputs) -> None:
+        super().__init__(self._release, kept_from=steps_of(inputs.plan).booked_share)
+        self.inputs = inputs
         self.charge = ""
-        self._names = _names_of(job.data)
-        # A server that is stopped waits for a run that has been booked.
-        self.task: Task[FinishedRelease] = Task(self._release, kept_from=self.booked_share)
+        self._names = _names_of(inputs.data)
 
     @classmethod
-    def begin(cls, job: Job) -> "BackgroundRelease | None":
-        """Start a run, unless another one on the same records is going."""
-        run = cls(job)
+    def begin(cls, inputs: ReleaseInputs) -> "ReleaseTask | None":
+        """Start a release, unless another one of the same records is going."""
+        task = cls(inputs)
         with _lock:
-            if going_since(job.data) is not None:
+            if going_since(inputs.data) is not None:
                 return None
-            _going.update(dict.fromkeys(run._names, datetime.now(UTC)))
+            _going.update(dict.fromkeys(task._names, datetime.now(UTC)))
         try:
-            run.task.start()
+            task.start()
         except BaseException:
-            run._forget()
+            task._forget()
             raise
-        return run
-
-    @property
-    def release(self) -> FinishedRelease | None:
-        return self.task.result
-
-    @property
-    def is_going(self) -> bool:
-        return self.task.is_going
+        return task
 
     @property
     def failed(self) -> bool:
-        return not self.is_going and self.release is None
-
-    @property
-    def booked_share(self) -> float:
-        """The share of the work from which on cancelling costs something."""
-        return steps_of(self.job.plan).booked_share
+        return not self.is_going and self.result is None
 
     def cost_of_cancelling(self) -> str:
         """What cancelling now would cost, as sentences; "" before the run is booked."""
-        if self.task.share < self.booked_share:
+        if self.share < self.kept_from:
             return ""
         further = "It can be run again into the same folder without further cost."
-        if self.task.share > steps_of(self.job.plan).drawn_share:
+        if self.share > steps_of(self.inputs.plan).drawn_share:
             further = "Its noise is drawn and kept; it can be finished later without further cost."
-        rho = self.job.describe_rho(self.job.plan.record_rho)
+        rho = self.inputs.rho_text(self.inputs.plan.record_rho)
         return f"This run is in the ledger: {rho} stays charged. {further}"
 
     def _release(self, on_progress: Progress) -> FinishedRelease:
-        job = self.job
+        inputs = self.inputs
         try:
-            return job.run(release, on_progress, expected_fingerprint=job.expected_fingerprint)
+            return inputs.call(
+                release, on_progress, expected_fingerprint=inputs.expected_fingerprint
+            )
         finally:
             self.charge = self._describe_charge()
             self._forget()
@@ -154,23 +143,20 @@ class BackgroundRelease:
             _going.pop(name, None)
 
     def _describe_charge(self) -> str:
-        job = self.job
+        inputs = self.inputs
         try:
-            after = job.ledger.account(job.data)
+            after = inputs.ledger.account(inputs.data)
         except Exception:
             return "What was charged cannot be read from the ledger."
-        output, known = text_of_path(job.output.resolve()), {run.id for run in job.account.entries}
+        output = text_of_path(inputs.output.resolve())
+        entries = [entry for entry in after.entries if entry.output == output]
+        before = {entry.id for entry in inputs.account.entries}
         charged = sum(
-            (
-                run.record_rho
-                for run in after.entries
-                if run.id not in known and run.output == output
-            ),
-            Fraction(0),
+            (entry.record_rho for entry in entries if entry.id not in before), Fraction(0)
         )
         if not charged:
-            return "Nothing was charged."
+            return "Nothing further was charged." if entries else "Nothing was charged."
         return (
-            f"This run was charged {job.describe_rho(charged)}, which cannot be undone; in total "
-            f"{job.describe_rho(after.spent_record_rho)} has been spent on these records."
+            f"This run was charged {inputs.rho_text(charged)}, which cannot be undone; in total "
+            f"{inputs.rho_text(after.spent_record_rho)} has been spent on these records."
         )
