@@ -7,14 +7,9 @@ from pages.components.codebook.grid import HERE, add_attribute, apply_typed, dow
 from pages.components.codebook.sources import choose_source
 from pages.components.codebook.values import apply_labels, values_and_labels
 from pages.components.shared.background import finish, follow_begun
-from pages.components.shared.session import bound, change, current, show_messages
+from pages.components.shared.session import bound, change_fields, current, show_messages
 from rpexplore.common.formatting import describe_count
 from rpexplore.scenarios.codebook_grid import values_in_all
-
-
-def set_record_noun(noun: str) -> None:
-    change(HERE, lambda: current().replaced(record_noun=noun.strip() or "records"))
-
 
 finish(READING)
 apply_typed()
@@ -57,7 +52,11 @@ st.text_input(
     "What the tables count, such as people: what one row of the data is",
     max_chars=40,
     width=480,
-    **bound("record_noun", current().record_noun, set_record_noun),
+    **bound(
+        "record_noun",
+        current().record_noun,
+        lambda noun: change_fields(HERE, record_noun=noun.strip() or "records"),
+    ),
 )
 if len(domain) > 0:
     st.page_link(

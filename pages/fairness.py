@@ -1,19 +1,12 @@
 """Fairness: how accurate each table is, and which tables are least accurate.
 
-Views are in `components/fairness`; their charts in `rpexplore.figures` (`variance_by_size`,
-`distributions`, `accuracy_by_attribute`, `shadow_prices`, `cell_accuracy`), their numbers in the
-modules of the same names in `rpexplore.analysis`, with the measures of evenness in `fairness`.
+Views are in `components/fairness`; their charts in `rpexplore.figures` (`fairness` has the Fairness
+chart; `distributions`, `accuracy_by_attribute`, `shadow_prices`, `cell_accuracy`).
 """
 
 import streamlit as st
 
-from pages.components.fairness.accuracy import (
-    all_tables,
-    binding_tables,
-    distributions,
-    tables_by_attribute,
-    tables_by_size,
-)
+from pages.components.fairness import accuracy
 from pages.components.fairness.cells import CELLS_VIEW, cells_view
 from pages.components.fairness.forecasts import at_chosen_cell, choose_forecast, forecasts, headline
 from pages.components.fairness.relative_errors import relative_errors_view
@@ -25,11 +18,11 @@ if compared:
     compared, chosen = at_chosen_cell(compared, choose_forecast(compared))
     headline(chosen)
     views = {
-        "By size": lambda: tables_by_size(compared, chosen),
-        "Distribution": lambda: distributions(compared, chosen),
-        "Tables": lambda: all_tables(chosen),
-        "Attributes": lambda: tables_by_attribute(chosen),
-        "Binding targets": lambda: binding_tables(chosen),
+        "By size": lambda: accuracy.tables_by_size(compared, chosen),
+        "Distribution": lambda: accuracy.distributions(compared, chosen),
+        "Tables": lambda: accuracy.all_tables(chosen),
+        "Attributes": lambda: accuracy.tables_by_attribute(chosen),
+        "Binding targets": lambda: accuracy.binding_tables(chosen),
         "Relative errors": lambda: relative_errors_view(compared, chosen),
     }
     if chosen.cells_differ:

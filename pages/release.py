@@ -5,19 +5,14 @@ import streamlit as st
 from pages.components.queries.solutions import chosen_query_plan
 from pages.components.release.destinations import (
     account_of,
+    escape_formulas_input,
     ledger_input,
     limit_input,
     output_folder,
 )
 from pages.components.release.export import export_section
 from pages.components.release.form import ReleaseForm
-from pages.components.release.ledger import (
-    account_metrics,
-    finishing,
-    is_paid,
-    ledger_view,
-    unfinished_runs,
-)
+from pages.components.release.ledger import account_view, finishing, is_paid, unfinished_runs
 from pages.components.release.progress import (
     finished_release,
     inputs_after_dry_run,
@@ -104,6 +99,7 @@ def set_up(planned: ReleasePlan) -> None:
     person_rule = person_rule_input(form)
     st.subheader("Output and cost")
     output = output_folder(form)
+    escape_formulas = escape_formulas_input(planned)
     left, right = st.columns(2)
     with left:
         ledger = ledger_input(form)
@@ -115,8 +111,7 @@ def set_up(planned: ReleasePlan) -> None:
             record_limit = None if limit is None else limit / planned.budget.records_factor
             form.attempt(lambda: check_limit(account, planned, record_limit))
     if ledger is not None and account is not None:
-        account_metrics(planned, account, limit, paid)
-        ledger_view(planned, ledger, account)
+        account_view(form, ledger, account, limit, paid)
         if not is_going:
             unfinished_runs(account, ledger)
     if is_going:
@@ -139,6 +134,7 @@ def set_up(planned: ReleasePlan) -> None:
         ledger=ledger,
         limit=limit,
         account=account,
+        escape_formulas=escape_formulas,
     )
     st.button(label, type="primary", on_click=start, args=(inputs_after_dry_run(inputs),))
 

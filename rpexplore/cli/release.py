@@ -41,6 +41,8 @@ def release(
     """
     from rpexplore.cli.facts import account_facts, announcement, booked_since
     from rpexplore.common.exact_numbers import exact_text
+    from rpexplore.domain.provenance import formulas_warning
+    from rpexplore.planning.plan import Plan
     from rpexplore.privacy.conversions import rho_text
     from rpexplore.queries.plan_kinds import load_plan
     from rpexplore.releases import release as releases
@@ -122,7 +124,7 @@ def release(
     after, factor = book.account(source), loaded.budget.records_factor
     charged = booked_since(before, after, loaded, out)
     spent = rho_text(after.spent_record_rho * factor)
-    facts = {"unit": loaded.budget.unit, "charged_rho": exact_text(charged)}
+    facts = {"unit": loaded.budget.unit, "charged_rho": exact_text(charged), "warning": warning}
     finding = f"Charged {rho_text(charged)}; spent on this data so far: {spent}"
     _say_finished(as_json, done, facts | account_facts(after, factor), finding)
 

@@ -14,7 +14,7 @@ from rpexplore.common.formatting import plural, rounded
 from rpexplore.common.json_fields import positive_exact, text_of
 from rpexplore.errors import ReleaseError
 from rpexplore.privacy.budget import Budget
-from rpexplore.privacy.conversions import guarantees, rho_text
+from rpexplore.privacy.conversions import epsilon_texts, rho_text
 
 _MOST_LISTED = 6  # amounts of ρ that are shown one by one
 

@@ -168,7 +168,7 @@ def rho_text(rho: float | Fraction, digits: int = 6, mode: str = "up") -> str:
     return f"ρ = {rounded(rho, digits, mode)}"
 
 
-def guarantees(rho: Fraction, stated_delta: Fraction | None) -> list[str]:
+def epsilon_texts(rho: Fraction, stated_delta: Fraction | None) -> list[str]:
     """The (ε, δ) that follow from ρ, as text, ε rounded up: the stated δ first, if there is one."""
     deltas = [*([] if stated_delta is None else [stated_delta]), *map(Fraction, USUAL_DELTAS)]
     return [

@@ -103,10 +103,7 @@ def columns_to_take(header: Header) -> list[str]:
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns of a data file that are to become attributes.
-
-    add  whether they are added to the codebook; else they replace it
-    """
+    """Columns of a data file that replace the attributes of the codebook, or are added to it."""
 
     path: Path
     header: Header
@@ -121,10 +118,7 @@ def take_names(columns: Columns) -> None:
 
 
 def take_values(columns: Columns) -> None:
-    """Begin to read the records for the values of the columns, which then become attributes.
-
-    They are for the codebook that is open now, and no other.
-    """
+    """Begin to read the values of the columns from the records, for the codebook open now."""
 
     def work(on_progress: Progress) -> ColumnValues:
         doing = f"Reading {plural(len(columns.names), 'column')} of {columns.path.name}"
@@ -173,10 +167,7 @@ def _open_codebook() -> tuple[str, Domain]:
 def _put_into_codebook(
     columns: Columns, values: Mapping[str, Sequence[str]], from_records: Sequence[str] = ()
 ) -> bool:
-    """Put columns into the codebook; what has its values already there keeps them.
-
-    from_records: names of those whose values come from the records
-    """
+    """Put columns into the codebook, those `from_records` marked; values that are there stay."""
     present = current().domain if columns.add else None
     record_noun = current().record_noun if columns.add else "records"
     done = change_codebook(

@@ -3,11 +3,10 @@
 import streamlit as st
 
 from pages.components.shared.charts import chart_with_numbers
-from pages.components.shared.session import current, escaped, kept
+from pages.components.shared.session import attempt, current, kept
 from rpexplore.analysis import cell_accuracy
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import capitalised
-from rpexplore.errors import RpexploreError
 from rpexplore.figures.cell_accuracy import cells_of_table
 from rpexplore.figures.chart import Chart, Column, columns_of
 from rpexplore.scenarios.basis_options import describe_table
@@ -65,15 +64,10 @@ def _table(chosen: Forecast) -> int | None:
         workload.tables[first],
         key="cells of attributes",
     )
-    try:
-        table = workload.position(typed)
-    except RpexploreError as error:
-        st.info(escaped(str(error)))
-        return None
     if not typed:
         st.info("The total is a single cell; choose a table with attributes.")
         return None
-    return table
+    return attempt(lambda: workload.position(typed), show=st.info)
 
 
 def _axes(chosen: Forecast, table: int, matrices: list[QueryMatrix]) -> tuple[int, ...]:

@@ -17,10 +17,9 @@ OWN = "Your plan"
 
 
 def forecasts(scenario: Scenario) -> list[Forecast]:
-    """The curator's plan and the four schemes, for the same tables and budget.
+    """The curator's plan and the four schemes, which weigh tables by their own rule alone.
 
-    The schemes weigh tables by nothing but their own rule. Empty while they are being worked out
-    or where there are none; the page then says why.
+    Empty while they are being worked out or where there are none; the page then says why.
     """
     own, budget = scenario.workload, scenario.budget
     bare = kept(unweighted, own)

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components.shared.session import bound, change, current, show_messages
+from pages.components.shared.session import bound, change, change_fields, current, show_messages
 from rpexplore.common.formatting import capitalised
 from rpexplore.common.typed_numbers import needed_number_of
 from rpexplore.planning.loss_serialization import loss_choices
@@ -19,14 +19,11 @@ def loss_input() -> None:
     loss, offered = current().loss, loss_choices()
     options: Any = loss  # a dataclass, as every loss is
 
-    def take(chosen: Loss) -> None:
-        change(HERE, lambda: current().replaced(loss=chosen))
-
     def choose(choice: str) -> None:
         chosen = offered[choice]
         if isinstance(chosen, WeightedSum) and isinstance(loss, WeightedSum):
             chosen = replace(chosen, weighting=loss.weighting)
-        take(chosen)
+        change_fields(HERE, loss=chosen)
 
     st.radio(
         "Objective",
@@ -42,7 +39,11 @@ def loss_input() -> None:
             list(WEIGHTINGS),
             format_func=describe_weighting,
             help="On top of each table's weight, which is set on the Tables page.",
-            **bound("weighting", loss.weighting, lambda way: take(replace(loss, weighting=way))),
+            **bound(
+                "weighting",
+                loss.weighting,
+                lambda weighting: change_fields(HERE, loss=replace(loss, weighting=weighting)),
+            ),
         )
     if (number := loss.number) is not None:
 
@@ -68,13 +69,13 @@ def reference_distribution_input() -> None:
     """A switch, on by default, where some attribute's aggregation is not single values."""
     if current().workload.is_marginals:
         return
-
-    def optimise(wanted: bool) -> None:
-        change(HERE, lambda: current().replaced(uniform_reference=not wanted))
-
     st.toggle(
         "Optimise the reference distribution (recommended)",
-        **bound("optimise reference", not current().uniform_reference, optimise),
+        **bound(
+            "optimise reference",
+            not current().uniform_reference,
+            lambda wanted: change_fields(HERE, uniform_reference=not wanted),
+        ),
     )
     st.caption(
         "Attributes in cumulative counts, moving sums, ranges or a hierarchy are measured as a "

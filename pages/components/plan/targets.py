@@ -3,24 +3,18 @@
 import streamlit as st
 
 from pages.components.shared.charts import numbers
-from pages.components.shared.session import change, current, escaped, show_messages
+from pages.components.shared.session import attempt, change_fields, current, escaped, show_messages
 from pages.components.shared.solutions import minimum_budget_for_targets, optimum
 from rpexplore.analysis import binding_targets
 from rpexplore.analysis.binding_targets import BudgetExplanation, objective_for_targets
 from rpexplore.analysis.sufficient_budgets import smallest_budget
 from rpexplore.analysis.targets_met import of_targets, target_counts
-from rpexplore.errors import RpexploreError
 from rpexplore.figures.chart import Column
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.optimum import Optimum
 from rpexplore.planning.plan import Plan
-from rpexplore.privacy.budget import Budget
 
 HERE = "targets"
-
-
-def use(budget: Budget, loss: Loss) -> None:
-    change(HERE, lambda: current().replaced(budget=budget, loss=loss))
 
 
 def required_targets_can_be_met() -> bool:
@@ -64,11 +58,9 @@ def targets_met(planned: Plan) -> None:
 
 def _smallest_budget(solution: Optimum, targets: int) -> None:
     """The smallest budget that meets all targets with the current objective."""
-    budget, loss = current().budget, current().loss
-    try:
-        enough = smallest_budget(solution, budget)
-    except RpexploreError as error:
-        st.info(escaped(str(error)))
+    budget = current().budget
+    enough = attempt(lambda: smallest_budget(solution, budget), show=st.info)
+    if enough is None:
         return
     left, right = st.columns([3, 2], vertical_alignment="center")
     left.markdown(
@@ -78,8 +70,9 @@ def _smallest_budget(solution: Optimum, targets: int) -> None:
     right.button(
         "Use this budget",
         key="use smallest budget",
-        on_click=use,
-        args=(enough.budget, loss),
+        on_click=change_fields,
+        args=(HERE,),
+        kwargs={"budget": enough.budget},
         disabled=enough.budget == budget,
     )
 
@@ -103,13 +96,9 @@ def _budget_for_targets() -> None:
 def _explanation(required_only: bool) -> BudgetExplanation | None:
     """The smallest budget for targets, and what it means; None, and the page says why, without."""
     minimum, budget = minimum_budget_for_targets(required_only), current().budget
-    if minimum is None:
-        return None
-    try:
-        return binding_targets.budget_explanation(minimum, budget, required_only=required_only)
-    except RpexploreError as error:
-        st.error(escaped(str(error)))
-        return None
+    return minimum and attempt(
+        lambda: binding_targets.budget_explanation(minimum, budget, required_only=required_only)
+    )
 
 
 def _binding_targets(explanation: BudgetExplanation, objective: Loss) -> None:
@@ -132,8 +121,9 @@ def _binding_targets(explanation: BudgetExplanation, objective: Loss) -> None:
         st.button(
             label,
             key="use advised budget",
-            on_click=use,
-            args=(advised.budget, objective),
+            on_click=change_fields,
+            args=(HERE,),
+            kwargs={"budget": advised.budget, "loss": objective},
             disabled=advised.budget == budget and objective == present,
         )
     frame = binding_targets.binding_targets_frame(explanation.minimum, budget, current().request)

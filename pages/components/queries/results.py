@@ -70,7 +70,9 @@ def headline(planned: QueryPlan, stated: StatedQueries) -> None:
     cells = plural(planned.queries.n_cells, "cell")
     met.caption(f"{plural(len(stated), 'query')} over {cells}")
     privacy.metric("Privacy", rho_text(planned.rho, 3))
-    privacy.caption(f"{'; '.join(planned.guarantees[:2])}; protects {escaped(planned.budget.unit)}")
+    privacy.caption(
+        f"{'; '.join(planned.epsilon_texts[:2])}; protects {escaped(planned.budget.unit)}"
+    )
     st.markdown(f":material/straighten: **Targets.** {escaped(sentence)}")
 
 

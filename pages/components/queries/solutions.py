@@ -6,7 +6,14 @@ import streamlit as st
 
 from pages.components.plan.budget import HERE, budget_inputs, unit_inputs
 from pages.components.shared.background import worked_out
-from pages.components.shared.session import attempt, change, current, escaped, kept, show_messages
+from pages.components.shared.session import (
+    attempt,
+    change_fields,
+    current,
+    escaped,
+    kept,
+    show_messages,
+)
 from pages.components.shared.solutions import NO_PLAN
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, smallest_query_budget
 from rpexplore.common.concurrency import Progress
@@ -21,11 +28,7 @@ ENOUGH, OWN = "As much as the targets need", "The scenario's budget"
 
 
 def optimum() -> QueryOptimum | None:
-    """The best measurement for the open scenario's list, solved once whatever the budget.
-
-    None while it is being worked out (its progress is then on the page), and where there is none
-    (the page then says why).
-    """
+    """The solution of the open scenario's list; None, and the page says why, without."""
     stated = current().query_list
     if stated is None:
         return None
@@ -49,10 +52,7 @@ def _solve(queries: QueryList, on_progress: Progress) -> QueryOptimum:
 
 
 def plan(solution: QueryOptimum, budget: Budget) -> QueryPlan | None:
-    """The plan of a budget, which is a division; None, and the page says why, where there is none.
-
-    A budget can be so small that its noise cannot be drawn.
-    """
+    """The plan of a budget; None, and the page says why, where its noise cannot be drawn."""
     return attempt(lambda: kept(solution.at, budget), NO_PLAN)
 
 
@@ -81,8 +81,9 @@ def query_budget(solution: QueryOptimum) -> Budget | None:
         )
         st.button(
             "Make it the scenario's budget",
-            on_click=_use,
-            args=(enough.budget,),
+            on_click=change_fields,
+            args=(HERE,),
+            kwargs={"budget": enough.budget},
             disabled=is_own,
             help="The budget of the Plan page is then this one, too.",
         )
@@ -106,7 +107,3 @@ def chosen_query_plan() -> QueryPlan | None:
 
 def _smallest(solution: QueryOptimum) -> SufficientBudget | None:
     return attempt(lambda: smallest_query_budget(solution, current().budget))
-
-
-def _use(enough: Budget) -> None:
-    change(HERE, lambda: current().replaced(budget=enough))

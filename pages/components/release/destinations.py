@@ -19,11 +19,15 @@ from pages.components.shared.files import (
     why_no_name,
 )
 from pages.components.shared.session import escaped
-from rpexplore.common.exact_numbers import exact_fraction
+from rpexplore.common.csv_text import begins_formula
+from rpexplore.common.exact_numbers import exact_fraction, shown_few
 from rpexplore.common.formatting import data_size
 from rpexplore.common.typed_numbers import with_decimal_point
 from rpexplore.data.source import Source
+from rpexplore.domain.provenance import texts_like_formulas
 from rpexplore.errors import LedgerError
+from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.queries.plan import QueryPlan
 from rpexplore.releases.ledger import FILENAME, Account, Ledger
 from rpexplore.releases.release import can_be_resumed, steps_of
 

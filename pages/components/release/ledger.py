@@ -7,6 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from pages.components.release.form import ReleaseForm
 from pages.components.release.release_task import RELEASE_TASK
 from pages.components.results.source import open_folder
 from pages.components.shared.background import Task, has_ended
@@ -40,33 +41,24 @@ def is_paid(planned: ReleasePlan, output: Path | None, account: Account) -> bool
     return entry is not None and entry.plan_sha256 == planned.sha256 and entry in account.entries
 
 
-def account_metrics(
-    planned: ReleasePlan, account: Account, typed_limit: Fraction | None, paid: bool
+def account_view(
+    form: ReleaseForm, ledger: Ledger, account: Account, typed_limit: Fraction | None, paid: bool
 ) -> None:
-    """What the dataset has cost so far, what it would have after the run, and its budget limit.
+    """What the records have cost so far and what they would after the run, run by run as well.
 
     paid: whether the run is charged already
     """
+    planned = form.planned
     factor = planned.budget.records_factor
-    before = account.spent_record_rho * factor
-    noted = account.limit_record_rho
+    before, noted = account.spent_record_rho * factor, account.limit_record_rho
     limit = typed_limit if noted is None else noted * factor
-    after = before if paid else before + planned.rho
+    n_runs = plural(len(account.entries), "run")
     metrics(
-        (
-            "Spent on these records",
-            rho_text(before, 4),
-            f"{plural(len(account.entries), 'run')} in the ledger",
-        ),
-        ("After this run", rho_text(after, 4), ""),
+        ("Spent on these records", rho_text(before, 4), f"{n_runs} in the ledger"),
+        ("After this run", rho_text(before if paid else before + planned.rho, 4), ""),
         ("Budget limit", "none" if limit is None else rho_text(limit, 4, "down"), ""),
     )
-
-
-def ledger_view(planned: ReleasePlan, ledger: Ledger, account: Account) -> None:
-    """Every run on the records, and in a line what has been spent on others."""
-    factor = planned.budget.records_factor
-    with st.expander(f"Ledger: {plural(len(account.entries), 'run')} on these records"):
+    with st.expander(f"Ledger: {n_runs} on these records"):
         if account.entries:
             listing(runs(account, factor), RUN_COLUMNS, "Runs on these records")
         st.caption(
@@ -93,7 +85,7 @@ def unfinished_runs(account: Account, ledger: Ledger) -> None:
                 f"It is charged; run the same plan into {escaped(entry.output)} again, which costs "
                 "nothing further."
             )
-            way_on = "Take its folder", _take_folder, (entry.output,)
+            way_on = "Take its folder", st.session_state.update, ({"output": entry.output},)
         st.warning(
             f"A run on these records was started at {utc_minute(entry.started)} and did not "
             f"finish. {state} (Unless another program is still at it.)"
@@ -129,10 +121,6 @@ def finishing() -> bool:
     open_folder(folder)
     st.page_link("pages/results.py", label="Look at them")
     return False
-
-
-def _take_folder(output: str) -> None:
-    st.session_state["output"] = output
 
 
 def _begin_finishing(output: str, ledger: Ledger) -> None:

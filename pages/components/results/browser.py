@@ -151,7 +151,7 @@ def _values(attribute: Attribute) -> Sequence[int]:
 def browse_answers(release: QueryRelease) -> None:
     """Every query with its noisy answer and its accuracy, and what the plan guarantees."""
     plan = release.plan
-    privacy = f"{rho_text(plan.rho, 4)} ({plan.guarantees[0]}) for {plan.budget.unit}"
+    privacy = f"{rho_text(plan.rho, 4)} ({plan.epsilon_texts[0]}) for {plan.budget.unit}"
     st.markdown(
         f"{escaped(plan.contents)} with {escaped(privacy)}; "
         f"{int(plan.met.sum()):,} of {len(plan.met):,} targets are met. Answers are unbiased, not "

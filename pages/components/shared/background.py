@@ -154,10 +154,9 @@ def has_ended(task: Task, key: str, doing: str) -> bool:
 def result_of(
     task: Task[T], key: str, doing: str, forget: Callable[[], None], problem: str = ""
 ) -> T | None:
-    """The result of a task.
+    """The result of a task; None while it goes on, which the page shows, and where it failed.
 
-    None while it goes on (its progress is then on the page), and where it failed: the page then
-    says why, after `problem`, and has a button that forgets the task to begin it anew.
+    Then the page says why, after `problem`, and has a button that forgets the task.
     """
     if not has_ended(task, key, doing):
         return None

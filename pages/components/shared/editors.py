@@ -17,9 +17,7 @@ def apply_cells(
     again changes nothing. What cannot be used keeps its message as long as it stands in the grid,
     and is mentioned once more when the editor forgets it (its page is left, or for a new codebook).
 
-    Args:
-        slot: Where the messages are drawn.
-        apply: Is given {row: {column: value}}, and returns why some of it is refused.
+    `apply` is given {row: {column: value}}, and returns why some of it is refused.
     """
     cells = dict(st.session_state.get(revision(name), {}).get("edited_rows", {}))
     refused = apply(cells) if cells else ()

@@ -55,11 +55,9 @@ def path_input(
 def new_folder_input(
     label: str, key: str, usual: Path, is_taken: Callable[[str], bool] = os.path.lexists
 ) -> Path | None:
-    """A field for a folder that is made; None, and the page says why, if something is there.
+    """A field for a new folder; None, and the page says why, if something is there.
 
-    Args:
-        usual: What stands in the field until another name is typed, with a number where needed.
-        is_taken: Whether a folder is not offered.
+    At first it holds `usual`, with a number behind it while that `is_taken`.
     """
     if not st.session_state.get(key):
         names = (f"{usual}-{n}" if n > 1 else str(usual) for n in range(1, 1000))

@@ -21,14 +21,7 @@ def number_field(
     most: float | None = None,
     **options: Any,
 ) -> float | None:
-    """The number in a field; None while it is blank or, which the page says, no such number.
-
-    Args:
-        where: The container of the field.
-        value: What stands in it at first.
-        least, most: The limits of the number.
-        options: Of the widget.
-    """
+    """The number in a field; None while it is blank or, which the page says, no such number."""
     field = where.container()
     typed = field.text_input(label, number_text(value), key=key, **options)
     with field:

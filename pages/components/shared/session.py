@@ -44,6 +44,11 @@ def change(
     return _replace(slot, lambda: project().with_current(make()), otherwise)
 
 
+def change_fields(slot: str, **fields: Any) -> None:
+    """`change` some fields of the open scenario."""
+    change(slot, lambda: current().replaced(**fields))
+
+
 def change_project(slot: str, make: Callable[[], Project]) -> bool:
     """Replace the project, maybe open another scenario; refusals leave a message in `slot`."""
     done = _replace(slot, make)
@@ -72,12 +77,9 @@ def _replace(
 
 def step(back: bool) -> None:
     """Undo the last change, or make it again."""
-    source, target = "steps back", "steps forward"
-    if not back:
-        source, target = target, source
-    steps = st.session_state.get(source, [])
+    steps = st.session_state.get("steps back" if back else "steps forward", [])
     if steps:
-        st.session_state.setdefault(target, []).append(project())
+        st.session_state.setdefault("steps forward" if back else "steps back", []).append(project())
         _keep(steps.pop())
         forget_typed()
 
@@ -134,12 +136,9 @@ def change_domain(
 
 
 def kept(make: Callable[..., T], *args: Any, slot: str = "", by: tuple = ()) -> T:
-    """`make(*args)`, kept in this session as long as the arguments stay equal.
+    """What the named function or method `make` returned, kept while its arguments stay equal.
 
-    Args:
-        make: A function or method that has a name.
-        slot: Tells apart what is kept of the same function side by side.
-        by: What to compare in place of the arguments.
+    slot tells apart what is kept of one function; `by` is compared in place of the arguments.
     """
     name, key = kept_name(make, slot), by or (getattr(make, "__self__", None), *args)
     held = st.session_state.get(name)
@@ -153,12 +152,14 @@ def kept_name(make: Callable, slot: str = "") -> str:
     return f"kept {make.__module__}.{make.__qualname__} {slot}".rstrip()
 
 
-def attempt(make: Callable[[], T], problem: str = "") -> T | None:
+def attempt(
+    make: Callable[[], T], problem: str = "", show: Callable[[str], Any] = st.error
+) -> T | None:
     """What `make` returns; None where it is refused, and the page says why, after `problem`."""
     try:
         return make()
     except RpexploreError as error:
-        st.error(escaped(f"{problem}{error.on_screen()}"))
+        show(escaped(f"{problem}{error.on_screen()}"))
         return None
 
 
@@ -177,10 +178,7 @@ def show_messages(slot: str) -> None:
 
 
 def bound(key: str, value: Any, take: Callable[[Any], Any]) -> dict[str, Any]:
-    """Options of a widget that shows `value`; `take` is given what the user changes it to.
-
-    Just before the widget is drawn: its value is set here.
-    """
+    """Options of a widget that shows `value`, set just now; `take` is given what is typed."""
     st.session_state[key] = value
     return {"key": key, "on_change": lambda: take(st.session_state[key])}
 

@@ -26,10 +26,7 @@ MOST_BUDGETS = 6  # for which an objective that depends on the budget stays solv
 
 
 class WorkloadTasks:
-    """The tasks that plan one workload, each begun when it is first needed.
-
-    All of them share its closure.
-    """
+    """The tasks that plan one workload and share its closure, each begun when first needed."""
 
     def __init__(self, workload: Workload, closure: Closure | None = None) -> None:
         self.workload = workload
@@ -114,8 +111,7 @@ def optimum(
 ) -> Optimum | None:
     """The solution of a scenario (the open one), for its own loss and tables or other ones.
 
-    None while it is being worked out (its progress is then on the page), and where there is none
-    (the page then says why).
+    None while it is being worked out, which the page shows, and where there is none.
     """
     scenario = current() if scenario is None else scenario
     loss = scenario.loss if loss is None else loss
@@ -128,10 +124,7 @@ def optimum(
 
 
 def minimum_budget_for_targets(required_only: bool) -> MinimumBudget | None:
-    """The smallest budget for the open scenario's targets, or the required ones.
-
-    None while it is being worked out, and where there is no answer (the page then says why).
-    """
+    """The smallest budget for the open scenario's targets; None, and the page says why, without."""
     tasks = _tasks_of(current().workload)
     task = tasks.minimum_budget(required_only, current().uniform_reference)
     return result_of(

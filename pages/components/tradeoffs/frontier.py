@@ -81,14 +81,14 @@ def _show(curve: frontier.Frontier, solution: Optimum) -> None:
     """The curve in a sentence and as a chart, and its numbers."""
     budget, record_noun = current().budget, current().record_noun
     frame = frontier.points_at(curve, budget)
-    measure = frontier.worst_measure(curve.worst, solution.workload.weights)
+    measure = frontier.worst_measure(curve.worst_loss, solution.workload.weights)
     sentence = frontier.describe_frontier(curve, frame, measure, record_noun)
     if curve.is_a_point:
         st.info(escaped(sentence))
         return
     own_point = curve.values(solution.table_variances)
     current_errors = curve.errors(*own_point, budget)
-    unit = "" if curve.worst.relative_to == "target" else f" ({record_noun})"
+    unit = "" if curve.worst_loss.relative_to == "target" else f" ({record_noun})"
     chart_with_numbers(
         Chart(
             average_against_worst(
@@ -118,13 +118,13 @@ def _save_point(curve: frontier.Frontier) -> None:
         help="Between the ends, the weight of each table is set to give this plan"
         + (", if attributes are measured as in yours." if curve.has_fixed_strategies else "."),
     )
-    share = curve.points[index or 0].share
+    worst_weight = curve.points[index or 0].worst_weight
     st.button(
         "Save as scenario",
         on_click=save_scenario,
         args=(
             HERE,
-            lambda: frontier.scenario_between(current(), curve, share),
+            lambda: frontier.scenario_between(current(), curve, worst_weight),
             frontier.describe_note(curve, rows[index or 0]),
         ),
     )

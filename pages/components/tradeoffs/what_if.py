@@ -5,11 +5,17 @@ import streamlit as st
 from pages.components.shared.background import worked_out
 from pages.components.shared.charts import chart_with_numbers, numbers
 from pages.components.shared.numbers import number_field
-from pages.components.shared.session import change, current, escaped, kept, say, show_messages
+from pages.components.shared.session import (
+    attempt,
+    change,
+    current,
+    kept,
+    say,
+    show_messages,
+)
 from pages.components.tradeoffs.adopt import save_scenario
 from rpexplore.analysis import what_if
 from rpexplore.common.concurrency import Progress
-from rpexplore.errors import RpexploreError
 from rpexplore.figures.chart import COLUMNS, Chart, Column
 from rpexplore.figures.what_if import before_and_after
 from rpexplore.planning.losses.base import Loss
@@ -61,18 +67,19 @@ def what_if_view(solution: Optimum) -> None:
         )
         return
     scenario = current()
-    try:
-        workload = kept(
-            changed_workload,
-            scenario,
-            workload_change,
-            by=(scenario.domain, scenario.request, scenario.loss, workload_change),
-        )
-    except RpexploreError as error:  # the change means nothing, as after it was applied
-        right.info(escaped(str(error)))
-        return
-
+    # Refused where the change means nothing, as after it was applied.
     with right:
+        workload = attempt(
+            lambda: kept(
+                changed_workload,
+                scenario,
+                workload_change,
+                by=(scenario.domain, scenario.request, scenario.loss, workload_change),
+            ),
+            show=st.info,
+        )
+        if workload is None:
+            return
         if not workload.is_marginals:
             st.caption(
                 "How attributes are measured stays as in your plan; standard errors are root mean "

@@ -30,15 +30,9 @@ def basis_input(
     key: str,
     label_end: str = "",
 ) -> None:
-    """A basis of the attribute, and what the basis needs: beside it, or a file below.
+    """A basis of the attribute in the container `where`, with its numbers or its file.
 
-    Args:
-        where: The container of the choice; beside: of its numbers; below: of its file.
-        present: The basis so far.
-        choose: Is given the basis that was chosen, and may refuse it.
-        slot: Where messages on what is wrong are shown.
-        key: Of the widgets.
-        label_end: What the label of the choice ends with.
+    `choose` is given the basis that was chosen, and may refuse it with a message in `slot`.
     """
     kinds = basis_options.available_kinds(attribute)
     awaits_file = st.session_state.get(f"awaits file {key}", False)

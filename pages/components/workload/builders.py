@@ -88,10 +88,6 @@ def number(column: Any, label: str, field: str, present: int | None, **more: Any
     column.number_input(label, step=1, **bound(field, present, set_number), **more)
 
 
-def set_list(text: str) -> None:
-    st.session_state["typed list"] = text
-
-
 def take_list() -> None:
     """Apply the typed list; a refused one is kept to be mended, and says that on every visit."""
     text = st.session_state.get("typed list")
@@ -120,7 +116,7 @@ def own_list() -> None:
             "One table a line, its attributes separated by commas or ×; "
             f"{total} stands for the total",
             height=220,
-            **bound("listed", text, set_list),
+            **bound("listed", text, partial(st.session_state.__setitem__, "typed list")),
         )
     pick, buttons = st.columns([3, 2], vertical_alignment="bottom")
     picked = pick.multiselect(
