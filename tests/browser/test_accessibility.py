@@ -12,18 +12,9 @@ import rpexplore as rp
 from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.releases.release import release
 from tests.browser.conftest import WINDOW, drawn, is_narrow, settled, switch_scheme
+from tests.pages.conftest import FIRST_PAGE, TITLES
 
-PAGES = {
-    "": "Codebook",
-    "workload": "Tables",
-    "plan": "Plan",
-    "fairness": "Fairness",
-    "tradeoffs": "Trade-offs",
-    "scenarios": "Scenarios",
-    "queries": "Queries",
-    "release": "Export and release",
-    "results": "Results",
-}
+PAGES = {"" if page == FIRST_PAGE else page: title for page, title in TITLES.items()}
 SERIOUS = ("serious", "critical")
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 

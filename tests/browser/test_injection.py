@@ -128,13 +128,13 @@ def test_names_that_are_code_stay_text_everywhere(page, server, project, records
         page.get_by_role("button", name="Download everything (.zip)").click()
     with zipfile.ZipFile(io.BytesIO(Path(download.value.path()).read_bytes())) as archive:
         archive.extractall(tmp_path / "bundle")
-    asked: list[str] = []
+    requested_urls: list[str] = []
     report = page.context.new_page()
-    report.on("request", lambda request: asked.append(request.url))
+    report.on("request", lambda request: requested_urls.append(request.url))
     report.goto((tmp_path / "bundle" / "report.html").as_uri())
     expect(report.locator(".js-plotly-plot .main-svg").first).to_be_visible()
     assert report.locator("img[src*=evil], a[href*=evil], a[href^=javascript]").count() == 0
-    assert all(url.startswith(("file:", "data:", "blob:")) for url in asked)
+    assert all(url.startswith(("file:", "data:", "blob:")) for url in requested_urls)
     script = (tmp_path / "bundle" / "plan.py").read_text("utf-8")
     compile(script, "plan.py", "exec")
     assert not problems

@@ -43,7 +43,7 @@ def report(browser: Browser, folder: Path, request) -> Iterator[Page]:
 def opened(report: Page) -> Iterator[Page]:
     """The report as it opens, whatever a test before did to it."""
     yield report
-    report.evaluate("document.querySelectorAll('details').forEach(each => { each.open = false })")
+    report.evaluate("document.querySelectorAll('details').forEach(box => { box.open = false })")
     report.set_viewport_size(WINDOW)
     report.emulate_media(media="screen", color_scheme="light")
 
@@ -95,7 +95,7 @@ def test_it_fits_a_telephone(opened):
 def test_it_prints_with_everything_open(opened):
     opened.emulate_media(media="print")
     opened.evaluate("dispatchEvent(new Event('beforeprint'))")
-    closed = "[...document.querySelectorAll('details')].filter(each => !each.open).length"
+    closed = "[...document.querySelectorAll('details')].filter(box => !box.open).length"
     assert opened.evaluate(closed) == 0
     for selector in ("summary", ".on-screen"):
         for interactive in opened.locator(selector).all():

@@ -10,8 +10,10 @@ from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 
 import rpexplore as rp
+from pages.components.release.release_task import RELEASE_TASK
 from pages.components.shared import autosave
 from pages.components.shared.session import kept_name
+from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.planning.optimum import Optimum
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
@@ -96,14 +98,17 @@ class App:
     def project(self) -> Project:
         return self.test.session_state["project"]
 
+    def button_of(self, label: str) -> Any:
+        """The button whose label starts like this."""
+        return next(button for button in self.test.button if button.label.startswith(label))
+
     @property
     def planned(self) -> rp.Plan:
         """The plan that was made last."""
         return self.test.session_state[kept_name(Optimum.at, self.scenario.name)][1]
 
     def press(self, label: str) -> "App":
-        """Click the button whose label starts like this."""
-        next(button for button in self.test.button if button.label.startswith(label)).click().run()
+        self.button_of(label).click().run()
         return self
 
     def unfold(self, key: str) -> "App":
@@ -138,7 +143,7 @@ def plain(texts: list[str]) -> str:
 def check_charts(session: App) -> None:
     """Every chart has its sentence, also in the caption, and its numbers, also as CSV."""
     charts, captions = session.get("plotly_chart"), plain(session.texts("caption"))
-    numbers = [each for each in session.expander if each.label == "The numbers of this chart"]
+    numbers = [box for box in session.expander if box.label == "The numbers of this chart"]
     assert len(numbers) == len(charts)
     for chart, expander in zip(charts, numbers, strict=True):
         subject, _, sentence = chart.proto.alt.partition(". ")
@@ -183,6 +188,35 @@ def app(tmp_path, monkeypatch) -> Callable[..., App]:
         return session
 
     return make
+
+
+@pytest.fixture
+def records(tmp_path) -> Path:
+    """A copy of some of the sample's records, in a folder of their own."""
+    lines = (sample_data_folder() / "household.csv").read_text().splitlines(keepends=True)
+    path = tmp_path / "data" / "survey.csv"
+    path.parent.mkdir()
+    path.write_text("".join(lines[:501]))
+    return path
+
+
+def set_up(session: App, records: Path, output: Path | None = None) -> App:
+    """Name the records of a release, and its folder."""
+    session.radio(key="source").set_value("A file or folder on this computer").run()
+    session.text_input(key="data path").set_value(str(records)).run()
+    if output is not None:
+        session.text_input(key="output").set_value(str(output)).run()
+    return session
+
+
+def run_button(session: App) -> Any:
+    return session.button_of("Run the release")
+
+
+def finish(session: App) -> App:
+    """Wait for the release that goes on."""
+    session.session_state[RELEASE_TASK].wait(60)
+    return session.run()
 
 
 @pytest.fixture

@@ -88,7 +88,7 @@ def test_user_text_is_never_formatting_and_never_in_the_address(app, hostile_eve
             assert "tables with <b>a</b>" in " ".join(session.texts("caption")).replace("\\", "")
         check_no_formatting(session)
         widgets = [*session.selectbox, *session.multiselect, *session.get("button_group")]
-        for widget in (each for each in widgets if each.proto.query_param_key):
+        for widget in (widget for widget in widgets if widget.proto.query_param_key):
             bound.add(widget.proto.query_param_key)
             options = " ".join(str(option) for option in widget.options)
             assert not [name for name in names if name in options]

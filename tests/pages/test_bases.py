@@ -5,15 +5,12 @@ import shutil
 import sys
 import threading
 from dataclasses import astuple, replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import rpexplore as rp
-from pages.components.release.release_task import RELEASE_TASK
 from rpexplore.common.formatting import rounded
-from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.planning import planner
 from rpexplore.planning.planner import optimum as solved
 from rpexplore.releases.table_release import Release
@@ -27,7 +24,7 @@ from rpexplore.workload.bases import (
     Ranges,
     Windows,
 )
-from tests.pages.conftest import plain
+from tests.pages.conftest import finish, plain, set_up
 
 
 def list_attribute(session, name):
@@ -257,14 +254,6 @@ def test_groups_are_typed_and_survive_edits(app):
 # ---- the release
 
 
-@pytest.fixture
-def records(tmp_path) -> Path:
-    lines = (sample_data_folder() / "household.csv").read_text().splitlines(keepends=True)
-    path = tmp_path / "survey.csv"
-    path.write_text("".join(lines[:501]))
-    return path
-
-
 def test_a_release_with_cumulative_counts_a_hierarchy_and_ranges(app, records, tmp_path):
     session = app("release")
     scenario = session.scenario.with_request(only=("age", "region", "income", "sex"))
@@ -277,13 +266,8 @@ def test_a_release_with_cumulative_counts_a_hierarchy_and_ranges(app, records, t
         budget=rp.Budget(rho=1000),
         record_noun="people",
     )
-    session.run()
-    session.radio(key="source").set_value("A file or folder on this computer").run()
-    session.text_input(key="data path").set_value(str(records)).run()
-    session.text_input(key="output").set_value(str(tmp_path / "out")).run()
-    session.press("Run the release")
-    session.session_state[RELEASE_TASK].wait(60)
-    session.run()
+    set_up(session.run(), records, tmp_path / "out")
+    finish(session.press("Run the release"))
     assert session.success, plain(session.texts("error"))
     done = Release.load(tmp_path / "out")
     session.multiselect(key="looked at").set_value(["age", "region"]).run()

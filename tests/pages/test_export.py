@@ -66,7 +66,7 @@ def test_one_click_takes_everything(made, small):
 
 def file_made(session, name, made):
     """What is made of a slow piece, once its button was pressed and the work is done."""
-    next(each for each in session.button if each.label == f"Make {name}").click().run()
+    session.press(f"Make {name}")
     for _ in range(30):
         if name in made:
             return made[name]
@@ -95,7 +95,7 @@ def test_what_cannot_be_made_says_why_and_can_be_tried_again(made, small, monkey
         file_made(session, "report.pdf", made)
     assert "The disk of fonts is gone" in session.error[0].value
     monkeypatch.setattr(pdf, "pdf", lambda report: b"%PDF-")
-    next(each for each in session.button if each.label == "Try again").click().run()
+    session.press("Try again")
     session.run()
     assert made["report.pdf"] == b"%PDF-"
 
@@ -103,7 +103,7 @@ def test_what_cannot_be_made_says_why_and_can_be_tried_again(made, small, monkey
 def test_without_a_browser_the_pdf_is_off_and_says_what_to_do(monkeypatch, small):
     monkeypatch.setattr(pdf, "find_browser", lambda: None)
     session, _ = opened(small)
-    (button,) = (each for each in session.button if "pdf" in each.label)
+    (button,) = (button for button in session.button if "pdf" in button.label)
     assert button.proto.disabled
     assert any(f"{pdf.NO_BROWSER}." in caption.value for caption in session.caption)
 

@@ -163,8 +163,8 @@ def test_many_tables_do_not_travel_with_the_charts_and_are_points_on_demand(app,
         charts = session.get("plotly_chart")
         assert sum(len(drawn.proto.spec) for drawn in charts) < 0.2 * MEGABYTE, name
         # Long frames are served as they are scrolled, whatever the test runner holds of them.
-        whole = [each for each in session.dataframe if len(each.value) <= 2000]
-        assert sum(len(each.proto.SerializeToString()) for each in whole) < MEGABYTE, name
+        whole = [table for table in session.dataframe if len(table.value) <= 2000]
+        assert sum(len(table.proto.SerializeToString()) for table in whole) < MEGABYTE, name
     session.show("fairness", "By size")
     session.toggle(key="single tables").set_value(True).run()
     assert "20,876 tables; at most 20,000" in plain(session.texts("info"))

@@ -152,7 +152,7 @@ def test_a_preset_replaces_the_list_and_undo_brings_it_back(app, listed):
     assert session.metrics()["Targets met"] == "65 of 65"
     assert "The codebook has no attribute 'value'" in plain(session.texts("info"))
     # What it is about cannot be chosen from the codebook.
-    assert not [each for each in session.multiselect if each.key == "chosen query attributes"]
+    assert not [box for box in session.multiselect if box.key == "chosen query attributes"]
     session.press("Undo")
     assert session.scenario == listed
     assert session.multiselect(key="chosen query attributes").value == ["age", "sex"]
@@ -169,7 +169,7 @@ def add_queries(session, kind, choices):
     session.show("queries to add", kind)
     for key, value in choices.items():
         widgets = (*session.selectbox, *session.multiselect, *session.number_input)
-        next(each for each in widgets if each.key == key).set_value(value).run()
+        next(widget for widget in widgets if widget.key == key).set_value(value).run()
     return session.press("Add to the list")
 
 

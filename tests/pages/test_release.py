@@ -20,7 +20,7 @@ from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import release as run_release
 from rpexplore.releases.table_release import Release
 from rpexplore.scenarios.scenario import Scenario
-from tests.pages.conftest import plain
+from tests.pages.conftest import finish, plain, run_button, set_up
 from tests.support.stopped_runs import killed
 
 
@@ -37,32 +37,6 @@ def stopped(app, monkeypatch):
     monkeypatch.setattr(sys.modules["pages.components.release.release_task"], "release", waiting)
     yield may_go_on
     may_go_on.set()
-
-
-@pytest.fixture
-def records(tmp_path) -> Path:
-    lines = (sample_data_folder() / "household.csv").read_text().splitlines(keepends=True)
-    path = tmp_path / "survey.csv"
-    path.write_text("".join(lines[:501]))
-    return path
-
-
-def set_up(session, records, output=None):
-    session.radio(key="source").set_value("A file or folder on this computer").run()
-    session.text_input(key="data path").set_value(str(records)).run()
-    if output is not None:
-        session.text_input(key="output").set_value(str(output)).run()
-    return session
-
-
-def run_button(session):
-    return next(each for each in session.button if each.label.startswith("Run the release"))
-
-
-def finish(session):
-    session.session_state[RELEASE_TASK].wait(30)
-    session.run()
-    return session
 
 
 def test_a_release_from_start_to_finish(app, records, tmp_path):
@@ -152,7 +126,7 @@ def test_category_for_other_values_must_be_chosen_and_is_kept_for_its_codebook(
         session.open("plan").open("release")
         assert session.multiselect(key="others").value == ["region"]
         assert session.selectbox(key="other value of region").value == "R12"
-        others = next(each for each in session.expander if each.label.startswith("Out-of"))
+        others = next(box for box in session.expander if box.label.startswith("Out-of"))
         assert others.proto.expanded
     assert not run_button(session).disabled
     line = next(text for text in session.texts("caption") if text.startswith("Out"))
@@ -262,7 +236,7 @@ def test_what_holds_no_records_or_other_columns_is_refused(app, tmp_path):
     assert not set_up(session, tmp_path / "a.csv").error
     session = app("release", Scenario(rp.Domain.from_sizes({"age": 10, "shoe size": 5})))
     assert "shoe size" in session.info[0].value
-    assert not [each for each in session.button if each.label.startswith("Run")]
+    assert not [button for button in session.button if button.label.startswith("Run")]
 
 
 def test_folders_and_ledgers_that_cannot_be_used(app, records, tmp_path, monkeypatch):

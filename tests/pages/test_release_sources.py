@@ -7,42 +7,18 @@ import pytest
 
 import rpexplore as rp
 from pages.components.release.release_task import RELEASE_TASK
-from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.table_release import Release
-from tests.pages.conftest import plain
+from tests.pages.conftest import finish, plain, run_button, set_up
 from tests.support.stopped_runs import killed
 
 DATABASE = "A table of a database"
-PATH = "A file or folder on this computer"
 CHECK = "dry run button"
 
 
-@pytest.fixture
-def records(tmp_path) -> Path:
-    lines = (sample_data_folder() / "household.csv").read_text().splitlines(keepends=True)
-    path = tmp_path / "data" / "survey.csv"
-    path.parent.mkdir()
-    path.write_text("".join(lines[:501]))
-    return path
-
-
-def of_path(session, path, output):
-    session.radio(key="source").set_value(PATH).run()
-    session.text_input(key="data path").set_value(str(path)).run()
-    session.text_input(key="output").set_value(str(output)).run()
-    return session
-
-
-def run_button(session):
-    return next(each for each in session.button if each.label.startswith("Run the release"))
-
-
 def run_to_the_end(session):
-    run_button(session).click().run()
-    session.session_state[RELEASE_TASK].wait(30)
-    session.run()
+    finish(session.press("Run the release"))
     return Release.load(session.session_state[RELEASE_TASK].inputs.output)
 
 
@@ -58,7 +34,7 @@ def test_a_folder_is_released_and_its_ledger_lies_beside_it(app, records, tmp_pa
     folder.mkdir()
     (folder / "a.csv").write_text("".join(halves[:200]))
     (folder / "b.csv").write_text("".join([halves[0], *halves[200:]]))
-    session = of_path(app("release"), folder, tmp_path / "out")
+    session = set_up(app("release"), folder, tmp_path / "out")
     assert run_to_the_end(session).folder == tmp_path / "out"
     assert len(Ledger(tmp_path / "rpexplore-ledger.sqlite").account(folder).entries) == 1
 
@@ -139,7 +115,7 @@ def test_a_dry_run_refuses_what_a_run_would_and_records_that_change_after_it(
 ):
     usable = records.read_text()
     records.write_text(usable.replace("Village", "Secretplace", 1))
-    session = dry_run(of_path(app("release"), records, tmp_path / "out"))
+    session = dry_run(set_up(app("release"), records, tmp_path / "out"))
     assert "Secretplace" in session.error[0].value
     assert "Nothing was charged" in session.error[0].value
     records.write_text(usable)
@@ -175,7 +151,7 @@ def of_persons(app, records):
 
 
 def test_too_many_records_of_a_person_are_refused(of_persons, records, tmp_path):
-    session = of_path(of_persons, records, tmp_path / "out")
+    session = set_up(of_persons, records, tmp_path / "out")
     session.selectbox(key="person column").set_value("who").run()
     dry_run(session)
     assert "who" in session.error[0].value
@@ -191,8 +167,8 @@ def test_the_ledger_is_shown_with_other_records_in_it(app, records, tmp_path):
     other = records.with_name("other.csv")
     other.write_text(records.read_text())
     for data, where in ((records, "one"), (other, "two")):
-        run_to_the_end(of_path(app("release"), data, tmp_path / where))
-    session = of_path(app("release"), records, tmp_path / "three")
+        run_to_the_end(set_up(app("release"), data, tmp_path / where))
+    session = set_up(app("release"), records, tmp_path / "three")
     shown = [frame.value for frame in session.dataframe]
     (runs,) = [frame for frame in shown if "state" in frame]
     assert runs["output"].tolist() == [str(tmp_path / "one")]
@@ -202,7 +178,7 @@ def test_the_ledger_is_shown_with_other_records_in_it(app, records, tmp_path):
 
 
 def test_other_records_have_their_own_ledger_and_budget_limit(app, records, tmp_path):
-    session = of_path(app("release"), records, tmp_path / "out")
+    session = set_up(app("release"), records, tmp_path / "out")
     session.text_input(key="ledger").set_value(str(tmp_path / "own.sqlite"))
     session.text_input(key="limit").set_value("1").run()
     session.radio(key="source").set_value("The sample survey").run()
@@ -220,13 +196,13 @@ def test_a_stopped_run_is_finished_on_the_page(app, records, tmp_path):
         records,
         tmp_path / "out",
     )
-    session = of_path(session.open("release"), records, tmp_path / "other")
-    assert any("its noise is drawn and kept" in each.value for each in session.warning)
+    session = set_up(session.open("release"), records, tmp_path / "other")
+    assert any("its noise is drawn and kept" in warning.value for warning in session.warning)
     session.press("Finish it without further cost")  # short enough to be waited for
     assert Release.load(tmp_path / "out")
     assert Ledger.beside(records).account(records).entries[0].state == "finished"
-    assert any("Finished" in each.value for each in session.success)
+    assert any("Finished" in success.value for success in session.success)
     assert not session.error
     assert session.session_state["results folder"] == str(tmp_path / "out")
     session.run()
-    assert not any("its noise is drawn" in each.value for each in session.warning)
+    assert not any("its noise is drawn" in warning.value for warning in session.warning)

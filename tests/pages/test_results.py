@@ -139,7 +139,7 @@ def test_names_are_never_formatting(app, hostile, tmp_path):
     for view in ("Grid", "Bars", "Heat map"):
         look(session, list(names[:4]), view)
         texts = [text for kind in ("markdown", "caption", "info") for text in session.texts(kind)]
-        labels = [each.label for each in (*session.selectbox, *session.get("download_button"))]
+        labels = [widget.label for widget in (*session.selectbox, *session.get("download_button"))]
         for text in (*texts, *labels):
             for mark in ("**bold**", "$x$", "<b>", "<i>", "[a]("):
                 assert mark not in text
@@ -235,7 +235,7 @@ def test_processed_tables_are_not_summed_any_further(app, released, tmp_path):
 def test_making_processed_tables_opens_them_with_their_label(app, released, tmp_path):
     source = shutil.copytree(released["all"], tmp_path / "source")
     session = opened(app, source)
-    button = next(each for each in session.button if each.label.startswith("Make the"))
+    button = session.button_of("Make the")
     assert button.disabled
     session.checkbox(key="make nonnegative").check().run()
     field = next(field for field in session.text_input if "processed into" in (field.key or ""))
@@ -257,7 +257,7 @@ def test_making_processed_tables_opens_them_with_their_label(app, released, tmp_
     assert done.table(["age"])["value"].min() >= 0
     # The release is as it was, and another folder is offered for it.
     session.text_input(key="results folder").set_value(str(source)).run()
-    field = next(each for each in session.text_input if "processed into" in (each.key or ""))
+    field = next(box for box in session.text_input if "processed into" in (box.key or ""))
     assert field.value == f"{output}-2"
 
 

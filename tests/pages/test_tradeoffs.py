@@ -103,7 +103,7 @@ def test_without_a_plan_or_targets_it_says_why(app, small):
 def test_tables_are_added_to_the_chart_and_given_up_with_the_codebook(tradeoffs, small):
     session = tradeoffs(small)
     session.multiselect(key="tables with curves").set_value(["age,sex", "total"]).run()
-    labels = [each["text"] for each in json.loads(charts(session)[0].spec)["layout"]["annotations"]]
+    labels = [note["text"] for note in json.loads(charts(session)[0].spec)["layout"]["annotations"]]
     assert {"least accurate table", "age × sex", "(total)"} <= set(labels)
     assert session.selectbox(key="wanted for").options[-2:] == ["age × sex", "(total)"]
     session.show("tradeoffs", WHAT_IF)
