@@ -22,7 +22,8 @@ def number_field(
     **options: Any,
 ) -> float | None:
     """The number in a field; None while it is blank or, which the page says, no such number."""
-    field = where.container()
+    # As wide as the field: in a row it would take all that is left.
+    field = where.container(width=options.get("width", "stretch"))
     typed = field.text_input(label, number_text(value), key=key, **options)
     with field:
         return attempt(lambda: number_of(typed, least=least, most=most))

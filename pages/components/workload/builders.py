@@ -67,7 +67,7 @@ def builders() -> None:
             request.most_cells,
             min_value=1,
             value=None,  # it can be emptied
-            placeholder="any number",
+            placeholder="any",
         )
     for column, label, field, placeholder in (
         (only, "Made of these attributes only", "only", "all attributes"),
