@@ -66,7 +66,7 @@ def test_one_click_takes_everything(made, small):
 
 def file_made(session, name, made):
     """What is made of a slow piece, once its button was pressed and the work is done."""
-    session.press(f"Make {name}")
+    next(button for button in session.button if button.label == f"Make {name}").click().run()
     for _ in range(30):
         if name in made:
             return made[name]
@@ -95,7 +95,7 @@ def test_what_cannot_be_made_says_why_and_can_be_tried_again(made, small, monkey
         file_made(session, "report.pdf", made)
     assert "The disk of fonts is gone" in session.error[0].value
     monkeypatch.setattr(pdf, "pdf", lambda report: b"%PDF-")
-    session.press("Try again")
+    next(button for button in session.button if button.label == "Try again").click().run()
     session.run()
     assert made["report.pdf"] == b"%PDF-"
 

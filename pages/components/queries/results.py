@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.components.shared.background import worked_out
-from pages.components.shared.charts import chart_with_numbers, numbers
+from pages.components.shared.charts import chart_with_numbers, metrics, numbers
 from pages.components.shared.files import download
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis.queries import (
@@ -65,13 +65,11 @@ BASELINE_COLUMNS = {
 def headline(planned: QueryPlan, stated: StatedQueries) -> None:
     """How many queries, how many targets are met, privacy, and how far off the list is."""
     count_met, sentence = targets_met(planned, stated)
-    met, privacy = (column.container(gap="xxsmall") for column in st.columns(2))
-    met.metric("Targets met", f"{count_met:,} of {len(stated):,}")
-    cells = plural(planned.queries.n_cells, "cell")
-    met.caption(f"{plural(len(stated), 'query')} over {cells}")
-    privacy.metric("Privacy", rho_text(planned.rho, 3))
-    privacy.caption(
-        f"{'; '.join(planned.epsilon_texts[:2])}; protects {escaped(planned.budget.unit)}"
+    cells, queries = plural(planned.queries.n_cells, "cell"), plural(len(stated), "query")
+    epsilons, unit = "; ".join(planned.epsilon_texts[:2]), escaped(planned.budget.unit)
+    metrics(
+        ("Targets met", f"{count_met:,} of {len(stated):,}", f"{queries} over {cells}"),
+        ("Privacy", rho_text(planned.rho, 3), f"{epsilons}; protects {unit}"),
     )
     st.markdown(f":material/straighten: **Targets.** {escaped(sentence)}")
 

@@ -147,11 +147,12 @@ def _writable_ledger(path: Path) -> Ledger:
 def limit_input(form: ReleaseForm) -> Fraction | None:
     """The budget limit that was typed (ρ of the plan's unit); None where there is none."""
     typed = st.text_input(
-        "Budget limit: the total ρ that all releases of these records may cost",
+        "Budget limit, ρ",
         key="limit",
         persist_state="session",
         placeholder="no limit",
-        help="Noted in the ledger at the first run; runs beyond it are refused.",
+        help="The total ρ that all releases of these records may cost. Noted in the ledger at "
+        "the first run; runs beyond it are refused.",
     ).strip()
     return form.attempt(lambda: _limit(typed)) if typed else None
 

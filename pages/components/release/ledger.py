@@ -82,13 +82,14 @@ def unfinished_runs(account: Account, ledger: Ledger) -> None:
             way_on = "Finish it without further cost", _begin_finishing, (entry.output, ledger)
         elif attempt(partial(booked_run, Path(entry.output))) == entry:
             state = (
-                f"It is charged; run the same plan into {escaped(entry.output)} again, which costs "
-                "nothing further."
+                "It is charged; run the same plan into that folder again, which costs nothing "
+                "further."
             )
             way_on = "Take its folder", st.session_state.update, ({"output": entry.output},)
         st.warning(
-            f"A run on these records was started at {utc_minute(entry.started)} and did not "
-            f"finish. {state} (Unless another program is still at it.)"
+            f"A run on these records into {escaped(entry.output)} was started at "
+            f"{utc_minute(entry.started)} and did not finish. {state} (Unless another program is "
+            "still at it.)"
         )
         if way_on is not None:
             label, on_click, args = way_on

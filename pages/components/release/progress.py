@@ -93,7 +93,7 @@ def finished_release(release: FinishedRelease, task: ReleaseTask) -> None:
         browse(release, task.inputs.record_noun)
         st.page_link(
             "pages/results.py",
-            label="Tables without negative counts, whole numbers, several releases combined",
+            label="Post-process these tables, or combine releases",
             icon=":material/tune:",
         )
     st.button("Prepare another release", on_click=_prepare_another)

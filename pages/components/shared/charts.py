@@ -13,6 +13,7 @@ from rpexplore.common.formatting import capitalised, column_format
 from rpexplore.figures.chart import Chart, Column
 
 MOST_ROWS = 2000  # of a table that travels whole
+METRIC_WIDTH = 220  # px, for labels that would be cut off
 
 
 def chart_with_numbers(chart: Chart, more: str = "") -> None:
@@ -24,9 +25,10 @@ def chart_with_numbers(chart: Chart, more: str = "") -> None:
 
 
 def metrics(*figures: tuple[str, str, str]) -> None:
-    """Figures side by side: the label, value and caption (Markdown) of each."""
-    for column, (label, value, caption) in zip(st.columns(len(figures)), figures, strict=True):
-        with column.container(gap="xxsmall"):
+    """Figures side by side, or below where there is no room: label, value, caption (Markdown)."""
+    line = st.container(horizontal=True)
+    for label, value, caption in figures:
+        with line.container(width=METRIC_WIDTH, gap="xxsmall"):
             st.metric(label, value)
             if caption:
                 st.caption(caption)
