@@ -15,9 +15,10 @@ from rpexplore.common.formatting import rounded
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.optimal_strategies import with_best_strategies
 from rpexplore.planning.solvers.feasibility import FeasiblePoint, find_feasible
 from rpexplore.planning.solvers.solution import TOLERANCE
-from rpexplore.planning.solving import phases, with_strategies_within
+from rpexplore.planning.solving import phases, weights_within
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
 
@@ -149,10 +150,11 @@ def minimum_budget(
     caps = np.where(capped, workload.targets**2, np.inf)
     if closure is None:
         searching, on_progress = phases(workload, on_progress)
-        closure = with_strategies_within(
+        closure = with_best_strategies(
             workload,
             Closure.of(workload),
-            caps,
+            weights_within(caps),
+            largest=True,
             uniform_reference=uniform_reference,
             on_progress=searching,
         )

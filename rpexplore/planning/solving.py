@@ -84,6 +84,19 @@ class Problem:
     def cells(self) -> CellVariances:
         return CellVariances(self.workload, self.closure)
 
+    def with_strategies(
+        self, weights: np.ndarray, on_progress: Progress = no_progress, *, largest: bool = False
+    ) -> Closure:
+        """The closure with the best strategies for these weights of tables."""
+        return with_best_strategies(
+            self.workload,
+            self.closure,
+            weights,
+            largest=largest,
+            uniform_reference=self.uniform_reference,
+            on_progress=on_progress,
+        )
+
 
 def solve(problem: Problem) -> Solution:
     """The best noise, by the solver of the loss.
@@ -124,13 +137,7 @@ def solve_with_optimal_strategies(problem: Problem) -> tuple[Closure, Solution]:
         caps = problem.loss.caps(problem.workload)
         if not closure.strategies or caps is None:
             raise
-        closure = with_strategies_within(
-            problem.workload,
-            closure,
-            caps,
-            uniform_reference=problem.uniform_reference,
-            on_progress=searching,
-        )
+        closure = problem.with_strategies(weights_within(caps), searching, largest=True)
         problem = replace(problem, closure=closure)
         solution = solve(problem)
     return _improved(problem, solution)
@@ -146,39 +153,17 @@ def _with_strategies_for_loss(problem: Problem, on_progress: Progress) -> Closur
         inverse = 1 / caps
         largest = False
         weights = weights / np.sum(weights) + inverse / np.sum(inverse)
-    return with_best_strategies(
-        problem.workload,
-        problem.closure,
-        weights,
-        largest=largest,
-        uniform_reference=problem.uniform_reference,
-        on_progress=on_progress,
-    )
+    return problem.with_strategies(weights, on_progress, largest=largest)
 
 
-def with_strategies_within(
-    workload: Workload,
-    closure: Closure,
-    caps: np.ndarray,
-    *,
-    uniform_reference: bool,
-    on_progress: Progress,
-) -> Closure:
-    """The closure, measured by strategies that come as far inside caps as can be.
+def weights_within(caps: np.ndarray) -> np.ndarray:
+    """Weights for which the best strategies come as far inside caps as can be, float64[n_tables].
 
-    caps: float64[n_tables] on the variance of the least accurate cell, inf: none.
+    caps: float64[n_tables] on the variance of the least accurate cell, inf: none
     """
     # Tables without a cap count a little, so that all attributes are measured.
     finite = np.isfinite(caps)
-    weights = np.where(finite, 1 / caps, np.min(1 / caps[finite]) * 1e-3)
-    return with_best_strategies(
-        workload,
-        closure,
-        weights,
-        largest=True,
-        uniform_reference=uniform_reference,
-        on_progress=on_progress,
-    )
+    return np.where(finite, 1 / caps, np.min(1 / caps[finite]) * 1e-3)
 
 
 def _improved(problem: Problem, solution: Solution) -> tuple[Closure, Solution]:
@@ -190,9 +175,7 @@ def _improved(problem: Problem, solution: Solution) -> tuple[Closure, Solution]:
     if dual is None or not closure.strategies:
         return closure, solution
     weights = np.maximum(dual, np.max(dual) * _LEAST_WEIGHT)
-    closure = with_best_strategies(
-        problem.workload, closure, weights, uniform_reference=problem.uniform_reference
-    )
+    closure = problem.with_strategies(weights)
     changed = replace(problem, closure=closure)
     try:
         again = solve(changed)
