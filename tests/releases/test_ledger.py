@@ -1,7 +1,5 @@
 """The ledger: exact sums, limits that hold against races, entries that survive, honest refusals."""
 
-import os
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -19,7 +17,7 @@ from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.errors import LedgerError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan
-from rpexplore.releases.ledger import FILENAME, Ledger, check_limit
+from rpexplore.releases.ledger import Ledger, check_limit
 from rpexplore.releases.ledger_file import read_events, transaction
 from rpexplore.releases.ledger_frames import datasets, runs
 
@@ -145,66 +143,6 @@ def test_limits_and_totals_are_a_dataset_s_own(ledger, data):
     ledger.book(other_data, costing(Fraction(7)), "out")
     assert spent(ledger, data) == 0
     assert ledger.account(other_data).limit_record_rho is None
-
-
-# --- which dataset
-
-
-def test_the_same_file_under_other_paths_is_the_same_dataset(ledger, data, tmp_path, monkeypatch):
-    link, folder_link = tmp_path / "link.csv", tmp_path / "folder-link"
-    link.symlink_to(data)
-    folder_link.symlink_to(tmp_path, target_is_directory=True)
-    (tmp_path / "sub").mkdir()
-    monkeypatch.chdir(tmp_path / "sub")
-    same = [
-        data,
-        str(data),
-        link,
-        Path("../records.csv"),
-        tmp_path / "sub" / ".." / "records.csv",
-        folder_link / "records.csv",
-        folder_link / "link.csv",
-    ]
-    for path in same:
-        Ledger.beside(path).book(path, costing(Fraction(1)), "out")
-    for path in same:
-        assert Ledger.beside(path).path == ledger.path
-        assert spent(ledger, path) == len(same)
-
-
-def test_a_link_elsewhere_leads_to_the_ledger_beside_the_data(data, tmp_path_factory):
-    link = tmp_path_factory.mktemp("elsewhere") / "records.csv"
-    link.symlink_to(data)
-    assert Ledger.beside(link).path == data.parent / FILENAME
-
-
-@pytest.mark.parametrize("name", ["sub/records.csv", "sub.csv"])
-def test_data_and_ledger_move_together(name, tmp_path):
-    here, there = tmp_path / "here", tmp_path / "there"
-    data = here / name
-    data.parent.mkdir(parents=True)
-    data.touch()
-    Ledger(here / "ledger.sqlite").book(data, costing(Fraction(1, 3)), "out")
-    shutil.move(here, there)
-    assert spent(Ledger(there / "ledger.sqlite"), there / name) == Fraction(1, 3)
-
-
-def test_changed_contents_stay_the_same_dataset(ledger, data):
-    ledger.book(data, costing(Fraction(1)), "out")
-    data.write_text("a\n0\n")
-    os.utime(data, (1, 1))
-    assert spent(ledger, data) == 1
-
-
-def test_a_name_that_is_no_text_is_booked_or_refused(tmp_path):
-    """Linux file names are bytes; these are no UTF-8, which is what SQLite keeps."""
-    data = tmp_path / os.fsdecode(b"records-\xff.csv")
-    data.touch()
-    try:
-        Ledger.beside(data).book(data, costing(Fraction(1)), "out")
-    except LedgerError:
-        return
-    assert spent(Ledger.beside(data), data) == 1
 
 
 # --- what it holds, and how safely
@@ -400,51 +338,6 @@ def test_another_program_s_database_is_left_as_it_is(ledger, data):
     with pytest.raises(LedgerError, match="the database of another program"):
         ledger.book(data, costing(Fraction(1)), "out")
     assert ledger.path.read_bytes() == before
-
-
-# --- one account, whatever the records are called
-
-
-def test_a_renamed_moved_or_linked_file_keeps_its_account(ledger, data, tmp_path):
-    ledger.book(data, costing(Fraction(1)), "out")
-    (tmp_path / "sub").mkdir()
-    for name in ("renamed.csv", "sub/moved.csv"):
-        data = data.rename(tmp_path / name)
-        assert spent(ledger, data) == 1
-    (tmp_path / "hard.csv").hardlink_to(data)
-    assert spent(ledger, tmp_path / "hard.csv") == 1
-    (tmp_path / "soft.csv").symlink_to(data)
-    ledger.book(tmp_path / "soft.csv", costing(Fraction(1)), "out")
-    assert spent(ledger, data) == 2
-    assert [account.dataset for account in ledger.accounts()] == ["sub/moved.csv"]
-
-
-def test_a_copy_is_another_dataset(ledger, data, tmp_path):
-    ledger.book(data, costing(Fraction(1)), "out")
-    shutil.copy2(data, tmp_path / "copy.csv")
-    assert spent(ledger, tmp_path / "copy.csv") == 0
-
-
-def test_a_new_file_that_gets_the_number_of_a_removed_one_is_another_dataset(ledger, data):
-    ledger.book(data, costing(Fraction(1)), "out")
-    content = data.read_text()
-    data.unlink()
-    new = data.with_name("new.csv")
-    new.write_text(content)
-    assert spent(ledger, new) == 0
-
-
-def test_accounts_that_turn_out_to_be_one_are_added_up(ledger, data, tmp_path):
-    """Two files are charged, then one takes the place of the other."""
-    second = tmp_path / "second.csv"
-    second.write_text("a\n1\n")
-    ledger.book(data, costing(Fraction(1)), "out")
-    ledger.book(second, costing(Fraction(2)), "out")
-    second.replace(data)
-    assert spent(ledger, data) == 3
-    ledger.book(data, costing(Fraction(4)), "out")
-    (account,) = ledger.accounts()
-    assert account.spent_record_rho == 7
 
 
 def test_a_ledger_in_a_folder_that_is_missing_is_refused(data, tmp_path):
