@@ -28,7 +28,7 @@ from rpexplore.releases.table_release import Release
 from tests.postprocessing import dense
 from tests.postprocessing.test_estimates import CSV, DOMAIN
 from tests.support.generalised import any_plan
-from tests.support.sealed import edit_manifest, reseal
+from tests.support.sealed import DAMAGES, damage, edit_manifest, reseal
 
 TABLES = {
     "first": [["sex", "age"], ["age", "one", "size"]],
@@ -249,18 +249,9 @@ FILES = ("tables/0000_age.csv", "estimates.json", "contributions.parquet", "READ
 
 
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("how", ["changed", "longer", "missing", "a folder"])
+@pytest.mark.parametrize("how", DAMAGES)
 def test_a_changed_file_is_found(name, how, copy):
-    path = copy / name
-    content = bytearray(path.read_bytes())
-    path.unlink()
-    if how == "changed":
-        content[len(content) // 2] ^= 1
-        path.write_bytes(content)
-    elif how == "longer":
-        path.write_bytes(content + b"\n")
-    elif how == "a folder":
-        path.mkdir()
+    damage(copy / name, how)
     with pytest.raises(ReleaseError, match=re.escape(repr(name))):
         load_combined(copy)
 

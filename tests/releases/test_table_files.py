@@ -26,7 +26,6 @@ from rpexplore import (
     Windows,
     Workload,
 )
-from rpexplore.errors import ReleaseError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan
 from rpexplore.releases.release import release
@@ -79,18 +78,6 @@ def done(tmp_path_factory) -> Release:
     )
     folder = tmp_path_factory.mktemp("release")
     return released(domain, folder, letter=list("abb"), digit=[0, 4, 9], size=[0.25, 0.5, 2])
-
-
-@pytest.fixture
-def copy(done, tmp_path) -> Path:
-    """A copy of the release, to be tampered with."""
-    target = tmp_path / "copy"
-    for path in done.folder.rglob("*"):
-        to = target / path.relative_to(done.folder)
-        to.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_file():
-            to.write_bytes(path.read_bytes())
-    return target
 
 
 # --- what is in it
@@ -410,78 +397,3 @@ def test_a_table_without_attributes_and_single_values(tmp_path):
     for table in (["one"], ["k"], ["one", "k"]):
         assert done.table(table)["value"].tolist() == total
         assert done.counts(table)["value"].tolist() == total
-
-
-# --- loading
-
-
-def test_a_release_can_be_loaded(done, copy):
-    loaded = Release.load(str(copy))
-    assert loaded.manifest == done.manifest
-    assert loaded.plan.sha256 == done.plan.sha256
-    assert loaded.table("letter").equals(done.table("letter"))
-    assert loaded.counts("letter").equals(done.counts("letter"))
-
-
-@pytest.mark.parametrize(
-    "name", ["tables/0001_letter.csv", "plan.json", "README.md", "residuals.parquet"]
-)
-@pytest.mark.parametrize("how", ["changed", "longer", "missing", "emptied", "a folder"])
-def test_a_changed_file_is_found(name, how, copy):
-    path = copy / name
-    content = bytearray(path.read_bytes())
-    path.unlink()
-    if how == "changed":
-        content[len(content) // 2] ^= 1
-        path.write_bytes(content)
-    elif how == "longer":
-        path.write_bytes(content + b"\n")
-    elif how == "emptied":
-        path.touch()
-    elif how == "a folder":
-        path.mkdir()
-    with pytest.raises(ReleaseError, match=re.escape(repr(name))):
-        Release.load(copy)
-
-
-def other_format(manifest):
-    manifest["format"] = "something else"
-
-
-def other_version(manifest):
-    manifest["format_version"] = 2
-
-
-def no_files(manifest):
-    del manifest["files"]
-
-
-def odd_files(manifest):
-    manifest["files"] = [1]
-
-
-def other_plan(manifest):
-    manifest["plan_sha256"] = "0" * 64
-
-
-@pytest.mark.parametrize("change", [other_format, other_version, no_files, odd_files, other_plan])
-def test_a_changed_manifest_is_found(change, copy):
-    path = copy / "manifest.json"
-    manifest = json.loads(path.read_text())
-    change(manifest)
-    path.write_text(json.dumps(manifest))
-    with pytest.raises(ReleaseError):
-        Release.load(copy)
-
-
-@pytest.mark.parametrize("text", ["", "[]", '"text"', "null", "{", "{}", "\xff"])
-def test_what_is_no_manifest_is_refused(text, copy):
-    (copy / "manifest.json").write_text(text, encoding="latin-1")
-    with pytest.raises(ReleaseError, match="release"):
-        Release.load(copy)
-
-
-@pytest.mark.parametrize("name", ["nowhere", "copy/manifest.json", "copy/tables"])
-def test_what_is_no_release_is_refused(name, copy):
-    with pytest.raises(ReleaseError, match=r"no readable manifest\.json"):
-        Release.load(copy.parent / name)

@@ -8,6 +8,23 @@ from typing import Any
 
 from rpexplore.common.json_fields import sealed_text
 
+DAMAGES = ("changed", "longer", "missing", "emptied", "a folder")
+
+
+def damage(path: Path, how: str) -> None:
+    """Change a file in one of the ways of `DAMAGES`."""
+    content = bytearray(path.read_bytes())
+    path.unlink()
+    if how == "changed":
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+    elif how == "longer":
+        path.write_bytes(content + b"\n")
+    elif how == "emptied":
+        path.touch()
+    elif how == "a folder":
+        path.mkdir()
+
 
 def edit_manifest(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
     """Change what a manifest says, and its checksum with it."""
