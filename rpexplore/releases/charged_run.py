@@ -113,7 +113,10 @@ class ChargedRun:
         if not self.is_booked:
             check_limit(account, plan, self._record_limit)
         refuse_overlaps(ledger, source)
-        self._to_tell = _ledgers_to_tell(source, ledger)
+        # Those beside the data, where their folder can be written to, if another one is charged.
+        folders = [home for home in homes(source) if os.access(home, os.W_OK)]
+        beside = [Ledger(home / FILENAME) for home in folders if not is_sample_data(home)]
+        self._to_tell = [book for book in dict.fromkeys(beside) if book != ledger]
 
     def count(self, on_progress: Progress) -> Counts:
         """Exact counts of everything that the plan measures, of the records as they were found.
@@ -267,11 +270,11 @@ def booked_run(output: Path) -> LedgerEntry | None:
     note = read_booking(unfinished_folder(output))
     if note is None:
         return None
-    entries = [entry for account in Ledger(note.ledger).accounts() for entry in account.entries]
     folder = text_of_path(os.path.realpath(output))
     stopped = [
         entry
-        for entry in entries
+        for account in Ledger(note.ledger).accounts()
+        for entry in account.entries
         if entry.id > note.n_entries
         and (entry.plan_sha256, entry.output) == (note.plan_sha256, folder)
         and entry.state == "started"
@@ -295,13 +298,6 @@ def _booked_before(account: Account, plan: ReleasePlan, output: Path) -> int | N
             "costs nothing further, or choose another folder."
         )
     return entry.id
-
-
-def _ledgers_to_tell(source: Source, ledger: Ledger) -> list[Ledger]:
-    """Ledgers beside the data if another one is charged, where that folder can be written to."""
-    folders = [home for home in homes(source) if os.access(home, os.W_OK)]
-    beside = [Ledger(home / FILENAME) for home in folders if not is_sample_data(home)]
-    return [book for book in dict.fromkeys(beside) if book != ledger]
 
 
 def _refuse_among_records(source: Source, *paths: Path) -> None:

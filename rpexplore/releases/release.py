@@ -222,7 +222,7 @@ def resume(
     if (output / NOTE).is_file():  # it was stopped after it got its name
         note = read_note(output)
         finished = steps_of(load_plan(output / PLAN)).release_kind.load(output)
-        book = _ledger_of(note, ledger)
+        book = Ledger(ledger or note.ledger)
         entry = book.entry(note.entry_id)
         if entry is not None and entry.manifest_sha256 not in ("", manifest_sha256(output)):
             raise ReleaseError(
@@ -235,7 +235,7 @@ def resume(
         with resumed_folder(output, NOTE) as folder:
             on_progress("Checking what was drawn", 0.0)
             note = read_note(folder)
-            plan, book = load_plan(folder / PLAN), _ledger_of(note, ledger)
+            plan, book = load_plan(folder / PLAN), Ledger(ledger or note.ledger)
             entry = book.entry(note.entry_id)
             if entry is None or not entry.plan_sha256 == note.plan_sha256 == plan.sha256:
                 raise ReleaseError(
@@ -263,10 +263,6 @@ def can_be_resumed(output: str | Path, entry_id: int | None = None) -> bool:
     output = Path(output)
     folder = output if output.exists() else unfinished_folder(output)
     return (folder / NOTE).is_file() and entry_id in (None, drawn_entry_id(folder))
-
-
-def _ledger_of(note: MeasurementNote, named: str | Path | None) -> Ledger:
-    return Ledger(note.ledger if named is None else named)
 
 
 def _with_progress(
