@@ -17,6 +17,7 @@ ICON = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16" fill="#3c7
 # writes text in that colour itself, it would be too faint in the dark theme.
 STYLE = """<style>
 button[data-selected="true"] p,
+[role="tab"][aria-selected="true"] p,
 [data-testid="stSlider"] [data-testid="stMarkdownContainer"] p {
     color: light-dark(#060c13, #e8edf3);
 }

@@ -57,9 +57,18 @@ TABLE_COLUMNS = {
 
 def what_if_view(solution: Optimum) -> None:
     """Choose tables and how they change; see how every other table changes."""
+    action = st.segmented_control(
+        "What if these tables …",
+        list(ACTIONS),
+        format_func=ACTIONS.__getitem__,
+        default=LEAVE_OUT,
+        required=True,
+        key="what_if",
+        bind="query-params",
+    )
     left, right = st.columns([1, 2], gap="large")
     with left:
-        workload_change = _change_inputs()
+        workload_change = _change_inputs(action or LEAVE_OUT)
     if workload_change is None:
         right.info(
             "Choose attributes, or a number of attributes, to say which tables change. All other "
@@ -143,18 +152,9 @@ def _charts(changes: what_if.AccuracyChanges, sentence: str) -> None:
         )
 
 
-def _change_inputs() -> WorkloadChange | None:
+def _change_inputs(action: str) -> WorkloadChange | None:
     """Which tables, and how they change; None while that is not chosen."""
     names, largest = current().domain.names, int(current().workload.orders.max())
-    action = st.segmented_control(
-        "What if these tables …",
-        list(ACTIONS),
-        format_func=ACTIONS.__getitem__,
-        default=LEAVE_OUT,
-        required=True,
-        key="what_if",
-        bind="query-params",
-    )
     containing = st.multiselect(
         "Tables with all of these attributes",
         names,
@@ -188,7 +188,7 @@ def _change_inputs() -> WorkloadChange | None:
         return None
     attributes = tuple(name for name in names if name in containing)
     wanted = int(order) if order in range(len(names) + 1) else None
-    return WorkloadChange(action or LEAVE_OUT, attributes, wanted, factor)
+    return WorkloadChange(action, attributes, wanted, factor)
 
 
 def _apply_or_save(workload_change: WorkloadChange, workload: Workload, note: str) -> None:
