@@ -155,10 +155,6 @@ def of_tables(plan: Plan, containing: Sequence[str] = ()) -> pd.DataFrame:
     errors, largest = plan.standard_errors[tables], plan.largest_standard_errors[tables]
     targets = workload.targets[tables]
     met = np.where(largest <= targets * MET_FACTOR, "yes", "no")
-    extremes = {}
-    if cells_differ(plan.table_variances):
-        smallest = plan.table_variances.standard_errors("smallest")[tables]
-        extremes = {"smallest_standard_error": smallest, "largest_standard_error": largest}
     return pd.DataFrame(
         {
             "table": titles(workload, tables),
@@ -166,7 +162,7 @@ def of_tables(plan: Plan, containing: Sequence[str] = ()) -> pd.DataFrame:
             "cells": workload.cells[tables],
             "standard_error": errors,
             "margin_95": errors * Z_95,
-            **extremes,
+            **plan.table_variances.extreme_columns(tables),
             "weight": workload.weights[tables],
             "target": targets,
             "met": np.where(np.isnan(targets), "", met),

@@ -130,7 +130,7 @@ def _ranked_rows(
             "margin_95": errors * Z_95,
             "times_median": errors / np.median(forecast.standard_errors),
         }
-        | forecast.extremes(rows)
+        | forecast.variances.extreme_columns(rows)
     )
 
 

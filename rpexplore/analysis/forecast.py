@@ -101,13 +101,6 @@ class Forecast:
         """Whether some table's cells differ noticeably in accuracy."""
         return cells_differ(self.variances)
 
-    def extremes(self, tables: np.ndarray) -> dict[str, np.ndarray]:
-        """Columns for these tables: their most and least accurate cell, where cells differ."""
-        return {
-            f"{cell}_standard_error": self.variances.standard_errors(cell)[tables]
-            for cell in (("smallest", "largest") if self.cells_differ else ())
-        }
-
     @property
     def cell_text(self) -> str:
         """Which cell is looked at, in a sentence; "" where all cells are alike."""

@@ -43,7 +43,7 @@ def by_table(forecast: Forecast, most: int | None = 10) -> pd.DataFrame:
             "share": forecast.shadow_prices[tables],
             "standard_error": forecast.standard_errors[tables],
         }
-        | forecast.extremes(tables)
+        | forecast.variances.extreme_columns(tables)
     )
 
 

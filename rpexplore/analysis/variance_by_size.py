@@ -41,7 +41,10 @@ def points(forecasts: Sequence[Forecast], tables: np.ndarray | None = None) -> p
     parts = []
     for forecast in forecasts:
         errors = forecast.standard_errors[tables]
-        own = {"variance": errors**2, "standard_error": errors} | forecast.extremes(tables)
+        own = {
+            "variance": errors**2,
+            "standard_error": errors,
+        } | forecast.variances.extreme_columns(tables)
         parts.append(pd.DataFrame({"plan": forecast.name, **shared, **own}))
     return pd.concat(parts, ignore_index=True)
 

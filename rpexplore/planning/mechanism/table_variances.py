@@ -61,6 +61,11 @@ class TableVariances:
         """The roots of the variances of one of `CELLS`."""
         return read_only(np.sqrt(self.at(cell)))
 
+    def extreme_columns(self, tables: np.ndarray) -> dict[str, np.ndarray]:
+        """Columns for these tables: σ of their most and least accurate cell, where cells differ."""
+        cells = ("smallest", "largest") if cells_differ(self) else ()
+        return {f"{cell}_standard_error": np.sqrt(self.at(cell)[tables]) for cell in cells}
+
 
 def is_negligible_difference(low: float, high: float) -> bool:
     """Whether nobody would notice how much larger the second standard error is."""
