@@ -43,7 +43,8 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
 
 def _end_with_parent() -> None:
     """Stop the server when `rpexplore app` is gone: it holds the other end of the input."""
-    sys.stdin.buffer.read()
+    while os.read(0, 1):  # not by `sys.stdin`, whose lock a thread would hold in the end
+        pass
     _stop()
 
 
