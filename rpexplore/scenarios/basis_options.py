@@ -33,7 +33,7 @@ def template_csv(attribute: Attribute) -> str:
     total = "all"
     while total in names:
         total += " together"
-    rows = [["query", *names]]
+    rows: list[list[str | int]] = [["query", *names]]
     if len(names) > 1:
         rows.append([total, *[1] * len(names)])
     units = np.eye(len(names), dtype=int).tolist()

@@ -58,7 +58,7 @@ def read_custom_basis(content: bytes, filename: str, attribute: Attribute) -> Cu
 
 def csv_from_custom_basis(basis: CustomBasis, attribute: Attribute) -> str:
     """The queries as CSV, which `read_custom_basis` reads; the name is that of the file."""
-    rows = [["query", *attribute.labels()]]
+    rows: list[list[str | int]] = [["query", *attribute.labels()]]
     for label, row in zip(basis.labels, basis.rows, strict=True):
         rows.append([label, *(int(x) if x.is_integer() else repr(x) for x in row)])
     return csv_text(rows)

@@ -145,9 +145,8 @@ def numbers_file(chart: Chart, most: int) -> Attachment | None:
     """The numbers of a chart as a file, if they have more rows than `most`."""
     if len(chart.frame) <= most:
         return None
-    shown = chart.frame[list(chart.columns)]
-    text = csv_of_frame(shown)
-    return Attachment(chart.file, f"The numbers of this chart, {len(shown):,} rows", text)
+    text = csv_of_frame(chart.frame.filter(list(chart.columns)))
+    return Attachment(chart.file, f"The numbers of this chart, {len(chart.frame):,} rows", text)
 
 
 def cell_text(value: Any, column: Column) -> str:
