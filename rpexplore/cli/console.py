@@ -24,9 +24,7 @@ from rpexplore.errors import RpexploreError
 
 PROGRAM = "rpexplore"
 _MOST_SHOWN = 1200  # signs of an error
-_SIGNAL = (
-    128  # the exit code of a shell for a program that was ended by a signal: this and its number
-)
+_SIGNAL = 128  # and the number of a signal: a shell's exit code of what that signal has ended
 DEBUG = "RPEXPLORE_DEBUG"
 
 # Base of what typer raises for wrong usage; its module differs between typer's versions.
@@ -76,7 +74,9 @@ class Verbs(TyperGroup):
         try:
             code = super().main(given, **extra) or 0
         except Exception as error:
-            code = _SIGNAL + _signal_of(error) if isinstance(error, typer.Abort) else 2
+            code = 2
+            if isinstance(error, typer.Abort):
+                code = _SIGNAL + getattr(error.__cause__, "number", signal.SIGINT)
             notes = " ".join(getattr(error, "__notes__", []))
             # What was read from records is for the screen: JSON may go on into a file or a log.
             if "--json" in given:
@@ -93,12 +93,6 @@ class Verbs(TyperGroup):
                 with suppress(OSError):  # the terminal may have been closed
                     typer.echo(text, err=True)
         sys.exit(code)
-
-
-def _signal_of(stop: BaseException) -> int:
-    """The number of the signal that has stopped a verb."""
-    cause = stop.__cause__
-    return cause.number if isinstance(cause, Interrupted) else signal.SIGINT
 
 
 def _message(error: Any) -> str:

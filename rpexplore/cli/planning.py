@@ -11,7 +11,6 @@ from rpexplore.cli.console import progress, refuse_existing, say, say_json, say_
 from rpexplore.errors import ContradictionError, ReleaseError, RpexploreError
 
 if TYPE_CHECKING:
-    from rpexplore.planning.plan import Plan
     from rpexplore.planning.release_plan import ReleasePlan
 
 # Each verb imports what it needs itself, so that none waits for what it does not use.
@@ -80,6 +79,7 @@ def plan(
     from rpexplore.domain.domain import Domain
     from rpexplore.planning import planner
     from rpexplore.planning.loss_serialization import loss_from_text
+    from rpexplore.releases.measurement import check_measurable
 
     refuse_existing(out, force)
     domain = Domain.load(codebook)
@@ -115,21 +115,14 @@ def plan(
         made = optimum.at(budget)
         refuse_existing(out, force)
         made.save(out)
-    warning = _release_obstacle(made)
+    warning = None
+    try:
+        check_measurable(made)
+    except ReleaseError as error:
+        warning = f"This plan cannot be released: {error}"
     facts = {"plan": str(out), **plan_facts(made), "why": reason, "warning": warning}
     text = f"{made}\n\nSaved to {out}\nSHA-256 {made.sha256}"
     say_result(as_json, facts, "\n\n".join(filter(None, (reason, text, warning))))
-
-
-def _release_obstacle(plan: "Plan") -> str | None:
-    """Why a plan of tables cannot be released as it is; None if it can."""
-    from rpexplore.releases.measurement import check_measurable
-
-    try:
-        check_measurable(plan)
-    except ReleaseError as error:
-        return f"This plan cannot be released: {error}"
-    return None
 
 
 def show(

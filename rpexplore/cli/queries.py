@@ -4,7 +4,7 @@ import typer
 
 from rpexplore.cli import inputs, options
 from rpexplore.cli.console import progress, refuse_existing, say, say_json, say_result, write_new
-from rpexplore.cli.inputs import refuse_other_ending
+from rpexplore.errors import RpexploreError
 
 # Each verb imports what it needs itself, so that none waits for what it does not use.
 
@@ -120,7 +120,8 @@ def template(
     """
     from rpexplore.queries.csv_files import csv_template
 
-    refuse_other_ending(out, ".csv")
+    if out.suffix.lower() != ".csv":
+        raise RpexploreError(f"The file must end in .csv, got {out.name!r}; rename it.")
     domain = inputs.domain_from_options(codebook, attributes)
     write_new(out, csv_template(domain), force)
     facts = {"template": str(out), "attributes": list(domain.names)}

@@ -57,15 +57,10 @@ def optimum_at_smallest_budget(
 ) -> tuple[Optimum, Budget, str]:
     """The optimum at the smallest budget for targets, that budget, and why it is that large.
 
-    Args:
-        which, loss: As given to `loss_that_meets`, and its result.
-        workload: All targets that the budget is for become required where the loss is the average
-            once required targets are met.
-        reference_budget: For the privacy unit, and the unit the budget is stated in.
+    Where the loss is the average once required targets are met, all targets that the budget is for
+    become required. reference_budget: for the privacy unit, and the unit the budget is stated in.
 
-    Raises:
-        WorkloadError: If there are no such targets.
-        BudgetError: If no budget is large enough.
+    Raises `WorkloadError` if there are no such targets, `BudgetError` if no budget is large enough.
     """
     required_only = which == REQUIRED
     if isinstance(loss, SumWithinTargets) and not required_only:

@@ -3,7 +3,6 @@
 What the app keeps, saves and loads. Never holds a record.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -148,8 +147,13 @@ class Project:
         """
         with refusing(WorkloadError, "This is not a usable project"):
             content: Any = loads(text)
-            if isinstance(content, dict) and SEAL in content:
-                _refuse_damaged(content)
+            sealed = isinstance(content, dict) and SEAL in content
+            if sealed and content[SEAL] != seal_of(content):
+                raise WorkloadError(
+                    f"it is damaged, or was changed since it was saved (its {SEAL} is not that of "
+                    f"the rest); open an older copy, or take {SEAL!r} out if it was changed on "
+                    "purpose."
+                )
             if isinstance(content, dict) and content.get("format") != FORMAT:
                 return cls((Scenario.from_json(content),))
             check_format(content, FORMAT, FORMAT_VERSION, "project")
@@ -157,12 +161,3 @@ class Project:
             # One more than there may be is enough to be refused.
             listed = list_of(content, "scenarios")[: MOST_SCENARIOS + 1]
             return cls(tuple(map(Scenario.from_json, listed)), content["open"])
-
-
-def _refuse_damaged(content: Mapping[str, Any]) -> None:
-    """Raise `WorkloadError` for an object whose checksum is not that of the rest."""
-    if content[SEAL] != seal_of(content):
-        raise WorkloadError(
-            f"it is damaged, or was changed since it was saved (its {SEAL} is not that of the "
-            f"rest); open an older copy, or take {SEAL!r} out if it was changed on purpose."
-        )

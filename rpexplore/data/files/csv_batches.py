@@ -24,13 +24,8 @@ def csv_batches(
 ) -> Iterator[tuple[pa.RecordBatch, float]]:
     """Batches of the named columns, as texts, each with the share of the file read so far.
 
-    header: what `csv_header` finds. An empty value is a missing one.
+    header: what `csv_header` finds, not empty. An empty value is a missing one.
     """
-    if not header:
-        raise DataError(
-            f"The records {str(path)!r} are empty, or do not start with a header line; put the "
-            "names of the columns there."
-        )
     if not csv_header(path)[1]:  # no record at all, which the reader takes for a broken file
         return
     _check_quotes(path)
