@@ -160,5 +160,6 @@ def test_a_label_that_was_typed_is_kept():
 def test_an_unfinished_attribute_changes_no_plan():
     with_one = Scenario(rp.Domain((*DOMAIN.attributes, Attribute("x", TO_COMPLETE))))
     plan = with_one.plan()
-    assert all(len(plan.closure.attributes(place)) <= 2 for place in range(len(plan.closure)))
+    closure = plan.closure
+    assert all(len(closure.attributes(residual)) <= 2 for residual in range(len(closure)))
     assert len(plan.closure) == len(Scenario(DOMAIN).plan().closure)

@@ -171,7 +171,7 @@ def test_targets_reach_the_workload_as_standard_errors_and_required():
     assert workload.targets.tolist() == pytest.approx([3, 50, margin, margin, margin])
     assert workload.required.tolist() == [False, False, True, True, True]
     wanted, which = scenario.request.targets(workload)
-    typed = [str(wanted[place]) for place in which.tolist()]
+    typed = [str(wanted[target]) for target in which.tolist()]
     assert typed == ["3", "5 % of 1000", *["±50 at 95 % required"] * 3]
     assert Scenario.parse(scenario.text()) == scenario
 

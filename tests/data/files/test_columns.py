@@ -2,7 +2,6 @@
 
 import datetime
 import traceback
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -24,21 +23,7 @@ from rpexplore.data.files.columns import (
 from rpexplore.data.files.source import FileSource
 from rpexplore.errors import DataError
 from tests.data.coded_records import read_records
-
-SECRET = "s3cr3t-value"
-
-
-def written(folder: Path, text: str | bytes, name="data.csv") -> Path:
-    path = folder / name
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return path
-
-
-def stored(folder: Path, **columns) -> Path:
-    path = folder / "data.parquet"
-    pq.write_table(pa.table(columns), path)
-    return path
-
+from tests.data.files.written_records import SECRET, stored, written
 
 # ---- names
 

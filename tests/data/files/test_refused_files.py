@@ -75,8 +75,8 @@ def test_a_damaged_gzip_file_is_called_so(change, tmp_path):
     packed = gzip.compress(b"c\n" + b"a\nb\n" * 3000)
     path = tmp_path / "records.csv.gz"
     path.write_bytes(packed[change])
-    words = "are empty" if not packed[change] else "a broken or incomplete gzip file"
-    assert words in str(refusal(path, LETTERS))
+    reason = "are empty" if not packed[change] else "a broken or incomplete gzip file"
+    assert reason in str(refusal(path, LETTERS))
     path.write_bytes(packed[:-8] + bytes(4) + packed[-4:])
     assert "a broken or incomplete gzip file" in str(refusal(path, LETTERS))
 

@@ -24,8 +24,8 @@ DIGITS = domain_of(c=Integers(0, 9))
 NUMBERED = domain_of(c=Categories(("0", "1", "2", "rest")))
 
 
-def written(folder: Path, text: str | bytes) -> Path:
-    path = folder / "records.csv"
+def written(folder: Path, text: str | bytes, name: str = "records.csv") -> Path:
+    path = folder / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return path
 
