@@ -94,6 +94,7 @@ def test_json_tells_the_same(folder):
         "rho_is_known": True,
         "unit": "one record",
         "sources": [source.to_json() for source in result.sources],
+        "warning": None,
     }
 
 
