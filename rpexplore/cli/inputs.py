@@ -300,9 +300,3 @@ def _text_of(path: Path) -> str:
 
 def _bytes_of(path: Path) -> bytes:
     return file_bytes(path, f"The file {str(path)!r}", RpexploreError)
-
-
-def refuse_other_ending(path: Path, ending: str) -> None:
-    """Raise `RpexploreError` if a file's name would say that it holds something else."""
-    if path.suffix.lower() != ending:
-        raise RpexploreError(f"The file must end in {ending}, got {path.name!r}; rename it.")
