@@ -20,7 +20,7 @@ from rpexplore.common.numerics import smallest_value
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.losses.custom import CustomLoss
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.solvers.max_variance import minimise_maximum
+from rpexplore.planning.solvers.p_norm import minimise_maximum
 from rpexplore.planning.solvers.solution import (
     TOLERANCE,
     Solution,

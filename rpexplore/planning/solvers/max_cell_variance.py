@@ -1,6 +1,6 @@
 """Largest weighted variance of any cell, where cells of a table differ (docs/mathematics.md §6.4).
 
-The search of `max_variance` begins with each table's least accurate cell, and takes in what has
+The search of `p_norm` begins with each table's least accurate cell, and takes in what has
 become worse than the bound until nothing has. To these is added a trace of the mean over all cells,
 so that no noise scale is without a weight: too little to matter to any digit of the bound.
 """
@@ -14,7 +14,7 @@ from scipy import sparse
 from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.planning.mechanism.cell_variances import CellVarianceMap, CellVariances
 from rpexplore.planning.solvers.interior_point import MOST_CELLS, central_prices
-from rpexplore.planning.solvers.max_variance import minimise_maximum
+from rpexplore.planning.solvers.p_norm import minimise_maximum
 from rpexplore.planning.solvers.solution import (
     TOLERANCE,
     CellPrices,

@@ -1,7 +1,10 @@
-"""p-norm of the weighted variances by certified multiplicative steps (docs/mathematics.md §6.7).
+"""Largest weighted variance, or their p-norm, by certified steps (docs/mathematics.md §6.3, §6.7).
 
-It is that of `max_variance` with the u ≥ 0 with Σ u^q ≤ 1, 1/p + 1/q = 1, in place of the simplex.
-With x the weighted variances under the best response to u·w, the step is u^(q − 1/2) ∝ √u · x.
+With 1/p + 1/q = 1, the best response to the weights u·w, for any u ≥ 0 with Σ u^q = 1, is a
+feasible plan, and its weighted value a lower bound on the smallest possible norm. With x the
+weighted variances under it, the plain step u^(q − 1/2) ∝ √u · x raises the bound every time. For
+the largest variance p is infinite, and the u are on the simplex; with a weighted sum of variances
+added to it, the best response is to v₀ + Bᵀ(u·w).
 """
 
 from dataclasses import dataclass
@@ -18,7 +21,35 @@ from rpexplore.planning.solvers.solution import (
     report_gap,
     rounding_allowance,
 )
-from rpexplore.planning.solvers.squarem import Point, Search, squarem_step
+from rpexplore.planning.solvers.squarem import Point, Search
+
+
+def minimise_maximum(
+    variance_map: VarianceMap,
+    table_weights: np.ndarray,
+    privacy_cost: float,
+    tolerance: float = TOLERANCE,
+    *,
+    fixed_weights: np.ndarray | None = None,
+    start: np.ndarray | None = None,
+    max_rounds: int = 5000,
+    on_progress: Progress = no_progress,
+) -> Solution:
+    """The σ² that minimise max_A table_weights[A] · Var_A at this privacy cost.
+
+    With fixed_weights, float64[n_residuals] ≥ 0, what is minimised is that maximum plus
+    Σ fixed_weights · σ²; the shadow prices are then the shares of the maximum alone. The rows of
+    the map may also be single cells. start: shadow prices to begin with. After max_rounds
+    evaluations the best plan so far comes with its true bound, whatever its gap.
+    """
+    search = _Search(variance_map, table_weights, privacy_cost, np.inf, fixed_weights)
+    start = np.ones(len(table_weights)) if start is None else start
+    search.run(start, tolerance, max_rounds, on_progress)
+    return Solution(
+        sigma_squared=search.best_sigma_squared,
+        lower_bound=search.best_bound * (1 - rounding_allowance(len(table_weights))),
+        shadow_prices=search.best_weights,
+    )
 
 
 def minimise_p_norm(
@@ -34,8 +65,7 @@ def minimise_p_norm(
     """The σ² that minimise the p-norm of table_weights · Var at this privacy cost, for p ≥ 1.
 
     The dual weights d, float64[n_tables] ≥ 0, are scaled so that Σ d · Var = 1 for this solution;
-    d · Var are the shadow prices. After max_rounds evaluations the best plan so far is returned
-    with its true bound, whatever its gap.
+    d · Var are the shadow prices. max_rounds: as of `minimise_maximum`.
     """
     if p == 1:
         in_sum = variance_map.residual_weights(table_weights)
@@ -44,12 +74,7 @@ def minimise_p_norm(
         report_gap(on_progress, 0.0)
     else:
         search = _Search(variance_map, table_weights, privacy_cost, p)
-        at = search.visit(np.zeros(len(table_weights)))
-        while search.gap > tolerance and search.rounds < max_rounds:
-            report_gap(on_progress, search.gap)
-            plain = search.visit(at.logs + at.step)
-            metric = np.exp(2 * plain.logs - np.max(plain.logs))
-            at = squarem_step(search.visit, at.logs, plain.logs - at.logs, plain, metric)
+        search.run(np.ones(len(table_weights)), tolerance, max_rounds, on_progress)
         dual_weights = search.best_weights * table_weights
         sigma_squared, bound = search.best_sigma_squared, search.best_bound
     prices = dual_weights * variance_map.variances(sigma_squared)
@@ -64,28 +89,28 @@ def minimise_p_norm(
 
 @dataclass(eq=False)
 class _Search(Search):
-    """Weights u with Σ u^q = 1."""
+    """Weights u on the tables with Σ u^q = 1."""
 
     p: float
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.q = self.p / (self.p - 1)
+    fixed: np.ndarray | None = None
 
     def visit(self, logs: np.ndarray) -> Point:
-        logs = self._onto_set(logs)
-        u = np.exp(logs)
-        in_sum = self.variance_map.residual_weights(u * self.weights)
-        sigma_squared, bound = best_response(
-            self.variance_map.privacy_cost_factor, in_sum, self.privacy_cost
-        )
-        weighted = self.weights * self.variance_map.variances(sigma_squared)
-        value = p_norm(weighted, self.p)
-        self.keep(value, sigma_squared, bound, u)
-        following = (logs / 2 + np.log(weighted / value)) / (self.q - 0.5)
-        return Point(u, logs, self._onto_set(following) - logs, bound)
-
-    def _onto_set(self, logs: np.ndarray) -> np.ndarray:
-        # Less than e^-600 of the largest is nothing to the bound; this keeps every v positive.
+        q = 1.0 if np.isinf(self.p) else self.p / (self.p - 1)
+        # Below e^-600 a weight is nothing to the bound; keeping it there keeps every v positive.
         logs = np.maximum(logs - np.max(logs), -600.0)
-        return logs - np.log(np.sum(np.exp(self.q * logs))) / self.q
+        u = np.exp(logs)
+        length = np.sum(u**q) ** (1 / q)
+        u /= length
+        in_sum = self.variance_map.residual_weights(u * self.weights)
+        if self.fixed is not None:
+            in_sum = in_sum + self.fixed
+        costs = self.variance_map.privacy_cost_factor
+        sigma_squared, bound = best_response(costs, in_sum, self.privacy_cost)
+        weighted = self.weights * self.variance_map.variances(sigma_squared)
+        fixed = 0.0 if self.fixed is None else float(np.sum(self.fixed * sigma_squared))
+        # Σ u·x; without a fixed part that is the bound itself.
+        mean = bound if self.fixed is None else float(np.sum(u * weighted))
+        self.keep(fixed + p_norm(weighted, self.p), sigma_squared, bound, u)
+        logs = logs - np.log(length)
+        step = 2 * (np.log(weighted / mean) - (q - 1) * logs) / (2 * q - 1)
+        return Point(u, logs, step, bound)

@@ -11,8 +11,7 @@ from rpexplore.planning.losses.custom import CustomLoss
 from rpexplore.planning.losses.p_norm import PNorm, p_norm
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers.conic_program import minimise_conic
-from rpexplore.planning.solvers.max_variance import minimise_maximum
-from rpexplore.planning.solvers.p_norm import minimise_p_norm
+from rpexplore.planning.solvers.p_norm import minimise_maximum, minimise_p_norm
 from rpexplore.planning.solvers.solution import minimise_sum
 from tests.support.generalised import any_strategies
 from tests.support.oracles import (
