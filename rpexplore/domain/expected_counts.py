@@ -20,6 +20,10 @@ from rpexplore.common.numerics import read_only
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 
+# The coefficient of variation up to which a cell is publishable, unless another one is chosen.
+CV_LIMIT = 0.2
+_LEAST_CV_LIMIT, _MOST_CV_LIMIT = 0.001, 10.0
+
 MAX_CELLS = 100_000
 MAX_ATTRIBUTES = 16
 MAX_COUNT = 1e15
@@ -145,6 +149,20 @@ class ExpectedCounts:
             if not all(isinstance(part, list | tuple) for part in listed):
                 raise WorkloadError("attributes, values and counts must be lists.")
         return cls(tuple(attributes), tuple(values), tuple(counts), content.get("negative", 0))
+
+
+def checked_cv_limit(value: Any) -> float:
+    """The largest coefficient of variation of a publishable cell: 0.2 is 20 %.
+
+    Raises `WorkloadError` for what is no number, and for less than 0.1 % or more than 1,000 %.
+    """
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not _LEAST_CV_LIMIT <= value <= _MOST_CV_LIMIT:
+        raise WorkloadError(
+            "The largest coefficient of variation of a publishable cell must be a number from "
+            f"{_LEAST_CV_LIMIT:g} to {_MOST_CV_LIMIT:g} (0.2 is 20 %), got {shown(value)}."
+        )
+    return float(value)
 
 
 def checked_count(value: Any) -> float:

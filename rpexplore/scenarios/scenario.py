@@ -17,7 +17,7 @@ from rpexplore.common.json_fields import check_format, check_keys, loads, refusi
 from rpexplore.common.names import is_text
 from rpexplore.domain import codebook
 from rpexplore.domain.domain import Domain
-from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.loss_serialization import loss_from_json
 from rpexplore.planning.losses.base import Loss, SumOfVariances
@@ -58,6 +58,7 @@ class Scenario:
     note         what its author wants to remember about it
     expected     public counts that relative errors are judged by, if there are any; the plan does
                  not depend on them
+    cv_limit     the largest coefficient of variation of a publishable cell: 0.2 is 20 %
     uniform_reference  measure attributes with ranges, groups and the like as classical
                  ResidualPlanner+ does: totals are spread evenly over the values, instead of by the
                  distribution that gives the most accurate tables
@@ -78,6 +79,7 @@ class Scenario:
     name: str = "Scenario 1"
     note: str = ""
     expected: ExpectedCounts | None = None
+    cv_limit: float = CV_LIMIT
     uniform_reference: bool = False
     # Compared below: lists of queries hold arrays, which have no equality of their own.
     query_list: StatedQueries | None = None
@@ -104,6 +106,7 @@ class Scenario:
                 f"Whether totals are spread evenly must be true or false, got "
                 f"{shown(self.uniform_reference)}."
             )
+        object.__setattr__(self, "cv_limit", checked_cv_limit(self.cv_limit))
 
     @classmethod
     def of_plan(cls, plan: Plan, record_noun: str = "records") -> "Scenario":
@@ -249,6 +252,7 @@ class Scenario:
             "loss": self.loss.to_json(),
             "budget": self.budget.to_json(),
             "expected": None if self.expected is None else self.expected.to_json(),
+            "cv_limit": self.cv_limit,
             "uniform_reference": self.uniform_reference,
             "query_list": None if self.query_list is None else stated_to_json(self.query_list),
         }
@@ -287,6 +291,7 @@ class Scenario:
                 name=content["name"],
                 note=content["note"],
                 expected=expected,
+                cv_limit=content["cv_limit"],
                 uniform_reference=content["uniform_reference"],
                 query_list=None if queries is None else stated_from_json(queries),
             )

@@ -306,7 +306,7 @@ def test_json_holds_inputs_only():
     content = json.loads(Scenario(DOMAIN).text())
     assert set(content) == {
         "format", "format_version", "name", "note", "domain", "record_noun", "tables", "loss",
-        "budget", "expected", "uniform_reference", "query_list",
+        "budget", "expected", "cv_limit", "uniform_reference", "query_list",
     }  # fmt: skip
 
 
@@ -329,6 +329,7 @@ def without(*path):
         without("tables", "order"),
         without("budget"),
         without("uniform_reference"),
+        without("cv_limit"),
         without("query_list"),
         Scenario(DOMAIN).text().replace('"note": ""', '"note": "", "extra": 1'),
         Scenario(DOMAIN).text().replace('"note": ""', '"note": "", "note": ""'),
@@ -355,6 +356,22 @@ def changed(path, value):
 def test_expected_counts_are_none_or_whole(value):
     with pytest.raises(WorkloadError, match="not a usable scenario"):
         Scenario.parse(changed(["expected"], value))
+
+
+@pytest.mark.parametrize("value", [None, True, "0.2", [0.2], 0, 0.0009, 10.1, 1e400, -0.2])
+def test_the_limit_of_publishable_cells_is_a_number_in_range(value):
+    with pytest.raises(WorkloadError, match="not a usable scenario"):
+        Scenario.parse(changed(["cv_limit"], value))
+
+
+def test_the_limit_of_publishable_cells_is_kept_and_told_apart():
+    assert json.loads(Scenario(DOMAIN).text())["cv_limit"] == 0.2
+    scenario = Scenario(DOMAIN, cv_limit=0.125)
+    assert scenario != Scenario(DOMAIN)
+    assert Scenario.parse(scenario.text()) == scenario
+    for invalid in (float("nan"), float("inf"), 0):
+        with pytest.raises(WorkloadError, match=r"0\.001 to 10"):
+            scenario.replaced(cv_limit=invalid)
 
 
 LONE = "\ud800"  # half of a pair, which no file can hold
