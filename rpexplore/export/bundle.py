@@ -56,5 +56,6 @@ def contents_of(plan: Plan, scenario: Scenario) -> Report:
         note=scenario.note,
         record_noun=scenario.record_noun,
         expected=scenario.expected,
+        cv_limit=scenario.cv_limit,
         request=scenario.request,
     )

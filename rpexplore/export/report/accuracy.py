@@ -19,7 +19,6 @@ from rpexplore.planning.plan import Plan
 MOST_SHOWN = 20
 MOST_ATTACHED = 5_000  # tables in the list that a report carries
 MOST_WEIGHTS = 12
-WANTED_CV = 0.2  # the coefficient of variation that the chart marks; the curve has all the others
 
 
 def tables_section(plan: Plan) -> Section:
@@ -107,7 +106,7 @@ def _list_of_tables(plan: Plan) -> Attachment:
     )
 
 
-def relative_errors_section(plan: Plan, expected: ExpectedCounts) -> Section:
+def relative_errors_section(plan: Plan, expected: ExpectedCounts, cv_limit: float) -> Section:
     """Standard errors against expected counts (RP+ Remark 2): which cells are worth publishing."""
     own = forecast.Forecast.of_plan("This plan", plan)
     title = "Relative errors"
@@ -117,17 +116,18 @@ def relative_errors_section(plan: Plan, expected: ExpectedCounts) -> Section:
         return Section(title, (f"The expected counts do not fit the plan: {error}",))
     if not cells.held.any():
         return Section(title, (cells.left_out_text,))
-    frame = relative.by_order(own, cells, WANTED_CV)
+    frame = relative.by_order(own, cells, cv_limit)
     return Section(
         title,
         (
             f"Expected counts: {expected.text}. They were typed in or loaded as public, and no "
             "record was looked at for them; the plan does not depend on them.",
             "The coefficient of variation of a cell is its standard error, of the privacy noise "
-            "alone, divided by its expected count.",
+            "alone, divided by its expected count. A cell is publishable with one of at most "
+            f"{100 * cv_limit:g} %.",
             *([cells.left_out_text] if cells.left_out else []),
         ),
-        (publishable_cells_chart(relative.curves(own, cells), frame, WANTED_CV),),
+        (publishable_cells_chart(relative.curves(own, cells), frame, cv_limit),),
     )
 
 

@@ -18,7 +18,7 @@ import jinja2
 from markupsafe import Markup
 
 from rpexplore.common.formatting import plural
-from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts
 from rpexplore.domain.provenance import except_from_records
 from rpexplore.errors import PlanError
 from rpexplore.export.report.accuracy import accuracy, relative_errors_section, tables_section
@@ -69,6 +69,7 @@ def report(
     note: str = "",
     record_noun: str = "records",
     expected: ExpectedCounts | None = None,
+    cv_limit: float = CV_LIMIT,
     request: WorkloadRequest | None = None,
 ) -> Report:
     """The contents of the report on a plan.
@@ -78,6 +79,7 @@ def report(
         note: A remark of its author.
         record_noun: What one record stands for, in the plural.
         expected: Public counts to judge relative errors by.
+        cv_limit: The largest coefficient of variation of a publishable cell.
         request: The request of the scenario, which has the targets as they were typed.
 
     Raises:
@@ -114,7 +116,7 @@ def report(
             tables_section(plan),
             accuracy(plan, record_noun),
             fairness_section(plan, record_noun),
-            *([] if expected is None else [relative_errors_section(plan, expected)]),
+            *([] if expected is None else [relative_errors_section(plan, expected, cv_limit)]),
             targets(plan, request),
             proof(plan, verified),
             nist_checklist(plan, record_noun),

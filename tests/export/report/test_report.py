@@ -275,6 +275,10 @@ def test_public_counts_give_relative_errors():
     made = report(plan, expected=ExpectedCounts.of_total(total * 0.999))
     (section,) = [each for each in made.sections if each.heading == "Relative errors"]
     assert "all cells of 3 of 4 tables, some of 0, none of 1" in section.parts[0].caption
+    made = report(plan, expected=ExpectedCounts.of_total(total * 0.999), cv_limit=0.201)
+    (section,) = [each for each in made.sections if each.heading == "Relative errors"]
+    assert "one of at most 20.1 %." in " ".join(section.sentences)
+    assert "all cells of 4 of 4 tables" in section.parts[0].caption
     assert "Relative errors" not in [each.heading for each in report(plan).sections]
     assert "Relative errors" in html(made)
 
