@@ -134,6 +134,7 @@ def test_publishable_cells_of_one_table(app, small):
     expected = expected_counts_from_csv(small.domain, MARGIN, "margin.csv")
     session = app("fairness", small.replaced(expected=expected)).show("fairness", "Relative errors")
     session.text_input(key="wanted coefficient").set_value("3").run()
+    assert session.scenario.cv_limit == 0.03
     session.multiselect(key="table to list").set_value(["region"]).run()
     listed = session.dataframe[-1].value
     assert listed["region"].tolist() == ["0", "1", "2", "3", "4"]

@@ -6,7 +6,6 @@ import streamlit as st
 
 from pages.components.shared.charts import chart_with_numbers, listing, numbers
 from pages.components.shared.files import upload
-from pages.components.shared.numbers import number_field
 from pages.components.shared.session import (
     attempt,
     bound,
@@ -19,7 +18,7 @@ from pages.components.shared.session import (
 from rpexplore.analysis import relative_errors
 from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.forecast import Forecast
-from rpexplore.common.typed_numbers import number_of, number_text
+from rpexplore.common.typed_numbers import needed_number_of, number_of, number_text
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
 from rpexplore.errors import RpexploreError
@@ -48,18 +47,21 @@ def relative_errors_view(compared: list[Forecast], chosen: Forecast) -> None:
         st.info(escaped(cells.left_out_text))
     if not cells.held.any():
         return
-    percent = number_field(
-        "Wanted coefficient of variation, at most (%)",
-        "wanted coefficient",
-        value=20.0,
-        least=0.1,
-        most=1000.0,
-        persist_state="session",
+    st.text_input(
+        "Publishable: coefficient of variation at most (%)",
         width=360,
+        **bound("wanted coefficient", f"{100 * current().cv_limit:.10g}", _set_limit),
     )
-    coefficient = (percent or 20.0) / 100
+    coefficient = current().cv_limit
     _publishable_cells(compared, chosen, cells, coefficient)
     _cells_of_table(chosen, cells, coefficient)
+
+
+def _set_limit(typed: str) -> None:
+    def limit() -> float:
+        return needed_number_of(typed, "The coefficient of variation", least=0.1, most=1000.0) / 100
+
+    change(HERE, lambda: current().replaced(cv_limit=limit()))
 
 
 def _expected_inputs() -> None:
