@@ -23,6 +23,7 @@ from rpexplore.workload.bases import (
 )
 from rpexplore.workload.bases.base import MAX_VALUES
 from rpexplore.workload.custom_basis_file import read_custom_basis
+from rpexplore.workload.query_matrix import query_matrix
 from tests.support.strategies import words
 
 LETTERS = Attribute("grade", Categories(("A", "B", "C", "D")))
@@ -407,3 +408,31 @@ def test_several_matrices_in_one_file_are_refused():
 def test_a_width_of_thousands_of_digits_is_refused():
     with pytest.raises(WorkloadError, match=r"must be whole numbers .* got '9{37}\.\.\.'"):
         Hierarchy.from_parameter("9" * 5000)
+
+
+def test_the_levels_of_a_hierarchy_are_its_rows_in_order():
+    paths = (("N", "N1"), ("N", "N1"), ("N", "N2"), ("S",), ("S", "S1"), ("S", "S1"))
+    region = Attribute("region", Categories(tuple("abcdef")), groups=paths)
+    sex = Attribute("sex", Categories(tuple("fmx")), groups=(("all but x",),) * 2 + ((),))
+    age, one = (Attribute("age", Integers(1, high)) for high in (11, 1))
+    for basis, attribute, wanted in (
+        # N2 has a single value, and is no group of its own.
+        (Hierarchy(), region, {"groups, level 1": 2, "groups, level 2": 2}),
+        (Hierarchy(), sex, {"groups": 1}),
+        # 1–4, 5–8, 9–11; 9–10 in twos, and 11 alone.
+        (Hierarchy((2, 4)), age, {"groups of 4": 3, "groups of 2": 5}),
+        # 9–11 are as many as a group of 8 and one of 4 can have there.
+        (Hierarchy((4, 8)), age, {"groups of 8": 2, "groups of 4": 2}),
+    ):
+        levels = basis.levels(attribute)
+        counts = {"total": 1} | wanted | {"single values": attribute.size}
+        assert {name: len(rows) for name, rows in levels.items()} == counts
+        assert [row for rows in levels.values() for row in rows] == [
+            *range(basis.n_rows(attribute))
+        ]
+        matrix = query_matrix(basis, attribute).of(np.eye(attribute.size), 0)
+        assert set(matrix[levels["total"]].sum(axis=1)) == {attribute.size}
+        assert set(matrix[levels["single values"]].sum(axis=1)) == {1}
+        for name in wanted:  # of one level, no two groups share a value
+            assert matrix[levels[name]].sum(axis=0).max() == 1
+    assert Hierarchy((2,)).levels(one) == {"single values": range(1)}

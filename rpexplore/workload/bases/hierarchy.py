@@ -131,6 +131,37 @@ class Hierarchy(Basis):
                 groups.setdefault(tuple(values), path)
         return {values: path for values, path in groups.items() if 1 < len(values) < n}
 
+    def levels(self, attribute: Attribute) -> dict[str, range]:
+        """{name: its rows} of the levels of the tree, from the total to the single values.
+
+        A group of the same values as a coarser one is a row of the coarser level alone.
+        """
+        self.check(attribute)
+        if attribute.size == 1:
+            return {"single values": range(1)}
+        levels, row = {"total": range(1)}, 1
+        groups = self.groups(attribute)
+        names = [self._level_name(members, path, attribute) for members, path in groups.items()]
+        for name, count in Counter(names).items():
+            levels[name] = range(row, row + count)
+            row += count
+        return levels | {"single values": range(row, row + attribute.size)}
+
+    def _level_name(
+        self, members: tuple[int, ...], path: tuple[str, ...], attribute: Attribute
+    ) -> str:
+        """ "groups of 5"; "groups", or "groups, level 2" where groups have groups."""
+        if path:
+            deepest = max(map(len, attribute.groups))
+            return f"groups, level {len(path)}" if deepest > 1 else "groups"
+        start = members[0]
+        width = max(
+            width
+            for width in self.widths
+            if start % width == 0 and len(members) == min(width, attribute.size - start)
+        )
+        return f"groups of {width:,}"
+
     def parameter_text(self) -> str:
         return ",".join(map(str, self.widths))
 
