@@ -51,6 +51,13 @@ def text_in_unit(budget: Budget, unit: str, delta: str = USUAL_DELTA) -> str:
     return _rounded_down(privacy.epsilon_from_rho(budget.rho, delta))
 
 
+def stated_text(budget: Budget) -> str:
+    """The budget as it was stated, without its δ: "ε = 0.8", "ρ = 0.1"."""
+    unit = stated_unit(budget)
+    symbol = {"rho": "ρ", "epsilon": "ε", "mu": "μ"}[unit]
+    return f"{symbol} = {text_in_unit(budget, unit, stated_delta(budget))}"
+
+
 def with_value(budget: Budget, unit: str, value: str, delta: str = USUAL_DELTA) -> Budget:
     """The budget with this value in that unit, for the same privacy unit.
 

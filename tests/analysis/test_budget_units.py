@@ -18,6 +18,8 @@ def test_a_budget_shows_as_it_was_stated():
     assert budgets.text_in_unit(stated, "epsilon", "1e-9") == "0.7"
     assert (budgets.stated_unit(stated), budgets.stated_delta(stated)) == ("epsilon", "1e-9")
     assert budgets.stated_unit(rp.Budget(privacy_cost=1)) == "rho"
+    assert budgets.stated_text(stated) == "ε = 0.7"
+    assert budgets.stated_text(rp.Budget(privacy_cost=1)) == "ρ = 0.5"
 
 
 def test_published_conversion():
