@@ -1,6 +1,5 @@
 """Relative errors and publishable cells, against the outer product over all cells."""
 
-import itertools
 import math
 
 import numpy as np
@@ -15,9 +14,9 @@ from rpexplore.analysis import relative_errors as relative
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError
-from rpexplore.workload.query_matrix import query_matrix
 from rpexplore.workload.table_text import title, titles
 from tests.analysis import bases
+from tests.analysis.dense_counts import answers_by_brute_force, cells_by_brute_force, margin
 from tests.analysis.schemes import forecast_of, of_schemes, with_errors
 from tests.support.strategies import workloads
 
@@ -28,25 +27,6 @@ DOMAIN = rp.Domain(
         rp.Attribute("region", rp.Categories(("N", "S", "W"))),
     )
 )
-
-
-def margin(domain, names, counts):
-    return ExpectedCounts(
-        tuple(names), tuple(tuple(domain[name].stored_values()) for name in names), tuple(counts)
-    )
-
-
-def cells_by_brute_force(expected, workload, table):
-    """The expected count of every cell of a table, from that of every cell of the domain."""
-    domain = workload.domain
-    sizes = domain.sizes.tolist()
-    axes = [domain.names.index(name) for name in expected.attributes]
-    spread = math.prod(size for index, size in enumerate(sizes) if index not in axes)
-    full = np.empty(sizes)
-    for cell in itertools.product(*map(range, sizes)):
-        full[cell] = expected.margin[tuple(cell[axis] for axis in axes)] / spread
-    others = [p for p in range(len(sizes)) if domain.names[p] not in workload.tables[table]]
-    return full.sum(axis=tuple(others)).ravel()
 
 
 def of_tables(forecast, cells, coefficient):
@@ -260,18 +240,6 @@ def based():
     plan = bases.scenario().plan()
     counts = np.arange(14.0) * 3
     return plan, margin(bases.DOMAIN, ("age", "sex"), counts.tolist())
-
-
-def answers_by_brute_force(expected, workload, position):
-    """W put to the expected counts of single values, as a dense matrix."""
-    names, indices = workload.tables[position], workload.attribute_indices(position)
-    singles = rp.Workload.of(workload.domain, [names])
-    matrix = np.ones((1, 1))
-    for index in indices:
-        attribute = workload.domain.attributes[index]
-        based = query_matrix(workload.basis_of(position, index), attribute)
-        matrix = np.kron(matrix, based.of(np.eye(attribute.size), 0))
-    return matrix @ cells_by_brute_force(expected, singles, 0)
 
 
 def test_unequal_cells_are_judged_one_by_one(based):
