@@ -123,6 +123,41 @@ class ExpectedCells:
             medians[table] = np.median(np.abs(self.answers(table)))
         return medians
 
+    def median_count(self, tables: np.ndarray) -> float:
+        """The least count that half of the cells of these tables are expected not to exceed.
+
+        tables: bool[n_tables]; those left out are not looked at. NaN if there are no others.
+        """
+        parts = []  # (sorted counts; how many cells each is spread over; how often that occurs)
+        for group in self.groups:
+            spreads = np.unique(group.spread[tables[group.tables]], return_counts=True)
+            parts.append((group.counts, *spreads))
+        for table in self.unequal:
+            if tables[table]:
+                counts = np.sort(np.abs(self.answers(table)), axis=None)
+                parts.append((counts, np.ones(1), np.ones(1)))
+        parts = [part for part in parts if len(part[1])]
+        if not parts:
+            return np.nan
+        half = sum(len(counts) * float(spread @ times) for counts, spread, times in parts) / 2
+
+        def at_most(count: float) -> float:
+            """How many cells are expected to hold at most so much."""
+            return sum(
+                float(np.searchsorted(counts, count * spread, "right") @ (spread * times))
+                for counts, spread, times in parts
+            )
+
+        if at_most(0.0) >= half:
+            return 0.0
+        least = min(counts[counts > 0][0] / spread[-1] for counts, spread, _ in parts if counts[-1])
+        low = math.log(least) - 1
+        high = math.log(max(counts[-1] / spread[0] for counts, spread, _ in parts)) + 1
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (low, middle) if at_most(math.exp(middle)) >= half else (middle, high)
+        return math.exp(high)
+
     def median_relative_errors(self, forecast: Forecast) -> np.ndarray:
         """Median relative error of the cells of each table, float64[n_tables]."""
         with np.errstate(divide="ignore"):

@@ -1,0 +1,291 @@
+"""How much of a plan is of use: the cells that are accurate enough to publish, at any budget.
+
+A cell is publishable if the standard error of its noise, over its expected count, is within the
+limit of the coefficient of variation. Budgets scale all standard errors alike, so shares at a
+budget are those at privacy cost 1 within a limit as many times larger, and what was computed once
+serves every budget.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+import pandas as pd
+
+from rpexplore.analysis import relative_errors
+from rpexplore.analysis.accuracy import Z_95
+from rpexplore.analysis.budget_units import stated_text
+from rpexplore.analysis.expected_cells import ExpectedCells
+from rpexplore.analysis.forecast import Forecast, group_name, order_groups
+from rpexplore.common.formatting import describe_count, describe_share, plural, rounded
+from rpexplore.planning.optimum import Optimum, record_cost
+from rpexplore.planning.plan import Plan
+from rpexplore.privacy.budget import Budget
+from rpexplore.workload.bases import Hierarchy
+from rpexplore.workload.table_text import attribute_title
+
+_LEAST_POINTS = 0.05  # a change of the share by less counts as none
+
+
+@dataclass(frozen=True, eq=False)
+class Usefulness:
+    """Which cells of a plan are publishable.
+
+    forecast  standard errors of the tables, at some budget
+    scale     by which they are multiplied to be those at `budget`
+    cv_limit  the largest coefficient of variation of a publishable cell
+    """
+
+    forecast: Forecast
+    cells: ExpectedCells
+    cv_limit: float
+    budget: Budget
+    scale: float = 1.0
+
+    @classmethod
+    def of_plan(cls, plan: Plan, cells: ExpectedCells, cv_limit: float) -> "Usefulness":
+        """What a plan publishes; cells: of its workload."""
+        return cls(Forecast.of_plan("", plan), cells, cv_limit, plan.budget)
+
+    @classmethod
+    def of_optimum(
+        cls, optimum: Optimum, budget: Budget, cells: ExpectedCells, cv_limit: float
+    ) -> "Usefulness":
+        """What the plan at this budget would publish; fast where only the budget moves."""
+        scale = float(1 / np.sqrt(record_cost(budget)))
+        return cls(forecast_at_cost_1(optimum), cells, cv_limit, budget, scale)
+
+    @cached_property
+    def shares(self) -> np.ndarray:
+        """Share of each table's cells that are publishable, float64[n_tables]; NaN: left out."""
+        return self.cells.shares(self.forecast, self._limit)
+
+    @property
+    def n_cells(self) -> float:
+        """Number of cells of all tables that are looked at."""
+        return float(np.sum(self._cells))
+
+    @cached_property
+    def share(self) -> float:
+        """Publishable share of the cells of all tables, 0 to 1; NaN if all are left out."""
+        held = self.cells.held
+        return _share_of_all(self.shares[held], self._cells)
+
+    @property
+    def tables(self) -> int:
+        """How many tables are looked at."""
+        return len(self._cells)
+
+    @cached_property
+    def whole(self) -> int:
+        """How many tables are publishable in full."""
+        return int(np.count_nonzero(self.shares == 1))
+
+    @cached_property
+    def none(self) -> int:
+        """How many tables have no publishable cell."""
+        return int(np.count_nonzero(self.shares == 0))
+
+    @property
+    def partly(self) -> int:
+        """How many tables have publishable cells and others."""
+        return self.tables - self.whole - self.none
+
+    # ---- frames
+
+    def by_order(self) -> pd.DataFrame:
+        """One row a group of orders.
+
+        Columns: attributes ("total", "2 attributes"), tables, cells, median_count (half of the
+        cells are expected to hold at most so much), margin_95 (of a cell, median over tables),
+        publishable (cells), share.
+        """
+        workload, held = self.cells.workload, self.cells.held
+        groups, rows = order_groups(workload), []
+        for group, median_count in _median_counts_by_order(self.cells).items():
+            chosen = held & (groups == group)
+            cells, shares = workload.cells[chosen], self.shares[chosen]
+            error = float(np.median(self.forecast.standard_errors[chosen])) * self.scale
+            share = _share_of_all(shares, cells)
+            rows.append(
+                {
+                    "attributes": group_name(group, workload),
+                    "tables": len(cells),
+                    "cells": float(np.sum(cells)),
+                    "median_count": median_count,
+                    "margin_95": Z_95 * error,
+                    "publishable": float(np.sum(shares * cells)),
+                    "share": share,
+                }
+            )
+        return pd.DataFrame(rows)
+
+    def by_level(self) -> pd.DataFrame:
+        """One row for each level of a hierarchy, the coarsest first, over all tables that have it.
+
+        Columns: attribute ("region (hierarchy)"), level ("total", "groups of 5", "single values"),
+        tables, cells, median_count (expected, of these cells), margin_95 (median over these cells),
+        publishable (cells), share. No rows where no table that is looked at has a hierarchy.
+        """
+        rows = []
+        for level in _levels(self.cells, self.forecast):
+            publishable = int(np.searchsorted(level.ratios, self._limit, side="right"))
+            rows.append(
+                {
+                    "attribute": level.attribute,
+                    "level": level.name,
+                    "tables": level.tables,
+                    "cells": len(level.ratios),
+                    "median_count": level.median_count,
+                    "margin_95": Z_95 * level.median_error * self.scale,
+                    "publishable": publishable,
+                    "share": publishable / len(level.ratios),
+                }
+            )
+        return pd.DataFrame(rows, columns=list(_LEVEL_COLUMNS))
+
+    def of_tables(self) -> pd.DataFrame:
+        """One row a table, the largest publishable share first, then the smallest median CV.
+
+        Columns: table, order, cells, publishable, share, median_count, median_relative_error (the
+        median CV), standard_error, margin_95. Where the cells of a table differ, the last two are
+        those of the root mean square.
+        """
+        frame = relative_errors.of_tables(self.forecast, self.cells, self._limit)
+        error = frame["standard_error"] * self.scale
+        return frame.assign(
+            median_relative_error=frame["median_relative_error"] * self.scale,
+            standard_error=error,
+            margin_95=error * Z_95,
+        )
+
+    # ---- sentences
+
+    @property
+    def share_text(self) -> str:
+        """ "64 %"; "100 %" only where every table is publishable in full."""
+        return describe_share(self.share if self.whole == self.tables else _below_1(self.share))
+
+    @property
+    def tables_text(self) -> str:
+        """ "148 of 232 tables in full, 53 in part, 31 not at all"."""
+        return (
+            f"{self.whole:,} of {plural(self.tables, 'table')} in full, {self.partly:,} in part, "
+            f"{self.none:,} not at all"
+        )
+
+    def describe(self) -> str:
+        """How much is publishable, in a sentence."""
+        limit = f"with a coefficient of variation of at most {100 * self.cv_limit:g} %"
+        if self.n_cells == 1:
+            return f"The one cell is {'' if self.whole else 'not '}publishable, {limit}."
+        return (
+            f"{self.share_text} of the {describe_count(int(self.n_cells))} cells are publishable, "
+            f"{limit}: {self.tables_text}."
+        )
+
+    # ---- inside
+
+    @property
+    def _limit(self) -> float:
+        """The limit of coefficients of variation at the budget of the forecast."""
+        return self.cv_limit / self.scale
+
+    @cached_property
+    def _cells(self) -> np.ndarray:
+        return self.cells.workload.cells[self.cells.held]
+
+
+def points_since(now: Usefulness, before: Usefulness) -> float:
+    """By how many percentage points the publishable share is larger than before."""
+    return 100 * (now.share - before.share)
+
+
+def describe_change(now: Usefulness, before: Usefulness) -> str:
+    """ "6 points more than at ε = 0.8.", "As many as before."."""
+    points = points_since(now, before)
+    former = f"at {stated_text(before.budget)}" if now.budget != before.budget else "before"
+    if abs(points) < _LEAST_POINTS:
+        return f"As many as {former}."
+    size = rounded(abs(points), 2)
+    noun = "point" if size == "1" else "points"
+    return f"{size} {noun} {'more' if points > 0 else 'fewer'} than {former}."
+
+
+# Solved once, optima serve every budget; titles, medians and what is gone through cell by cell are
+# kept by the forecast that this returns.
+@lru_cache(maxsize=6)
+def forecast_at_cost_1(optimum: Optimum) -> Forecast:
+    """What an optimum gives at privacy cost 1 of one record; the same object every time."""
+    return Forecast.of_optimum("", optimum, Budget(privacy_cost=1))
+
+
+def _share_of_all(shares: np.ndarray, cells: np.ndarray) -> float:
+    """The share of all cells, exactly 1 if all shares are."""
+    return float(np.sum(shares * cells) / np.sum(cells)) if len(cells) else np.nan
+
+
+def _below_1(share: float) -> float:
+    """A few cells of very many are lost in the rounding of the share, not in its text."""
+    return min(share, 1 - 1e-15)
+
+
+@lru_cache(maxsize=6)
+def _median_counts_by_order(cells: ExpectedCells) -> dict[int, float]:
+    """The median expected count of the cells of each group of orders that has tables."""
+    groups = order_groups(cells.workload)
+    used = np.unique(groups[cells.held]).tolist()
+    return {group: cells.median_count(groups == group) for group in used}
+
+
+# ---- levels of hierarchies
+
+_LEVEL_COLUMNS = (
+    "attribute", "level", "tables", "cells", "median_count", "margin_95", "publishable", "share",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Level:
+    """The cells of a level of an attribute, in all tables that have it in this hierarchy.
+
+    ratios  float64[n]: their coefficients of variation at the budget of a forecast, ascending
+    """
+
+    attribute: str
+    name: str
+    tables: int
+    ratios: np.ndarray
+    median_count: float
+    median_error: float
+
+
+@lru_cache(maxsize=6)
+def _levels(cells: ExpectedCells, forecast: Forecast) -> list[_Level]:
+    workload = cells.workload
+    parts: dict[tuple[int, str], list[tuple[np.ndarray, np.ndarray]]] = {}
+    for table in cells.unequal:
+        bases = workload.attribute_basis_index[table].tolist()
+        having = [
+            (axis, index)
+            for axis, index in enumerate(bases)
+            if index >= 0 and isinstance(workload.attribute_bases[index][1], Hierarchy)
+        ]
+        if not having:
+            continue
+        answers, errors = np.abs(cells.answers(table)), forecast.cell_standard_errors(table)
+        for axis, index in having:
+            attribute, basis = workload.attribute_bases[index]
+            for name, rows in basis.levels(workload.domain.attributes[attribute]).items():
+                pair = np.take(answers, rows, axis).ravel(), np.take(errors, rows, axis).ravel()
+                parts.setdefault((index, name), []).append(pair)
+    levels = []
+    for (index, name), pairs in parts.items():
+        attribute, basis = workload.attribute_bases[index]
+        counts, errors = (np.concatenate(each) for each in zip(*pairs, strict=True))
+        with np.errstate(divide="ignore"):
+            ratios = np.sort(errors / counts)
+        title = attribute_title(workload.domain.attributes[attribute], basis)
+        medians = float(np.median(counts)), float(np.median(errors))
+        levels.append(_Level(title, name, len(pairs), ratios, *medians))
+    return levels
