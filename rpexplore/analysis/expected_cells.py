@@ -10,7 +10,7 @@ each cell has its own standard error.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -166,6 +166,19 @@ class ExpectedCells:
             relative[table] = np.median(ratios)
         return relative
 
+    def share_curve(self, forecast: Forecast) -> "ShareCurve":
+        """The publishable share of all cells that are looked at, by the wanted coefficient."""
+        errors = forecast.standard_errors
+        total = float(np.sum(self.workload.cells[self.held])) or 1.0
+        parts = []
+        for group in self.groups:
+            spread_errors = errors[group.tables] * group.spread
+            order = np.argsort(spread_errors)
+            weights = self.workload.cells[group.tables[order]] / (len(group.counts) * total)
+            parts.append((group.counts, spread_errors[order], weights))
+        ratios = np.concatenate([np.empty(0), *_ratios(self, forecast)])
+        return ShareCurve(tuple(parts), np.sort(ratios[np.isfinite(ratios)]), total)
+
     def shares(self, forecast: Forecast, coefficient: float) -> np.ndarray:
         """Share of each table's cells that are publishable, float64[n_tables].
 
@@ -180,6 +193,51 @@ class ExpectedCells:
         for table, ratios in zip(self.unequal, _ratios(self, forecast), strict=True):
             shares[table] = np.searchsorted(ratios, coefficient, side="right") / len(ratios)
         return shares
+
+
+@dataclass(frozen=True, eq=False)
+class ShareCurve:
+    """The publishable share of all cells as a function of the wanted coefficient of variation.
+
+    parts   of tables whose cells are equally accurate: counts float64[n] of a margin, ascending;
+            float64[m] standard errors of the tables times the number of cells that each count is
+            spread over, ascending; float64[m] share of one count's cells in all cells
+    ratios  coefficients of variation of the cells of other tables, ascending, where finite
+    cells   how many there are of all tables
+    certain share of all cells that are publishable at every coefficient that is asked for
+    """
+
+    parts: tuple[tuple[np.ndarray, np.ndarray, np.ndarray], ...]
+    ratios: np.ndarray
+    cells: float
+    certain: float = 0.0
+
+    def __call__(self, coefficient: float) -> float:
+        share = self.certain + np.searchsorted(self.ratios, coefficient, "right") / self.cells
+        for counts, errors, weights in self.parts:
+            accurate = len(counts) - np.searchsorted(counts, errors / coefficient)
+            share += float(weights @ accurate)
+        return float(share)
+
+    def between(self, low: float, high: float) -> "ShareCurve":
+        """The same from one coefficient to another: of the tables only those that change there."""
+        parts, certain = [], self.certain
+        for counts, errors, weights in self.parts:
+            at_low, at_high = np.searchsorted(counts, [errors / low, errors / high])
+            same, changing = at_low == at_high, at_low != at_high
+            certain += float(weights[same] @ (len(counts) - at_low[same]))
+            parts.append((counts, errors[changing], weights[changing]))
+        return replace(self, parts=tuple(parts), certain=certain)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Coefficients between which the share rises from 0 to the largest there is."""
+        ends = [*self.ratios[:1].tolist(), *self.ratios[-1:].tolist()]
+        for counts, errors, _ in self.parts:
+            positive = counts[counts > 0]
+            if len(positive):
+                ends += [float(errors[0] / positive[-1]), float(errors[-1] / positive[0])]
+        return (min(ends) / 2, max(ends) * 2) if ends else (1.0, 1.0)
 
 
 def _gone_through(workload: Workload) -> tuple[tuple[int, ...], tuple[int, ...]]:
