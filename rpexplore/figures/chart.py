@@ -61,6 +61,11 @@ COLUMNS = {
     "relative_error": Column("relative error", "share"),
     "median_relative_error": Column("median relative error", "share"),
     "accurate": Column("accurate enough", "text"),
+    "level": Column("level", "text"),
+    "measured": Column("measured", "text"),
+    "sigma": Column("noise scale σ"),
+    "part": Column("part of the variance"),
+    "budget_share": Column("share of the budget", "share"),
 }
 _HIDDEN = {"group"}  # orders rows and colours, and says nothing by itself
 
