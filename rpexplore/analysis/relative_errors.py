@@ -26,8 +26,8 @@ OF_CELLS = ("expected", "standard_error", "relative_error", "accurate")
 def of_tables(forecast: Forecast, cells: ExpectedCells, coefficient: float) -> pd.DataFrame:
     """One row a table, the largest share of publishable cells first, then the smallest error.
 
-    Columns: table, order, cells, publishable (cells), share, median_count
-    (expected), median_relative_error and standard_error.
+    Columns, indexed by the table's index in the workload: table, order, cells, publishable (cells),
+    share, median_count (expected), median_relative_error and standard_error.
     """
     workload, errors = forecast.workload, forecast.standard_errors
     shares, medians = cells.shares(forecast, coefficient), cells.medians()
@@ -44,7 +44,8 @@ def of_tables(forecast: Forecast, cells: ExpectedCells, coefficient: float) -> p
             "median_count": medians[tables],
             "median_relative_error": relative[tables],
             "standard_error": errors[tables],
-        }
+        },
+        index=pd.Index(tables, name="table_index"),
     )
 
 

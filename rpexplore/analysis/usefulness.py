@@ -147,9 +147,9 @@ class Usefulness:
     def of_tables(self) -> pd.DataFrame:
         """One row a table, the largest publishable share first, then the smallest median CV.
 
-        Columns: table, order, cells, publishable, share, median_count, median_relative_error (the
-        median CV), standard_error, margin_95. Where the cells of a table differ, the last two are
-        those of the root mean square.
+        Columns, indexed by the table's index in the workload: table, order, cells, publishable,
+        share, median_count, median_relative_error (the median CV), standard_error, margin_95. Where
+        the cells of a table differ, the last two are those of the root mean square.
         """
         frame = relative_errors.of_tables(self.forecast, self.cells, self._limit)
         error = frame["standard_error"] * self.scale
