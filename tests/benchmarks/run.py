@@ -35,6 +35,7 @@ from tests.benchmarks import (
     releases,
     sampling,
     targets,
+    usefulness,
 )
 from tests.benchmarks.measure import REPEATS, Row, best_of_three, peak_gigabytes
 from tests.published import figures
@@ -221,6 +222,7 @@ CASES: dict[str, Callable[[], list[Row]]] = {
         app_hundred,
         *generalised.CASES,
         *targets.CASES,
+        *usefulness.CASES,
         *convex.CASES,
         *queries.CASES,
         *engines.CASES,
