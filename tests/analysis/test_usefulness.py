@@ -157,6 +157,21 @@ def test_hierarchies_by_width_and_marginals():
     assert set(frame["attribute"]) == {"age (hierarchy of 2 and 4)"}
 
 
+def test_two_hierarchies_in_one_table():
+    domain = rp.Domain.from_sizes({"age": 11, "region": 4})
+    workload = rp.Workload.all_up_to(domain, 2).with_bases(
+        {"age": Hierarchy((2, 4)), "region": Hierarchy((2,))}
+    )
+    cells = ExpectedCells.of(ExpectedCounts.of_total(440), workload)
+    solution = optimum(workload, loss=rp.SumOfVariances())
+    frame = Usefulness.of_optimum(solution, RECORD, cells, 0.2).by_level()
+    frame = frame.set_index(["attribute", "level"])
+    # Alone, and with each of the 7 rows of region (1 + 2 + 4), or the 20 of age (1 + 3 + 5 + 11).
+    assert frame.loc["age (hierarchy of 2 and 4)", "cells"].tolist() == [8, 24, 40, 88]
+    assert frame.loc["region (hierarchy of 2)", "cells"].tolist() == [21, 42, 84]
+    assert set(frame["tables"]) == {2}
+
+
 @settings(deadline=None, max_examples=60)
 @given(workloads(max_tables=8), st.data())
 def test_the_median_count_of_a_cell(workload, data):
