@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from rpexplore.common.formatting import rounded
+from rpexplore.figures.labels import LONGEST, shortened_labels
 
 BLUE = "#3c76c3"
 GREY = "#7f858d"
@@ -19,6 +20,7 @@ GRID = "rgba(127, 139, 153, 0.2)"
 
 _MOST_TICKS = 12  # labels on an axis of labels; half as many where they are long
 _LONG = 8  # characters of a label that counts as long
+_ACROSS = 18  # characters of a label where others stand beside it
 
 
 @dataclass(frozen=True)
@@ -186,7 +188,7 @@ def row_axis(labels: Sequence[object]) -> dict:
     """Settings of a Plotly y axis with one label a row, at 0, 1, … from the top."""
     return {
         "tickvals": list(range(len(labels))),
-        "ticktext": [plotly_text(shortened(str(label))) for label in labels],
+        "ticktext": [plotly_text(label) for label in shortened_labels([*map(str, labels)])],
         "range": [len(labels) - 0.4, -0.6],
         "showgrid": False,
         "zeroline": False,
@@ -228,7 +230,7 @@ def plotly_text(text: str) -> str:
 def category_axis(name: str, labels: Sequence[str], *, downwards: bool = False) -> dict:
     """Settings of a Plotly axis of labels at 0, 1, …; downwards: the first on top.
 
-    About a dozen labels are written, fewer where they are long; downwards more, and shorter.
+    About a dozen labels are written, fewer where they are long; downwards more.
     """
     is_long = max(map(len, labels)) > _LONG
     most = _MOST_TICKS // 2 if is_long and not downwards else _MOST_TICKS
@@ -238,19 +240,15 @@ def category_axis(name: str, labels: Sequence[str], *, downwards: bool = False) 
     steps = (nice * 10**power for power in range(7) for nice in (1, 2, 5))
     ticks = list(range(0, len(labels), next(step for step in steps if step >= needed)))
     ends = [-0.5, len(labels) - 0.5]
+    short = shortened_labels(labels, LONGEST if downwards else _ACROSS)
     return {
         "title": plotly_text(name),
         "tickvals": ticks,
-        "ticktext": [plotly_text(shortened(labels[tick], 18)) for tick in ticks],
+        "ticktext": [plotly_text(short[tick]) for tick in ticks],
         "range": ends[::-1] if downwards else ends,
         "showgrid": False,
         "zeroline": False,
     }
-
-
-def shortened(text: str, longest: int = 30) -> str:
-    """The text, cut where it is too long for a label."""
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def spread_apart(positions: Sequence[float], gap: float) -> list[float]:

@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.figures import axes
+from rpexplore.figures.labels import shortened
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.conversions import rho_text
 
@@ -56,7 +57,7 @@ def errors_by_budget(
         )
         now = rows.loc[(rows["rho"] - present).abs().idxmin()]
         figure.add_trace(axes.point(present, float(now["standard_error"]), look.mark()))
-        ends.append((float(rows["standard_error"].iloc[-1]), axes.shortened(curve), look.colour))
+        ends.append((float(rows["standard_error"].iloc[-1]), shortened(curve), look.colour))
     figure.update_yaxes(axes.error_axis(low, high, record_noun))
     limits = min(frame["rho"]), max(frame["rho"])
     for mark in marks:

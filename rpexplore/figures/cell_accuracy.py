@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 from rpexplore.analysis.cell_accuracy import CellAccuracy
 from rpexplore.common.formatting import rounded
 from rpexplore.figures import axes
+from rpexplore.figures.labels import shortened
 
 _MOST_MARKED = 60  # points of a line, each with a marker
 _WIDE = 8  # times the smallest error: from here on colours go by the logarithm
@@ -96,7 +97,7 @@ def _mark(
     """A mark with a light edge around a dark one, to be seen on any colour."""
     error = float(accuracy.errors[cell])
     y, x = cell if len(cell) == 2 else (axes.drawn(error), cell[0])
-    label = axes.plotly_text(axes.shortened(accuracy.label(cell)))
+    label = axes.plotly_text(shortened(accuracy.label(cell)))
     figure.add_trace(
         go.Scatter(
             x=[x],

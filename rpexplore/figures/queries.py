@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from rpexplore.analysis.queries import OPTIMUM
 from rpexplore.common.formatting import rounded
 from rpexplore.figures import axes
+from rpexplore.figures.labels import shortened_labels
 from rpexplore.privacy.conversions import rho_text
 
 _PLAN, _BASELINE = axes.style(0), axes.style(1)
@@ -69,11 +70,12 @@ def shares_of_cells(frame: pd.DataFrame) -> go.Figure:
             )
         )
     cells = frame["cell"].tolist()
+    short = shortened_labels(cells, _LONGEST)
     ticks = list(range(0, len(cells), math.ceil(len(cells) / _MOST_TICKS)))
     figure.update_xaxes(
         title="cell",
         tickvals=ticks,
-        ticktext=[axes.plotly_text(axes.shortened(cells[tick], _LONGEST)) for tick in ticks],
+        ticktext=[axes.plotly_text(short[tick]) for tick in ticks],
         range=[-0.5 - 0.01 * len(cells), len(cells) - 0.5 + 0.01 * len(cells)],
         showgrid=False,
         zeroline=False,

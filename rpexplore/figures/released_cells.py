@@ -14,11 +14,17 @@ from rpexplore.analysis.cell_accuracy import Axis
 from rpexplore.analysis.released_cells import ReleasedCells
 from rpexplore.common.formatting import describe_share, rounded
 from rpexplore.figures import axes
+from rpexplore.figures.labels import shortened_labels
 
-MOST_BARS, MOST_GROUPS = 2000, len(axes.STYLES)
+MOST_BARS, MOST_GROUPS = 1000, len(axes.STYLES)
 MOST_CELLS = 250  # of the heat map, along each axis
 
+_BAR, _ROW = 12, 24  # pixels of a bar among others, and of a row at least
+_FRAME = 110  # pixels of a figure around its rows
+_LONG_FIGURE = 700  # pixels: of more, the axis of counts is on top
+
 _PATTERNS = ("", "/", ".", "x", "-", "+")  # of the groups' bars, beside their colours
+_LEGEND = 40  # characters of a group's name
 _EVERY_MARK = 200  # bars: of more, intervals are lines without ends
 
 # Cells in all, and along an axis: of more, those that may be 0 are left blank instead of crossed.
@@ -31,16 +37,18 @@ _SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 def bars_with_intervals(cells: ReleasedCells, record_noun: str) -> go.Figure:
-    """Bars along the first axis, side by side for each value of a second if there is one.
+    """Bars on their side along the first axis, grouped by the values of a second if there is one.
 
-    Of processed counts, the unbiased ones stand beside as marks, and the intervals are theirs.
+    The figure is as high as the bars need, each row with its label. Of processed counts, the
+    unbiased ones stand beside as marks, and the intervals are theirs.
     cells: of at most `MOST_GROUPS` values on its second axis.
     """
     figure = go.Figure()
     along, *beside = cells.axes
     groups = beside[0].labels if beside else ("",)
+    names = shortened_labels(groups, _LEGEND)
     few = cells.value.size <= _EVERY_MARK
-    for group, label in enumerate(groups):
+    for group, (label, short) in enumerate(zip(groups, names, strict=True)):
         part = cells.at({axis.name: group for axis in beside})
         interval = {
             "type": "data",
@@ -49,12 +57,15 @@ def bars_with_intervals(cells: ReleasedCells, record_noun: str) -> go.Figure:
             "thickness": 1.5 if few else 1,
             "width": 3 if few else 0,
         }
-        figure.add_trace(_bars(part, along, group, label, interval))
+        bars = _bars(part, along, group, label, interval)
+        figure.add_trace(bars.update(name=axes.plotly_text(short) or _kind(part)))
         if cells.is_biased:
             figure.add_trace(_unbiased_marks(part, group, interval))
-    figure.update_xaxes(axes.category_axis(along.name, along.labels))
-    figure.update_yaxes(
+    height = _FRAME + len(along.labels) * max(_ROW, _BAR * (len(groups) + 1))
+    figure.update_yaxes(axes.row_axis(along.labels), title=axes.plotly_text(along.name))
+    figure.update_xaxes(
         title=axes.plotly_text(record_noun),
+        side="top" if height > _LONG_FIGURE else "bottom",
         tickformat=",",
         gridcolor=axes.GRID,
         zeroline=True,
@@ -63,16 +74,22 @@ def bars_with_intervals(cells: ReleasedCells, record_noun: str) -> go.Figure:
     if beside:
         figure.update_layout(legend_title_text=axes.plotly_text(beside[0].name))
     figure.update_layout(barmode="group", scattermode="group", bargap=0.2)
-    return axes.with_layout(figure, 420, legend=bool(beside) or cells.is_biased, t=40)
+    axes.with_layout(figure, height, legend=bool(beside) or cells.is_biased, t=40)
+    # From the top of the figure: a share of a high one would be far above its bars.
+    return figure.update_layout(legend={"y": 1, "yref": "container", "yanchor": "top"})
+
+
+def _kind(cells: ReleasedCells) -> str:
+    return "processed (biased)" if cells.is_biased else "noisy count"
 
 
 def _bars(part: ReleasedCells, along: Axis, group: int, label: str, interval: dict) -> go.Bar:
     look = axes.style(group)
-    name = "processed (biased)" if part.is_biased else "noisy count"
     return go.Bar(
-        x=list(range(part.value.size)),
-        y=[axes.drawn(value) for value in part.value.tolist()],
-        error_y=None if part.is_biased else interval,
+        x=[axes.drawn(value) for value in part.value.tolist()],
+        y=list(range(part.value.size)),
+        orientation="h",
+        error_x=None if part.is_biased else interval,
         offsetgroup=str(group),
         marker={
             "color": look.fill(0.65),
@@ -83,16 +100,16 @@ def _bars(part: ReleasedCells, along: Axis, group: int, label: str, interval: di
             part, [f"{value}, {label}" if label else value for value in along.labels]
         ),
         hovertemplate="%{hovertext}<extra></extra>",
-        name=axes.plotly_text(axes.shortened(label, 40)) or name,
     )
 
 
 def _unbiased_marks(part: ReleasedCells, group: int, interval: dict) -> go.Scatter:
     """The unbiased counts; one entry in the legend stands for all of them."""
     return go.Scatter(
-        x=list(range(part.value.size)),
-        y=[axes.drawn(value) for value in part.unbiased.tolist()],
-        error_y=interval,
+        x=[axes.drawn(value) for value in part.unbiased.tolist()],
+        y=list(range(part.value.size)),
+        orientation="h",
+        error_x=interval,
         mode="markers",
         marker={"symbol": "diamond", "size": 6, "color": axes.GREY},
         offsetgroup=str(group),

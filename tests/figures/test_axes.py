@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpexplore.figures.axes import GREY, STYLES, shortened, spread_apart, style
+from rpexplore.figures.axes import GREY, STYLES, spread_apart, style
 
 CONFIG = Path(__file__).parents[2] / ".streamlit" / "config.toml"
 
@@ -69,9 +69,3 @@ def test_labels_with_room_stay_where_they_belong():
     assert spread_apart([1, 5, 3], 1) == [1, 5, 3]
     assert spread_apart([2, 2], 1) == pytest.approx([2.5, 1.5])
     assert spread_apart([0, 10, 0.5], 1) == pytest.approx([-0.25, 10, 0.75])
-
-
-def test_long_names_are_cut():
-    assert shortened("age × sex") == "age × sex"
-    assert shortened("a" * 31) == "a" * 29 + "…"
-    assert len(shortened("a" * 1000, 12)) == 12

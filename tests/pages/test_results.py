@@ -176,9 +176,9 @@ def test_bars_side_by_side_of_a_fixed_value(app, released):
     assert [trace["name"] for trace in traces] == ["female", "male"]
     for trace, code in zip(traces, "fm", strict=True):
         rows = kept[kept["sex"] == code]
-        assert trace["y"] == pytest.approx(rows["value"].tolist(), rel=1e-5)
+        assert trace["x"] == pytest.approx(rows["value"].tolist(), rel=1e-5)
         margins = (rows["upper_95"] - rows["lower_95"]) / 2
-        assert trace["error_y"]["array"] == pytest.approx(margins.tolist(), rel=1e-5)
+        assert trace["error_x"]["array"] == pytest.approx(margins.tolist(), rel=1e-5)
     assert "region: R1." in plain(session.texts("caption"))
     assert len(session.dataframe[0].value) == 20
     check_charts(session)
@@ -216,9 +216,9 @@ def test_processed_tables_carry_their_label_on_top(app, released):
     look(session, ["age"], "Bars")
     bars, marks = spec(session)["data"]
     stored = ProcessedTables.load(released["whole"]).table(["age"])
-    assert bars["y"] == stored["value"].tolist()
-    assert "error_y" not in bars
-    assert marks["y"] == pytest.approx(stored["unbiased_value"].tolist(), rel=1e-5)
+    assert bars["x"] == stored["value"].tolist()
+    assert "error_x" not in bars
+    assert marks["x"] == pytest.approx(stored["unbiased_value"].tolist(), rel=1e-5)
     assert "biased" in plain(session.texts("caption"))
 
 
