@@ -5,12 +5,15 @@ Nobody in them exists, so fixed seeds are right: the files must come out the sam
 
 from pathlib import Path
 
+import hospital_stays
 import household
+import labour_force
+import redistricting
 
 
 def write(folder: Path) -> None:
     """Write records, codebooks and expected counts of every example into the folder."""
-    for example in (household,):
+    for example in (household, redistricting, labour_force, hospital_stays):
         example.write(folder)
 
 
