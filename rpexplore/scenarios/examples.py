@@ -13,11 +13,15 @@ from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
+from rpexplore.planning.losses.constrained import SumWithinTargets
 from rpexplore.privacy.budget import Budget
+from rpexplore.scenarios.basis_choices import BasisChoice
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
-from rpexplore.scenarios.table_settings import GroupSetting
+from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
+from rpexplore.workload.bases import Hierarchy
+from rpexplore.workload.targets import CV, Target
 
 
 @dataclass(frozen=True)
@@ -71,18 +75,105 @@ def _household(base: Scenario) -> tuple[Scenario, ...]:
     # Tables by region are read by twelve regional governments.
     regional = GroupSetting(("region",), weight=2)
     budget = Budget(epsilon=1, delta="1e-6")
+    without_age = tuple(name for name in base.domain.names if name != "age")
     return (
         base.replaced(
-            name="Tables up to 2-way",
-            note="All pairs of attributes, those with region at twice the weight.",
-            request=WorkloadRequest("up_to", order=2, groups=(regional,)),
+            name="Up to 2-way, by single years of age",
+            note="All pairs of attributes; tables by region at twice the weight.",
+            request=WorkloadRequest(order=2, groups=(regional,)),
             budget=budget,
         ),
         base.replaced(
-            name="Tables up to 3-way",
-            note="Three attributes at a time, for the same budget.",
-            request=WorkloadRequest("up_to", order=3, groups=(regional,)),
+            name="Up to 3-way, without age",
+            note="Three attributes at a time for the same budget: without single years of age.",
+            request=WorkloadRequest(order=3, only=without_age, groups=(regional,)),
             budget=budget,
+        ),
+    )
+
+
+def _redistricting(base: Scenario) -> tuple[Scenario, ...]:
+    at_every_level = BasisChoice("precinct", Hierarchy())
+    # Districts are drawn by who may vote.
+    adults = GroupSetting(("voting_age",), weight=4)
+    required_by_law = (
+        ("precinct",),
+        ("precinct", "race"),
+        ("precinct", "hispanic"),
+        ("precinct", "race", "voting_age"),
+        ("precinct", "hispanic", "voting_age"),
+        ("precinct", "quarters"),
+    )
+    budget = Budget(rho="0.1")
+    return (
+        base.replaced(
+            name="Tables for redistricting",
+            note="Six tables by precinct, district and county; those by voting age first.",
+            request=WorkloadRequest(
+                "listed",
+                listed=required_by_law,
+                groups=(adults,),
+                basis_choices=(at_every_level,),
+            ),
+            budget=budget,
+        ),
+        base.replaced(
+            name="All tables",
+            note="Every combination of the five attributes for the same budget.",
+            request=WorkloadRequest(order=5, groups=(adults,), basis_choices=(at_every_level,)),
+            budget=budget,
+        ),
+    )
+
+
+def _labour_force(base: Scenario) -> tuple[Scenario, ...]:
+    required = (
+        TableSetting(("region", "status"), target=_required(10, 130)),
+        TableSetting(("region", "sex", "status"), target=_required(15, 65)),
+        TableSetting(("sex", "age_group", "status"), target=_required(10, 115)),
+        TableSetting(("education", "status"), target=_required(3, 500)),
+        TableSetting(("sex", "industry"), target=_required(5, 450)),
+    )
+    regional = GroupSetting(("region",), weight=2)
+    loss = SumWithinTargets()
+    return (
+        base.replaced(
+            name="Required by law",
+            note="The tables that the law requires, at the smallest budget that meets its targets.",
+            request=WorkloadRequest(
+                "listed", listed=tuple(one.attributes for one in required), settings=required
+            ),
+            loss=loss,
+            budget=Budget(rho="0.0111"),
+        ),
+        base.replaced(
+            name="All up to 3-way",
+            note="Every table of up to three attributes; the targets of the law are still met.",
+            request=WorkloadRequest(order=3, groups=(regional,), settings=required),
+            loss=loss,
+            budget=Budget(epsilon=1, delta="1e-6"),
+        ),
+    )
+
+
+def _required(percent: int, unemployed: int) -> Target:
+    """A required coefficient of variation of so many unemployed people."""
+    return Target(percent, CV, count=unemployed, required=True)
+
+
+def _hospital_stays(base: Scenario) -> tuple[Scenario, ...]:
+    diagnoses = GroupSetting(("diagnosis",), weight=3)
+    base = base.replaced(request=WorkloadRequest(order=2, groups=(diagnoses,)))
+    return (
+        base.replaced(
+            name="Up to 3 stays of a patient",
+            note="Of each patient the first 3 stays are counted, 88 % of all in the year before.",
+            budget=Budget(epsilon=2, delta="1e-6", max_records_per_person=3),
+        ),
+        base.replaced(
+            name="Up to 10 stays of a patient",
+            note="Every stay is counted; no patient has more than 10.",
+            budget=Budget(epsilon=2, delta="1e-6", max_records_per_person=10),
         ),
     )
 
@@ -91,11 +182,41 @@ EXAMPLES = (
     Example(
         "household",
         "Household survey",
-        "50,001 people of a household survey, with eleven attributes from age to tenure.",
-        "Are three-way tables publishable at ε = 1?",
+        "50,001 people in a household survey, with eleven attributes from age to tenure.",
+        "Which is publishable at ε = 1: pairs with single years of age, or three-way tables "
+        "without them?",
         "people",
         "household.csv",
         _household,
+    ),
+    Example(
+        "redistricting",
+        "Redistricting tables",
+        "101,190 people of a province in 90 precincts, within districts, within counties.",
+        "How accurate are adults by race in a precinct, and what do further tables cost them?",
+        "people",
+        "redistricting.csv.gz",
+        _redistricting,
+    ),
+    Example(
+        "labour-force",
+        "Labour-force survey",
+        "40,000 respondents of 15 and more, with accuracies that a law requires.",
+        "Which budget do the targets of the law need, and what do all other tables cost?",
+        "people",
+        "labour-force.csv.gz",
+        _labour_force,
+    ),
+    Example(
+        "hospital-stays",
+        "Health register",
+        "35,533 hospital stays in a year, up to ten of one patient.",
+        "Count every stay with more noise, or the first three of each patient with less?",
+        "stays",
+        "hospital-stays.csv.gz",
+        _hospital_stays,
+        person_column="patient",
+        order_column="admitted",
     ),
 )
 
