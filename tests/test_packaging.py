@@ -109,7 +109,10 @@ def test_wheel_holds_the_app_and_its_sample_data(wheel):
         ".streamlit/config.toml": ".streamlit/config.toml",
         **{
             str(path.relative_to(ROOT)): str(path.relative_to(ROOT))
-            for folder, kinds in (("pages", {".py"}), ("sample_data", {".csv", ".json", ".md"}))
+            for folder, kinds in (
+                ("pages", {".py"}),
+                ("sample_data", {".csv", ".gz", ".json", ".md"}),
+            )
             for path in (ROOT / folder).iterdir()
             if path.suffix in kinds
         },

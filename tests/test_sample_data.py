@@ -6,8 +6,12 @@ import importlib
 import json
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+
+import rpexplore as rp
+from rpexplore.scenarios.examples import EXAMPLES, Example
 
 SAMPLE = Path(__file__).parents[1] / "sample_data"
 WORKING = ["Employee", "Self-employed"]
@@ -171,7 +175,61 @@ def test_owners_are_better_off_and_region_shapes_settlement_and_occupation(peopl
     assert farming["R12"] > 5 * farming["R02"]
 
 
-def test_readme_names_every_column_and_its_number_of_values(fields, listed):
+def test_readme_names_every_column_and_its_number_of_values():
     text = (SAMPLE / "README.md").read_text(encoding="utf-8")
-    for name in fields:
-        assert f"| `{name}` | {len(listed[name])} " in text, name
+    for example in EXAMPLES:
+        section = text.split(f"\n## {example.title}\n")[1].split("\n## ")[0]
+        for attribute in example.domain.attributes:
+            assert f"| `{attribute.name}` | {attribute.size} " in section
+
+
+@pytest.fixture(scope="module", params=EXAMPLES, ids=lambda example: example.key)
+def example_records(request) -> tuple[Example, pd.DataFrame]:
+    return request.param, pd.read_csv(request.param.records, dtype=str, keep_default_na=False)
+
+
+def test_records_have_every_value_of_the_codebook_and_no_other(example_records):
+    example, records = example_records
+    for attribute in example.domain.attributes:
+        if isinstance(attribute.values, rp.Bins):
+            edges = attribute.values.edges
+            bins = pd.cut(records[attribute.name].astype(float), edges, right=False)
+            inside = records[attribute.name].astype(float) <= edges[-1]
+            assert bins.nunique() == attribute.size
+            assert inside.all()
+        else:
+            assert set(records[attribute.name]) == set(attribute.stored_values())
+
+
+def test_summaries_and_readme_tell_the_number_of_records(example_records):
+    example, records = example_records
+    assert example.summary.startswith(f"{len(records):,} ")
+    readme = (SAMPLE / "README.md").read_text(encoding="utf-8")
+    assert f"`{example.records_file}`, {len(records):,} {example.record_noun}" in readme
+    if example.person_column:
+        assert f"of {records[example.person_column].nunique():,} patients" in readme
+
+
+def test_expected_counts_are_near_the_records_and_not_made_from_them(example_records):
+    example, records = example_records
+    expected = example.expected
+    counted = records.groupby(list(expected.attributes)).size()
+    cells = pd.MultiIndex.from_product(expected.values, names=expected.attributes)
+    counted = counted.reindex(cells, fill_value=0)
+    assert np.corrcoef(counted, expected.counts)[0, 1] > 0.9
+    assert np.mean(counted.to_numpy() != np.array(expected.counts)) > 0.3
+
+
+def test_areas_lie_in_areas():
+    (areas,) = (one.domain["precinct"] for one in EXAMPLES if one.key == "redistricting")
+    paths = set(areas.groups)
+    assert len(paths) == 15
+    assert len({county for county, _ in paths}) == 4
+    assert all(district.startswith(county.split()[0]) for county, district in paths)
+
+
+def test_a_patient_has_at_most_ten_stays_mostly_among_the_first_three():
+    (example,) = (one for one in EXAMPLES if one.person_column)
+    stays = pd.read_csv(example.records).groupby(example.person_column).size()
+    assert stays.max() == 10
+    assert f"{stays.clip(upper=3).sum() / stays.sum():.0%}".replace("%", " %") == "87 %"

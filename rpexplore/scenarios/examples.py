@@ -221,7 +221,14 @@ EXAMPLES = (
 )
 
 
-def example_with(columns: Iterable[str]) -> Example | None:
-    """The first example whose records have all these columns; None if there is none."""
-    wanted = set(columns)
-    return next((example for example in EXAMPLES if wanted <= set(example.domain.names)), None)
+def example_for(domain: Domain, columns: Iterable[str]) -> Example | None:
+    """The example whose records could be those of a plan; None if there is none.
+
+    columns: what the plan needs of the records. Of several examples that have all of them, it is
+    the one with most attributes of the codebook.
+    """
+    needed = set(columns)
+    candidates = [example for example in EXAMPLES if needed <= set(example.domain.names)]
+    attributes = domain.attributes
+    alike = [sum(each in one.domain.attributes for each in attributes) for one in candidates]
+    return candidates[alike.index(max(alike))] if candidates else None

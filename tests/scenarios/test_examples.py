@@ -1,0 +1,94 @@
+"""The examples: they open finished, plan at once, and their figures are worth looking at."""
+
+import time
+
+import numpy as np
+import pytest
+
+from rpexplore.analysis.expected_cells import ExpectedCells
+from rpexplore.analysis.forecast import Forecast
+from rpexplore.analysis.relative_errors import by_order
+from rpexplore.common.webapp_files import sample_data_folder
+from rpexplore.domain.domain import Domain
+from rpexplore.planning.minimum_budget import minimum_budget
+from rpexplore.privacy.conversions import epsilon_from_rho
+from rpexplore.scenarios.examples import EXAMPLES, Example, example_for
+from rpexplore.scenarios.project import Project
+from rpexplore.scenarios.scenario import Scenario
+
+# Publishable share at a CV of 20 %, of both scenarios.
+SHARES = {
+    "household": (0.331, 0.243),
+    "redistricting": (0.727, 0.297),
+    "labour-force": (0.919, 0.435),
+    "hospital-stays": (0.845, 0.349),
+}
+
+each_example = pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.key)
+
+
+def publishable_share(scenario: Scenario) -> float:
+    forecast = Forecast.of_plan(scenario.name, scenario.plan())
+    cells = ExpectedCells.of(scenario.expected, scenario.workload)
+    return by_order(forecast, cells, 0.2)["share"].iloc[-1]
+
+
+@each_example
+def test_opens_finished(example: Example):
+    project = example.project()
+    assert len(project.scenarios) == 2
+    assert Project.parse(project.text()) == project
+    for scenario in project.scenarios:
+        assert scenario.domain == example.domain
+        assert scenario.expected == example.expected
+        assert scenario.note
+        assert not scenario.misses_target
+    weights = [scenario.workload.weights for scenario in project.scenarios]
+    assert any(np.any(one != 1) for one in weights)
+    assert example.records.is_file()
+
+
+@each_example
+def test_is_planned_within_a_second(example: Example):
+    project = example.project()
+    for scenario in project.scenarios:
+        scenario.plan()  # loads the solvers
+    began = time.process_time()
+    for scenario in example.project().scenarios:
+        scenario.plan()
+    assert time.process_time() - began < 2
+
+
+@each_example
+def test_publishable_shares_are_those_of_the_readme(example: Example):
+    shares = [publishable_share(scenario) for scenario in example.project().scenarios]
+    assert shares == pytest.approx(SHARES[example.key], abs=0.0006)
+    text = (sample_data_folder() / "README.md").read_text(encoding="utf-8")
+    for scenario, share in zip(example.project().scenarios, shares, strict=True):
+        rho = float(scenario.budget.rho)
+        epsilon = epsilon_from_rho(scenario.budget.rho, "1e-6")
+        row = f"{scenario.name} | {len(scenario.workload)} | {rho:.3g} | {epsilon:.3g}"
+        assert f"| {row} | {100 * share:.0f} % |" in text
+
+
+def test_the_smaller_labour_force_budget_just_meets_the_law():
+    required, everything = next(
+        one.project().scenarios for one in EXAMPLES if one.key == "labour-force"
+    )
+    least = float(minimum_budget(required.workload, required_only=True).budget.rho)
+    assert least <= required.budget.rho < 1.002 * least
+    assert np.all(required.workload.required)
+    assert everything.workload.required.sum() == len(required.workload)
+    for scenario in (required, everything):
+        workload, variances = scenario.workload, scenario.plan().table_variances
+        errors = np.sqrt(variances.largest[workload.required])
+        assert np.all(errors <= workload.targets[workload.required] * (1 + 1e-9))
+
+
+def test_records_are_those_of_the_codebook_that_is_most_alike():
+    for example in EXAMPLES:
+        assert example_for(example.domain, example.domain.names) is example
+        # Region and sex are in three codebooks.
+        shared = [name for name in ("region", "sex") if name in example.domain]
+        assert example_for(example.domain, shared) is example
+    assert example_for(Domain.from_sizes({"shoe": 3}), ["shoe"]) is None
