@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+SHIPPED = {"pages": {".py"}, "sample_data": {".csv", ".gz", ".json", ".md"}}
 LOCKS = ["requirements.lock", "requirements-dev.lock"]
 ALL_LOCKS = [*LOCKS, "requirements-spark.lock"]
 # The parts a checkout consists of; whatever else lies there is not the project's.

@@ -10,6 +10,7 @@ from pages.components.release.release_task import RELEASE_TASK
 from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.table_release import Release
+from rpexplore.scenarios.examples import EXAMPLES
 from tests.pages.conftest import finish, plain, run_button, set_up
 from tests.support.stopped_runs import killed
 
@@ -181,7 +182,7 @@ def test_other_records_have_their_own_ledger_and_budget_limit(app, records, tmp_
     session = set_up(app("release"), records, tmp_path / "out")
     session.text_input(key="ledger").set_value(str(tmp_path / "own.sqlite"))
     session.text_input(key="limit").set_value("1").run()
-    session.radio(key="source").set_value("The sample survey").run()
+    session.radio(key="source").set_value("The sample data").run()
     assert session.text_input(key="ledger").value == ""
     assert session.text_input(key="limit").value == ""
 
@@ -206,3 +207,11 @@ def test_a_stopped_run_is_finished_on_the_page(app, records, tmp_path):
     assert session.session_state["results folder"] == str(tmp_path / "out")
     session.run()
     assert not any("its noise is drawn" in warning.value for warning in session.warning)
+
+
+def test_every_example_proposes_its_own_records(app):
+    for example in EXAMPLES:
+        session = app("release", example.project().current)
+        assert str(example.records) in plain(session.texts("caption"))
+        if example.person_column:
+            assert session.selectbox(key="person column").value == example.person_column

@@ -10,7 +10,6 @@ from pathlib import Path
 import streamlit as st
 
 from pages.components.release.form import ReleaseForm
-from pages.components.release.records import sample_records
 from pages.components.shared.files import (
     RELEASES,
     nearest_folder,
@@ -23,6 +22,7 @@ from rpexplore.common.csv_text import begins_formula
 from rpexplore.common.exact_numbers import exact_fraction, shown_few
 from rpexplore.common.formatting import data_size
 from rpexplore.common.typed_numbers import with_decimal_point
+from rpexplore.common.webapp_files import is_sample_data
 from rpexplore.data.source import Source
 from rpexplore.domain.provenance import texts_like_formulas
 from rpexplore.errors import LedgerError
@@ -127,7 +127,7 @@ def _usual_ledger(data: Source) -> tuple[Path | None, str]:
     beside = Ledger.beside(data).path
     # The sample may be part of an installed package, which is no place for one's own files. But
     # where the command line has booked a run on it already, that is its account.
-    if data == sample_records() and not beside.exists():
+    if is_sample_data(data.home) and not beside.exists():
         return RELEASES / FILENAME, "beside the releases"
     return beside, "beside the records"
 

@@ -11,7 +11,6 @@ from pages.components.shared.files import path_input
 from pages.components.shared.session import attempt, escaped, kept
 from rpexplore.common.exact_numbers import shown_few
 from rpexplore.common.formatting import plural
-from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.data.databases.connections import connection_named, connection_names, secrets_file
 from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.data.files.source import FileSource
@@ -20,15 +19,12 @@ from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError, RpexploreError
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.scenarios.codebook_grid import values_of
+from rpexplore.scenarios.examples import example_for
 
-SAMPLE = "The sample survey"
+SAMPLE = "The sample data"
 PATH = "A file or folder on this computer"
 DATABASE = "A table of a database"
 REFUSE, KEEP = "Refuse the records", "Count only the first"
-
-
-def sample_records() -> FileSource:
-    return FileSource(sample_data_folder() / "household.csv")
 
 
 def data_source(planned: ReleasePlan) -> Source | None:
@@ -48,19 +44,22 @@ def data_source(planned: ReleasePlan) -> Source | None:
 
 
 def _sample(planned: ReleasePlan) -> Source | None:
-    """The sample survey, if it has the columns that the plan needs."""
-    data, domain = sample_records(), planned.domain
-    st.caption(f"About 50,000 made-up people: {escaped(str(data.path))}")
-    columns = Domain.load(sample_data_folder() / "household.json").names
-    needed = [domain.names[index] for index in planned.attribute_indices]
-    missing = [name for name in needed if name not in columns]
-    if not missing:
-        return data
+    """The records of the example that the plan is for, if there is one."""
+    columns = _columns(planned)
+    example = example_for(planned.domain, columns)
+    if example is not None:
+        st.caption(f"{example.summary} All of it is made up: {escaped(str(example.records))}")
+        return FileSource(example.records)
     st.info(
-        "The plan is for another codebook: it needs columns that the sample survey does not have "
-        f"({escaped(shown_few(missing))}). Take the records from a file."
+        "The plan is for another codebook: no sample has all the columns that it needs "
+        f"({escaped(shown_few(columns))}). Take the records from a file."
     )
     return None
+
+
+def _columns(planned: ReleasePlan) -> list[str]:
+    """The columns that a plan needs of the records."""
+    return [planned.domain.names[index] for index in planned.attribute_indices]
 
 
 def _path() -> Source | None:
@@ -152,10 +151,12 @@ def person_rule_input(form: ReleaseForm) -> PersonRule | None:
         "the person of a record, and the limit is checked; without it, it is taken for granted."
     )
     left, middle, right = st.columns(3)
+    example = example_for(form.planned.domain, _columns(form.planned))
+    proposed = example.person_column if example and data == FileSource(example.records) else ""
     column = left.selectbox(
         "Column with the person",
         columns,
-        index=None,
+        index=columns.index(proposed) if proposed else None,
         key="person column",
         persist_state="session",
         placeholder="none: taken for granted",
