@@ -41,15 +41,21 @@ def listed() -> dict[str, dict[str, str]]:
     return labels
 
 
-def test_generator_writes_the_files_that_are_here_byte_for_byte(tmp_path, monkeypatch):
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.key)
+def test_generator_writes_the_files_that_are_here(tmp_path, monkeypatch, example):
     monkeypatch.syspath_prepend(str(SAMPLE))
-    importlib.import_module("generate").write(tmp_path)
-    files = {path.name for path in SAMPLE.iterdir() if path.suffix in (".csv", ".gz", ".json")}
+    importlib.import_module(example.key.replace("-", "_")).write(tmp_path)
+    files = {path.name for path in SAMPLE.glob(f"{example.key}*") if path.suffix != ".py"}
     assert {path.name for path in tmp_path.iterdir()} == files
     for name in files:
         # Compared as a plain truth value: pytest's own diff of 3 MB would take minutes.
         same = content(tmp_path / name) == content(SAMPLE / name)
         assert same, f"{name} differs; run python sample_data/generate.py"
+
+
+def test_every_data_file_is_one_of_an_example():
+    files = [path.name for path in SAMPLE.iterdir() if path.suffix in (".csv", ".gz", ".json")]
+    assert all(name.startswith(tuple(one.key for one in EXAMPLES)) for name in files)
 
 
 def content(path: Path) -> bytes:
