@@ -7,6 +7,7 @@ import shutil
 import stat
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from rpexplore.common.file_kinds import HEAD, kind_beside_text
@@ -32,6 +33,16 @@ def write_whole(path: str | Path, content: str | bytes, *, mode: int = 0o666) ->
     there keeps its own. Raises `OSError` as the operating system tells it, or `check_replaceable`;
     nothing is left behind then.
     """
+    with (
+        whole_file(path) as part,
+        open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file,
+    ):
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
+@contextlib.contextmanager
+def whole_file(path: str | Path) -> Iterator[Path]:
+    """Where to write what becomes the file `path` if the block ends well, as in `write_whole`."""
     path = Path(path)
     check_replaceable(path)
     _clear_parts(path.parent)
@@ -40,12 +51,11 @@ def write_whole(path: str | Path, content: str | bytes, *, mode: int = 0o666) ->
         prefix=_PART, dir=path.parent, ignore_cleanup_errors=True
     ) as folder:
         part = Path(folder) / "part"
-        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
-            if path.exists():
-                part.chmod(stat.S_IMODE(path.stat().st_mode))
-            file.write(content.encode() if isinstance(content, str) else content)
-            file.flush()
+        yield part
+        with part.open("rb+") as file:
             os.fsync(file.fileno())
+        if path.exists():
+            part.chmod(stat.S_IMODE(path.stat().st_mode))
         part.replace(path)
     with contextlib.suppress(OSError):  # a file system without; the file itself is written
         names_to_disk(path.parent)
