@@ -5,7 +5,7 @@ import typer
 from rpexplore.cli import options
 from rpexplore.cli.console import Verbs, heed_signals, say
 from rpexplore.cli.planning import plan, report, rewrite, schema, show, verify
-from rpexplore.cli.postprocess import answer, combine, postprocess
+from rpexplore.cli.postprocess import answer, combine, postprocess, workbook
 from rpexplore.cli.queries import queries
 from rpexplore.cli.release import ledger, release
 
@@ -32,7 +32,8 @@ def program(
     """Plan, inspect and run the release of noisy tables under differential privacy.
 
     The way: schema, plan, show, verify, report, release, answer. Only release reads records;
-    combine and postprocess work on what was released.
+    combine, postprocess and workbook
+    work on what was released.
     """
     if version:
         from importlib.metadata import version as installed
@@ -51,7 +52,9 @@ def app(port: options.Port = 8501, no_browser: options.NoBrowser = False) -> Non
 
 cli.command()(schema)
 cli.command(cls=options.LossHelp)(plan)
-for verb in (show, verify, rewrite, report, answer, release, ledger, combine, postprocess, app):
+for verb in (show, verify, rewrite, report, answer, release, ledger):
+    cli.command()(verb)
+for verb in (combine, postprocess, workbook, app):
     cli.command()(verb)
 cli.add_typer(queries, name="queries")
 

@@ -251,6 +251,10 @@ Yes = Annotated[bool, _flag("--yes", "Do not ask before the run.")]
 # ---- results
 
 ReleaseFolder = Annotated[Path, _argument("RELEASE", _A_RELEASE)]
+AnyResults = Annotated[
+    Path, _argument("RELEASE", "The folder of a release, or of combined or processed tables.")
+]
+WorkbookOut = Annotated[Path, _option("FILE", "Where the workbook goes: an .xlsx file.")]
 Where = Annotated[list[str] | None, _argument("A=VALUES", _WHERE)]
 Folder = Annotated[Path, _option("FOLDER", "A new folder for the tables.")]
 Releases = Annotated[

@@ -1,7 +1,7 @@
-"""The verbs that work on releases and cost no privacy: answer, combine, postprocess."""
+"""The verbs that work on releases and cost no privacy."""
 
 from rpexplore.cli import inputs, options
-from rpexplore.cli.console import progress, say_result
+from rpexplore.cli.console import progress, refuse_existing, say_result
 from rpexplore.errors import RpexploreError
 
 # Each verb imports what it needs itself, so that none waits for what it does not use.
@@ -130,3 +130,30 @@ def postprocess(
     warning = None if escape_formulas else formulas_warning(source.domain)
     facts |= {"folder": str(out), "table_count": count, "warning": warning}
     say_result(as_json, facts, "\n\n".join(filter(None, [text, warning])))
+
+
+def workbook(
+    release: options.AnyResults,
+    out: options.WorkbookOut,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Write tables as an Excel workbook.
+
+    First the privacy label and a list of the tables, then a sheet a table, with standard errors and
+    intervals. Costs no privacy.
+    """
+    from rpexplore.common.formatting import plural
+    from rpexplore.postprocessing.results import load_results
+    from rpexplore.postprocessing.workbook import write_workbook
+
+    if out.suffix.lower() != ".xlsx":
+        raise RpexploreError(f"A workbook must end in .xlsx, got {out.name!r}.")
+    refuse_existing(out, force)
+    with progress("Reading the tables") as on_progress:
+        sheets = write_workbook(load_results(release), out, on_progress=on_progress)
+    count = len({sheet.position for sheet in sheets})
+    facts = {"workbook": str(out), "table_count": count, "sheets": [sheet.name for sheet in sheets]}
+    say_result(
+        as_json, facts, f"The {plural(count, 'table')} {'is' if count == 1 else 'are'} in {out}"
+    )

@@ -1,8 +1,11 @@
 """Results: tables to be looked at, be they released, combined or processed."""
 
 from collections.abc import Collection
+from math import prod
 from pathlib import Path
 from typing import TypeAlias
+
+import pyarrow.parquet
 
 from rpexplore.postprocessing.combination_folder import load_unbiased
 from rpexplore.postprocessing.estimates import Estimates
@@ -28,6 +31,25 @@ def load_results(folder: str | Path) -> Results:
 def is_biased(results: Results) -> bool:
     """Whether the counts were processed, so that intervals are not their own."""
     return isinstance(results, ProcessedTables)
+
+
+def cell_counts(results: Results) -> list[int]:
+    """How many rows each of the tables has, in the order of `table_names`."""
+    if isinstance(results, Release):
+        return list(map(int, results.plan.workload.exact_cells))
+    if isinstance(results, Estimates):
+        sizes = results.domain.sizes.tolist()
+        return [prod(sizes[attribute] for attribute in table) for table in results.tables]
+    return [pyarrow.parquet.read_metadata(path).num_rows for path in results.table_files]
+
+
+def guarantee_of(results: Results) -> str:
+    """What holds for all that the tables were made from, in words."""
+    if isinstance(results, Release):
+        return results.plan.guarantee
+    if isinstance(results, Estimates):
+        return results.guarantee
+    return results.manifest["guarantee"]
 
 
 def attributes_in_tables(results: Results) -> tuple[str, ...]:

@@ -43,3 +43,14 @@ def test_questions_that_a_release_cannot_answer_are_refused(planned_with_bases, 
     planned_with_bases.done("release", "plan.json", "records.csv", "--out", "out")
     assert refusal in planned_with_bases.refused("answer", "out", *question)
     assert "not a finished release" in planned_with_bases.refused("answer", "none", "age=old")
+
+
+def test_a_workbook_has_a_sheet_for_every_table(planned):
+    openpyxl = pytest.importorskip("openpyxl")
+    planned.done("release", "plan.json", "records.csv", "--out", "release", "--yes")
+    facts = planned.json("workbook", "release", "--out", "tables.xlsx")
+    assert openpyxl.load_workbook("tables.xlsx").sheetnames[1:] == facts["sheets"]
+    assert facts["table_count"] == len(facts["sheets"]) == 7
+    assert "exists already" in planned.refused("workbook", "release", "--out", "tables.xlsx")
+    planned.done("workbook", "release", "--out", "tables.xlsx", "--force")
+    assert "must end in .xlsx" in planned.refused("workbook", "release", "--out", "tables.csv")

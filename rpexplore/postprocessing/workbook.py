@@ -1,0 +1,258 @@
+"""An Excel workbook of released tables: the privacy label and a list first, then a sheet a table.
+
+Rows are written one after another, so that memory does not grow with the tables. Numbers are
+numbers, everything else is text: nothing in a codebook can become a formula.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from rpexplore.common.concurrency import Progress, no_progress
+from rpexplore.common.files import whole_file
+from rpexplore.common.formatting import capitalised, plural
+from rpexplore.errors import ReleaseError
+from rpexplore.postprocessing.results import Results, cell_counts, guarantee_of, is_biased
+
+if TYPE_CHECKING:
+    from xlsxwriter.format import Format
+    from xlsxwriter.worksheet import Worksheet
+
+SHEET_ROWS = 1_048_576  # of Excel, the column heads among them
+MAX_CELLS = 2_000_000  # of all tables: some minutes of work
+MAX_TABLES = 800  # each sheet is a file as long as the workbook is written
+
+CONTENTS = "Privacy label"
+
+_NAME_LENGTH = 31  # of a sheet, in units of UTF-16
+_NOT_IN_NAMES = re.compile(r"[\[\]:*?/\\']|[^ -\U0010ffff]")
+_WIDTHS = (28, 90, 34, 12)  # of the first sheet's columns, in characters
+_WIDTH = 16
+_PATTERN = "#,##0.0"  # how numbers are shown; all their digits are there
+_PATTERNS = {"standard_error": "#,##0.00"}
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One sheet: a table, or a part of one that has too many rows.
+
+    position     of the table in `table_names`
+    start, stop  the rows of the table that are on it
+    """
+
+    name: str
+    position: int
+    start: int
+    stop: int
+
+
+def write_workbook(
+    results: Results,
+    output: str | Path,
+    *,
+    tables: Iterable[Sequence[str]] | None = None,
+    on_progress: Progress = no_progress,
+) -> list[Sheet]:
+    """Write an Excel workbook of tables to the file `output`, replacing what was there.
+
+    The first sheet has the privacy label and a list of the tables with links to them. A table with
+    more rows than a sheet can have is on several, which the list says.
+
+    Args:
+        tables: The attributes of those to write, as in `results.table_names`; all if left out.
+
+    Returns:
+        The sheets of tables.
+
+    Raises:
+        ReleaseError: If these are more cells or tables than a workbook is good for, if a label is
+            too long for a cell, or if there is no such table.
+        OSError: If the file cannot be written.
+    """
+    from xlsxwriter import Workbook  # which no other verb waits for
+    from xlsxwriter.exceptions import FileCreateError
+
+    counts = cell_counts(results)
+    positions = _positions(results, tables)
+    sheets = _sheets(results, positions, counts)
+    n_written, n_cells = 0, sum(sheet.stop - sheet.start for sheet in sheets)
+    with whole_file(output) as part:
+        # Rows wait in files beside it: whatever stops the writing, they are cleared with it.
+        workbook = Workbook(str(part), {"constant_memory": True, "tmpdir": str(part.parent)})
+        contents = _Contents(workbook.add_worksheet(CONTENTS), workbook.add_format, results)
+        look_of = _looks(workbook.add_format)
+        for position in positions:
+            frame = results.table(results.table_names[position])
+            parts = [sheet for sheet in sheets if sheet.position == position]
+            for sheet in parts:
+                rows = frame.iloc[sheet.start : sheet.stop]
+                _write_cells(workbook.add_worksheet(sheet.name), rows, look_of)
+            contents.add(results.table_names[position], parts)
+            n_written += counts[position]
+            on_progress("Writing the workbook", n_written / n_cells)
+        try:
+            workbook.close()
+        except FileCreateError as error:
+            raise OSError(*error.args) from error
+    return sheets
+
+
+def check_size(n_tables: int, n_cells: int) -> None:
+    """Raise `ReleaseError` for more than a workbook is good for."""
+    for count, most, noun in ((n_cells, MAX_CELLS, "cell"), (n_tables, MAX_TABLES, "table")):
+        if count > most:
+            raise ReleaseError(
+                f"A workbook holds at most {plural(most, noun)}, and these are {count:,}; choose "
+                "fewer tables, or open the CSV or Parquet files of the release."
+            )
+
+
+def _positions(results: Results, tables: Iterable[Sequence[str]] | None) -> list[int]:
+    """The places of some tables in `table_names`."""
+    if tables is None:
+        return list(range(len(results.table_names)))
+    position_of = {frozenset(names): i for i, names in enumerate(results.table_names)}
+    positions = []
+    for table in tables:
+        position = position_of.get(frozenset(table))
+        if position is None:
+            raise ReleaseError(
+                f"There is no table of ({', '.join(table) or 'total'}) here; choose one of those "
+                "that were released."
+            )
+        positions.append(position)
+    return sorted(set(positions))
+
+
+def _sheets(results: Results, positions: Sequence[int], counts: Sequence[int]) -> list[Sheet]:
+    check_size(len(positions), sum(counts[position] for position in positions))
+    sheets = []
+    for position in positions:
+        starts = range(0, counts[position], SHEET_ROWS - 1)
+        title = " × ".join(results.table_names[position]) or "total"
+        for number, start in enumerate(starts, start=1):
+            part = f".{number}" if len(starts) > 1 else ""
+            name = _sheet_name(f"{position + 1}{part} {title}")
+            stop = min(start + SHEET_ROWS - 1, counts[position])
+            sheets.append(Sheet(name, position, start, stop))
+    return sheets
+
+
+def _sheet_name(text: str) -> str:
+    """A name that Excel takes; different where the texts begin with different numbers."""
+    safe = _NOT_IN_NAMES.sub("_", text)
+    # An astral character takes two units, and is not cut in half.
+    cut = safe.encode("utf-16-le")[: 2 * _NAME_LENGTH].decode("utf-16-le", "ignore")
+    return cut.strip()
+
+
+def _looks(add_format: Callable[[dict[str, Any]], "Format"]) -> Callable[[str], "Format"]:
+    """The format of numbers in a column, by its name; each is made once for a workbook."""
+    patterns = {_PATTERN, *_PATTERNS.values()}
+    made = {pattern: add_format({"num_format": pattern}) for pattern in sorted(patterns)}
+    return lambda column: made[_PATTERNS.get(column, _PATTERN)]
+
+
+class _Contents:
+    """The first sheet: what is promised, how to read the numbers, and a link to each table."""
+
+    def __init__(
+        self, sheet: "Worksheet", add_format: Callable[[dict[str, Any]], "Format"], results: Results
+    ) -> None:
+        bold = add_format({"bold": True, "valign": "top"})
+        wrapped = add_format({"text_wrap": True})
+        self._sheet, self._link = sheet, add_format({"font_color": "#1d4f8f", "underline": 1})
+        for column, width in enumerate(_WIDTHS):
+            sheet.set_column(column, column, width)
+        _text(sheet, 0, 0, "Noisy tables under differential privacy", bold)
+        facts = _label(results)
+        for row, (term, sentence) in enumerate(facts, start=2):
+            _text(sheet, row, 0, term, bold)
+            _text(sheet, row, 1, sentence, wrapped)
+        self._row = len(facts) + 3
+        for column, head in enumerate(("Table", "Attributes", "Sheet", "Cells")):
+            _text(sheet, self._row, column, head, bold)
+
+    def add(self, names: Sequence[str], sheets: Sequence[Sheet]) -> None:
+        """A row for each sheet of a table."""
+        for number, sheet in enumerate(sheets, start=1):
+            self._row += 1
+            part = f", part {number} of {len(sheets)}" if len(sheets) > 1 else ""
+            _number(self._sheet, self._row, 0, sheet.position + 1)
+            _text(self._sheet, self._row, 1, (" × ".join(names) or "total") + part)
+            link = f"internal:'{sheet.name}'!A1"
+            _done(self._sheet.write_url(self._row, 2, link, self._link, sheet.name), sheet.name)
+            _number(self._sheet, self._row, 3, sheet.stop - sheet.start)
+
+
+def _label(results: Results) -> list[tuple[str, str]]:
+    """Terms and what there is to say of them."""
+    reading = (
+        "The counts after post-processing; beside them the unbiased noisy counts, with their own "
+        "standard error and interval."
+        if is_biased(results)
+        else "Noisy counts. Unbiased; not rounded; may be negative."
+    )
+    return [
+        ("Guarantee", guarantee_of(results)),
+        ("Values", f"{reading} {capitalised(results.label)}."),
+        (
+            "Standard error",
+            "Of the privacy noise alone; errors that were in the records come on top.",
+        ),
+        (
+            "95 % interval",
+            "From lower_95 to upper_95: contains the true count 95 % of the time (about that where "
+            "the standard error is below 2, because noise on counts comes in whole steps).",
+        ),
+        (
+            "Adding up",
+            "The errors of different cells go together, so a sum of cells has another standard "
+            "error than theirs suggest; where there is a smaller table, use its cell.",
+        ),
+    ]
+
+
+def _write_cells(
+    sheet: "Worksheet", frame: pd.DataFrame, look_of: Callable[[str], "Format"]
+) -> None:
+    """Column heads, and one row a cell."""
+    sheet.freeze_panes(1, 0)
+    sheet.set_column(0, len(frame.columns) - 1, _WIDTH)
+    looks = [
+        look_of(name) if pd.api.types.is_float_dtype(kind) else None
+        for name, kind in frame.dtypes.items()
+    ]
+    for column, name in enumerate(frame.columns):
+        _text(sheet, 0, column, name)
+    for row, values in enumerate(frame.itertuples(index=False, name=None), start=1):
+        for column, (value, look) in enumerate(zip(values, looks, strict=True)):
+            if look is None:
+                _text(sheet, row, column, str(value))
+            else:
+                _number(sheet, row, column, value, look)
+
+
+def _number(
+    sheet: "Worksheet", row: int, column: int, value: float, look: "Format | None" = None
+) -> None:
+    _done(sheet.write_number(row, column, value, look), value)
+
+
+def _text(
+    sheet: "Worksheet", row: int, column: int, text: str, look: "Format | None" = None
+) -> None:
+    _done(sheet.write_string(row, column, text, look), text)
+
+
+def _done(problem: int, content: object) -> None:
+    """Raise `ReleaseError` for what the library has left out, a text that is too long."""
+    if problem:
+        raise ReleaseError(
+            f"A cell of a workbook cannot hold {str(content)[:60]!r}…; shorten the label in the "
+            "codebook, or use the CSV files."
+        )
