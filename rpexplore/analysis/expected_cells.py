@@ -97,15 +97,9 @@ class ExpectedCells:
 
     def answers(self, table: int) -> np.ndarray:
         """The expected answer to each cell of a table, one axis an attribute."""
-        workload, names = self.workload, self.expected.attributes
+        workload = self.workload
         attributes = [workload.domain.attributes[i] for i in workload.attribute_indices(table)]
-        of_table = {attribute.name for attribute in attributes}
-        missing = tuple(axis for axis, name in enumerate(names) if name not in of_table)
-        sizes = [attribute.size for attribute in attributes]
-        shape = [attribute.size if attribute.name in names else 1 for attribute in attributes]
-        spread = float(workload.counted_cells[table]) / math.prod(shape)
-        answers = self.expected.margin.sum(axis=missing).reshape(shape)
-        answers = np.broadcast_to(answers, sizes) / spread
+        answers = self.expected.counts_of(attributes)
         for axis, index in enumerate(workload.attribute_indices(table)):
             matrix = query_matrix(workload.basis_of(table, index), attributes[axis])
             answers = matrix.of(answers, axis)

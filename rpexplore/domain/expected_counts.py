@@ -17,6 +17,7 @@ from rpexplore.common.exact_numbers import shown, whole_number
 from rpexplore.common.formatting import describe_count, plural, rounded
 from rpexplore.common.json_fields import refusing
 from rpexplore.common.numerics import read_only
+from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 
@@ -100,6 +101,16 @@ class ExpectedCounts:
         if self.negative:
             text += f"; {plural(self.negative, 'negative number')} read as 0"
         return text
+
+    def counts_of(self, attributes: Sequence[Attribute]) -> np.ndarray:
+        """The expected count of each cell of a table by single values, one axis an attribute."""
+        in_table = {attribute.name for attribute in attributes}
+        missing = tuple(axis for axis, name in enumerate(self.attributes) if name not in in_table)
+        sizes = [attribute.size for attribute in attributes]
+        in_margin = [attribute.name in self.attributes for attribute in attributes]
+        shape = [size if there else 1 for size, there in zip(sizes, in_margin, strict=True)]
+        spread = math.prod(sizes) / math.prod(shape)
+        return np.broadcast_to(self.margin.sum(axis=missing).reshape(shape), sizes) / spread
 
     def fitted(self, domain: Domain, renamed: Mapping[str, str] | None = None) -> "ExpectedCounts":
         """The same counts in the order of a codebook's attributes and values.
