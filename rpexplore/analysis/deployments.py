@@ -1,0 +1,120 @@
+"""A budget in context: published releases under differential privacy and what they state.
+
+The facts are those of the deployments registry of OpenDP, in `deployments.csv`: of each release
+what was published, by whom and when, its privacy unit, its neighbours where they are stated, and
+its parameters as they stand there. Releases of statistics, data sets and synthetic data are in it;
+trained models and interactive systems are not.
+
+Three kinds of parameters are put beside a ρ. Another ρ is compared as it is. A pure ε implies
+ρ = ε²/2 (Bun, Steinke: Concentrated Differential Privacy, TCC 2016, Prop. 1.4). Of (ε, δ) the
+largest ρ is taken that implies it: with that ρ a plan here could make the same claim; what the
+release itself would have in ρ is not known.
+"""
+
+import csv
+from fractions import Fraction
+from functools import cache
+from importlib.resources import files
+from math import log
+from typing import Any
+
+import pandas as pd
+
+from rpexplore.common.formatting import plural, rounded, small
+from rpexplore.privacy.budget import Budget
+from rpexplore.privacy.conversions import rho_from_epsilon_delta
+
+SOURCE = "OpenDP deployments registry (deployments-registry-data 3e9c812, July 2026)"
+NOT_STATED = "not stated"
+
+_SHOWN = 6  # releases beside a budget
+_NAMED = 2  # of these in a sentence
+_TEXTS = ("product", "curators", "year", "kind", "variant", "privacy_unit", "neighbours")
+
+
+def deployments() -> pd.DataFrame:
+    """One row a published release, in the order of their dates.
+
+    product, curators, year, kind, variant, privacy_unit, neighbours ("not stated" where nothing is
+    known), stated (its parameters as text), rho (what is put beside a ρ), derivation (how that
+    follows), source.
+    """
+    return pd.DataFrame(_rows())
+
+
+def deployments_near(budget: Budget, most: int = _SHOWN) -> pd.DataFrame:
+    """The published releases whose ρ is nearest to a budget's, in ascending order of ρ.
+
+    As `deployments`, with ratio: their ρ over the budget's.
+    """
+    nearest = _by_nearness(budget)[:most]
+    return pd.DataFrame(sorted(nearest, key=lambda row: row["rho"]))
+
+
+def describe_context(budget: Budget) -> list[str]:
+    """How a budget lies among published ones, and what of that can be compared, in sentences."""
+    nearest = _by_nearness(budget)
+    below = sum(row["ratio"] < 1 for row in nearest)
+    named = [
+        f"{row['product']} ({row['curators']}, {row['year']}) with {row['stated']} for "
+        f"{row['privacy_unit']}"
+        for row in nearest[:_NAMED]
+    ]
+    return [
+        f"Of {plural(len(nearest), 'published release')}, {below:,} lie below ρ = "
+        f"{rounded(budget.rho, 3)}. Nearest to it: {'; '.join(named)}.",
+        "Numbers compare only for the same privacy unit and the same neighbours. This plan "
+        f"protects {budget.unit}, by adding or removing it. A promise per day or per event is "
+        "weaker than one for a user or a person with the same number: it is spent again for each "
+        "day or event.",
+        "Where neighbours differ by changing one record instead, as in the 2020 Census "
+        "redistricting data, the same number promises something else: this plan's ρ for a change "
+        f"of {budget.unit} is at most four times its ρ, {rounded(4 * budget.rho, 3)}.",
+        "A ρ is compared as it is. A pure ε is put at ρ = ε²/2, which it implies. An ε with a δ "
+        "is put at the largest ρ that implies it, with which a plan here could claim the same.",
+        f"Source: {SOURCE}.",
+    ]
+
+
+def _by_nearness(budget: Budget) -> list[dict[str, Any]]:
+    """The rows of `deployments` with their ratio to a budget's ρ, the nearest first."""
+    rows = [row | {"ratio": row["rho"] / float(budget.rho)} for row in _rows()]
+    return sorted(rows, key=lambda row: abs(log(row["ratio"])))
+
+
+@cache
+def _rows() -> list[dict[str, Any]]:
+    """The rows of `deployments`, from the file, whose parameters are exact texts."""
+    text = (files("rpexplore.analysis") / "deployments.csv").read_text(encoding="utf-8")
+    rows = []
+    for row in csv.DictReader(text.splitlines()):
+        parameters = row["rho"], row["epsilon"], row["delta"]
+        rho, derivation = _rho_beside(*parameters)
+        rows.append(
+            {name: row[name] or NOT_STATED for name in _TEXTS}
+            | {
+                "year": int(row["year"]),
+                "stated": _stated(*parameters),
+                "rho": float(rho),
+                "derivation": derivation,
+                "source": f"{SOURCE}: {row['entry']}",
+            }
+        )
+    return rows
+
+
+def _rho_beside(rho: str, epsilon: str, delta: str) -> tuple[Fraction, str]:
+    """What to put beside a ρ, and how it follows from what is stated."""
+    if rho:
+        return Fraction(rho), "as stated"
+    if delta:
+        return rho_from_epsilon_delta(epsilon, delta), "the largest ρ that implies it"
+    return Fraction(epsilon) ** 2 / 2, "ε²/2, which it implies"
+
+
+def _stated(rho: str, epsilon: str, delta: str) -> str:
+    """The parameters as text: "ρ = 2.56", "ε = 8", "ε = 2.19 at δ = 1e-5"."""
+    if rho:
+        return f"ρ = {rho}"
+    at = f" at δ = {small(Fraction(delta))}" if delta else ""
+    return f"ε = {rounded(Fraction(epsilon), 6)}{at}"
