@@ -1,0 +1,149 @@
+"""The glossary: what every term on screen and in reports means, in one or two sentences.
+
+The app's help texts and the last page of the report are these. Plain words first, the symbol
+second; the terms are those of statistics, disclosure control and differential privacy.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+_GROUPS: Mapping[str, Mapping[str, str]] = {
+    "Privacy": {
+        "Differential privacy": "A promise about a release: it comes out much the same with or "
+        "without any one record (or person), so that little can be learned about that one.",
+        "Privacy unit": "Whom the promise protects: a record, or a person with at most m records. "
+        "A person's protection costs more: m² times the budget of a record for the same noise.",
+        "Privacy budget": "How much a release may depend on one privacy unit. Larger is more "
+        "accurate and less private; what several releases of the same records spend adds up.",
+        "ρ": "The budget in zero-concentrated differential privacy (zCDP), in which budgets add up "
+        "exactly. Noise of standard error σ in a single count costs ρ = 1/(2σ²).",
+        "ε and δ": "The same promise in other words: any result is at most e^ε times as likely "
+        "with the privacy unit as without it, plus δ. One ρ gives an ε for every δ, the smaller "
+        "δ the larger ε.",
+        "μ": "The budget as √(2ρ). Noise of standard error σ in a single count has μ = 1/σ.",
+        "Noise": "Whole random numbers that are added to measured counts, from the discrete "
+        "Gaussian distribution. They are drawn once, as the records are measured.",
+    },
+    "Codebook": {
+        "Codebook": "The attributes of the records and all their categories, from public "
+        "knowledge; planning needs nothing else.",
+        "Attribute": "A column of the records, such as age or region; also called a variable.",
+        "Category": "A value of an attribute. Every record has exactly one of each attribute.",
+        "Out-of-codebook values": "Values in the records that the codebook does not list, and "
+        "missing ones. They are refused, or counted as a category that is chosen beforehand.",
+        "Expected counts": "How many records each cell is expected to hold, from public sources "
+        "only: a total, or an earlier published table. They tell what an error means, and change "
+        "no noise.",
+    },
+    "Tables": {
+        "Table": "Counts of records for all combinations of the categories of some attributes; "
+        "also called a marginal.",
+        "Cell": "One count of a table.",
+        "k-way": "Of k attributes. All tables up to 3-way are the total and every table of one, "
+        "two or three attributes.",
+        "Total": "The table of no attributes: the number of all records.",
+        "Weight": "How much the error of a table counts in the objective. A larger weight makes "
+        "it more accurate, at the expense of others.",
+        "Target": "The accuracy that is wanted for a table: a standard error, a margin of error, "
+        "or a share of an expected count.",
+        "Required": "Of a target: it has to be met before anything else is made more accurate.",
+        "Subtotal": "A sum of cells of a released table, with a standard error that takes into "
+        "account how their errors go together.",
+    },
+    "Aggregation": {
+        "Aggregation": "What is counted along an attribute in a table: single values, or sums of "
+        "them.",
+        "Single values": "A count for each category.",
+        "Cumulative": "A count for each category and all before it: up to 17, up to 18, and so on.",
+        "Moving sums": "A count for each run of so many neighbouring categories.",
+        "Ranges": "A count for each range of neighbouring categories, from any to any.",
+        "Hierarchy": "Counts of the total, of the groups of categories, and of the categories.",
+        "Own matrix": "Sums of the categories with numbers of one's own, a row a sum.",
+        "Reference distribution": "How a total is taken to spread over the categories of an "
+        "aggregated attribute before these are measured: uniform, or optimised for the plan. It "
+        "changes how accurate answers are; they are unbiased with any.",
+    },
+    "Objective": {
+        "Objective": "What is made as small as possible within the privacy budget; also called "
+        "the loss.",
+        "Minimise the average error": "The weighted sum of the tables' variances is as small as "
+        "possible.",
+        "Equal weight per table": "In an average, every table counts the same, times its weight.",
+        "Equal weight per cell": "In an average, every cell counts the same, so that large tables "
+        "count more.",
+        "Square root of cells": "In an average, between the two: a table counts by the root of "
+        "its number of cells.",
+        "Minimise the largest error": "The largest weighted variance of any table is as small as "
+        "possible.",
+        "Minimise the largest shortfall from targets": "The largest ratio of a standard error to "
+        "its table's target is as small as possible.",
+        "Meet required targets, then …": "Required targets are met first; what is left of the "
+        "budget goes to the average error, or to the other targets.",
+        "Average with a bounded largest error": "The average error is as small as possible, with "
+        "the largest one at most a chosen share above its smallest possible value.",
+        "Compromise (p-norm)": "Between the average and the largest error; the larger p, the "
+        "nearer to the largest.",
+    },
+    "Accuracy": {
+        "Standard error": "The standard deviation of the noise in a count, σ. Errors that were in "
+        "the records before come on top.",
+        "Margin of error": "Half of the 95 % interval, 1.96 σ: the true count is within it 95 % "
+        "of the time.",
+        "Coefficient of variation": "The standard error as a share of the expected count, CV.",
+        "Publishable share": "The share of cells whose CV is at most a limit, 20 % unless another "
+        "is chosen, judged by the expected counts.",
+        "Median": "The middle one: half of the tables (or cells) are more accurate.",
+        "10th / 90th percentile": "One tenth of the tables have a smaller standard error than the "
+        "10th percentile, one tenth a larger one than the 90th.",
+        "Root mean square": "The root of the mean of the variances: the standard error of a table "
+        "whose cells are not equally accurate.",
+        "Least / most accurate": "The table, or cell, with the largest or smallest standard error.",
+    },
+    "Plan": {
+        "Plan": "The noise of every measurement, fixed before any record is read, and what "
+        "follows from it: the accuracy of every table, the cost, the proof.",
+        "Optimality": "Proven within x %: no Gaussian noise that costs as much makes the objective "
+        "smaller by more than that. Anybody can check it from the plan file.",
+        "Binding targets": "The targets that make the smallest sufficient budget as large as it "
+        "is: only wider ones of these would make it smaller.",
+        "Contribution": "How much a binding target or a table has in the budget or the objective, "
+        "as a share; also called its shadow price.",
+        "Average vs worst case": "The plans between the smallest average error and the smallest "
+        "largest error, at the same budget.",
+        "Baselines": "Simpler methods for the same tables or queries and the same budget, such as "
+        "noise in every cell.",
+        "Privacy profile": "Of a list of queries: the share of the budget that a record costs, by "
+        "the cell that it is in. Where it is below 100 %, budget is unused.",
+        "Unused budget by cell": "What is left of the budget for records in a cell. More can be "
+        "counted about them at no cost.",
+        "Scenario": "The choices behind a plan, under a name: tables, weights, targets, objective, "
+        "budget.",
+        "Project": "Scenarios over time, kept in one file.",
+        "Apply": "Take a choice over into the open scenario.",
+        "Save as scenario": "Keep a choice as a scenario of its own beside the open one.",
+    },
+    "Release": {
+        "Release": "The run of a plan on records: noisy tables, for good. It spends the budget.",
+        "Dry run": "Everything that a release does before its noise is drawn: plan, folder, ledger "
+        "and all records are checked. It spends nothing.",
+        "Ledger": "The book of what was spent on some records. Every release is entered before "
+        "its noise is drawn.",
+        "Ledger entry": "One run in the ledger, with its cost.",
+        "Budget limit": "The most that all releases of some records may spend together; a run "
+        "beyond it is refused.",
+        "Post-processing": "Work on released tables, such as making counts nonnegative; it "
+        "spends nothing. Results that are biased say so.",
+    },
+}
+
+GLOSSARY: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {group: MappingProxyType(terms) for group, terms in _GROUPS.items()}
+)
+"""Group -> term -> what it means, in the order of a glossary page; every term is there once."""
+
+_MEANINGS = {term: text for terms in GLOSSARY.values() for term, text in terms.items()}
+
+
+def meaning(term: str) -> str:
+    """What a term means, as a help text; `KeyError` for what is no term."""
+    return _MEANINGS[term]
