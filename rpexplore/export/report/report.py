@@ -23,7 +23,9 @@ from rpexplore.domain.provenance import except_from_records
 from rpexplore.errors import PlanError
 from rpexplore.export.report.accuracy import accuracy, relative_errors_section, tables_section
 from rpexplore.export.report.codebook import aggregations, all_values, codebook
+from rpexplore.export.report.context import context
 from rpexplore.export.report.fairness import fairness_section
+from rpexplore.export.report.glossary import glossary
 from rpexplore.export.report.nist_checklist import nist_checklist
 from rpexplore.export.report.privacy_label import label
 from rpexplore.export.report.proof import proof, versions
@@ -118,10 +120,12 @@ def report(
             fairness_section(plan, record_noun),
             *([] if expected is None else [relative_errors_section(plan, expected, cv_limit)]),
             targets(plan, request),
+            context(plan),
             proof(plan, verified),
             nist_checklist(plan, record_noun),
             versions(plan),
             all_values(domain),
+            glossary(),
         ),
         sha256=plan.sha256,
     )

@@ -17,6 +17,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis.accuracy import least_accurate_first
+from rpexplore.analysis.glossary import GLOSSARY
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import PlanError
 from rpexplore.export.bundle import contents_of
@@ -60,7 +61,7 @@ def test_the_first_thing_is_the_label(groups):
 def test_sections_are_listed_and_numbered(groups):
     sections = [text for attrs, text in groups.all("section") if attrs.get("id")]
     links = [attrs["href"] for attrs, _ in groups.all("a") if attrs["href"].startswith("#")]
-    assert len(sections) == len(links) == 9
+    assert len(sections) == len(links) == 11
     ids = {attrs["id"] for _, attrs, _ in groups.elements if "id" in attrs}
     assert {link[1:] for link in links} <= ids
 
@@ -111,13 +112,18 @@ def test_a_plan_that_does_not_hold_is_not_reported_on():
 
 
 def test_every_value_of_every_attribute_is_listed():
-    appendix = report_of("up to").sections[-1].parts[0]
+    appendix = report_of("up to").sections[-2].parts[0]
     assert isinstance(appendix, Facts)
     texts = dict(appendix.rows)
     assert texts["region"] == "; ".join(f"R{i:02}" for i in range(12))
     assert texts["sex"] == "F (Female); M (Male)"
     assert texts["income"] == "; ".join(survey()["income"].labels())
     assert texts["age"] == "whole numbers 0 to 99, in groups of 5"
+
+
+def test_the_report_ends_with_the_glossary(groups):
+    sections = [text for attrs, text in groups.all("section") if attrs.get("id")]
+    assert all(text in sections[-1] for terms in GLOSSARY.values() for text in terms.values())
 
 
 def test_what_is_too_long_is_left_out_with_a_word():
@@ -168,7 +174,9 @@ def test_it_names_nothing_of_this_machine(groups):
     assert str(Path.home()) not in text
     for name in {socket.gethostname(), getpass.getuser()} - {"root"}:  # as in "square root"
         assert not re.search(rf"\b{re.escape(name)}\b", text)
-    assert str(time.gmtime().tm_year) not in re.sub(r"2025\.|NeurIPS \d+|ICML \d+", "", text)
+    assert str(time.gmtime().tm_year) not in re.sub(
+        r"2025\.|NeurIPS \d+|ICML \d+|July \d+", "", text
+    )
 
 
 def test_it_asks_nobody_for_anything(hostile):
