@@ -1,6 +1,7 @@
 """The README of a release folder: what the numbers are, and what a row counts."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 
@@ -11,17 +12,21 @@ from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.releases.measurement_file import MeasurementNote
+from rpexplore.releases.reading_code import TableFile
 from rpexplore.workload.query_matrix import query_matrix
 from rpexplore.workload.workload import Workload
 
 
-def table_readme(plan: Plan, note: MeasurementNote) -> str:
-    """The README.md of a release of tables."""
+def table_readme(folder: Path, plan: Plan, note: MeasurementNote) -> str:
+    """The README.md of a release of tables, whose files are in the folder."""
     workload = plan.workload
+    largest = np.flatnonzero(workload.orders == workload.orders.max())
+    example = int(largest[np.argmin(workload.cells[largest])])
     return _render(
         "tables.md.j2",
         plan,
         note,
+        example=TableFile.of(folder, example, workload.tables[example]),
         basis_lines=_basis_lines(workload),
         has_custom_basis=any(not basis.counts_records for _, basis in workload.attribute_bases),
     )

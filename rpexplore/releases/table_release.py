@@ -190,4 +190,6 @@ class TableSteps:
                     if position % 16 == 0:
                         on_progress("Writing the release", n_written / n_cells)
             files.append(residuals.result())
-        return Release.write_manifest(folder, self.plan, note, table_readme(self.plan, note), files)
+        return Release.write_manifest(
+            folder, self.plan, note, table_readme(folder, self.plan, note), files
+        )

@@ -1,0 +1,146 @@
+"""Lines of Python, R, SAS and Stata that read a table of a folder, made from its own columns.
+
+They read labels as text ("01" stays so) and all numbers in full, and add the coefficient of
+variation of the noise to every cell.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from rpexplore.releases.table_files import table_path
+
+_NAME_LENGTH = 32  # of variables in SAS
+_LEAST_BYTES = 8  # of a text in SAS
+# Names in SAS that are not for one variable of a table.
+_TAKEN = {"_n_", "_error_", "_all_", "_character_", "_numeric_", "cv"}
+
+
+@dataclass(frozen=True)
+class TableColumn:
+    """A column of a table's file. n_bytes: of its longest text in UTF-8; None for numbers."""
+
+    name: str
+    n_bytes: int | None
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A table of a folder of results, as programs find it there.
+
+    path  of its CSV and Parquet file within the folder, without ending
+    """
+
+    path: str
+    columns: tuple[TableColumn, ...]
+
+    @classmethod
+    def of(cls, folder: Path, position: int, names: Sequence[str]) -> "TableFile":
+        """The table at a position in a folder's list of tables, with these attributes."""
+        path = table_path(position, names)
+        file = pyarrow.parquet.ParquetFile(folder / f"{path}.parquet")
+        columns = [
+            TableColumn(name, None if pa.types.is_floating(kind) else _n_bytes(file, i))
+            for i, (name, kind) in enumerate(
+                zip(file.schema_arrow.names, file.schema_arrow.types, strict=True)
+            )
+        ]
+        return cls(path, tuple(columns))
+
+    @property
+    def code(self) -> dict[str, str]:
+        """Name of a language -> lines that read the table, to be run in the folder."""
+        return {
+            "Python": self._python(),
+            "R": self._r(),
+            "SAS": self._sas(),
+            "Stata": self._stata(),
+        }
+
+    def _python(self) -> str:
+        return (
+            "import pandas as pd\n"
+            "\n"
+            f'table = pd.read_parquet("{self.path}.parquet")\n'
+            'table["cv"] = table["standard_error"] / table["value"].abs()\n'
+            "print(table.head())\n"
+        )
+
+    def _r(self) -> str:
+        kinds = ["numeric" if column.n_bytes is None else "character" for column in self.columns]
+        listed = ",\n    ".join(f'rep("{kind}", {len(list(run))})' for kind, run in groupby(kinds))
+        return (
+            f'table <- read.csv("{self.path}.csv", check.names = FALSE, encoding = "UTF-8",\n'
+            "  na.strings = character(0), colClasses = c(\n"
+            f"    {listed}))\n"
+            "table$cv <- table$standard_error / abs(table$value)\n"
+            "head(table)\n"
+        )
+
+    def _sas(self) -> str:
+        inputs, labels = [], []
+        for column, variable in zip(self.columns, self._variables, strict=True):
+            # CSV files may have one byte more: an apostrophe before what could be a formula.
+            length = column.n_bytes and max(_LEAST_BYTES, column.n_bytes + 1)
+            inputs.append(f"    {variable}" + (f" :${length}." if length else ""))
+            if variable != column.name:
+                labels.append(f"    {variable} = {_sas_text(column.name)}")
+        named = "  label\n{};\n".format("\n".join(labels)) if labels else ""
+        listed = "\n".join(inputs)
+        return (
+            "data table;\n"
+            f'  infile "{self.path}.csv" dsd firstobs=2 encoding="utf-8" lrecl=1048576 '
+            "termstr=lf;\n"
+            f"  input\n{listed};\n"
+            f"{named}"
+            "  cv = standard_error / abs(value);\n"
+            "run;\n"
+            "proc print data=table(obs=6);\n"
+            "run;\n"
+        )
+
+    def _stata(self) -> str:
+        texts = [i for i, column in enumerate(self.columns, start=1) if column.n_bytes is not None]
+        kept = f"stringcols({' '.join(map(str, texts))}) " if texts else ""
+        return (
+            f'import delimited "{self.path}.csv", varnames(1) case(preserve) ///\n'
+            f'    encoding("utf-8") bindquote(strict) {kept}asdouble clear\n'
+            "generate double cv = standard_error / abs(value)\n"
+            "list in 1/`=min(6, _N)'\n"
+        )
+
+    @property
+    def _variables(self) -> list[str]:
+        """A name for each column that SAS takes, each once, whatever their case."""
+        taken, variables = set(_TAKEN), []
+        for column in self.columns:
+            plain = re.sub(r"[^A-Za-z0-9_]+", "_", column.name).strip("_") or "column"
+            plain = f"v_{plain}" if plain[0].isdigit() else plain
+            variable, number = plain[:_NAME_LENGTH], 1
+            while variable.lower() in taken:
+                number += 1
+                variable = f"{plain[: _NAME_LENGTH - len(str(number)) - 1]}_{number}"
+            taken.add(variable.lower())
+            variables.append(variable)
+        return variables
+
+
+def _n_bytes(file: pyarrow.parquet.ParquetFile, column: int) -> int:
+    """How long the longest text of a column is."""
+    longest = 0
+    for batch in file.iter_batches(columns=[file.schema_arrow.names[column]]):
+        values = batch.column(0)
+        texts = values.dictionary if pa.types.is_dictionary(values.type) else values
+        longest = max([longest, *(len(text.encode()) for text in texts.to_pylist())])
+    return longest
+
+
+def _sas_text(text: str) -> str:
+    """A text in single quotation marks, in which SAS resolves nothing."""
+    plain = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return "'{}'".format(plain.replace("'", "''"))

@@ -1,0 +1,131 @@
+"""Lines that read a table in other programs: run where the program is there, else looked at."""
+
+import os
+import re
+import runpy
+import shutil
+import subprocess
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import rpexplore as rp
+from rpexplore.postprocessing.processed_folder import postprocess
+from rpexplore.releases.reading_code import TableFile
+from rpexplore.releases.release import release
+from rpexplore.releases.table_release import Release
+
+DOMAIN = rp.Domain(
+    (
+        rp.Attribute("région", rp.Categories(("01", "NA", "é\"'"), ("1", "North, and on", "x"))),
+        rp.Attribute("value", rp.Integers(0, 3)),
+        rp.Attribute("the same long name up to its last letter: a", rp.Categories(("a", "b"))),
+        rp.Attribute("the same long name up to its last letter: b", rp.Categories(("a", "b"))),
+    )
+)
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory) -> Release:
+    folder = tmp_path_factory.mktemp("reading")
+    rng = np.random.default_rng(0)
+    rows = {a.name: rng.choice(a.stored_values(9), 90) for a in DOMAIN}
+    plan = rp.plan(
+        rp.Workload.all_up_to(DOMAIN, 3), loss=rp.SumOfVariances(), budget=rp.Budget(rho=1)
+    )
+    return release(plan, pd.DataFrame(rows), folder / "out", name="s", ledger=folder / "ledger")
+
+
+@pytest.fixture(scope="module", params=["released", "processed"])
+def results(request, released, tmp_path_factory):
+    if request.param == "released":
+        return released
+    folder = tmp_path_factory.mktemp("processed") / "out"
+    return postprocess(released, folder, nonnegative=True, rounded=False)
+
+
+def check_rows(read: pd.DataFrame, frame: pd.DataFrame) -> None:
+    """The table as it is in the folder, and a column of CVs behind."""
+    assert read.columns.tolist() == [*frame.columns, "cv"]
+    for name in frame.columns:
+        if pd.api.types.is_float_dtype(frame[name].dtype):
+            assert read[name].to_numpy() == pytest.approx(frame[name].to_numpy(), rel=1e-12)
+        else:
+            assert read[name].astype(str).tolist() == frame[name].astype(str).tolist()
+    cv = frame["standard_error"] / frame["value"].abs()
+    assert read["cv"].to_numpy(dtype=float) == pytest.approx(cv.to_numpy(), rel=1e-10)
+
+
+def all_files(results):
+    for position, names in enumerate(results.table_names):
+        yield TableFile.of(results.folder, position, names), results.table(names)
+
+
+def test_the_lines_of_python_read_every_table(results, tmp_path, monkeypatch):
+    monkeypatch.chdir(results.folder)
+    for file, frame in all_files(results):
+        (tmp_path / "lines.py").write_text(file.code["Python"], encoding="utf-8")
+        check_rows(runpy.run_path(str(tmp_path / "lines.py"))["table"], frame)
+
+
+@pytest.mark.skipif(shutil.which("Rscript") is None, reason="needs R")
+def test_the_lines_of_r_read_every_table(results, tmp_path):
+    files = list(all_files(results))
+    written = 'write.csv(table, "{}", row.names = FALSE, fileEncoding = "UTF-8")\n'
+    code = "options(digits = 15)\n"
+    for i, (file, _) in enumerate(files):
+        code += file.code["R"] + written.format(tmp_path / f"{i}.csv")
+    (tmp_path / "all.R").write_text(code, encoding="utf-8")
+    command = ["Rscript", "--vanilla", str(tmp_path / "all.R")]
+    environment = os.environ | {"LC_ALL": "C.UTF-8"}
+    subprocess.run(command, cwd=results.folder, check=True, capture_output=True, env=environment)
+    for i, (_, frame) in enumerate(files):
+        texts = [
+            name for name in frame.columns if not pd.api.types.is_float_dtype(frame[name].dtype)
+        ]
+        options = {"dtype": dict.fromkeys(texts, str), "keep_default_na": False}
+        check_rows(pd.read_csv(tmp_path / f"{i}.csv", **options), frame)
+
+
+def test_sas_is_told_a_name_and_a_length_for_every_column(released):
+    position = released.table_names.index(DOMAIN.names[:1] + DOMAIN.names[2:])
+    file = TableFile.of(released.folder, position, released.table_names[position])
+    code = file.code["SAS"]
+    lines = re.search(r"input\n(.*?);", code, re.DOTALL)[1].split("\n")
+    # Codes of at most 4 bytes, é being two; "North, and on" has 13, and one more may come before.
+    assert [line.strip() for line in lines] == [
+        "r_gion :$8.",
+        "r_gion_label :$14.",
+        "the_same_long_name_up_to_its_las :$8.",
+        "the_same_long_name_up_to_its_l_2 :$8.",
+        "value",
+        "standard_error",
+        "lower_95",
+        "upper_95",
+    ]
+    assert "r_gion_label = 'région label'" in code
+    assert f'infile "{file.path}.csv" dsd firstobs=2' in code
+
+
+def test_an_attribute_called_like_a_number_is_kept_apart(released):
+    position = released.table_names.index(("value",))
+    file = TableFile.of(released.folder, position, ("value",))
+    assert "    value_attribute :$8.\n    value\n" in file.code["SAS"]
+
+
+def test_stata_keeps_labels_as_text(released):
+    position = released.table_names.index(DOMAIN.names[:2])
+    code = TableFile.of(released.folder, position, DOMAIN.names[:2]).code["Stata"]
+    assert "stringcols(1 2 3) asdouble" in code  # a code, its label, and a number that is a label
+    total = TableFile.of(released.folder, 0, ()).code["Stata"]
+    assert "stringcols" not in total
+
+
+def test_the_readme_shows_the_lines_for_a_table(released):
+    readme = (released.folder / "README.md").read_text("utf-8")
+    shown = "".join(line[4:] + "\n" for line in readme.split("\n") if line.startswith("    "))
+    (file,) = (file for file, _ in all_files(released) if f'"{file.path}.parquet"' in readme)
+    assert [len(names) for names in released.table_names if names][-1] == 3
+    for lines in file.code.values():
+        assert lines.replace("\n\n", "\n") in shown
