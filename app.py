@@ -21,6 +21,7 @@ button[data-selected="true"] p,
 [data-testid="stSlider"] [data-testid="stMarkdownContainer"] p {
     color: light-dark(#060c13, #e8edf3);
 }
+.modebar { display: none; }  /* clicked for `chart_pictures` */
 </style>"""
 
 

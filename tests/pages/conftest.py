@@ -1,5 +1,6 @@
 """The app under Streamlit's own test runner: no browser, every page through app.py."""
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 import rpexplore as rp
 from pages.components.release.release_task import RELEASE_TASK
 from pages.components.shared import autosave
+from pages.components.shared.charts import NUMBERS
 from pages.components.shared.session import kept_name
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.planning.optimum import Optimum
@@ -141,9 +143,9 @@ def plain(texts: list[str]) -> str:
 
 
 def check_charts(session: App) -> None:
-    """Every chart has its sentence, also in the caption, and its numbers, also as CSV."""
+    """Every chart has its sentence, also in the caption, its numbers, also as CSV, and pictures."""
     charts, captions = session.get("plotly_chart"), plain(session.texts("caption"))
-    numbers = [box for box in session.expander if box.label == "The numbers of this chart"]
+    numbers = [box for box in session.expander if box.label == NUMBERS]
     assert len(numbers) == len(charts)
     for chart, expander in zip(charts, numbers, strict=True):
         subject, _, sentence = chart.proto.alt.partition(". ")
@@ -154,6 +156,9 @@ def check_charts(session: App) -> None:
         assert len(frame.value) > 0
         (button,) = expander.get("download_button")
         assert button.label.endswith(".csv")
+        assert len(expander.get("bidi_component")) == 1
+        name = json.loads(chart.proto.config)["toImageButtonOptions"]["filename"]
+        assert button.label == f"Download {name}.csv"
 
 
 @pytest.fixture

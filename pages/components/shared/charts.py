@@ -1,11 +1,13 @@
 """How figures, charts and their numbers are shown: in words, as a picture, as a table, as CSV."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
+from pages.components.shared.chart_pictures import picture_buttons, picture_config
 from pages.components.shared.files import download
 from pages.components.shared.session import escaped
 from rpexplore.common.csv_text import csv_of_frame
@@ -13,15 +15,20 @@ from rpexplore.common.formatting import capitalised, column_format
 from rpexplore.figures.chart import Chart, Column
 
 MOST_ROWS = 2000  # of a table that travels whole
+NUMBERS = "Numbers and picture of this chart"
 METRIC_WIDTH = 220  # px, for labels that would be cut off
 
 
 def chart_with_numbers(chart: Chart, more: str = "") -> None:
     """A chart with its caption and its numbers to look up; `more` is Markdown for the caption."""
-    st.plotly_chart(chart.figure, alt=chart.alternative_text, config={"displayModeBar": False})
+    name = Path(chart.file).stem
+    st.plotly_chart(chart.figure, alt=chart.alternative_text, config=picture_config(name))
     st.caption(f"{escaped(chart.caption)} {more}".strip())
-    with st.expander("The numbers of this chart"):
-        numbers(chart.frame, chart.columns, chart.file, chart.subject)
+    with st.expander(NUMBERS):
+        listing(chart.frame, chart.columns, chart.subject)
+        with st.container(horizontal=True):
+            download_frame(chart.frame, chart.file)
+            picture_buttons(name)
 
 
 def metrics(*figures: tuple[str, str, str]) -> None:
