@@ -4,6 +4,7 @@ import streamlit as st
 
 from pages.components.results.browser import browse, browse_answers
 from pages.components.results.postprocess import HERE, POSTPROCESSING, postprocessing
+from pages.components.results.reading_code import reading_code
 from pages.components.results.source import record_noun_of, results_source
 from pages.components.shared.background import finish, follow_begun
 from pages.components.shared.session import project, show_messages
@@ -24,7 +25,7 @@ if results is not None:
     if isinstance(source, QueryRelease):
         browse_answers(source)
     else:
-        browse(source, record_noun_of(source))
+        reading_code(source, folder, browse(source, record_noun_of(source)))
         if isinstance(source, ProcessedTables):
             follow_begun(POSTPROCESSING)
         else:

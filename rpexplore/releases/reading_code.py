@@ -13,6 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
+from rpexplore.releases.stored_columns import not_what_was_written
 from rpexplore.releases.table_files import table_path
 
 _NAME_LENGTH = 32  # of variables in SAS
@@ -41,15 +42,23 @@ class TableFile:
 
     @classmethod
     def of(cls, folder: Path, position: int, names: Sequence[str]) -> "TableFile":
-        """The table at a position in a folder's list of tables, with these attributes."""
+        """The table at a position in a folder's list of tables, with these attributes.
+
+        Raises `ReleaseError` if its file cannot be read.
+        """
         path = table_path(position, names)
-        file = pyarrow.parquet.ParquetFile(folder / f"{path}.parquet")
-        columns = [
-            TableColumn(name, None if pa.types.is_floating(kind) else _n_bytes(file, i))
-            for i, (name, kind) in enumerate(
-                zip(file.schema_arrow.names, file.schema_arrow.types, strict=True)
-            )
-        ]
+        as_parquet = folder / f"{path}.parquet"
+        try:
+            with pyarrow.parquet.ParquetFile(as_parquet) as file:
+                columns = [
+                    TableColumn(
+                        field.name,
+                        None if pa.types.is_floating(field.type) else _n_bytes(file, field.name),
+                    )
+                    for field in file.schema_arrow
+                ]
+        except (OSError, pa.ArrowException):
+            raise not_what_was_written(as_parquet, "it cannot be read any more") from None
         return cls(path, tuple(columns))
 
     @property
@@ -130,10 +139,10 @@ class TableFile:
         return variables
 
 
-def _n_bytes(file: pyarrow.parquet.ParquetFile, column: int) -> int:
+def _n_bytes(file: pyarrow.parquet.ParquetFile, column: str) -> int:
     """How long the longest text of a column is."""
     longest = 0
-    for batch in file.iter_batches(columns=[file.schema_arrow.names[column]]):
+    for batch in file.iter_batches(columns=[column]):
         values = batch.column(0)
         texts = values.dictionary if pa.types.is_dictionary(values.type) else values
         longest = max([longest, *(len(text.encode()) for text in texts.to_pylist())])

@@ -18,6 +18,7 @@ from rpexplore.postprocessing.combination_folder import load_combined
 from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.queries.definitions import stated_from_text
+from rpexplore.releases.reading_code import TableFile
 from rpexplore.releases.release import release
 from rpexplore.releases.table_release import Release
 from tests.pages.conftest import check_charts, plain
@@ -280,3 +281,11 @@ def test_combining_opens_the_combined_tables_or_says_why_not(app, released, tmp_
     assert shown["standard_error"][0] == pytest.approx(
         Release.load(source).table(["age", "sex"])["standard_error"][0] / 2**0.5
     )
+
+
+@pytest.mark.parametrize("kind", ["all", "whole"])
+def test_a_table_comes_with_the_lines_that_read_it(app, released, kind):
+    session = look(opened(app, released[kind]), ["age", "sex"])
+    position = ALL.position(["age", "sex"])
+    code = TableFile.of(released[kind], position, ("age", "sex")).code
+    assert [block.value for block in session.code] == [lines.rstrip() for lines in code.values()]

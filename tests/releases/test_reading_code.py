@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
+from rpexplore.errors import ReleaseError
 from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.releases.reading_code import TableFile
 from rpexplore.releases.release import release
@@ -129,3 +130,8 @@ def test_the_readme_shows_the_lines_for_a_table(released):
     assert [len(names) for names in released.table_names if names][-1] == 3
     for lines in file.code.values():
         assert lines.replace("\n\n", "\n") in shown
+
+
+def test_a_table_that_is_gone_is_said(tmp_path):
+    with pytest.raises(ReleaseError, match=r"0001_value\.parquet.*cannot be read any more"):
+        TableFile.of(tmp_path, 1, ("value",))

@@ -39,15 +39,18 @@ ANSWER_COLUMNS = {
 }
 
 
-def browse(results: Results, record_noun: str) -> None:
-    """One table, chosen by its attributes; record_noun: what a record stands for, in the plural."""
+def browse(results: Results, record_noun: str) -> tuple[str, ...]:
+    """One table, chosen by its attributes, which are returned.
+
+    record_noun: what a record stands for, in the plural
+    """
     attributes = _attributes(results)
     if not has_counts(results, attributes):
         others = " Take one out, or choose others." if attributes else " Choose some."
         what = "processed" if is_biased(results) else "released"
         exactly = "exactly these attributes" if is_biased(results) else "all of these attributes"
         st.info(f"There is no {what} table with {exactly}.{others}")
-        return
+        return attributes
     view = st.radio(
         "Show as", list(VIEWS), key="results view", horizontal=True, persist_state="session"
     )
@@ -69,6 +72,7 @@ def browse(results: Results, record_noun: str) -> None:
         st.error(escaped(error.on_screen()))
     except OSError as error:
         st.error(escaped(f"The tables cannot be read any more ({error.strerror or error})."))
+    return attributes
 
 
 def _attributes(results: Results) -> tuple[str, ...]:
