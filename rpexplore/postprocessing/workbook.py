@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -99,6 +100,14 @@ def write_workbook(
         except FileCreateError as error:
             raise OSError(*error.args) from error
     return sheets
+
+
+def workbook_bytes(results: Results, tables: Iterable[Sequence[str]] | None = None) -> bytes:
+    """The file that `write_workbook` writes, for a download."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "tables.xlsx"
+        write_workbook(results, path, tables=tables)
+        return path.read_bytes()
 
 
 def check_size(n_tables: int, n_cells: int) -> None:

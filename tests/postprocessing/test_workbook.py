@@ -1,5 +1,6 @@
 """The Excel workbook, read again by another library and compared with the folder it is made of."""
 
+import io
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from rpexplore.postprocessing import workbook
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.postprocessing.results import cell_counts, guarantee_of
-from rpexplore.postprocessing.workbook import CONTENTS, check_size, write_workbook
+from rpexplore.postprocessing.workbook import CONTENTS, check_size, workbook_bytes, write_workbook
 from rpexplore.releases.release import release
 from rpexplore.releases.table_release import Release
 
@@ -42,8 +43,8 @@ def released(tmp_path_factory) -> Release:
     return release(plan, pd.DataFrame(rows), folder / "out", name="s", ledger=folder / "ledger")
 
 
-def read(path: Path):
-    return openpyxl.load_workbook(path)
+def read(file: Path | io.BytesIO):
+    return openpyxl.load_workbook(file)
 
 
 def rows_of(sheet) -> list[tuple]:
@@ -111,6 +112,12 @@ def test_a_table_that_is_longer_than_a_sheet_is_on_several(released, tmp_path, m
         check_cells(book[sheet.name], frame.iloc[sheet.start : sheet.stop])
     listed = [row[1] for row in rows_of(book[CONTENTS])[-2:]]
     assert listed == [f"{table[0]}, part 1 of 2", f"{table[0]}, part 2 of 2"]
+
+
+def test_a_workbook_for_a_download_is_the_same(released):
+    book = read(io.BytesIO(workbook_bytes(released, [("sex",)])))
+    (name,) = book.sheetnames[1:]
+    check_cells(book[name], released.table("sex"))
 
 
 def test_what_a_workbook_cannot_hold_is_refused(released, tmp_path):
