@@ -61,6 +61,7 @@ class Loss(ABC):
     # Its name on the command line; "" if it cannot be written there.
     option: ClassVar[str] = ""
     number: ClassVar[NumberOption | None] = None
+    _objective: ClassVar[str]
     # Whether Var_A is the variance of table A's least accurate cell, and not the mean one.
     looks_at_least_accurate_cells: ClassVar[bool] = False
     # Whether the best plan of one budget, scaled, is that of every other one.
@@ -87,9 +88,9 @@ class Loss(ABC):
         return self.option
 
     @property
-    @abstractmethod
     def objective(self) -> str:
         """What a plan with this loss does, without its options: "minimise the average error"."""
+        return self._objective
 
     @property
     def title(self) -> str:
@@ -201,11 +202,8 @@ class SumOfVariances(WeightedSum):
 
     kind: ClassVar[str] = "sum_of_variances"
     option: ClassVar[str] = "sum"
+    _objective: ClassVar[str] = "minimise the average error"
     is_proven_by_shadow_prices: ClassVar[bool] = True
-
-    @property
-    def objective(self) -> str:
-        return "minimise the average error"
 
 
 class RelativeLoss(Loss):

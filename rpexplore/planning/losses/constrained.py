@@ -58,10 +58,7 @@ class SumWithinTargets(WeightedSum, WithinTargets):
 
     kind: ClassVar[str] = "sum_within_targets"
     option: ClassVar[str] = "required"
-
-    @property
-    def objective(self) -> str:
-        return "meet required targets, then minimise the average error"
+    _objective: ClassVar[str] = "meet required targets, then minimise the average error"
 
     @property
     def description(self) -> str:
@@ -91,11 +88,10 @@ class MaxWithinTargets(WithinTargets):
 
     kind: ClassVar[str] = "max_within_targets"
     option: ClassVar[str] = "required-then-targets"
+    _objective: ClassVar[str] = (
+        "meet required targets, then minimise the largest shortfall from the others"
+    )
     looks_at_least_accurate_cells: ClassVar[bool] = True
-
-    @property
-    def objective(self) -> str:
-        return "meet required targets, then minimise the largest shortfall from the others"
 
     @property
     def description(self) -> str:
@@ -151,6 +147,7 @@ class SumWithBoundedMax(WeightedSum):
 
     kind: ClassVar[str] = "sum_with_bounded_max"
     option: ClassVar[str] = "bounded"
+    _objective: ClassVar[str] = "minimise the average error, with a bounded largest error"
     number: ClassVar[NumberOption | None] = NumberOption(
         "slack",
         "Largest standard error above the smallest possible, at most",
@@ -172,10 +169,6 @@ class SumWithBoundedMax(WeightedSum):
                 f"The slack must be from {_LEAST_SLACK:g} to {_MOST_SLACK:g} (0.1 is 10 %), got "
                 f"{self.slack:g}; for the smallest largest error itself use MaxVariance()."
             )
-
-    @property
-    def objective(self) -> str:
-        return "minimise the average error, with a bounded largest error"
 
     @property
     def description(self) -> str:

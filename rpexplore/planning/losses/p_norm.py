@@ -28,6 +28,7 @@ class PNorm(RelativeLoss):
 
     kind: ClassVar[str] = "p_norm"
     option: ClassVar[str] = "p-norm"
+    _objective: ClassVar[str] = "compromise between average and largest error (p-norm)"
     number: ClassVar[NumberOption | None] = NumberOption(
         "p",
         "Power p: 1 is the sum, and the larger it is, the more the largest variances count",
@@ -41,10 +42,6 @@ class PNorm(RelativeLoss):
         if not is_number or not 1 <= self.p <= 1000:
             raise WorkloadError(f"p must be a number from 1 to 1000, got {self.p!r}.")
         super().__post_init__()
-
-    @property
-    def objective(self) -> str:
-        return "compromise between average and largest error (p-norm)"
 
     @property
     def title(self) -> str:
