@@ -7,7 +7,7 @@ when the inner one is convex and not affine.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 from scipy import sparse
@@ -272,20 +272,13 @@ class UnavailableLoss(NamedLoss):
         if not isinstance(self.name, str) or not self.name.strip():
             raise PlanError(f"A custom loss must be named by a text, got {self.name!r}.")
 
-    def table_weights(self, workload: Workload) -> np.ndarray:
-        raise self._unknown()
-
-    def value(self, variances: np.ndarray, workload: Workload) -> float:
-        raise self._unknown()
-
-    def minorant(self, dual_weights: np.ndarray, workload: Workload) -> tuple[float, float]:
-        raise self._unknown()
-
-    def _unknown(self) -> PlanError:
-        return PlanError(
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise PlanError(
             f"A plan file holds the name of the loss “{self.name}”, and not what it is; give the "
             "CustomLoss of the script that made the plan."
         )
+
+    table_weights = value = minorant = _refuse
 
 
 def scattered(count: int, turn: int) -> np.ndarray:
