@@ -6,7 +6,8 @@ from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.queries.condition_tokens import MAX_LENGTH, text_of_name
 from rpexplore.queries.conditions import TOTAL
-from rpexplore.queries.value_comparisons import bounds, decimal_text, in_quotes, value_names
+from rpexplore.queries.value_comparisons import bounds, decimal_text, value_names
+from rpexplore.workload.table_text import in_quotes
 
 
 def condition_of_cells(domain: Domain, counted: np.ndarray) -> str | None:

@@ -27,6 +27,7 @@ from rpexplore.queries.condition_tokens import MAX_LENGTH
 from rpexplore.queries.condition_writer import condition_of_cells
 from rpexplore.queries.conditions import TOTAL, cells_of_condition
 from rpexplore.queries.query_list import QueryList, check_list_size, checked_n_cells
+from rpexplore.workload.table_text import in_quotes
 from rpexplore.workload.targets import NOTATIONS, Target, parse_target
 
 _MAX_TARGET_LENGTH = 200
@@ -250,8 +251,7 @@ def _line(stated: StatedQueries, query: int) -> str:
         )
     target = stated.targets[query].text
     end = target if target.startswith("±") else f"@ {target}"
-    doubled = name.replace('"', '""')
-    starts = [(f"{name}:", name), (f'"{doubled}":', name)]
+    starts = [(f"{name}:", name), (f"{in_quotes(name)}:", name)]
     if name == (condition or TOTAL):
         starts.insert(0, ("", ""))
     for start, called in starts:

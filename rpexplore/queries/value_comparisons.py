@@ -20,6 +20,7 @@ from rpexplore.common.formatting import joined
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain.value_selection import values_by_name
 from rpexplore.errors import WorkloadError
+from rpexplore.workload.table_text import in_quotes
 
 Value: TypeAlias = str | Decimal  # a text in quotation marks, or a number
 
@@ -42,11 +43,6 @@ def values_where(attribute: Attribute, operator: str, value: Value) -> np.ndarra
     equal = np.zeros(attribute.size, dtype=bool)
     equal[_equal_values(attribute, value)] = True
     return equal if operator == EQUAL else ~equal
-
-
-def in_quotes(text: str) -> str:
-    """The text in double quotation marks, doubled inside."""
-    return '"' + text.replace('"', '""') + '"'
 
 
 def value_names(attribute: Attribute) -> list[str]:

@@ -98,9 +98,9 @@ def _candidates(domain: Domain, table: Table) -> Iterator[str]:
     if not table:
         yield from ("(" * depth + TOTAL + ")" * depth for depth in range(len(domain) + 1))
         return
-    yield ",".join(_quoted(name) if _NEEDS_QUOTES.search(name) else name for name in table)
+    yield ",".join(in_quotes(name) if _NEEDS_QUOTES.search(name) else name for name in table)
     # All together are an attribute's name as well; more blanks make it another text.
-    names = [_quoted(name) for name in table]
+    names = [in_quotes(name) for name in table]
     yield from ((", " + " " * blanks).join(names) for blanks in range(len(domain) + 1))
 
 
@@ -111,8 +111,9 @@ def _is_read_as(domain: Domain, text: str, table: Table) -> bool:
         return False
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+def in_quotes(text: str) -> str:
+    """The text in double quotation marks, doubled inside."""
+    return '"' + text.replace('"', '""') + '"'
 
 
 def readable_title(domain: Domain, table: Table) -> str:

@@ -17,10 +17,10 @@ from rpexplore.queries.value_comparisons import (
     MIRRORED,
     ORDERED,
     UNEQUAL,
-    in_quotes,
     value_names,
     values_where,
 )
+from rpexplore.workload.table_text import in_quotes
 from tests.support.strategies import categories
 
 PYTHON = {
