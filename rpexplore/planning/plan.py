@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -48,6 +48,10 @@ class Plan(ReleasePlan):
 
     file_format = "rpexplore-plan"
     item, released_item = "table", "noisy table"
+    accuracy_statement = (
+        "Every table's answers are unbiased, with the standard errors the plan states."
+    )
+    _text, _fields_of_json = staticmethod(text_of_plan), staticmethod(fields_of_plan)
 
     workload: Workload
     loss: Loss
@@ -72,10 +76,6 @@ class Plan(ReleasePlan):
     @property
     def n_items(self) -> int:
         return len(self.workload)
-
-    @property
-    def accuracy_statement(self) -> str:
-        return "Every table's answers are unbiased, with the standard errors the plan states."
 
     # ---- what it is worth
 
@@ -234,17 +234,6 @@ class Plan(ReleasePlan):
             name = self.domain.names[missing[0]]
             raise WorkloadError(f"The cell does not say which value of {name!r}; give its index.")
         return vectors
-
-    # ---- files
-
-    @cached_property
-    def text(self) -> str:
-        """The canonical JSON text, described in schemas/plan-1.json."""
-        return text_of_plan(self)
-
-    @classmethod
-    def _from_json(cls, content: dict[str, Any]) -> "Plan":
-        return cls(**fields_of_plan(content))
 
     def __str__(self) -> str:
         return plan_summary(self)

@@ -3,6 +3,7 @@
 import hashlib
 import shlex
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
 from itertools import zip_longest
@@ -30,16 +31,20 @@ class ReleasePlan(ABC):
 
     A kind of plan is a subclass, listed in `queries.plan_kinds`.
 
-    file_format    the "format" of its files
-    noun           what people call it: "plan", "query plan"
-    item           what it plans many of: "table", "query"
-    released_item  what a release holds for each: "noisy table", "noisy answer"
+    file_format         the "format" of its files
+    noun                what people call it: "plan", "query plan"
+    item                what it plans many of: "table", "query"
+    released_item       what a release holds for each: "noisy table", "noisy answer"
+    accuracy_statement  what a release promises of its accuracy, as a sentence
     """
 
     file_format: ClassVar[str]
     noun: ClassVar[str] = "plan"
     item: ClassVar[str]
     released_item: ClassVar[str]
+    accuracy_statement: ClassVar[str]
+    _text: ClassVar[Callable[[Any], str]]
+    _fields_of_json: ClassVar[Callable[[dict[str, Any]], dict[str, Any]]]  # raises `PlanError`
 
     budget: Budget
     exact_privacy_cost: Fraction  # of the privacy unit, at most the budget's
@@ -95,11 +100,6 @@ class ReleasePlan(ABC):
         return conversions.epsilon_texts(self.rho, self.budget.stated_delta)
 
     @property
-    @abstractmethod
-    def accuracy_statement(self) -> str:
-        """What a release promises of its accuracy, as a sentence."""
-
-    @property
     def guarantee(self) -> str:
         """What the plan guarantees, in sentences."""
         return (
@@ -133,9 +133,9 @@ class ReleasePlan(ABC):
         }
 
     @cached_property
-    @abstractmethod
     def text(self) -> str:
-        """The canonical JSON text."""
+        """The canonical JSON text, described in `schemas`."""
+        return type(self)._text(self)
 
     @cached_property
     def sha256(self) -> str:
@@ -189,12 +189,7 @@ class ReleasePlan(ABC):
             content = loads(text)
             check_format(content, cls.file_format, FORMAT_VERSION, cls.noun)
         with refusing(ContradictionError, f"{source} cannot be used"):
-            return cls._from_json(content), text_of(content, SEAL)
-
-    @classmethod
-    @abstractmethod
-    def _from_json(cls, content: dict[str, Any]) -> Self:
-        """The plan that the content of a file describes."""
+            return cls(**cls._fields_of_json(content)), text_of(content, SEAL)
 
 
 def plan_text(path: str | Path, noun: str = "plan") -> str:

@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -43,6 +42,10 @@ class QueryPlan(ReleasePlan):
 
     file_format, noun = "rpexplore-query-plan", "query plan"
     item, released_item = "query", "noisy answer"
+    accuracy_statement = (
+        "Every query's answer is unbiased, with the standard error the plan states."
+    )
+    _text, _fields_of_json = staticmethod(text_of_plan), staticmethod(fields_of_plan)
 
     strategy: QueryStrategy
     budget: Budget
@@ -69,10 +72,6 @@ class QueryPlan(ReleasePlan):
     @property
     def n_items(self) -> int:
         return len(self.queries)
-
-    @property
-    def accuracy_statement(self) -> str:
-        return "Every query's answer is unbiased, with the standard error the plan states."
 
     # ---- what it is worth
 
@@ -116,17 +115,6 @@ class QueryPlan(ReleasePlan):
         It covers the privacy noise only, not errors that were in the records before.
         """
         return normal_quantile(confidence) * self.standard_errors
-
-    # ---- files
-
-    @cached_property
-    def text(self) -> str:
-        """The canonical JSON text, described in schemas/query-plan-1.json."""
-        return text_of_plan(self)
-
-    @classmethod
-    def _from_json(cls, content: dict[str, Any]) -> "QueryPlan":
-        return cls(**fields_of_plan(content))
 
     def __str__(self) -> str:
         """The plan in a few lines, for a terminal."""
