@@ -207,8 +207,9 @@ class SumOfVariances(WeightedSum):
 
 
 class RelativeLoss(Loss):
-    """A loss of variances times weight, or of variances over the squares of targets."""
+    """The p-norm of variances times weight, or of variances over the squares of targets."""
 
+    p: float
     relative_to: str
 
     def __post_init__(self) -> None:
@@ -229,6 +230,13 @@ class RelativeLoss(Loss):
             workload, every_table, "choose a loss that is not relative to targets"
         )
 
+    def value(self, variances: np.ndarray, workload: Workload) -> float:
+        return p_norm(self.table_weights(workload) * variances, self.p)
+
+    def minorant(self, dual_weights: np.ndarray, workload: Workload) -> tuple[float, float]:
+        """By Hölder's inequality."""
+        return 1 / p_norm(dual_weights / self.table_weights(workload), conjugate(self.p)), 0.0
+
 
 @dataclass(frozen=True)
 class MaxVariance(RelativeLoss):
@@ -244,6 +252,7 @@ class MaxVariance(RelativeLoss):
 
     relative_to: str = "weight"
 
+    p = np.inf
     kind: ClassVar[str] = "max_variance"
     option: ClassVar[str] = "max"
     looks_at_least_accurate_cells: ClassVar[bool] = True
@@ -269,12 +278,18 @@ class MaxVariance(RelativeLoss):
             return "the largest variance relative to its target"
         return "the largest weighted variance"
 
-    def value(self, variances: np.ndarray, workload: Workload) -> float:
-        return float(np.max(self.table_weights(workload) * variances))
 
-    def minorant(self, dual_weights: np.ndarray, workload: Workload) -> tuple[float, float]:
-        """A maximum is at least any mean."""
-        return 1 / float(np.sum(dual_weights / self.table_weights(workload))), 0.0
+def p_norm(values: np.ndarray, p: float) -> float:
+    """(Σ values^p)^(1/p) for values ≥ 0 and 1 ≤ p ≤ ∞, without overflow."""
+    largest = float(np.max(values))
+    if largest == 0 or np.isinf(p):
+        return largest
+    return largest * float(np.sum((values / largest) ** p) ** (1 / p))
+
+
+def conjugate(p: float) -> float:
+    """q with 1/p + 1/q = 1."""
+    return 1.0 if np.isinf(p) else np.inf if p == 1 else p / (p - 1)
 
 
 def weights_to_targets(workload: Workload, tables: np.ndarray, remedy: str) -> np.ndarray:

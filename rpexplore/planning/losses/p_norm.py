@@ -8,7 +8,6 @@ import numpy as np
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.losses.base import NumberOption, RelativeLoss
-from rpexplore.workload.workload import Workload
 
 
 @dataclass(frozen=True)
@@ -51,19 +50,3 @@ class PNorm(RelativeLoss):
     def description(self) -> str:
         which = "relative to its target" if self.compares_with_targets else "times weight"
         return f"the {rounded(float(self.p), 4)}-norm of variances {which}"
-
-    def value(self, variances: np.ndarray, workload: Workload) -> float:
-        return p_norm(self.table_weights(workload) * variances, self.p)
-
-    def minorant(self, dual_weights: np.ndarray, workload: Workload) -> tuple[float, float]:
-        """By Hölder's inequality."""
-        conjugate = np.inf if self.p == 1 else self.p / (self.p - 1)
-        return 1 / p_norm(dual_weights / self.table_weights(workload), conjugate), 0.0
-
-
-def p_norm(values: np.ndarray, p: float) -> float:
-    """(Σ values^p)^(1/p) for values ≥ 0 and 1 ≤ p ≤ ∞, without overflow."""
-    largest = float(np.max(values))
-    if largest == 0 or np.isinf(p):
-        return largest
-    return largest * float(np.sum((values / largest) ** p) ** (1 / p))

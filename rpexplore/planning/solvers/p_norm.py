@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rpexplore.common.concurrency import Progress, no_progress
-from rpexplore.planning.losses.p_norm import p_norm
+from rpexplore.planning.losses.base import conjugate, p_norm
 from rpexplore.planning.solvers.solution import (
     TOLERANCE,
     Solution,
@@ -95,7 +95,7 @@ class _Search(Search):
     fixed: np.ndarray | None = None
 
     def visit(self, logs: np.ndarray) -> Point:
-        q = 1.0 if np.isinf(self.p) else self.p / (self.p - 1)
+        q = conjugate(self.p)
         # Below e^-600 a weight is nothing to the bound; keeping it there keeps every v positive.
         logs = np.maximum(logs - np.max(logs), -600.0)
         u = np.exp(logs)
