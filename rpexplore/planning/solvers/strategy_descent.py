@@ -61,15 +61,13 @@ class JointSearch:
         self.inverse_ones = self._solved(np.ones(self.n))
         self.least = 1 / self.inverse_ones.sum()  # the smallest zᵀGz
 
-    def state(self, value_weights: np.ndarray, reference: np.ndarray | None) -> np.ndarray:
-        """Where the search starts, for λ and a z (if there is one) that may be near."""
-        height, direction = self.least, np.zeros(self.n)
-        if reference is not None:
-            _, slope, pull = self._total_at(reference)
-            direction = self._direction(reference, slope, pull)
-            own = reference @ self.gram @ reference
-            height = 1 / (4 * slope**2) - own + self._least_at(direction)
-            height = max(height, 1e-3 * self.least)
+    def state(self, value_weights: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        """Where the search starts, for λ and a z that may be near."""
+        _, slope, pull = self._total_at(reference)
+        direction = self._direction(reference, slope, pull)
+        own = reference @ self.gram @ reference
+        height = 1 / (4 * slope**2) - own + self._least_at(direction)
+        height = max(height, 1e-3 * self.least)
         return np.concatenate([np.log(value_weights), [np.log(height)], direction])
 
     def step(self, state: np.ndarray) -> Joint:
@@ -92,7 +90,9 @@ class JointSearch:
         # How much less the sum can be: by another λ, and by another z (whose slope it is).
         over = diagonal.max() / root - 1
         uphill = 2 * pull - (vectors @ (roots * along)) / halves
-        lower = max(uphill @ self._whitened(uphill), 0.0) / (4 * slope)
+        solved = self._solved(uphill)
+        whitened = solved - self.inverse_ones * (solved.sum() * self.least)  # changes of z sum to 0
+        lower = max(uphill @ whitened, 0.0) / (4 * slope)
         # 1ᵀK^{−1}1 falls as the root of μ at both ends, so this is nearly Newton's step.
         rise = -2 * np.clip(np.log(2 * slope * free), -3, 3)
         return Joint(
@@ -162,11 +162,6 @@ class JointSearch:
 
     def _solved(self, vector: np.ndarray) -> np.ndarray:
         return cho_solve((self.factor, True), vector)
-
-    def _whitened(self, slope: np.ndarray) -> np.ndarray:
-        """G^{−1} slope within the changes of z, which sum to 0."""
-        solved = self._solved(slope)
-        return solved - self.inverse_ones * (solved.sum() * self.least)
 
     def _least_at(self, direction: np.ndarray) -> float:
         """The smallest zᵀGz + 2pᵀz over z that sum to 1: μ must stay above its negative."""

@@ -84,7 +84,8 @@ def best_reference(
     """The R and z with the smallest root + total(η), where η_j = zᵀ total_grams[j] z.
 
     total: value and gradient at η, float64[k]; nondecreasing, such that total(η(z)) is convex.
-    start: a measuring that is near; it is returned if nothing better is found. Slopes steeper than
+    start: a measuring that is near (if None, the best with 1/n each); it is returned if nothing
+    better is found. Slopes steeper than
     those of √η may need a search in z alone, with λ inside, which takes tens of times as long.
     """
     n = len(gram)
@@ -96,15 +97,12 @@ def best_reference(
         return value / unit, np.asarray(slopes) * unit
 
     search = JointSearch(gram / scale, [one / scale for one in total_grams], scaled_total)
-    uniform = np.full(n, 1 / n)
-    if start is None:
-        state = search.state(uniform, None)
-    else:
-        state = search.state(start.value_weights, start.reference)
+    start = best_matrix(gram) if start is None else start
+    state = search.state(start.value_weights, start.reference)
     joint = anderson_acceleration(search.step, state, tolerance=tolerance, leeway=LEEWAY)
     value_weights, reference = joint.value_weights, joint.reference
     if joint.error > max(_SETTLED, tolerance) and n <= _MOST_DESCENDED:
-        references = [reference, uniform] + ([] if start is None else [start.reference])
+        references = [reference, np.full(n, 1 / n), start.reference]
         value_weights, reference = search.descent(value_weights, references, tolerance)
     solution = best_matrix(gram, reference, value_weights=value_weights, tolerance=tolerance)
 
@@ -112,9 +110,7 @@ def best_reference(
         z = measuring.reference
         return measuring.root + total(np.array([z @ one @ z for one in total_grams]))[0]
 
-    if start is None or objective(solution) < objective(start) * (1 - _GAIN):
-        return solution
-    return start
+    return solution if objective(solution) < objective(start) * (1 - _GAIN) else start
 
 
 def _lower_bound(gram: np.ndarray, reference: np.ndarray, value_weights: np.ndarray) -> float:
