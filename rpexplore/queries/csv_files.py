@@ -46,9 +46,7 @@ def stated_from_csv(
 
 def _lines(labels: Sequence[str], content: bytes, source: str) -> Iterator[Line]:
     """Each query of a file about the cells with these labels."""
-    rows = _rows(content, source)
-    _, titles = next(rows, (0, []))
-    header = [title.strip() for title in titles]
+    header, rows = _rows(content, source)
     by_condition = CONDITION in map(str.lower, header) and CONDITION not in labels
     columns = (_condition_columns if by_condition else _first_columns)(header, source)
     cells = [] if by_condition else _columns_of_cells(labels, header, len(columns), source)
@@ -75,21 +73,24 @@ def _lines(labels: Sequence[str], content: bytes, source: str) -> Iterator[Line]
 
 def conditions_of_csv(content: bytes, source: str) -> list[str]:
     """The conditions of a CSV file by conditions; [] for one with coefficients."""
-    rows = _rows(content, source)
-    _, titles = next(rows, (0, []))
-    header = [title.strip().lower() for title in titles]
-    if CONDITION not in header:
+    header, rows = _rows(content, source)
+    titles = [title.lower() for title in header]
+    if CONDITION not in titles:
         return []
-    column = header.index(CONDITION)
+    column = titles.index(CONDITION)
     return [row[column] for _, row in rows if len(row) > column and row[column].strip()]
 
 
-def _rows(content: bytes, source: str) -> Iterator[tuple[int, list[str]]]:
-    """The number of its last line and the texts of each row; `WorkloadError` for what is no CSV."""
+def _rows(content: bytes, source: str) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
+    """The header, and of each row behind it the number of its last line and its texts.
+
+    Raises `WorkloadError` for what is no CSV.
+    """
     text = utf8_text(content, source, WorkloadError)
     # The first column is no cell; the labels of cells hold commas.
     first = re.search("[,;]", text.partition("\n")[0])
-    return csv_rows(text, source, WorkloadError, first[0] if first else ",")
+    rows = csv_rows(text, source, WorkloadError, first[0] if first else ",")
+    return [title.strip() for title in next(rows, (0, []))[1]], rows
 
 
 def csv_of_conditions(stated: StatedQueries) -> str:
