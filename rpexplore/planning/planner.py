@@ -54,7 +54,7 @@ def plan(
         >>> rp.verify(best).holds
         True
     """
-    _refuse_type(budget, {Budget}, "budget", "Budget(rho=0.5)")
+    refuse_type(budget, {Budget}, "budget", "Budget(rho=0.5)")
     solved = optimum(
         workload, loss=loss, budget=budget, tolerance=tolerance, uniform_reference=uniform_reference
     )
@@ -95,8 +95,8 @@ def optimum(
         >>> rp.verify(best.at(rp.Budget(rho="0.5"))).holds
         True
     """
-    _refuse_type(workload, {Workload}, "workload", "Workload.all_up_to(domain, 2)")
-    _refuse_type(loss, LOSSES, "loss", "SumOfVariances() or MaxVariance()")
+    refuse_type(workload, {Workload}, "workload", "Workload.all_up_to(domain, 2)")
+    refuse_type(loss, LOSSES, "loss", "SumOfVariances() or MaxVariance()")
     if len(workload.domain) == 0:
         raise PlanError("The codebook has no attributes yet; give it at least one.")
     if not _LEAST_TOLERANCE <= tolerance < 1:
@@ -142,7 +142,8 @@ def _refuse_weights(table_weights: np.ndarray, workload: Workload) -> None:
         )
 
 
-def _refuse_type(value: object, kinds: Collection[type], noun: str, example: str) -> None:
+def refuse_type(value: object, kinds: Collection[type], noun: str, example: str) -> None:
+    """Raise `PlanError` unless what a plan is made of is of one of these types."""
     if type(value) not in kinds:
         raise PlanError(
             f"The {noun} of a plan must be one of the library's, such as {example}, got "

@@ -11,6 +11,7 @@ from rpexplore.common.concurrency import Progress, no_progress, one_thread
 from rpexplore.common.numerics import read_only
 from rpexplore.errors import PlanError
 from rpexplore.planning.certificate import Certificate
+from rpexplore.planning.planner import refuse_type
 from rpexplore.planning.solvers.fitness_for_use import TOLERANCE, fitness_for_use
 from rpexplore.planning.solvers.query_rounding import integer_measurement
 from rpexplore.privacy.budget import Budget
@@ -47,11 +48,7 @@ def query_plan(queries: QueryList, *, budget: Budget, tolerance: float = TOLERAN
         >>> rp.verify(query_plan(queries, budget=rp.Budget(rho="0.5"))).holds
         True
     """
-    if type(budget) is not Budget:
-        raise PlanError(
-            "The budget of a plan must be one of the library's, such as Budget(rho=0.5), got "
-            f"{type(budget).__name__}."
-        )
+    refuse_type(budget, {Budget}, "budget", "Budget(rho=0.5)")
     return query_optimum(queries, tolerance=tolerance).at(budget)
 
 
