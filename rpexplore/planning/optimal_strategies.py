@@ -76,8 +76,11 @@ def with_best_strategies(
                 _find(search, on_share)
             strategies = _rounded(search)
     except (np.linalg.LinAlgError, ValueError, FloatingPointError):
+        own = {index for index, basis in workload.attribute_bases if basis.parameter == "file"}
+        indices = sorted(own) or measured_attributes(workload)
+        names = ", ".join(repr(workload.domain.names[index]) for index in indices)
         raise PlanError(
-            f"What to measure best could not be computed for {_describe_custom(workload)}: "
+            f"What to measure best could not be computed for {names}: "
             "queries of very different size, or nearly the same as each other, are beyond the "
             "digits of the computer. Scale them alike, or leave out those that follow from others."
         ) from None
@@ -99,13 +102,6 @@ def strategy_bound(
     if largest:
         _find_for_largest(search, lambda share: None)
     return search.least_value() ** 2
-
-
-def _describe_custom(workload: Workload) -> str:
-    """The attributes with an own matrix, or all that need a strategy."""
-    own = {index for index, basis in workload.attribute_bases if basis.parameter == "file"}
-    names = [workload.domain.names[index] for index in sorted(own) or measured_attributes(workload)]
-    return ", ".join(map(repr, names))
 
 
 def _key(workload: Workload, table_weights: np.ndarray, *flags: bool) -> str:

@@ -150,12 +150,8 @@ def _check_variances(plan: Plan, variances: TableVariances) -> Check:
     else:
         wrong = {cell: differing(stated_as.at(cell), variances.at(cell)) for cell in CELLS}
         cell = next((cell for cell in CELLS if len(wrong[cell])), "mean")
-        what, noun, off = (
-            "the mean and extreme variances",
-            f"{cell} variance of a cell",
-            wrong[cell],
-        )
-        stated, computed = stated_as.at(cell), variances.at(cell).item
+        what, noun = "the mean and extreme variances", f"{cell} variance of a cell"
+        off, stated, computed = wrong[cell], stated_as.at(cell), variances.at(cell).item
     return items_check(
         "variances",
         off,

@@ -134,7 +134,12 @@ def stated_from_lines(
             check_list_size(len(rows) + 1, n_cells)
             if isinstance(definition, str):
                 condition = definition.strip()
-                row = _cells_counted(domain, condition)
+                row = cells_of_condition(domain, condition).astype(np.float64)
+                if not row.any():
+                    raise WorkloadError(
+                        f"The condition {shown(condition)!r} holds for no cell, so nothing would "
+                        "be counted; mend it, or remove the line."
+                    )
                 name = name if name.strip() else condition or TOTAL
             else:
                 condition, row = None, np.array(definition, dtype=np.float64)
@@ -153,17 +158,6 @@ def stated_from_lines(
     errors = np.array([target.standard_error for target in targets])
     queries = QueryList(domain, np.array(rows), tuple(lines_by_name), errors)
     return StatedQueries(queries, tuple(conditions), tuple(targets))
-
-
-def _cells_counted(domain: Domain, condition: str) -> np.ndarray:
-    """1 for each cell for which the condition holds, float64[n_cells]."""
-    holds = cells_of_condition(domain, condition)
-    if not holds.any():
-        raise WorkloadError(
-            f"The condition {shown(condition)!r} holds for no cell, so nothing would be counted; "
-            "mend it, or remove the line."
-        )
-    return holds.astype(np.float64)
 
 
 def _target(text: str, default: Target | None) -> Target:

@@ -189,7 +189,8 @@ def canonical_bases(
                 f"A table has {attribute.name!r} in a basis that is not in the list of its bases."
             )
         kept = [listed[index] for index in used.tolist()]
-        distinct = tuple(dict.fromkeys(sorted(kept, key=_rank)))
+        by_text = sorted(kept, key=lambda basis: json.dumps(to_json(basis), sort_keys=True))
+        distinct = tuple(dict.fromkeys(sorted(by_text, key=lambda basis: not basis.is_identity)))
         moved[where] = np.array([distinct.index(basis) for basis in kept], dtype=np.int32)[inverse]
         canonical.append(distinct)
     for attribute, listed in zip(domain, canonical, strict=True):
@@ -226,11 +227,6 @@ def changed_bases(
         basis_index[where] = len(listed[attribute_index])
         listed[attribute_index] = (*listed[attribute_index], basis)
     return {"bases": tuple(listed), "basis_index": basis_index}
-
-
-def _rank(basis: Basis) -> tuple[bool, str]:
-    """Single values first, then by their description."""
-    return not basis.is_identity, json.dumps(to_json(basis), sort_keys=True)
 
 
 @lru_cache(maxsize=1000)

@@ -62,7 +62,13 @@ class Closure:
         sizes = workload.domain.sizes
         tables = _without_single_valued(workload.members, sizes)
         orders = np.count_nonzero(tables >= 0, axis=1)
-        _refuse_too_many(orders)
+        largest, incidences = int(orders.max()), float(np.sum(2.0 ** np.minimum(orders, 100.0)))
+        if incidences > MAX_INCIDENCES or largest > MAX_LARGEST_ORDER:
+            raise PlanError(
+                f"The workload's tables have {incidences:.3g} subsets in all (the largest table "
+                f"has {largest} attributes); at most {MAX_INCIDENCES:,} can be planned, and tables "
+                f"of at most {MAX_LARGEST_ORDER} attributes. Ask for tables of fewer attributes."
+            )
         of_order = {k: np.flatnonzero(orders == k) for k in np.unique(orders).tolist()}
         by_order = {k: tables[indices, :k] for k, indices in of_order.items()}
         levels, subsets = _subsets_by_level(by_order, len(sizes))
@@ -107,9 +113,7 @@ class Closure:
         ]
         inverse_totals = np.array([1 / basis.total_sum for basis in of_bases])
         ratios = np.array([basis.spread_sum / basis.total_sum for basis in of_bases])
-        first = np.zeros(len(self.sizes), dtype=np.int64)
-        for index, (attribute, _) in reversed(list(enumerate(workload.attribute_bases))):
-            first[attribute] = index
+        first = np.cumsum([0, *map(len, workload.bases[:-1])])  # of each attribute's bases
         costs = (self.sizes - 1) / self.sizes
         for attribute, strategy in strategies.items():
             costs[attribute] = float(strategy.cost_factor)
@@ -270,17 +274,6 @@ def _without_single_valued(members: np.ndarray, sizes: np.ndarray) -> np.ndarray
     last = np.iinfo(np.int32).max
     moved = np.sort(np.where(single | (members < 0), last, members), axis=1)
     return np.where(moved == last, -1, moved)
-
-
-def _refuse_too_many(orders: np.ndarray) -> None:
-    largest = int(orders.max())
-    incidences = float(np.sum(2.0 ** np.minimum(orders, 100.0)))
-    if incidences > MAX_INCIDENCES or largest > MAX_LARGEST_ORDER:
-        raise PlanError(
-            f"The workload's tables have {incidences:.3g} subsets in all (the largest table has "
-            f"{largest} attributes); at most {MAX_INCIDENCES:,} can be planned, and tables of at "
-            f"most {MAX_LARGEST_ORDER} attributes. Ask for tables of fewer attributes."
-        )
 
 
 def _subset_columns(k: int, j: int) -> tuple[np.ndarray, np.ndarray]:
