@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages.components.queries.solutions import chosen_query_plan
+from pages.components.release.confirmation import ask, confirmation
 from pages.components.release.destinations import (
     account_of,
     escape_formulas_input,
@@ -136,7 +137,9 @@ def set_up(planned: ReleasePlan) -> None:
         account=account,
         escape_formulas=escape_formulas,
     )
-    st.button(label, type="primary", on_click=start, args=(inputs_after_dry_run(inputs),))
+    checked = inputs_after_dry_run(inputs)
+    st.button(label, type="primary", on_click=ask)
+    confirmation(checked, start, paid=paid)
 
 
 st.title("Export and release")

@@ -12,7 +12,7 @@ from rpexplore.releases.table_release import Release
 from rpexplore.workload.bases import Hierarchy, Prefix
 from tests.browser.conftest import settled
 from tests.browser.test_accessibility import findings
-from tests.browser.test_story import fill, go_to, metric
+from tests.browser.test_story import fill, go_to, metric, run_release
 
 
 def pick(page: Page, label: str, option: str) -> None:
@@ -61,7 +61,7 @@ def test_from_cumulative_and_hierarchy_to_a_release(page, records, tmp_path):
     expect(folder).to_have_value(re.compile("releases/survey-"))
     fill(page, "Folder for the release", str(tmp_path / "release"))
     expect(page.get_by_text(str(tmp_path / "release"))).to_be_visible()
-    page.get_by_role("button", name="Run the release").click()
+    run_release(page, "Scenario 1")
     expect(page.get_by_text("Finished: 67 noisy tables.")).to_be_visible()
 
     looked_at = page.get_by_role("combobox", name=re.compile("Attributes of the table"))

@@ -15,7 +15,7 @@ from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
 from rpexplore.scenarios.table_settings import GroupSetting
 from tests.browser.conftest import drawn, is_narrow, settled
-from tests.browser.test_story import fill, go_to
+from tests.browser.test_story import fill, go_to, run_release
 
 IMAGE = '<img src="http://evil.example/a" onerror="alert(1)">'
 SCRIPT = "</script><script>alert(2)</script>"
@@ -113,6 +113,10 @@ def test_names_that_are_code_stay_text_everywhere(page, server, project, records
     expect(page.get_by_text(str(output)).first).to_be_visible()
     check(page)
     page.get_by_role("button", name="Run the release").click()
+    expect(page.get_by_role("dialog")).to_contain_text(SCRIPT)
+    check(page)
+    page.keyboard.press("Escape")
+    run_release(page, SCRIPT)
     expect(page.get_by_text("Finished: 11 noisy tables.")).to_be_visible()
     settled(page)
     check(page)

@@ -218,6 +218,18 @@ def run_button(session: App) -> Any:
     return session.button_of("Run the release")
 
 
+def confirmed_run(session: App) -> App:
+    """Press the button of a release, and confirm what the dialog repeats."""
+    return open_dialog(session).press("Spend")
+
+
+def open_dialog(session: App) -> App:
+    """Press the button of a release, and type what its dialog wants."""
+    session.press("Run the release")
+    session.text_input(key="confirmed name").set_value(session.scenario.name)
+    return session
+
+
 def finish(session: App) -> App:
     """Wait for the release that goes on."""
     session.session_state[RELEASE_TASK].wait(60)

@@ -24,7 +24,7 @@ from rpexplore.workload.bases import (
     Ranges,
     Windows,
 )
-from tests.pages.conftest import finish, plain, set_up
+from tests.pages.conftest import confirmed_run, finish, plain, set_up
 
 
 def list_attribute(session, name):
@@ -267,7 +267,7 @@ def test_a_release_with_cumulative_counts_a_hierarchy_and_ranges(app, records, t
         record_noun="people",
     )
     set_up(session.run(), records, tmp_path / "out")
-    finish(session.press("Run the release"))
+    finish(confirmed_run(session))
     assert session.success, plain(session.texts("error"))
     done = Release.load(tmp_path / "out")
     session.multiselect(key="looked at").set_value(["age", "region"]).run()

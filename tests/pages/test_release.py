@@ -13,6 +13,7 @@ import pytest
 import rpexplore as rp
 from pages.components.release.release_task import RELEASE_TASK
 from rpexplore.common.webapp_files import sample_data_folder
+from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import ReleaseError
 from rpexplore.queries.definitions import stated_from_text
 from rpexplore.releases.ledger import Ledger
@@ -20,7 +21,7 @@ from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import release as run_release
 from rpexplore.releases.table_release import Release
 from rpexplore.scenarios.scenario import Scenario
-from tests.pages.conftest import finish, plain, run_button, set_up
+from tests.pages.conftest import confirmed_run, finish, open_dialog, plain, run_button, set_up
 from tests.support.stopped_runs import killed
 
 
@@ -41,7 +42,7 @@ def stopped(app, monkeypatch):
 
 def test_a_release_from_start_to_finish(app, records, tmp_path):
     session = set_up(app("release"), records, tmp_path / "out")
-    finish(session.press("Run the release"))
+    finish(confirmed_run(session))
     assert session.success[0].value == (
         "Finished: 67 noisy tables. This run was charged ρ = 0.1, which cannot be undone; in total "
         "ρ = 0.1 has been spent on these records."
@@ -68,9 +69,36 @@ def test_a_release_from_start_to_finish(app, records, tmp_path):
     assert session.text_input(key="output").value.startswith("releases/survey-")
 
 
+def test_a_run_is_confirmed_by_the_name_of_its_scenario(app, records, tmp_path):
+    session = app("release")
+    session.scenario = session.scenario.replaced(expected=ExpectedCounts.of_total(500))
+    set_up(session, records, tmp_path / "out").press("Run the release")
+    facts = plain(session.texts("markdown"))
+    for fact in (
+        "Scenario:** Scenario 1",
+        "Release:** 67 noisy tables with ",
+        f"Records:** {records}",
+        "Privacy cost:** ρ = 0.1 for one record (ε = 2.142 at δ = 1e-6)",
+        "Ledger:** ρ = 0 spent before, ρ = 0.1 after",
+        "Budget limit:** none",
+        "Targets:** none set",
+        " of the 10,116 cells are publishable, with a coefficient of variation of at most 20 %",
+        "Dry run:** not made",
+    ):
+        assert fact in facts
+    session.text_input(key="confirmed name").set_value("Scenario")
+    session.press("Spend")
+    assert "the name of the scenario is Scenario 1" in plain(session.texts("error"))
+    session.press("Cancel")
+    assert not [button for button in session.button if button.label.startswith("Spend")]
+    assert RELEASE_TASK not in session.session_state
+    assert Ledger.beside(records).account(records).entries == ()
+
+
 def test_a_second_click_does_not_run_again(app, records, tmp_path):
     session = set_up(app("release"), records, tmp_path / "out")
-    button = run_button(session)
+    open_dialog(session)
+    button = session.button_of("Spend")
     button.click()
     session.run()
     first = session.session_state[RELEASE_TASK]
@@ -85,7 +113,7 @@ def test_a_second_click_does_not_run_again(app, records, tmp_path):
 def test_a_strange_value_is_on_the_screen_only(app, records, tmp_path, capfd):
     records.write_text(records.read_text().replace("Village", "Secretplace", 1))
     session = set_up(app("release"), records, tmp_path / "out")
-    finish(session.press("Run the release"))
+    finish(confirmed_run(session))
     assert "Secretplace" in session.error[0].value
     assert "Secretplace" not in "".join(capfd.readouterr())
     assert not (tmp_path / "out").exists()
@@ -97,7 +125,7 @@ def test_a_strange_value_is_on_the_screen_only(app, records, tmp_path, capfd):
     # It can go into a category of the curator's choice.
     session.multiselect(key="others").set_value(["settlement"]).run()
     session.selectbox(key="other value of settlement").set_value("Town").run()
-    finish(session.press("Run the release"))
+    finish(confirmed_run(session))
     assert session.success
 
 
@@ -108,7 +136,7 @@ def test_a_limit_that_cannot_be_and_a_run_beyond_one_are_refused(app, records, t
         assert len(session.error) == 1
         assert run_button(session).disabled
     session.text_input(key="limit").set_value("0.15").run()
-    finish(session.press("Run the release")).press("Prepare another")
+    finish(confirmed_run(session)).press("Prepare another")
     assert session.metrics()["Budget limit"] == "ρ = 0.15"
     assert "left of its budget limit" in session.error[0].value
     assert run_button(session).disabled
@@ -139,7 +167,7 @@ def test_category_for_other_values_must_be_chosen_and_is_kept_for_its_codebook(
 
 
 def test_a_reloaded_page_knows_of_the_run(app, records, stopped, tmp_path):
-    first = set_up(app("release"), records, tmp_path / "out").press("Run the release")
+    first = confirmed_run(set_up(app("release"), records, tmp_path / "out"))
     reloaded = app("release")  # of which the records are not known yet
     assert "A run on other records" in reloaded.info[0].value
     set_up(reloaded, records, tmp_path / "other")
@@ -158,8 +186,10 @@ def test_a_reloaded_page_knows_of_the_run(app, records, stopped, tmp_path):
 def test_two_clicks_in_two_tabs_are_one_run(app, records, stopped, tmp_path):
     first = set_up(app("release"), records, tmp_path / "out")
     second = set_up(app("release"), records, tmp_path / "other")
-    first.press("Run the release")
-    second.press("Run the release")
+    open_dialog(first)
+    open_dialog(second)
+    first.press("Spend")
+    second.press("Spend")
     assert RELEASE_TASK not in second.session_state
     assert "is in progress" in second.info[0].value
     stopped.set()
@@ -169,12 +199,13 @@ def test_two_clicks_in_two_tabs_are_one_run(app, records, stopped, tmp_path):
 
 def test_a_click_on_an_old_picture_of_the_ledger(app, records, tmp_path):
     old = set_up(app("release"), records, tmp_path / "old")
-    finish(set_up(app("release"), records, tmp_path / "out").press("Run the release"))
-    old.press("Run the release")
+    open_dialog(old)
+    finish(confirmed_run(set_up(app("release"), records, tmp_path / "out")))
+    old.press("Spend")
     assert "The ledger has changed" in old.warning[0].value.replace("\\", "")
     assert old.metrics()["Spent on these records"] == "ρ = 0.1"
     assert len(Ledger.beside(records).account(records).entries) == 1
-    finish(old.press("Run the release"))
+    finish(confirmed_run(old))
     assert "in total ρ = 0.2 has been spent" in old.success[0].value
 
 
@@ -186,7 +217,7 @@ def test_a_run_that_fails_after_it_was_booked_stays_charged(app, records, tmp_pa
         raise ReleaseError("The disk is full.")
 
     monkeypatch.setattr(sys.modules["pages.components.release.release_task"], "release", failing)
-    finish(session.press("Run the release"))
+    finish(confirmed_run(session))
     shown = session.error[0].value.replace("\\", "")
     assert shown.startswith(
         "The disk is full. This run was charged ρ = 0.1, which cannot be undone"
@@ -208,7 +239,7 @@ def test_of_two_stopped_runs_into_one_folder_only_the_one_that_was_drawn_is_fini
         shutil.rmtree(tmp_path / ".out.unfinished", ignore_errors=True)
         with monkeypatch.context() as patch:
             patch.setattr(f"rpexplore.releases.{where}", full)
-            finish(session.press("Run the release"))
+            finish(confirmed_run(session))
     states = sorted(warning.value.split("not finish. ")[1] for warning in session.warning)
     assert [state.split(" (")[0] for state in states] == [
         "It is charged, and its noise is drawn and kept.",
@@ -283,7 +314,7 @@ def test_ledger_of_the_sample_is_beside_its_releases(app, tmp_path):
         "Budget limit": "none",
     }
     assert session.button[-1].label == "Run the release: spend ρ = 0.1"
-    finish(session.press("Run the release"))
+    finish(confirmed_run(session))
     assert session.success
     sample = sample_data_folder() / "household.csv"
     assert len(Ledger(ledger).account(sample).entries) == 1
@@ -291,7 +322,7 @@ def test_ledger_of_the_sample_is_beside_its_releases(app, tmp_path):
 
 def test_a_run_cancelled_before_it_is_booked_costs_nothing(app, small_release, stopped):
     session, records, output = small_release
-    run_button(session).click().run()
+    confirmed_run(session)
     session.button(key="cancel release").click().run()
     stopped.set()
     finish(session)
@@ -317,7 +348,7 @@ def test_a_booked_run_says_what_cancelling_costs_and_stays_charged(app, small_re
         return run_release(*args, on_progress=note, **more)
 
     monkeypatch.setattr(sys.modules["pages.components.release.release_task"], "release", pausing)
-    run_button(session).click().run()
+    confirmed_run(session)
     assert booked.wait(30)
     session.run()
     assert any("stays charged" in text for text in session.texts("markdown"))
@@ -371,7 +402,7 @@ def test_a_list_of_queries_is_checked_run_shown_and_shares_the_ledger(app, small
     session.press("Dry run")
     assert any("All is in order" in text for text in session.texts("success"))
     assert not output.exists()
-    finish(session.press("Run the release"))
+    finish(confirmed_run(session))
     assert not session.exception
     done = QueryRelease.load(output)
     assert done.plan.met.all()
@@ -403,7 +434,7 @@ def test_a_stopped_release_of_queries_is_finished_without_further_cost(
 
     with monkeypatch.context() as patch:
         patch.setattr("rpexplore.releases.query_release.QuerySteps.write", full)
-        finish(session.press("Run the release"))
+        finish(confirmed_run(session))
     assert any("No space left" in text for text in session.texts("error"))
     session.press("Finish it without further cost")
     assert plain(session.texts("success")).startswith(
@@ -441,7 +472,10 @@ def test_a_booked_run_that_was_stopped_is_run_again_at_the_limit(app, records, t
     session.press("Take its folder")
     assert not session.error
     assert session.metrics()["After this run"] == "ρ = 0.1"
-    finish(session.press("Run the release again: nothing further is spent"))
+    session.press("Run the release again: nothing further is spent")
+    assert "Ledger:** ρ = 0.1 spent before, ρ = 0.1 after" in plain(session.texts("markdown"))
+    session.text_input(key="confirmed name").set_value("Scenario 1")
+    finish(session.press("Run again"))
     (run,) = Ledger.beside(records).account(records).entries
     assert run.state == "finished"
     (line,) = session.texts("success")

@@ -11,7 +11,7 @@ from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.table_release import Release
 from rpexplore.scenarios.examples import EXAMPLES
-from tests.pages.conftest import finish, plain, run_button, set_up
+from tests.pages.conftest import confirmed_run, finish, plain, run_button, set_up
 from tests.support.stopped_runs import killed
 
 DATABASE = "A table of a database"
@@ -19,7 +19,7 @@ CHECK = "dry run button"
 
 
 def run_to_the_end(session):
-    finish(session.press("Run the release"))
+    finish(confirmed_run(session))
     return Release.load(session.session_state[RELEASE_TASK].inputs.output)
 
 
@@ -132,7 +132,7 @@ def test_a_dry_run_refuses_what_a_run_would_and_records_that_change_after_it(
     assert session.success
     lines = records.read_text().splitlines(keepends=True)
     records.write_text("".join(lines[:-1]))
-    run_button(session).click().run()
+    confirmed_run(session)
     session.session_state[RELEASE_TASK].wait(30)
     session.run()
     assert "have changed since they were checked" in session.error[0].value

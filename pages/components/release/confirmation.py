@@ -1,0 +1,130 @@
+"""The dialog before a run: what is run, on what, what it costs and what it gives."""
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from pages.components.release.release_task import ReleaseInputs
+from pages.components.shared.session import current, escaped, kept, say, show_messages
+from rpexplore.analysis.expected_cells import ExpectedCells
+from rpexplore.analysis.targets_met import target_counts
+from rpexplore.analysis.usefulness import Usefulness
+from rpexplore.common.formatting import describe_count
+from rpexplore.errors import RpexploreError
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.privacy.conversions import epsilon_texts, rho_text
+from rpexplore.queries.plan import QueryPlan
+from rpexplore.scenarios.scenario import Scenario
+
+HERE = "confirmation"
+ASKED, TYPED = "confirmation asked", "confirmed name"
+
+
+def ask() -> None:
+    """Have the dialog open from the next run of the page on."""
+    st.session_state[ASKED] = True
+
+
+def confirmation(
+    inputs: ReleaseInputs, start: Callable[[ReleaseInputs], None], *, paid: bool
+) -> None:
+    """The dialog, if it was asked for; `start` is called once the scenario's name was typed.
+
+    paid: whether the run is charged already
+    """
+    if ASKED not in st.session_state:
+        return
+
+    @st.dialog("Run the release?", width="medium", on_dismiss=_close)
+    def dialog() -> None:
+        if ASKED not in st.session_state:  # a button below has closed it
+            st.rerun()
+        name = current().name
+        facts = run_facts(inputs, current(), paid=paid)
+        st.markdown("\n".join(f"- **{label}:** {escaped(text)}" for label, text in facts.items()))
+        with st.form("confirmation", border=False):
+            st.text_input(
+                "Type the name of the scenario to confirm; what is spent stays spent",
+                key=TYPED,
+                placeholder=name,
+            )
+            show_messages(HERE)
+            with st.container(horizontal=True):
+                st.form_submit_button(
+                    "Run again" if paid else f"Spend {rho_text(inputs.plan.rho, 4)} and run",
+                    type="primary",
+                    on_click=_confirm,
+                    args=(inputs, name, start),
+                )
+                st.form_submit_button("Cancel", on_click=_close)
+
+    dialog()
+
+
+def _confirm(inputs: ReleaseInputs, name: str, start: Callable[[ReleaseInputs], None]) -> None:
+    if ASKED not in st.session_state:  # a second click
+        return
+    if " ".join(st.session_state[TYPED].split()) != " ".join(name.split()):
+        say(HERE, "error", f"Nothing was run: the name of the scenario is {name}.")
+        return
+    _close()
+    start(inputs)
+
+
+def _close() -> None:
+    st.session_state.pop(ASKED, None)
+
+
+def run_facts(inputs: ReleaseInputs, scenario: Scenario, *, paid: bool) -> dict[str, str]:
+    """What is run on what, what it spends and what is gained, by label."""
+    plan, account, limit = inputs.plan, inputs.account, inputs.limit
+    factor = plan.budget.records_factor
+    before = account.spent_record_rho * factor
+    after = before if paid else before + plan.rho
+    if account.limit_record_rho is not None:
+        limit = account.limit_record_rho * factor
+    contents = plan.contents
+    if isinstance(plan, Plan):
+        contents += f" with {describe_count(sum(plan.workload.exact_cells.tolist()))} cells"
+    epsilon = epsilon_texts(plan.rho, plan.budget.stated_delta)[0]
+    remaining = "none; later runs may spend any amount"
+    if limit is not None:
+        remaining = f"{rho_text(limit, 4, 'down')}, then {rho_text(limit - after, 4, 'down')} left"
+    is_checked = inputs.expected_fingerprint is not None
+    return {
+        "Scenario": scenario.name,
+        "Release": f"{contents}, into {inputs.output}",
+        "Records": inputs.data.name,
+        "Privacy cost": f"{rho_text(plan.rho, 4)} for {plan.budget.unit} ({epsilon})",
+        "Ledger": f"{rho_text(before, 4)} spent before, {rho_text(after, 4)} after",
+        "Budget limit": remaining,
+        **usefulness_facts(plan, scenario),
+        "Dry run": "passed" if is_checked else "not made",
+    }
+
+
+def usefulness_facts(plan: ReleasePlan, scenario: Scenario) -> dict[str, str]:
+    """How many targets are missed and, of tables, how much is publishable, by label."""
+    if not isinstance(plan, Plan):
+        assert isinstance(plan, QueryPlan)
+        return {"Targets": _missed(len(plan.met) - int(plan.met.sum()), len(plan.met))}
+    counts = target_counts(plan)
+    return {
+        "Targets": _missed(counts.targets - counts.met, counts.targets),
+        "Publishable share": _publishable_share(plan, scenario),
+    }
+
+
+def _missed(missed: int, targets: int) -> str:
+    return f"{missed:,} of {targets:,} missed" if targets else "none set"
+
+
+def _publishable_share(plan: Plan, scenario: Scenario) -> str:
+    if scenario.expected is None:
+        return "not known without expected counts"
+    try:
+        cells = kept(ExpectedCells.of, scenario.expected, plan.workload)
+    except RpexploreError:
+        return "not known, as the expected counts do not fit the tables"
+    return Usefulness.of_plan(plan, cells, scenario.cv_limit).describe()
