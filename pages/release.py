@@ -138,8 +138,11 @@ def set_up(planned: ReleasePlan) -> None:
         escape_formulas=escape_formulas,
     )
     checked = inputs_after_dry_run(inputs)
-    st.button(label, type="primary", on_click=ask)
-    confirmation(checked, start, paid=paid)
+    if checked is None:
+        st.button(label, type="primary", disabled=True)
+    else:
+        st.button(label, type="primary", on_click=ask)
+        confirmation(checked, start, paid=paid)
 
 
 st.title("Export and release")

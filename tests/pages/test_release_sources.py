@@ -119,9 +119,18 @@ def test_a_dry_run_refuses_what_a_run_would_and_records_that_change_after_it(
     session = dry_run(set_up(app("release"), records, tmp_path / "out"))
     assert "Secretplace" in session.error[0].value
     assert "Nothing was charged" in session.error[0].value
+    # No run until the dry run passes, or something else is chosen.
+    assert run_button(session).disabled
+    assert "make the dry run again" in session.info[0].value
+    session.multiselect(key="others").set_value(["settlement"]).run()
+    session.selectbox(key="other value of settlement").set_value("Town").run()
+    assert not run_button(session).disabled
+    session.multiselect(key="others").set_value([]).run()
+    assert run_button(session).disabled
     records.write_text(usable)
     session = dry_run(session.run())
     assert "nothing was spent" in session.success[0].value
+    assert not run_button(session).disabled
     assert "500" not in session.success[0].value
     assert Ledger.beside(records).account(records).entries == ()
     assert not (tmp_path / "out").exists()

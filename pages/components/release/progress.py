@@ -26,10 +26,11 @@ from rpexplore.releases.table_release import Release
 KEPT = "dry run"
 
 
-def inputs_after_dry_run(inputs: ReleaseInputs) -> ReleaseInputs:
+def inputs_after_dry_run(inputs: ReleaseInputs) -> ReleaseInputs | None:
     """The inputs, with what a dry run of exactly these has seen of the records, if there was one.
 
-    Draws the button, how far the dry run is, and its result.
+    None, and the page says why, after one that failed. Draws the button, how far the dry run is,
+    and its result.
     """
     st.button(
         "Dry run",
@@ -47,7 +48,13 @@ def inputs_after_dry_run(inputs: ReleaseInputs) -> ReleaseInputs:
         return inputs
     if task.result is None:
         st.error(escaped(f"{task.error} Nothing was charged."))
-        return inputs
+        if task.was_cancelled:
+            return inputs
+        st.info(
+            "A run would fail for the same reason. Mend it and make the dry run again, or change "
+            "what is chosen above; then the plan can be run."
+        )
+        return None
     findings = "\n".join(f"- {escaped(finding)}" for finding in task.result.findings)
     st.success(f"All is in order; nothing was spent.\n{findings}")
     return replace(inputs, expected_fingerprint=task.result.fingerprint)
