@@ -106,7 +106,7 @@ def set_up(planned: ReleasePlan) -> None:
         ledger = ledger_input(form)
         account = None if ledger is None else account_of(form, ledger)
     with right:
-        limit = limit_input(form)
+        limit = limit_input(form, account)
         paid = account is not None and is_paid(planned, output, account)
         if account is not None and not paid:
             record_limit = None if limit is None else limit / planned.budget.records_factor

@@ -142,6 +142,23 @@ def test_a_limit_that_cannot_be_and_a_run_beyond_one_are_refused(app, records, t
     assert run_button(session).disabled
 
 
+def test_a_budget_limit_is_offered_at_the_first_run_of_records_and_never_later(
+    app, records, tmp_path
+):
+    session = set_up(app("release"), records, tmp_path / "out")
+    assert "later runs may spend any amount" in plain(session.texts("markdown"))
+    assert session.metrics()["Budget limit"] == "none"
+    session.press("One more like it: ρ = 0.2")
+    assert session.metrics()["Budget limit"] == "ρ = 0.2"
+    session.press("Run the release")
+    assert "Budget limit:** ρ = 0.2, then ρ = 0.1 left" in plain(session.texts("markdown"))
+    session.press("Cancel")
+    session.text_input(key="limit").set_value("").run()
+    finish(confirmed_run(session)).press("Prepare another")
+    assert session.metrics()["Budget limit"] == "none"
+    assert "later runs may spend any amount" not in plain(session.texts("markdown"))
+
+
 def test_category_for_other_values_must_be_chosen_and_is_kept_for_its_codebook(
     app, small, records, tmp_path
 ):

@@ -27,6 +27,7 @@ from rpexplore.data.source import Source
 from rpexplore.domain.provenance import texts_like_formulas
 from rpexplore.errors import LedgerError
 from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.privacy.conversions import rho_text
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.releases.ledger import FILENAME, Account, Ledger
 from rpexplore.releases.release import can_be_resumed, steps_of
@@ -144,8 +145,11 @@ def _writable_ledger(path: Path) -> Ledger:
     return Ledger(path)
 
 
-def limit_input(form: ReleaseForm) -> Fraction | None:
-    """The budget limit that was typed (ρ of the plan's unit); None where there is none."""
+def limit_input(form: ReleaseForm, account: Account | None) -> Fraction | None:
+    """The budget limit that was typed (ρ of the plan's unit); None where there is none.
+
+    One is offered before the first run of the records.
+    """
     typed = st.text_input(
         "Budget limit, ρ",
         key="limit",
@@ -154,7 +158,28 @@ def limit_input(form: ReleaseForm) -> Fraction | None:
         help="The total ρ that all releases of these records may cost. Noted in the ledger at "
         "the first run; runs beyond it are refused.",
     ).strip()
-    return form.attempt(lambda: _limit(typed)) if typed else None
+    if typed:
+        return form.attempt(lambda: _limit(typed))
+    if account is not None and not account.entries and account.limit_record_rho is None:
+        _offer_limits(form.planned.rho)
+    return None
+
+
+def _offer_limits(rho: Fraction) -> None:
+    """Budget limits for records without a run so far, for the curator to take or not."""
+    st.markdown(
+        "This is the first run on these records. Without a budget limit, later runs may spend any "
+        "amount. Set one now, with room for:"
+    )
+    with st.container(horizontal=True):
+        for room, times in (("This run only", 1), ("One more like it", 2)):
+            limit = rho_text(times * rho, 4)
+            number = limit.removeprefix("ρ = ").replace(",", "")
+            st.button(f"{room}: {limit}", on_click=_take_limit, args=(number,))
+
+
+def _take_limit(number: str) -> None:
+    st.session_state["limit"] = number
 
 
 def _limit(typed: str) -> Fraction:
