@@ -3,9 +3,11 @@
 A browser knows its own keys and no others, so that two browsers do not see each other's projects.
 """
 
+import json
 import re
 import threading
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +15,7 @@ from pathlib import Path
 from rpexplore.common.files import home_folder, write_whole
 from rpexplore.errors import WorkloadError
 from rpexplore.scenarios.project import Project
+from rpexplore.scenarios.scenario import Scenario
 
 _KEY = re.compile(r"[0-9a-f]{32}")
 _lock = threading.Lock()  # between reading what is there and writing over it
@@ -25,6 +28,21 @@ class SavedProject:
     project: Project
     text: str
     saved: datetime
+
+
+@dataclass(frozen=True)
+class SavedRelease:
+    """Where the last release of a project lies and what it was made from; nothing of its figures.
+
+    contents     what it holds: "7 noisy tables"
+    plan_format  the `file_format` of its plan
+    scenario     as it was when the release was begun
+    """
+
+    folder: Path
+    contents: str
+    plan_format: str
+    scenario: Scenario
 
 
 @dataclass(frozen=True)
@@ -73,9 +91,36 @@ class Autosaves:
             write_whole(self.path(key), text, mode=0o600)
         return True
 
+    def save_release(self, key: str, release: SavedRelease) -> None:
+        """Note the last release of the project under a key. Raises `OSError`."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        content = {
+            "folder": str(release.folder),
+            "contents": release.contents,
+            "plan_format": release.plan_format,
+            "scenario": release.scenario.text(),
+        }
+        write_whole(self._path_of_release(key), json.dumps(content), mode=0o600)
+
+    def last_release(self, key: str) -> SavedRelease | None:
+        """The last release of the project under a key; None if there is none to be read."""
+        with suppress(OSError, ValueError, KeyError, TypeError, WorkloadError):
+            content = json.loads(self._path_of_release(key).read_text(encoding="utf-8"))
+            scenario = Scenario.parse(content["scenario"])
+            folder, contents = Path(content["folder"]), str(content["contents"])
+            return SavedRelease(folder, contents, content["plan_format"], scenario)
+        return None
+
+    def forget_release(self, key: str) -> None:
+        """Forget the last release of the project under a key. Raises `OSError`."""
+        self._path_of_release(key).unlink(missing_ok=True)
+
     def path(self, key: str) -> Path:
         """The file of a saved project."""
         return self.folder / f"{key}.json"
+
+    def _path_of_release(self, key: str) -> Path:
+        return self.folder / f"{key}-release.json"
 
     def _text(self, key: str) -> str | None:
         """The text saved under a key; None if there is none, or it is no key."""

@@ -7,7 +7,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import WorkloadError
-from rpexplore.scenarios.autosave import Autosaves
+from rpexplore.scenarios.autosave import Autosaves, SavedRelease
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
 
@@ -34,6 +34,21 @@ def test_nothing_is_saved_over_what_another_window_saved(autosaves):
     assert not autosaves.save(key, "third", "first")
     assert not autosaves.save(key, "third", None)
     assert autosaves.path(key).read_text() == "second"
+
+
+def test_the_last_release_is_noted_with_its_project_and_for_its_owner_alone(autosaves):
+    key = Autosaves.new_key()
+    noted = SavedRelease(Path("/out/a \udcff"), "2 noisy tables", "plan", PROJECT.current)
+    assert autosaves.last_release(key) is None
+    autosaves.save_release(key, noted)
+    assert autosaves.last_release(key) == noted
+    assert autosaves.last_release(Autosaves.new_key()) is None
+    (path,) = autosaves.folder.iterdir()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    path.write_text('{"folder": "/out"}')
+    assert autosaves.last_release(key) is None
+    autosaves.forget_release(key)
+    assert not path.exists()
 
 
 def test_a_draft_that_is_gone_is_written_again(autosaves):
