@@ -13,6 +13,7 @@ from pages.components.release.destinations import (
 )
 from pages.components.release.export import export_section
 from pages.components.release.form import ReleaseForm
+from pages.components.release.last_release import last_release
 from pages.components.release.ledger import account_view, finishing, is_paid, unfinished_runs
 from pages.components.release.progress import (
     finished_release,
@@ -32,8 +33,10 @@ from pages.components.release.release_task import (
     ReleaseTask,
     any_going,
     going_since,
+    project_task,
 )
-from pages.components.shared.session import current, escaped, say, show_messages
+from pages.components.shared.autosave import is_saved, open_key, save_project
+from pages.components.shared.session import current, escaped, project, say, show_messages
 from pages.components.shared.solutions import plan
 from rpexplore.common.formatting import describe_count
 from rpexplore.errors import RpexploreError
@@ -66,7 +69,7 @@ def chosen_plan() -> ReleasePlan | None:
 
 def start(inputs: ReleaseInputs) -> None:
     """Begin the release, unless one was begun already: a second click comes here too."""
-    held: ReleaseTask | None = st.session_state.get(RELEASE_TASK)
+    held = project_task()
     if held is not None and not held.failed:
         return
     try:
@@ -82,7 +85,9 @@ def start(inputs: ReleaseInputs) -> None:
             "again.",
         )
         return
-    task = ReleaseTask.begin(inputs)
+    if not is_saved():  # for the release to be found again with its project
+        save_project(project())
+    task = ReleaseTask.begin(inputs, open_key())
     if task is not None:
         st.session_state[RELEASE_TASK] = task
 
@@ -127,7 +132,7 @@ def set_up(planned: ReleasePlan) -> None:
         return
     inputs = ReleaseInputs(
         plan=planned,
-        record_noun=current().record_noun,
+        scenario=current(),
         data=data,
         output=output,
         unknown_values=unknown_values,
@@ -146,7 +151,7 @@ def set_up(planned: ReleasePlan) -> None:
 
 
 st.title("Export and release")
-task: ReleaseTask | None = st.session_state.get(RELEASE_TASK)
+task = project_task()
 if task is not None and task.is_going:
     release_in_progress(task)
 elif task is not None and task.result is not None:
@@ -156,8 +161,9 @@ else:
     if task is not None and RELEASE_TASK in st.session_state:
         st.error(escaped(f"{task.error} {task.charge}"))
     planned = None if is_finishing else chosen_plan()
+    last_release()
     if isinstance(planned, Plan):
-        export_section(planned)
+        export_section(planned, current())
     st.subheader("Run the release")
     st.markdown(
         "The plan is run on the records **once**: they are counted, noise is added, and noisy "

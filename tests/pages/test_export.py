@@ -23,7 +23,7 @@ def page() -> None:
 
     from pages.components.release.export import export_section
 
-    export_section(st.session_state["the plan"])
+    export_section(st.session_state["the plan"], st.session_state["project"].current)
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import release as run_release
 from rpexplore.releases.table_release import Release
+from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
 from tests.pages.conftest import confirmed_run, finish, open_dialog, plain, run_button, set_up
 from tests.support.stopped_runs import killed
@@ -93,6 +94,37 @@ def test_a_run_is_confirmed_by_the_name_of_its_scenario(app, records, tmp_path):
     assert not [button for button in session.button if button.label.startswith("Spend")]
     assert RELEASE_TASK not in session.session_state
     assert Ledger.beside(records).account(records).entries == ()
+
+
+def test_a_finished_release_belongs_to_its_project_and_is_found_again(app, records, tmp_path):
+    session = finish(confirmed_run(set_up(app("release"), records, tmp_path / "out")))
+    assert session.success
+    downloads = [button.label for button in session.get("download_button")]
+    assert "Download everything (.zip)" in downloads
+    project, key = session.project, session.query_params["project"]
+    open_project(session, Project((session.scenario.replaced(name="Another"),)), "1" * 32)
+    assert not session.success
+    assert "Last release" not in plain(session.texts("markdown"))
+    session.open("results")
+    assert not session.radio
+    # Back in its own project, also after a reload.
+    open_project(session.open("release"), project, key)
+    assert session.success
+    reloaded = app("release", key=key)
+    assert not reloaded.success
+    assert f"Last release of this project:** 67 noisy tables, in {tmp_path / 'out'}" in plain(
+        reloaded.texts("markdown")
+    )
+    reloaded.press("Look at its results")
+    assert reloaded.title[0].value == "Results"
+    assert reloaded.text_input(key="results folder").value == str(tmp_path / "out")
+
+
+def open_project(session, project, key):
+    """Open another project in this session, as a door of the page Home does."""
+    session.test.session_state["project"] = project
+    session.test.session_state["autosave key"] = key
+    session.run()
 
 
 def test_a_second_click_does_not_run_again(app, records, tmp_path):

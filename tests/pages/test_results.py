@@ -95,10 +95,11 @@ def test_what_cannot_be_opened_is_said(app, released, tmp_path):
     assert "was changed" in plain(session.texts("error"))
 
 
-def test_the_release_of_this_session_needs_no_folder(app, released):
+def test_the_release_of_this_project_needs_no_folder(app, released):
     session = app("results")
     done = Release.load(released["one"])
-    session.test.session_state[RELEASE_TASK] = SimpleNamespace(result=done)
+    key = session.session_state["autosave key"]
+    session.test.session_state[RELEASE_TASK] = SimpleNamespace(result=done, project_key=key)
     look(session.run(), ["age"])
     assert session.dataframe[0].value["value"].tolist() == done.counts(["age"])["value"].tolist()
     assert "results folder" not in [field.key for field in session.text_input]

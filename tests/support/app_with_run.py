@@ -13,6 +13,7 @@ from pages.components.shared.server import guard, lifespan
 from rpexplore.data.files.source import FileSource
 from rpexplore.queries.plan_kinds import load_plan
 from rpexplore.releases.ledger import Ledger
+from rpexplore.scenarios.scenario import Scenario
 
 SCRIPT = Path(__file__)
 FOLDER = "RPEXPLORE_TEST_FOLDER"  # a variable: where plan.json and records.csv are
@@ -25,9 +26,10 @@ async def _lifespan_with_run(server: Any) -> AsyncIterator[None]:
     folder = Path(os.environ[FOLDER])
     data = FileSource(folder / "records.csv")
     ledger = Ledger.beside(data)
+    plan = load_plan(folder / "plan.json")
     inputs = ReleaseInputs(
-        plan=load_plan(folder / "plan.json"),
-        record_noun="people",
+        plan=plan,
+        scenario=Scenario(plan.domain),
         data=data,
         output=folder / OUTPUT,
         unknown_values={},
@@ -37,7 +39,7 @@ async def _lifespan_with_run(server: Any) -> AsyncIterator[None]:
         account=ledger.account(data),
     )
     async with lifespan(server):
-        assert ReleaseTask.begin(inputs)
+        assert ReleaseTask.begin(inputs, "")
         (folder / BEGUN).touch()
         yield
 

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.components.shared.background import worked_out
 from pages.components.shared.codebook_notices import values_from_records_warning
 from pages.components.shared.files import Content, download
-from pages.components.shared.session import current, escaped, kept
+from pages.components.shared.session import escaped, kept
 from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.common.concurrency import Progress
 from rpexplore.domain.provenance import except_from_records
@@ -17,13 +17,14 @@ from rpexplore.export.report.report import html
 from rpexplore.export.reproduction.command_line import command_lines
 from rpexplore.export.reproduction.script import python_script
 from rpexplore.planning.plan import Plan
+from rpexplore.scenarios.scenario import Scenario
 
 MANY = 10_000  # tables, whose report takes seconds
 
 
-def export_section(planned: Plan) -> None:
+def export_section(planned: Plan, scenario: Scenario) -> None:
     """One button for all of it, and one for each piece. All are made on demand."""
-    scenario, domain = current(), planned.workload.domain
+    domain = planned.workload.domain
     st.subheader("Take the plan with you")
     st.markdown(
         "Everything that somebody else needs to check the plan, to approve it, and to run it where "

@@ -5,6 +5,7 @@ from functools import partial
 
 import streamlit as st
 
+from pages.components.release.export import export_section
 from pages.components.release.ledger import utc_minute
 from pages.components.release.release_task import (
     RELEASE_TASK,
@@ -97,13 +98,15 @@ def finished_release(release: FinishedRelease, task: ReleaseTask) -> None:
         browse_answers(release)
     elif isinstance(release, Release):
         st.subheader("The noisy tables")
-        browse(release, task.inputs.record_noun)
+        browse(release, task.inputs.scenario.record_noun)
         st.page_link(
             "pages/results.py",
             label="Post-process these tables, or combine releases",
             icon=":material/tune:",
         )
     st.button("Prepare another release", on_click=_prepare_another)
+    if isinstance(release, Release):
+        export_section(release.plan, task.inputs.scenario)
 
 
 def _prepare_another() -> None:

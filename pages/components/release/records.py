@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import streamlit as st
 
 from pages.components.release.form import ReleaseForm
-from pages.components.release.release_task import RELEASE_TASK, ReleaseTask
+from pages.components.release.release_task import RELEASE_TASK, project_task
 from pages.components.shared.files import path_input
 from pages.components.shared.session import attempt, escaped, kept
 from rpexplore.common.exact_numbers import shown_few
@@ -133,7 +133,7 @@ def _forget() -> None:
     word on an earlier failure."""
     for key in ("output", "ledger", "limit"):
         st.session_state[key] = ""
-    task: ReleaseTask | None = st.session_state.get(RELEASE_TASK)
+    task = project_task()
     if task is not None and task.failed:
         del st.session_state[RELEASE_TASK]
 

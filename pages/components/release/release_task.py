@@ -3,12 +3,16 @@ not stop it or start it twice, because a run that has been booked is charged eve
 
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
+import streamlit as st
+
+from pages.components.shared.autosave import open_key
 from pages.components.shared.background import Task
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import text_of_path
@@ -18,6 +22,8 @@ from rpexplore.privacy.conversions import rho_text
 from rpexplore.releases.ledger import Account, Ledger
 from rpexplore.releases.manifest import FinishedRelease
 from rpexplore.releases.release import release, steps_of
+from rpexplore.scenarios.autosave import Autosaves, SavedRelease
+from rpexplore.scenarios.scenario import Scenario
 
 T = TypeVar("T")
 RELEASE_TASK = "release task"  # the session's own
@@ -26,6 +32,21 @@ RELEASE_TASK = "release task"  # the session's own
 # server. Every session may read it, so it holds nothing else.
 _going: dict[str, datetime] = {}
 _lock = threading.Lock()
+
+
+def project_task() -> "ReleaseTask | None":
+    """The release that this session has begun for the open project."""
+    task: ReleaseTask | None = st.session_state.get(RELEASE_TASK)
+    return task if task is not None and task.project_key == open_key() else None
+
+
+def give_up_release() -> None:
+    """Part the release from the project, whose place another one takes; its folder stays."""
+    task = project_task()
+    if task is not None:
+        task.project_key = ""
+    with suppress(OSError):
+        Autosaves.of_user().forget_release(open_key())
 
 
 def going_since(data: Source) -> datetime | None:
@@ -48,7 +69,7 @@ class ReleaseInputs:
     """What is released, from what and to where, and the account that was shown beside it."""
 
     plan: ReleasePlan
-    record_noun: str  # what one record stands for, in the plural
+    scenario: Scenario  # that the plan is of
     data: Source
     output: Path
     unknown_values: Mapping[str, str]
@@ -61,9 +82,8 @@ class ReleaseInputs:
 
     def is_same_run(self, other: "ReleaseInputs") -> bool:
         """Whether others would do the same, whatever was checked or spent meanwhile."""
-        return replace(self, account=other.account, expected_fingerprint=None) == replace(
-            other, expected_fingerprint=None
-        )
+        same = {"scenario": self.scenario, "account": self.account, "expected_fingerprint": None}
+        return replace(self, **same) == replace(other, **same)
 
     def call(self, function: Callable[..., T], on_progress: Progress, **options: Any) -> T:
         """What `release` or `dry_run` returns for these inputs."""
@@ -90,19 +110,20 @@ class ReleaseInputs:
 class ReleaseTask(Task[FinishedRelease]):
     """The task of one release; a server that is stopped waits for it once it has been booked.
 
-    charge  what the ledger says afterwards that it has cost
+    project_key  of the saved project that it belongs to; "" if that has been given up
+    charge       what the ledger says afterwards that it has cost
     """
 
-    def __init__(self, inputs: ReleaseInputs) -> None:
+    def __init__(self, inputs: ReleaseInputs, project_key: str) -> None:
         super().__init__(self._release, kept_from=steps_of(inputs.plan).booked_share)
-        self.inputs = inputs
+        self.inputs, self.project_key = inputs, project_key
         self.charge = ""
         self._names = _names_of(inputs.data)
 
     @classmethod
-    def begin(cls, inputs: ReleaseInputs) -> "ReleaseTask | None":
+    def begin(cls, inputs: ReleaseInputs, project_key: str) -> "ReleaseTask | None":
         """Start a release, unless another one of the same records is going."""
-        task = cls(inputs)
+        task = cls(inputs, project_key)
         with _lock:
             if going_since(inputs.data) is not None:
                 return None
@@ -131,12 +152,24 @@ class ReleaseTask(Task[FinishedRelease]):
     def _release(self, on_progress: Progress) -> FinishedRelease:
         inputs = self.inputs
         try:
-            return inputs.call(
+            finished = inputs.call(
                 release, on_progress, expected_fingerprint=inputs.expected_fingerprint
             )
+            self._remember(finished)
+            return finished
         finally:
             self.charge = self._describe_charge()
             self._forget()
+
+    def _remember(self, finished: FinishedRelease) -> None:
+        """Note with the saved project where its release is; without it only this session knows."""
+        plan = finished.plan
+        saved = SavedRelease(
+            finished.folder.absolute(), plan.contents, plan.file_format, self.inputs.scenario
+        )
+        if self.project_key:
+            with suppress(OSError):
+                Autosaves.of_user().save_release(self.project_key, saved)
 
     def _forget(self) -> None:
         for name in self._names:

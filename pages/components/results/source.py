@@ -1,11 +1,11 @@
-"""What the Results page looks at: the release of this session, or what a folder holds."""
+"""What the Results page looks at: the release of this project, or what a folder holds."""
 
 import os
 from pathlib import Path
 
 import streamlit as st
 
-from pages.components.release.release_task import RELEASE_TASK
+from pages.components.release.release_task import project_task
 from pages.components.shared.background import worked_out
 from pages.components.shared.files import path_input
 from pages.components.shared.session import current, escaped
@@ -19,8 +19,9 @@ from rpexplore.postprocessing.results import (
 )
 from rpexplore.releases.manifest import read_manifest
 from rpexplore.releases.query_release import QueryRelease
+from rpexplore.releases.table_release import Release
 
-SESSION, FOLDER = "The release of this session", "A folder"
+SESSION, FOLDER = "The release of this project", "A folder"
 
 
 def results_source() -> tuple[Results | QueryRelease, Path] | None:
@@ -29,9 +30,9 @@ def results_source() -> tuple[Results | QueryRelease, Path] | None:
     The label of processed tables stands above all.
     """
     top = st.container()
-    task = st.session_state.get(RELEASE_TASK)
+    task = project_task()
     release = None if task is None else task.result
-    if release is not None:
+    if isinstance(release, Release | QueryRelease):
         choices = [SESSION, FOLDER]
         chosen = st.radio(
             "Results of", choices, key="results from", horizontal=True, persist_state="session"

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages.components.release.release_task import give_up_release
 from pages.components.shared.autosave import new_project, other_saved_projects
 from pages.components.shared.files import download, upload
 from pages.components.shared.session import change_project, escaped, open_saved, project, say
@@ -15,11 +16,13 @@ def project_file(slot: str) -> None:
 
     def load(content: bytes, name: str) -> None:
         if change_project(slot, lambda: Project.from_bytes(content, name)):
+            give_up_release()
             scenarios = plural(len(project().scenarios), "scenario")
             say(slot, "success", f"Opened {name}: {scenarios}. Undo brings back the others.")
 
     def start_anew() -> None:
         if change_project(slot, new_project):
+            give_up_release()
             say(slot, "success", "A new project on the sample survey. Undo brings back the other.")
 
     st.subheader("The project as a file")

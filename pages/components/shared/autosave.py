@@ -52,6 +52,11 @@ def begin() -> str:
     return "" if is_saved() else st.session_state.get(_TROUBLE, "")
 
 
+def open_key() -> str:
+    """The key of this session's project."""
+    return st.session_state[_KEY]
+
+
 def take_saved(key: str) -> bool:
     """Go over to another saved project of this browser; False if it is not there any more."""
     try:
