@@ -1,6 +1,6 @@
 """Buttons that download a chart as a picture, which the browser itself draws."""
 
-import streamlit as st
+from streamlit.components.v2 import component
 
 # Plotly draws the picture when its own button is clicked, which is hidden (`CONFIG`, `app.STYLE`):
 # it offers one format alone, and would lie on the chart.
@@ -32,7 +32,7 @@ button {
 button:hover { border-color: var(--st-primary-color); color: var(--st-link-color); }
 button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }
 """
-_buttons = st.components.v2.component("chart pictures", html=_BUTTONS, css=_STYLE, js=_SCRIPT)
+_buttons = component("chart pictures", html=_BUTTONS, css=_STYLE, js=_SCRIPT)
 
 
 def picture_config(name: str) -> dict:
