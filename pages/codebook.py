@@ -7,6 +7,7 @@ from pages.components.codebook.grid import HERE, add_attribute, apply_typed, dow
 from pages.components.codebook.sources import choose_source
 from pages.components.codebook.values import apply_labels, values_and_labels
 from pages.components.shared.background import finish, follow_begun
+from pages.components.shared.explanations import explained_title
 from pages.components.shared.session import bound, change_fields, current, show_messages
 from rpexplore.common.formatting import describe_count
 from rpexplore.scenarios.codebook_grid import values_in_all
@@ -14,7 +15,7 @@ from rpexplore.scenarios.codebook_grid import values_in_all
 finish(READING)
 apply_typed()
 apply_labels()
-st.title("Codebook")
+explained_title("Codebook")
 st.markdown(
     "Which attributes the tables can have, and which values each can take. This is **public "
     "knowledge**, such as a codebook: a list of values taken from the records would give away "

@@ -10,9 +10,10 @@ from pages.components.fairness import accuracy
 from pages.components.fairness.cells import CELLS_VIEW, cells_view
 from pages.components.fairness.forecasts import at_chosen_cell, choose_forecast, forecasts, headline
 from pages.components.fairness.relative_errors import relative_errors_view
+from pages.components.shared.explanations import explained_title
 from pages.components.shared.session import current
 
-st.title("Fairness")
+explained_title("Fairness")
 compared = forecasts(current())
 if compared:
     compared, chosen = at_chosen_cell(compared, choose_forecast(compared))

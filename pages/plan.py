@@ -6,6 +6,7 @@ from pages.components.plan.budget import budget_inputs, unit_inputs
 from pages.components.plan.loss import loss_input, reference_distribution_input
 from pages.components.plan.results import chart, downloads, headline, table_list
 from pages.components.plan.targets import required_targets_can_be_met, targets_met
+from pages.components.shared.explanations import explained_title
 from pages.components.shared.session import change, current, escaped, say, show_messages
 from pages.components.shared.solutions import plan
 from rpexplore.analysis import workload_grid
@@ -40,7 +41,7 @@ def missing_targets_input(table: str) -> None:
     st.page_link("pages/workload.py", label="To the tables")
 
 
-st.title("Plan")
+explained_title("Plan")
 left, right = st.columns([1, 2], gap="large")
 with left:
     st.subheader("Privacy")

@@ -7,6 +7,7 @@ from pages.components.queries.attributes import query_attributes
 from pages.components.queries.many_queries import builders, csv_files
 from pages.components.queries.query_lines import HERE, query_list, take_typed
 from pages.components.queries.solutions import optimum, plan, query_budget
+from pages.components.shared.explanations import explained_title
 from pages.components.shared.session import current, show_messages
 from rpexplore.queries.definitions import StatedQueries
 
@@ -36,7 +37,7 @@ def plan_of_list(stated: StatedQueries) -> None:
 
 
 take_typed()
-st.title("Queries")
+explained_title("Queries")
 st.markdown(
     "Your own queries, each with the accuracy it needs: counts of people, or of whatever the "
     "records are, that meet a condition. They are planned together: all of them are as accurate "

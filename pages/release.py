@@ -36,6 +36,7 @@ from pages.components.release.release_task import (
     project_task,
 )
 from pages.components.shared.autosave import is_saved, open_key, save_project
+from pages.components.shared.explanations import explained_title
 from pages.components.shared.session import current, escaped, project, say, show_messages
 from pages.components.shared.solutions import plan
 from rpexplore.common.formatting import describe_count
@@ -150,7 +151,7 @@ def set_up(planned: ReleasePlan) -> None:
         confirmation(checked, start, paid=paid)
 
 
-st.title("Export and release")
+explained_title("Export and release")
 task = project_task()
 if task is not None and task.is_going:
     release_in_progress(task)

@@ -4,6 +4,7 @@ import streamlit as st
 
 from pages.components.scenarios.comparison import comparison
 from pages.components.scenarios.project_file import project_file
+from pages.components.shared.explanations import explained_title
 from pages.components.shared.session import (
     bound,
     change_project,
@@ -81,12 +82,7 @@ def scenario_line(position: int) -> None:
             )
 
 
-st.title("Scenarios")
-st.markdown(
-    "A scenario is everything a plan is made from: codebook, tables, objective and budget, under a "
-    "name. To choose between several plans, duplicate a scenario, change the copy on the other "
-    "pages, and compare them here."
-)
+explained_title("Scenarios")
 show_messages(HERE)
 for position in range(len(project().scenarios)):
     scenario_line(position)

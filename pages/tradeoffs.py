@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages.components.shared.explanations import explained_title
 from pages.components.shared.solutions import optimum, plan
 from pages.components.tradeoffs.budget_curves import budget_view, targets_view
 from pages.components.tradeoffs.frontier import frontier_view
@@ -18,7 +19,7 @@ VIEWS = {  # what each is called, the question it answers, and what answers it
 }
 
 
-st.title("Trade-offs")
+explained_title("Trade-offs")
 # A budget can be so small, or large, that there is no plan.
 solution = None if plan() is None else optimum()
 if solution is None:

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages.components.shared.explanations import explained_title
 from pages.components.shared.session import current, escaped, show_messages
 from pages.components.shared.solutions import plan
 from pages.components.workload import feasibility
@@ -26,8 +27,7 @@ def planned() -> Plan | None:
 
 apply_typed()
 take_list()
-st.title("Tables")
-st.markdown("Which tables you want to publish, and how much each matters.")
+explained_title("Tables")
 builders()
 show_messages(HERE)
 basis_choices()
