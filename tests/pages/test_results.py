@@ -240,6 +240,7 @@ def test_making_processed_tables_opens_them_with_their_label(app, released, tmp_
     button = session.button_of("Make the")
     assert button.disabled
     session.checkbox(key="make nonnegative").check().run()
+    assert "Takes a few seconds on this computer." in session.texts("caption")
     field = next(field for field in session.text_input if "processed into" in (field.key or ""))
     output = field.value
     field.set_value(str(released["one"])).run()

@@ -8,10 +8,15 @@ import streamlit as st
 from pages.components.results.source import open_folder
 from pages.components.shared.background import Task, begin, follow_begun
 from pages.components.shared.files import new_folder_input, path_of
-from pages.components.shared.session import say
+from pages.components.shared.session import kept, say
 from rpexplore.common.concurrency import Progress
 from rpexplore.postprocessing.combination import combine
 from rpexplore.postprocessing.combination_folder import load_unbiased, write_combined
+from rpexplore.postprocessing.duration import (
+    nonnegative_seconds,
+    rough_duration,
+    writing_seconds,
+)
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.releases.table_release import Release
@@ -58,7 +63,10 @@ def _processing(source: Release | Estimates, folder: Path) -> None:
 
     field = f"processed into, of {folder}"
     output = new_folder_input("Folder for the processed tables", field, Path(f"{folder}-processed"))
-    if not is_chosen:
+    if is_chosen:
+        seconds = nonnegative_seconds if nonnegative else writing_seconds
+        _told_beforehand(kept(seconds, source))
+    else:
         st.caption("Tick one of the two, or both, to go on.")
     _button("Make the processed tables", work, output if is_chosen else None, field)
 
@@ -95,7 +103,13 @@ def _combining(source: Release | Estimates, folder: Path) -> None:
 
     field = f"combined into, of {folder}"
     output = new_folder_input("Folder for the combined tables", field, Path(f"{folder}-combined"))
+    if others:
+        _told_beforehand(kept(writing_seconds, source))
     _button("Combine them", work, output if others else None, field)
+
+
+def _told_beforehand(seconds: float) -> None:
+    st.caption(f"Takes {rough_duration(seconds)} on this computer.")
 
 
 def _button(label: str, work: Work, output: Path | None, field: str) -> None:

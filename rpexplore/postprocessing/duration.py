@@ -1,0 +1,111 @@
+"""How long post-processing takes on this machine: in words, beforehand, and roughly."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+from math import inf, prod
+
+import numpy as np
+
+from rpexplore.postprocessing.estimates import Estimates
+from rpexplore.postprocessing.nonnegative import nonnegative as nearest_nonnegative
+from rpexplore.postprocessing.table_map import ContributionArrays, subsets
+from rpexplore.releases.table_release import Release
+
+# The search for nonnegative tables takes 20 rounds where few counts are near 0, and 220 for the
+# 3-way tables of the sample data at ε = 0.1.
+_ROUNDS = 100
+# Measured with tables of the sample data on two cores.
+_SECONDS_PER_TABLE, _SECONDS_PER_CELL = 0.004, 4e-6  # to write one as CSV and Parquet
+_ROUGHLY = 0.5  # gap of the trial, which needs no good answer
+_WORDS = {  # up to which seconds
+    5: "a few seconds",
+    20: "about ten seconds",
+    45: "about half a minute",
+    90: "about a minute",
+    300: "a few minutes",
+    900: "about ten minutes",
+    2700: "about half an hour",
+    5400: "about an hour",
+    36_000: "a few hours",
+    inf: "many hours",
+}
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Seconds that one round of the search takes for each subset of a table's attributes.
+
+    per_subset  whatever its cells
+    per_cell    on top, for each cell of the table
+    """
+
+    per_subset: float
+    per_cell: float
+
+    def round(self, shapes: Sequence[Sequence[int]]) -> float:
+        """Seconds of a round for maximal tables of these shapes."""
+        return sum(
+            2 ** len(shape) * (self.per_subset + self.per_cell * prod(shape)) for shape in shapes
+        )
+
+
+@cache
+def measured_speed() -> Speed:
+    """The speed of this machine, tried out once on made-up counts: some tenths of a second."""
+    small, large = [(2, 2)] * 28, [(32, 32, 32)]
+    per_subset = _seconds_per_round([2] * 8, 2) / Speed(1.0, 0.0).round(small)
+    seconds = _seconds_per_round(large[0], 3) - Speed(per_subset, 0.0).round(large)
+    return Speed(per_subset, max(seconds, 0.0) / Speed(0.0, 1.0).round(large))
+
+
+def _seconds_per_round(sizes: Sequence[int], order: int) -> float:
+    """What a round takes for all tables of that many of the attributes."""
+    contributions = _contributions(sizes, order)
+    start = time.perf_counter()
+    rounds = nearest_nonnegative(contributions, np.array(sizes), {}, gap=_ROUGHLY).rounds
+    return (time.perf_counter() - start) / max(rounds, 1)
+
+
+def _contributions(sizes: Sequence[int], order: int) -> ContributionArrays:
+    contributions: dict[tuple[int, ...], np.ndarray] = {}
+    for subset in (s for k in range(order + 1) for s in combinations(range(len(sizes)), k)):
+        shape = [sizes[i] for i in subset]
+        # Large enough for cells below 0, without which there is no search.
+        values = 10 * np.sin(np.arange(prod(shape), dtype=float) ** 2).reshape(shape)
+        for axis in range(values.ndim):
+            values = values - values.mean(axis=axis, keepdims=True)
+        contributions[subset] = values
+    return contributions | {(): np.array(float(prod(sizes[:order])))}
+
+
+def nonnegative_seconds(source: Release | Estimates, speed: Speed | None = None) -> float:
+    """About how long nonnegative tables take, their writing included; within a factor of three.
+
+    speed: of the search; that of this machine if left out.
+    """
+    rounds = _ROUNDS * (speed or measured_speed()).round(_maximal_shapes(source))
+    return writing_seconds(source) + rounds
+
+
+def writing_seconds(source: Release | Estimates) -> float:
+    """About how long it takes to compute and write all tables."""
+    return _SECONDS_PER_TABLE * len(source.table_names) + _SECONDS_PER_CELL * source.n_cells
+
+
+def _maximal_shapes(source: Release | Estimates) -> list[tuple[int, ...]]:
+    """The shapes of the tables that are in no other; attributes of one value do not count."""
+    sizes = source.domain.sizes
+    tables = {
+        tuple(int(i) for i in source.domain.positions(table) if sizes[i] > 1)
+        for table in source.table_names
+    }
+    within = {subset for table in tables for subset in subsets(table) if subset != table}
+    return [tuple(int(sizes[i]) for i in table) for table in tables - within]
+
+
+def rough_duration(seconds: float) -> str:
+    """A time in words that promise no more than is known: "about half a minute"."""
+    return next(words for most, words in _WORDS.items() if seconds <= most)

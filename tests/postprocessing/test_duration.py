@@ -1,0 +1,66 @@
+"""How long post-processing takes: roughly, and in words that say no more."""
+
+import time
+
+import pandas as pd
+import pytest
+
+import rpexplore as rp
+from rpexplore.postprocessing.duration import (
+    Speed,
+    measured_speed,
+    nonnegative_seconds,
+    rough_duration,
+    writing_seconds,
+)
+from rpexplore.postprocessing.processed_folder import postprocess
+from rpexplore.releases.release import release
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory):
+    """Ten attributes of four values and one of a single value, all tables up to two."""
+    folder = tmp_path_factory.mktemp("released")
+    domain = rp.Domain.from_sizes({f"a{i}": 4 for i in range(10)} | {"one": 1})
+    rows = {name: [i % domain[name].size for i in range(40)] for name in domain.names}
+    pd.DataFrame(rows).to_csv(folder / "records.csv", index=False)
+    workload = rp.Workload.all_up_to(domain, 2)
+    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
+    return release(plan, folder / "records.csv", folder / "out")
+
+
+def test_the_estimate_goes_by_the_tables_that_are_in_no_other(released):
+    # 45 tables of two attributes with four values, four subsets and 16 cells each; 100 rounds.
+    speed = Speed(per_subset=0.001, per_cell=0.0001)
+    searching = 100 * 45 * 4 * (0.001 + 16 * 0.0001)
+    writing = writing_seconds(released)
+    assert nonnegative_seconds(released, speed) == pytest.approx(writing + searching)
+
+
+def test_the_estimate_is_of_the_order_of_what_it_takes(released, tmp_path):
+    told = nonnegative_seconds(released)
+    start = time.perf_counter()
+    postprocess(released, tmp_path / "out", nonnegative=True, rounded=False)
+    took = time.perf_counter() - start
+    assert took / 10 < told < 10 * took + 5
+
+
+def test_this_machine_is_tried_out_once():
+    speed = measured_speed()
+    assert speed.per_subset > 0
+    assert speed.per_cell >= 0
+    assert measured_speed() is speed
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.2, "a few seconds"),
+        (31, "about half a minute"),
+        (59.7, "about a minute"),
+        (1700, "about half an hour"),
+        (10**6, "many hours"),
+    ],
+)
+def test_words_promise_no_more_than_is_known(seconds, words):
+    assert rough_duration(seconds) == words
