@@ -32,7 +32,7 @@ button {
 button:hover { border-color: var(--st-primary-color); color: var(--st-link-color); }
 button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }
 """
-_buttons = component("chart pictures", html=_BUTTONS, css=_STYLE, js=_SCRIPT)
+_MOUNT = component("chart pictures", html=_BUTTONS, css=_STYLE, js=_SCRIPT)
 
 
 def picture_config(name: str) -> dict:
@@ -48,4 +48,4 @@ def picture_config(name: str) -> dict:
 
 def picture_buttons(name: str) -> None:
     """Buttons for the chart before them, as PNG and as SVG; name: of its files, without ending."""
-    _buttons(key=f"pictures of {name}", width="content", height="content")
+    _MOUNT(key=f"pictures of {name}", width="content", height="content")
