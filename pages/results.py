@@ -1,6 +1,7 @@
 """Results: look at what was released, and make other tables of it."""
 
 from pages.components.results.browser import browse, browse_answers
+from pages.components.results.downloads import workbook_download
 from pages.components.results.postprocess import HERE, POSTPROCESSING, postprocessing
 from pages.components.results.reading_code import reading_code
 from pages.components.results.source import record_noun_of, results_source
@@ -20,7 +21,9 @@ if results is not None:
     if isinstance(source, QueryRelease):
         browse_answers(source)
     else:
-        reading_code(source, folder, browse(source, record_noun_of(source)))
+        attributes = browse(source, record_noun_of(source))
+        workbook_download(source)
+        reading_code(source, folder, attributes)
         if isinstance(source, ProcessedTables):
             follow_begun(POSTPROCESSING)
         else:

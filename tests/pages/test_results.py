@@ -156,7 +156,11 @@ def test_a_grid_shows_the_table_as_released_and_subtotals_with_exact_errors(app,
     margin = rounded(1.959964 * float(expected["standard_error"][0]))
     assert f"A count is within ±{margin} people" in plain(session.texts("markdown"))
     labels = [button.label for button in session.get("download_button")]
-    assert labels == ["Download age_sex.csv"]
+    assert labels == [
+        "Download age_sex.csv",
+        "Download age_sex.parquet",
+        "Download all tables as an Excel workbook",
+    ]
     session.selectbox(key="from age").set_value(2).run()
     session.selectbox(key="to age from 2").set_value(5).run()
     ages = [float(2 <= age <= 5) for age in range(10)]

@@ -7,7 +7,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from pages.components.shared.charts import chart_with_numbers, numbers
+from pages.components.results.downloads import table_downloads
+from pages.components.shared.charts import chart_with_numbers, listing
 from pages.components.shared.session import escaped, kept
 from rpexplore.analysis.released_cells import ReleasedCells, describe_margin
 from rpexplore.figures.chart import COLUMNS, Chart, Column
@@ -42,7 +43,8 @@ def grid_view(results: Results, attributes: tuple[str, ...], record_noun: str) -
             "not rounded, and may be negative."
         )
     alt = "Processed table" if is_biased(results) else "Noisy table"
-    numbers(frame, _columns_of(frame), _file_of(attributes), alt)
+    listing(frame, _columns_of(frame), alt)
+    table_downloads(frame, _file_of(attributes))
 
 
 def bar_view(results: Results, attributes: tuple[str, ...], record_noun: str) -> None:

@@ -1,0 +1,33 @@
+"""Tables of the results as files: one as CSV and Parquet, all as an Excel workbook."""
+
+from pathlib import Path
+
+import pandas as pd
+import streamlit as st
+
+from pages.components.shared.charts import download_frame
+from pages.components.shared.files import download
+from rpexplore.postprocessing.results import Results, cell_counts
+from rpexplore.postprocessing.workbook import workbook_bytes
+
+MOST_IN_WORKBOOK = 200_000  # cells: some ten seconds of work
+
+
+def table_downloads(frame: pd.DataFrame, file: str) -> None:
+    """Buttons for one table; file: what to call it as CSV."""
+    with st.container(horizontal=True):
+        download_frame(frame, file)
+        parquet = f"{Path(file).stem}.parquet"
+        download(parquet, lambda: frame.to_parquet(index=False))
+
+
+def workbook_download(results: Results) -> None:
+    """A button for all tables; where they are many, how to make the workbook without the app."""
+    if sum(cell_counts(results)) <= MOST_IN_WORKBOOK:
+        label = "Download all tables as an Excel workbook"
+        download("tables.xlsx", lambda: workbook_bytes(results), label)
+    else:
+        st.caption(
+            "These tables are too many to be made a workbook here; `rpexplore workbook` writes one "
+            "from the folder."
+        )
