@@ -119,9 +119,6 @@ class Autosaves:
         """The file of a saved project."""
         return self.folder / f"{key}.json"
 
-    def _path_of_release(self, key: str) -> Path:
-        return self.folder / f"{key}-release.json"
-
     def _text(self, key: str) -> str | None:
         """The text saved under a key; None if there is none, or it is no key."""
         if not _KEY.fullmatch(key):
@@ -131,3 +128,6 @@ class Autosaves:
             return self.path(key).read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
             return None
+
+    def _path_of_release(self, key: str) -> Path:
+        return self.folder / f"{key}-release.json"
