@@ -8,7 +8,7 @@ import streamlit as st
 from pages.components.shared.charts import download_frame
 from pages.components.shared.files import download
 from rpexplore.postprocessing.results import Results, cell_counts
-from rpexplore.postprocessing.workbook import workbook_bytes
+from rpexplore.postprocessing.workbook import MAX_TABLES, workbook_bytes
 
 MOST_IN_WORKBOOK = 200_000  # cells: some ten seconds of work
 
@@ -23,7 +23,8 @@ def table_downloads(frame: pd.DataFrame, file: str) -> None:
 
 def workbook_download(results: Results) -> None:
     """A button for all tables; where they are many, how to make the workbook without the app."""
-    if sum(cell_counts(results)) <= MOST_IN_WORKBOOK:
+    counts = cell_counts(results)
+    if sum(counts) <= MOST_IN_WORKBOOK and len(counts) <= MAX_TABLES:
         label = "Download all tables as an Excel workbook"
         download("tables.xlsx", lambda: workbook_bytes(results), label)
     else:
