@@ -4,17 +4,15 @@ import streamlit as st
 from streamlit import runtime
 
 from pages import all_pages
+from pages.components.shared import mark
 from pages.components.shared.autosave import begin, remember_in_browser
 from pages.components.shared.codebook_notices import lacks_attributes
 from pages.components.shared.server import guard, lifespan
 from pages.components.shared.top_bar import bar
 
-# Drawn here: for a named icon Streamlit would make the browser ask a font service.
-ICON = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16" fill="#3c76c3">
-<path d="M1 1h6v6H1zM9 1h6v6H9zM1 9h6v6H1zM9 9h6v6H9z"/></svg>"""
-
 # The primary colour is made for white text upon it (buttons, chosen options). Where Streamlit
-# writes text in that colour itself, it would be too faint in the dark theme.
+# writes text in that colour itself, it would be too faint in the dark theme. Numbers and their
+# names break into lines, where Streamlit would cut them off.
 STYLE = """<style>
 button[data-selected="true"] p,
 [role="tab"][aria-selected="true"] p,
@@ -22,12 +20,17 @@ button[data-selected="true"] p,
     color: light-dark(#060c13, #e8edf3);
 }
 .modebar { display: none; }  /* clicked for `chart_pictures` */
+[data-testid="stMetricLabel"] p, [data-testid="stMetricValue"] div {
+    overflow: visible;
+    white-space: normal;
+}
 </style>"""
 
 
 def draw() -> None:
     """One run of a session's script."""
-    st.set_page_config(page_title="rpexplore", page_icon=ICON, layout="wide")
+    st.set_page_config(page_title="rpexplore", page_icon=mark.ICON, layout="wide")
+    st.logo(mark.LOGO)
     st.html(STYLE)
     problem = begin()
     page = st.navigation(all_pages(), position="top")
