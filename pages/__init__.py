@@ -8,19 +8,23 @@ Numbers and sentences come from `rpexplore.analysis`, pictures from `rpexplore.f
 import streamlit as st
 
 
-def all_pages() -> list:
-    """The pages in the order of the way through the app.
+def all_pages() -> dict[str, list]:
+    """The pages in the order of the way through the app, and those that look further, by section.
 
     Without icons: as the icon of a browser tab, Streamlit would fetch them from a font service.
     """
-    return [
-        st.Page("pages/codebook.py", title="Codebook"),
-        st.Page("pages/workload.py", title="Tables"),
-        st.Page("pages/plan.py", title="Plan"),
-        st.Page("pages/fairness.py", title="Fairness"),
-        st.Page("pages/tradeoffs.py", title="Trade-offs"),
-        st.Page("pages/scenarios.py", title="Scenarios"),
-        st.Page("pages/queries.py", title="Queries"),
-        st.Page("pages/release.py", title="Export and release"),
-        st.Page("pages/results.py", title="Results"),
-    ]
+    return {
+        "": [
+            st.Page("pages/codebook.py", title="Codebook"),
+            st.Page("pages/workload.py", title="Tables"),
+            st.Page("pages/plan.py", title="Plan"),
+            st.Page("pages/queries.py", title="Queries"),
+            st.Page("pages/release.py", title="Export and release"),
+            st.Page("pages/results.py", title="Results"),
+        ],
+        "Explore": [
+            st.Page("pages/fairness.py", title="Fairness"),
+            st.Page("pages/tradeoffs.py", title="Trade-offs"),
+            st.Page("pages/scenarios.py", title="Scenarios"),
+        ],
+    }

@@ -72,8 +72,7 @@ def test_the_address_holds_nothing_of_the_codebook(page, server):
     page.goto(f"{server}/plan")
     set_budget(page, "0.321")
     for name in ("Codebook", "Tables", "Fairness", "Trade-offs", "Scenarios"):
-        page.get_by_role("link", name=name, exact=True).click()
-        expect(page.get_by_role("heading", name=name, exact=True)).to_be_visible()
+        go_to(page, name)
         expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
         assert "project=" in page.url
         assert not any(word in page.url for word in ("age", "sex", "region", "tenure"))

@@ -15,6 +15,7 @@ from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.table_release import Release
 from tests.browser.conftest import settled
 
+EXPLORE = ("Fairness", "Trade-offs", "Scenarios")  # in a menu of the navigation
 KEPT = ("age", "sex", "region", "settlement", "tenure")
 
 
@@ -35,7 +36,11 @@ def records(tmp_path) -> Path:
 
 
 def go_to(page: Page, name: str) -> None:
-    page.get_by_role("link", name=name, exact=True).click()
+    if name in EXPLORE:
+        page.get_by_role("button", name="Explore", exact=True).click()
+        page.get_by_role("menuitem", name=name, exact=True).click()
+    else:
+        page.get_by_role("link", name=name, exact=True).click()
     expect(page.get_by_role("heading", name=name, exact=True)).to_be_visible()
 
 
