@@ -67,7 +67,7 @@ class Autosaves:
         Raises `WorkloadError` for one that cannot be used (written by a newer version, say), which
         is left as it is, and `OSError` as the operating system tells it.
         """
-        text = self._text(key)
+        text = self.text(key)
         if text is None:
             return None
         path = self.path(key)
@@ -84,7 +84,7 @@ class Autosaves:
         project that was there and is gone is written again. Raises `OSError`.
         """
         with _lock:
-            present = self._text(key)
+            present = self.text(key)
             if present is not None and present != before:
                 return False
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -119,8 +119,8 @@ class Autosaves:
         """The file of a saved project."""
         return self.folder / f"{key}.json"
 
-    def _text(self, key: str) -> str | None:
-        """The text saved under a key; None if there is none, or it is no key."""
+    def text(self, key: str) -> str | None:
+        """The text saved under a key; None if there is none, or it is no key. Raises `OSError`."""
         if not _KEY.fullmatch(key):
             return None
         try:

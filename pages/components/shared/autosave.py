@@ -6,7 +6,9 @@ somebody else's project.
 """
 
 import hashlib
+from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 import streamlit as st
@@ -22,6 +24,7 @@ PARAMETER = "project"
 MOST_REMEMBERED = 50  # keys in a cookie, which must stay below 4 KB
 _KEY, _SAVED, _PROBLEM = "autosave key", "autosave saved", "autosave problem"
 _REMEMBERED, _TROUBLE = "autosave cookie", "autosave trouble"
+_SAVED_HERE = "autosave keys"  # of the projects that this session has saved, the last one first
 
 
 def new_project() -> Project:
@@ -68,6 +71,22 @@ def take_saved(key: str) -> bool:
     return saved is not None
 
 
+def start_project(project: Project) -> None:
+    """Go over to a project that is saved by itself, and leave the current one as it was saved.
+
+    One that this browser has saved with nothing changed is opened again.
+    """
+    autosaves, text = Autosaves.of_user(), project.text()
+    key, before = Autosaves.new_key(), None
+    for remembered in remembered_keys():
+        with suppress(OSError):
+            if autosaves.text(remembered) == text:
+                key, before = remembered, text
+                break
+    st.session_state.update({"project": project, _KEY: key, _SAVED: before})
+    save_project(project)
+
+
 def _open(key: str, saved: SavedProject) -> None:
     st.session_state.update({"project": saved.project, _KEY: key, _SAVED: saved.text})
 
@@ -83,7 +102,11 @@ def save_project(project: Project) -> bool:
     except OSError as error:
         st.session_state[_PROBLEM] = f"{autosaves.folder} ({error.strerror})"
         return True
-    st.session_state.update({_SAVED: text, _PROBLEM: "", _REMEMBERED: False})
+    key = st.session_state[_KEY]
+    others = [other for other in st.session_state.get(_SAVED_HERE, []) if other != key]
+    st.session_state.update(
+        {_SAVED: text, _SAVED_HERE: [key, *others], _PROBLEM: "", _REMEMBERED: False}
+    )
     return is_same
 
 
@@ -99,20 +122,31 @@ def is_saved() -> bool:
 
 def other_saved_projects() -> dict[str, SavedProject]:
     """The other projects that this browser changed last, by their keys; those that can be read."""
-    others = {}
+    return {key: saved for key, saved in _saved_projects() if key != open_key()}
+
+
+def recent_projects(most: int) -> dict[str, SavedProject]:
+    """The projects that this browser changed last, with the current one, by their keys."""
+    return dict(islice(_saved_projects(), most))
+
+
+def _saved_projects() -> Iterator[tuple[str, SavedProject]]:
     for key in remembered_keys():
         with suppress(RpexploreError, OSError):
             saved = Autosaves.of_user().read(key)
-            if saved is not None and key != st.session_state[_KEY]:
-                others[key] = saved
-    return others
+            if saved is not None:
+                yield key, saved
 
 
 def remembered_keys() -> list[str]:
-    """The keys in the browser's cookie, the one changed last first."""
+    """The keys of this session and of the browser's cookie, the one changed last first.
+
+    The cookie is that with which the session began.
+    """
     cookie = st.context.cookies.get(cookie_name(Autosaves.of_user().folder))
     # (Under the test runner a cookie is no text.)
-    return cookie.split(".") if isinstance(cookie, str) else []
+    keys = cookie.split(".") if isinstance(cookie, str) else []
+    return list(dict.fromkeys([*st.session_state.get(_SAVED_HERE, []), *keys]))
 
 
 def remember_in_browser() -> None:

@@ -11,7 +11,12 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from pages import all_pages
-from pages.components.shared.autosave import save_project, take_saved
+from pages.components.shared.autosave import (
+    open_key,
+    save_project,
+    start_project,
+    take_saved,
+)
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
 from rpexplore.scenarios.project import Project
@@ -91,9 +96,22 @@ def can_step(back: bool) -> bool:
 
 def open_saved(key: str) -> None:
     """Go over to another saved project of this browser; the current one stays saved."""
+    if key == open_key():
+        return
     if not take_saved(key):
         say(EVERYWHERE, "error", "That project is not there any more.")
         return
+    _forget_steps()
+
+
+def open_new(project: Project) -> None:
+    """Go over to a project that is not saved yet; the current one stays saved."""
+    start_project(project)
+    _forget_steps()
+
+
+def _forget_steps() -> None:
+    """Another project is open: undo does not lead back to the one before."""
     st.session_state.update({"steps back": [], "steps forward": []})
     forget_typed()
 
