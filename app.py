@@ -8,7 +8,7 @@ from pages.components.shared import mark
 from pages.components.shared.autosave import begin, remember_in_browser
 from pages.components.shared.codebook_notices import lacks_attributes
 from pages.components.shared.server import guard, lifespan
-from pages.components.shared.top_bar import bar
+from pages.components.shared.top_bar import bar, notices
 
 # The primary colour is made for white text upon it (buttons, chosen options). Where Streamlit
 # writes text in that colour itself, it would be too faint in the dark theme. Numbers and their
@@ -24,6 +24,7 @@ button[data-selected="true"] p,
     overflow: visible;
     white-space: normal;
 }
+.st-key-steps a { padding-inline: 0; }
 </style>"""
 
 
@@ -38,7 +39,9 @@ def draw() -> None:
     if not lacks_attributes(page.title):
         page.run()
     with top:  # last, because the page itself may change the scenario
-        bar(problem)
+        if page.title != "Home":
+            bar()
+        notices(problem)
     remember_in_browser()
 
 

@@ -15,6 +15,7 @@ def all_pages() -> dict[str, list]:
     """
     return {
         "": [
+            st.Page("pages/home.py", title="Home"),
             st.Page("pages/codebook.py", title="Codebook"),
             st.Page("pages/workload.py", title="Tables"),
             st.Page("pages/plan.py", title="Plan"),

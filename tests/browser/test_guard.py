@@ -16,6 +16,7 @@ from playwright.sync_api import expect
 from rpexplore.cli import webapp
 from rpexplore.common.webapp_files import TOKEN_PARAMETER
 from tests.browser.conftest import PATIENCE, TOKEN, running_app
+from tests.pages.conftest import TITLES
 
 STREAM = "/_stcore/stream"
 UPGRADE = {
@@ -108,7 +109,7 @@ def test_the_token_leads_to_no_other_host(server):
 
 
 def test_the_token_leaves_the_address_and_scripts_do_not_see_the_cookie(page, server):
-    expect(page.get_by_role("heading", level=1, name="Codebook")).to_be_visible()
+    expect(page.get_by_role("heading", level=1, name=TITLES["home"])).to_be_visible()
     assert TOKEN not in page.url
     assert "session" not in page.evaluate("document.cookie")
 

@@ -24,6 +24,7 @@ LATEX = r"$\href{javascript:alert(4)}{x}$ :material/home: :red[y]"
 FORMULA = '=HYPERLINK("http://evil.example/c";"d")'
 NAMES = (IMAGE, SCRIPT, LINK, LATEX)
 PAGES = (
+    "Home",
     "Codebook",
     "Tables",
     "Plan",

@@ -14,6 +14,7 @@ from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.table_release import Release
 from tests.browser.conftest import settled
+from tests.pages.conftest import TITLES
 
 EXPLORE = ("Fairness", "Trade-offs", "Scenarios")  # in a menu of the navigation
 KEPT = ("age", "sex", "region", "settlement", "tenure")
@@ -41,7 +42,8 @@ def go_to(page: Page, name: str) -> None:
         page.get_by_role("menuitem", name=name, exact=True).click()
     else:
         page.get_by_role("link", name=name, exact=True).click()
-    expect(page.get_by_role("heading", name=name, exact=True)).to_be_visible()
+    heading = TITLES["home"] if name == "Home" else name
+    expect(page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
 
 
 def metric(page: Page, label: str) -> Locator:
@@ -75,7 +77,8 @@ def picture(page: Page, name: str) -> None:
 
 
 def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path):
-    # Codebook: a new session opens on the sample; a codebook replaces it.
+    # Codebook: a new session has that of the sample; another one replaces it.
+    go_to(page, "Codebook")
     expect(metric(page, "Attributes")).to_contain_text("11")
     page.get_by_role("radio", name="Codebook file").click()
     page.locator("input[type=file]").set_input_files(codebook)
@@ -186,6 +189,7 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
 
 def test_a_grid_cell_is_typed(page):
     """The editors draw on a canvas that only a real browser has."""
+    go_to(page, "Codebook")
     expect(metric(page, "Attributes")).to_contain_text("11")
     grid = page.get_by_test_id("stDataFrame").first
     expect(grid.locator("canvas").first).to_be_visible()

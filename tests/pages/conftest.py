@@ -21,8 +21,9 @@ from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
 
 APP = Path(__file__).parents[2] / "app.py"
-FIRST_PAGE = "codebook"
+FIRST_PAGE = "home"
 TITLES = {
+    "home": "Which tables can you publish, how accurate will each be, and can you prove it?",
     "codebook": "Codebook",
     "workload": "Tables",
     "plan": "Plan",

@@ -18,8 +18,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_a_new_session_opens_on_the_sample_with_a_complete_plan_on_every_page(app):
-    session = app()
-    assert session.title[0].value == "Codebook"
+    session = app("home")
+    assert session.title[0].value == TITLES["home"]
     assert session.scenario.domain.names[:2] == ("age", "sex")
     for page in session.pages():
         assert not session.error, page
@@ -48,7 +48,7 @@ def test_every_page_says_why_there_is_no_plan(app):
     domain = Domain.from_sizes({f"a{i}": 10**6 for i in range(26)})
     request = WorkloadRequest("listed", listed=(domain.names,))
     session = app(scenario=Scenario(domain, request))
-    without_plan = ("codebook", "scenarios", "queries", "results")
+    without_plan = ("home", "codebook", "scenarios", "queries", "results")
     for page in session.pages():
         assert bool(session.error) == (page not in without_plan), page
 

@@ -1,4 +1,4 @@
-"""The line above every page: which scenario is open, undo, and whether all is saved."""
+"""What stands above the pages: which scenario is open, undo, whether all is saved; notices."""
 
 import streamlit as st
 
@@ -21,10 +21,8 @@ def open_scenario(name: str) -> None:
     change_project(EVERYWHERE, lambda: project().opened(position))
 
 
-def bar(problem: str) -> None:
-    """Draw it; problem: what went wrong when the session's project was opened, if anything."""
-    if problem:
-        say(EVERYWHERE, "error", problem)
+def bar() -> None:
+    """Draw the line."""
     line = st.container(horizontal=True, vertical_alignment="center", gap="small")
     line.selectbox(
         "Open scenario",
@@ -44,11 +42,20 @@ def bar(problem: str) -> None:
             disabled=not can_step(back),
             type="tertiary",
         )
+    if is_saved() and not saving_problem():
+        line.caption("All changes are saved on this computer.")
+
+
+def notices(problem: str) -> None:
+    """What is to be read on every page.
+
+    problem: what went wrong when the session's project was opened, if anything
+    """
+    if problem:
+        say(EVERYWHERE, "error", problem)
     if unsaved := saving_problem():
         st.error(
             f"Changes are not saved: nothing can be written to {escaped(unsaved)}. Save the "
             "project as a file on the Scenarios page before you close the browser."
         )
-    elif is_saved():
-        line.caption("All changes are saved on this computer.")
     show_messages(EVERYWHERE)
