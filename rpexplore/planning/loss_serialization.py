@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
+from rpexplore.common.json_fields import check_keys
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.losses.base import WEIGHTINGS, Loss
 from rpexplore.planning.solving import LOSSES
@@ -16,7 +17,10 @@ def loss_from_json(content: Any) -> Loss:
     kind = options.pop("kind")
     if kind not in kinds:
         raise PlanError(f"the loss must be one of {', '.join(kinds)}, got {kind!r}.")
-    return kinds[kind](**options)
+    loss: Any = kinds[kind]  # a dataclass, as every loss is
+    known = [field.name for field in fields(loss)]
+    check_keys(content, ["kind", *known], f"the loss {kind}")
+    return loss(**options)
 
 
 def loss_choices() -> dict[str, Loss]:

@@ -1,13 +1,14 @@
 """The arrays of a workload: checked, and in the one order and form in which it keeps them."""
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from rpexplore.common.exact_numbers import shown
+from rpexplore.common.exact_numbers import shown, shown_value
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import AttributeSet, Domain
 from rpexplore.errors import WorkloadError
@@ -112,10 +113,15 @@ def _refuse_unusable(
 
 def numbers(values: Sequence[float | None], noun: str) -> np.ndarray:
     """Values as float64[len(values)], None as NaN."""
-    try:
-        return np.array([np.nan if value is None else value for value in values], dtype=float)
-    except (TypeError, ValueError):
-        raise WorkloadError(f"The {noun} of tables must be numbers.") from None
+    found = []
+    for value in values:
+        try:
+            found.append(math.nan if value is None else float(value))
+        except (TypeError, ValueError):
+            raise WorkloadError(
+                f"The {noun} of tables must be numbers, got {shown_value(value)}."
+            ) from None
+    return np.array(found, dtype=float)
 
 
 def standard_errors(targets: Sequence[Target | float | None]) -> np.ndarray:
