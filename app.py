@@ -8,24 +8,8 @@ from pages.components.shared import mark
 from pages.components.shared.autosave import begin, remember_in_browser
 from pages.components.shared.codebook_notices import lacks_attributes
 from pages.components.shared.server import guard, lifespan
+from pages.components.shared.style import STYLE
 from pages.components.shared.top_bar import bar, notices
-
-# The primary colour is made for white text upon it (buttons, chosen options). Where Streamlit
-# writes text in that colour itself, it would be too faint in the dark theme. Numbers and their
-# names break into lines, where Streamlit would cut them off.
-STYLE = """<style>
-button[data-selected="true"] p,
-[role="tab"][aria-selected="true"] p,
-[data-testid="stSlider"] [data-testid="stMarkdownContainer"] p {
-    color: light-dark(#060c13, #e8edf3);
-}
-.modebar { display: none; }  /* clicked for `chart_pictures` */
-[data-testid="stMetricLabel"] p, [data-testid="stMetricValue"] div {
-    overflow: visible;
-    white-space: normal;
-}
-.st-key-steps a { padding-inline: 0; }
-</style>"""
 
 
 def draw() -> None:

@@ -7,6 +7,7 @@ from pages.components.codebook.grid import HERE, add_attribute, apply_typed, dow
 from pages.components.codebook.sources import choose_source
 from pages.components.codebook.values import apply_labels, values_and_labels
 from pages.components.shared.background import finish, follow_begun
+from pages.components.shared.expected_counts import expected_counts_inputs
 from pages.components.shared.explanations import explained_title
 from pages.components.shared.session import bound, change_fields, current, show_messages
 from rpexplore.common.formatting import describe_count
@@ -60,6 +61,12 @@ st.text_input(
     ),
 )
 if len(domain) > 0:
+    st.subheader("Expected counts")
+    st.markdown(
+        "How many records there will be, about. The plan does not need it; with it, every accuracy "
+        "is shown beside the counts, and how many cells will be **publishable**."
+    )
+    expected_counts_inputs()
     st.page_link(
         "pages/workload.py", label="Next: choose the tables", icon=":material/arrow_forward:"
     )

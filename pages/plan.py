@@ -4,8 +4,15 @@ import streamlit as st
 
 from pages.components.plan.budget import budget_inputs, unit_inputs
 from pages.components.plan.loss import loss_input, reference_distribution_input
-from pages.components.plan.results import chart, downloads, headline, table_list
+from pages.components.plan.one_table import one_table
+from pages.components.plan.results import chart, downloads, table_list
 from pages.components.plan.targets import required_targets_can_be_met, targets_met
+from pages.components.plan.usefulness import (
+    budgets_for_shares_input,
+    share_by_budget,
+    usefulness,
+)
+from pages.components.shared.expected_counts import cv_limit_input
 from pages.components.shared.explanations import explained_title
 from pages.components.shared.session import change, current, escaped, say, show_messages
 from pages.components.shared.solutions import plan
@@ -41,32 +48,41 @@ def missing_targets_input(table: str) -> None:
     st.page_link("pages/workload.py", label="To the tables")
 
 
-explained_title("Plan")
-left, right = st.columns([1, 2], gap="large")
-with left:
-    st.subheader("Privacy")
-    unit_inputs()
-    budget_inputs()
-    st.subheader("Objective")
-    loss_input()
-    reference_distribution_input()
-planned = None
-with right:
-    if missing := current().misses_target:
-        missing_targets_input(missing)
-    elif current().misses_required:
-        st.error(
-            "No target is required yet. Give the tables that need it a target on the Tables page, "
-            "and tick “Required” beside it."
-        )
-        st.page_link("pages/workload.py", label="To the tables")
-    elif required_targets_can_be_met():
-        planned = plan()
-    if planned is not None:
-        headline(planned)
-        targets_met(planned)
-        chart(planned)
+with st.container(key="layout"):
+    with st.container(key="inputs"):
+        with st.container(gap="small"):
+            explained_title("Plan")
+            unit_inputs()
+            budget_inputs()
+            sufficient = st.container(gap="xsmall")
+        with st.container(gap="small"):
+            loss_input()
+            reference_distribution_input()
+            cv_limit_input()
+    planned = None
+    with st.container(key="answer"):
+        if missing := current().misses_target:
+            missing_targets_input(missing)
+        elif current().misses_required:
+            st.error(
+                "No target is required yet. Give the tables that need it a target on the Tables "
+                "page, and tick “Required” beside it."
+            )
+            st.page_link("pages/workload.py", label="To the tables")
+        elif required_targets_can_be_met():
+            planned = plan()
+        if planned is not None:
+            with sufficient:  # only here is it known that there is a plan
+                budgets_for_shares_input()
+            usefulness(planned)
+            targets_met(planned)
+            with st.container(key="below"):
+                with st.container(gap="xsmall"):
+                    one_table(planned)
+                with st.container(gap="xsmall"):
+                    share_by_budget()
 if planned is not None:
+    chart(planned)
     table_list(planned)
     downloads(planned)
     st.page_link("pages/fairness.py", label="Next: fairness", icon=":material/arrow_forward:")

@@ -122,6 +122,14 @@ def describe_medians(medians: Mapping[str, float], measure: str, record_noun: st
     return f"Median {measure}s range from {low} {record_noun} for {most} to {high} for {least}."
 
 
+def margins_by_order(plan: Plan) -> pd.DataFrame:
+    """One row a number of attributes: name ("total", "2-way"), tables, margin_95 (median)."""
+    frame = by_order(plan)
+    names = ["total" if order == 0 else f"{order}-way" for order in frame["order"].tolist()]
+    margins = frame["median"] * Z_95
+    return pd.DataFrame({"name": names, "tables": frame["tables"], "margin_95": margins})
+
+
 def describe_boxes(frame: pd.DataFrame, *, cells_differ: bool = False) -> str:
     """How to read the boxes of the chart of `by_order`; "" where there are none."""
     spans = zip(frame["smallest"].tolist(), frame["largest"].tolist(), strict=True)

@@ -109,6 +109,18 @@ def slider_stops(unit: str, value: str) -> list[str]:
     return [value if stop == current else typed_text(stop) for stop in sorted(stops | {current})]
 
 
+def describe_guess(budget: Budget) -> str:
+    """What an attacker who guesses who is in the data gains, in sentences (Markdown)."""
+    right = rounded(100 * privacy.max_correct_guesses(budget.rho), 2, "up")
+    whom = "a record" if budget.max_records_per_person is None else "a person"
+    delta = stated_delta(budget)
+    return (
+        f"{epsilon_text(budget.rho, delta)}, {privacy.rho_text(budget.rho, 4)}, for {budget.unit}. "
+        f"Somebody who guesses whether {whom} is in the data, "
+        f"where half are, is right at most **{right} %** of the time (50 % without the release)."
+    )
+
+
 def equivalents(budget: Budget) -> pd.DataFrame:
     """The budget in every unit: columns measure, value. ε and μ are rounded up."""
     rows = [("ρ", text_in_unit(budget, "rho"))]

@@ -107,6 +107,22 @@ class ReleasedCells:
         ]
         return self._part(axes, tuple(slice(limit) for limit in most), remarks)
 
+    def crossed(self) -> pd.DataFrame:
+        """Counts and margins as texts, "2,481 ±54", the first axis down and the second across.
+
+        Cells without a value are empty. For one or two axes.
+        """
+        texts = [
+            "" if np.isnan(value) else f"{value:,.0f} ±{rounded(margin, 2)}"
+            for value, margin in zip(self.value.ravel(), self.margin.ravel(), strict=True)
+        ]
+        down, *across = self.axes
+        columns = across[0].labels if across else ("count",)
+        cells = np.array(texts, dtype=object).reshape(len(down.labels), -1)
+        frame = pd.DataFrame(cells, columns=list(columns))
+        frame.insert(0, down.name, list(down.labels), allow_duplicates=True)
+        return frame
+
     # ---- what they say
 
     @property

@@ -15,6 +15,7 @@ import numpy as np
 from rpexplore.analysis.budget_units import (
     epsilon_text,
     stated_delta,
+    stated_text,
     stated_unit,
     typed_text,
     with_value,
@@ -59,6 +60,12 @@ class SufficientBudget:
     def text(self) -> str:
         """ "ρ = 0.34654 (ε = 4.31 at δ = 1e-6)"."""
         return f"ρ = {self.rho} ({epsilon_text(self.rho, stated_delta(self.budget))})"
+
+    @property
+    def short_text(self) -> str:
+        """The budget in the unit it is stated in, with three digits, rounded up: "ε = 2.13"."""
+        symbol, _, value = stated_text(self.budget).partition(" = ")
+        return f"{symbol} = {rounded(Fraction(value.replace(',', '')), 3, 'up')}"
 
     @property
     def compared(self) -> str:

@@ -196,6 +196,15 @@ def max_true_positive_rate(rho: Exact, false_positive_rate: float) -> float:
     return float(rate)
 
 
+def max_correct_guesses(rho: Exact) -> float:
+    """The largest share of right guesses of whether somebody is in the data, where half are.
+
+    Rounded up. Half, and half of the total variation between the two answers, which is at most the
+    delta of epsilon 0.
+    """
+    return (1 + delta_from_rho(rho, 0)) / 2
+
+
 # --- numbers
 
 

@@ -9,7 +9,14 @@ import rpexplore as rp
 from rpexplore.analysis import expected_cells
 from rpexplore.analysis.accuracy import Z_95
 from rpexplore.analysis.expected_cells import ExpectedCells
-from rpexplore.analysis.usefulness import Usefulness, describe_change, points_since
+from rpexplore.analysis.usefulness import (
+    Usefulness,
+    by_budget,
+    describe_change,
+    point,
+    points_since,
+    table_to_see,
+)
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.planning.planner import optimum
 from rpexplore.workload.bases import Hierarchy
@@ -235,3 +242,24 @@ def test_sentences():
     assert Usefulness.of_plan(plan, one, 0.2).describe() == (
         "The one cell is not publishable, with a coefficient of variation of at most 20 %."
     )
+
+
+def test_the_curve_goes_through_what_each_budget_would_publish(based):
+    solution, plan, expected, _ = based
+    cells = ExpectedCells.of(expected, plan.workload)
+    now = Usefulness.of_optimum(solution, rp.Budget(epsilon="1.5", delta="1e-6"), cells, 0.2)
+    frame = by_budget(solution, now)
+    assert 1.5 in frame["budget"].tolist()
+    for budget, share in frame.itertuples(index=False):
+        at = rp.Budget(epsilon=budget, delta="1e-6")
+        assert share == pytest.approx(Usefulness.of_optimum(solution, at, cells, 0.2).share)
+    assert point(now, now.budget) == (1.5, now.share)
+    in_rho = Usefulness.of_optimum(solution, rp.Budget(rho="0.1"), cells, 0.2)
+    assert point(in_rho, now.budget)[0] == pytest.approx(2.14, abs=0.005)
+
+
+def test_the_table_to_see_first_fits_a_screen():
+    domain = rp.Domain.from_sizes({"a": 3, "b": 20, "c": 70, "d": 4})
+    workload = rp.Workload.all_up_to(domain, 2)
+    assert workload.tables[table_to_see(workload)] == ("a", "b")
+    assert table_to_see(rp.Workload.of(domain, ["c", ("b", "c")])) == 0

@@ -47,7 +47,7 @@ def test_from_cumulative_and_hierarchy_to_a_release(page, records, tmp_path):
     optimised = page.get_by_role("switch", name=re.compile("Optimise the reference distribution"))
     expect(optimised).to_be_checked()
     fill(page, "ρ", "0.5")
-    expect(metric(page, "Privacy")).to_contain_text("ε = 5.23")
+    expect(page.get_by_text("ε = 5.23 at δ")).to_be_visible()
 
     go_to(page, "Fairness")
     expect(page.locator(".js-plotly-plot").first).to_be_visible()

@@ -5,7 +5,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import drawn
 from tests.browser.test_accessibility import findings
 
-MOST_STOPS = 60  # of the tab key on a page
+MOST_STOPS = 120  # of the tab key on a page
 
 
 def tab_to(page: Page, wanted: Locator) -> None:

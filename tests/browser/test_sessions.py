@@ -44,7 +44,7 @@ def test_a_project_outlives_the_server_and_a_forgotten_address(browser, tmp_path
         # As when the browser is refreshed after a restart: any page may be asked for first.
         page = opened(browser, address)
         expect(page.get_by_role("heading", name="Plan", exact=True)).to_be_visible()
-        expect(metric(page, "Privacy")).to_contain_text("ε = 2.15")
+        expect(page.get_by_text("ε = 2.15 at δ")).to_be_visible()
         go_to(page, "Tables")
         expect(metric(page, "Tables")).to_contain_text("67")
         go_to(page, "Plan")

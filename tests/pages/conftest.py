@@ -270,3 +270,12 @@ def hostile() -> Scenario:
     """Attribute names that are full of formatting."""
     domain = rp.Domain.from_sizes(dict.fromkeys(HOSTILE, 3))
     return Scenario(domain, record_noun="<i>people</i> **x**")
+
+
+def choose_objective(session, objective: str) -> None:
+    """On the Plan page: one that stands in front, or one of the others."""
+    shown = session.radio(key="objective")
+    if objective in {"sum", "max", "required", shown.value}:
+        shown.set_value(objective).run()
+    else:
+        session.button(key=f"objective {objective}").click().run()

@@ -173,7 +173,7 @@ def test_what_is_counted(app, small):
     session = app("codebook", small)
     session.text_input(key="record_noun").set_value("visits").run()
     session.open("plan")
-    assert session.metrics()["A cell of the median table"].endswith(" visits")
+    assert session.metrics()["A cell of the median table, 95 %"].endswith(" visits")
     session.open("codebook").text_input(key="record_noun").set_value(" ").run()
     assert session.scenario.record_noun == "records"
 

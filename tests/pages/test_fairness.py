@@ -12,6 +12,7 @@ from rpexplore.planning.planner import optimum
 from rpexplore.scenarios.scenario import TableSetting
 from rpexplore.scenarios.table_settings import GroupSetting
 from tests.pages.conftest import VIEWS, plain
+from tests.pages.test_expected_counts import MARGIN
 
 EQUAL, SQRT, CELLS, LARGEST = SCHEMES
 MEGABYTE = 10**6
@@ -96,38 +97,6 @@ def test_own_targets_make_an_own_plan(app, small):
 
 
 # ---- expected counts
-
-MARGIN = (
-    b"sex,region,count\n"
-    + "".join(
-        f"{sex},{region},{100 * region}\n" for sex in range(2) for region in range(5)
-    ).encode()
-)
-
-
-def test_public_counts_are_a_total_or_a_margin_and_a_bad_margin_is_refused(app, small):
-    session = app("fairness", small).show("fairness", "Relative errors")
-    assert "already public" in plain(session.texts("info"))
-    assert not session.get("plotly_chart")
-    session.text_input(key="expected total").set_value("5000").run()
-    assert session.scenario.expected == ExpectedCounts.of_total(5000)
-    assert len(session.get("plotly_chart")) == 1
-    assert "5,000 in total, spread evenly" in plain(session.texts("markdown"))
-    assert "At a coefficient of variation of 20 %" in plain(session.texts("caption"))
-    session.text_input(key="expected total").set_value("").run()
-    assert session.scenario == small
-    session.file_uploader(key="expected margin").upload("margin.csv", MARGIN[:-8]).run()
-    assert len(session.error) == 1
-    assert "margin.csv: 1 row of 10 missing" in plain(session.texts("error"))
-    assert session.scenario == small
-    session.file_uploader(key="expected margin").upload("margin.csv", MARGIN).run()
-    expected = session.scenario.expected
-    assert expected.attributes == ("sex", "region")
-    assert expected.total == 2000
-    assert "2,000 in total, by sex × region as published" in plain(session.texts("markdown"))
-    assert session.text_input(key="expected total").value == ""
-    session.press("Remove")
-    assert session.scenario.expected is None
 
 
 def test_publishable_cells_of_one_table(app, small):

@@ -5,7 +5,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.scenarios.workload_request import TableSetting
 from rpexplore.workload.targets import Target
-from tests.pages.conftest import VIEWS
+from tests.pages.conftest import VIEWS, choose_objective
 
 
 @pytest.fixture
@@ -28,14 +28,14 @@ def test_every_objective_gives_a_plan_with_the_options_that_were_chosen(app, wit
         ("p-norm", rp.PNorm()),
         ("sum", rp.SumOfVariances()),
     ):
-        session.radio(key="objective").set_value(objective).run()
+        choose_objective(session, objective)
         assert session.scenario.loss == loss
         assert not session.error
         assert session.planned.loss == loss
     session.selectbox(key="weighting").set_value("cells").run()
-    session.radio(key="objective").set_value("required").run()
+    choose_objective(session, "required")
     assert session.scenario.loss == rp.SumWithinTargets("cells")
-    session.radio(key="objective").set_value("bounded").run()
+    choose_objective(session, "bounded")
     assert session.scenario.loss == rp.SumWithBoundedMax("cells")
     session.text_input(key="sum_with_bounded_max slack").set_value("2").run()
     assert session.scenario.loss == rp.SumWithBoundedMax("cells", 0.02)

@@ -5,25 +5,57 @@ from fractions import Fraction
 import pytest
 
 import rpexplore as rp
+from rpexplore.analysis.expected_cells import ExpectedCells
+from rpexplore.analysis.usefulness import Usefulness
+from rpexplore.domain.expected_counts import ExpectedCounts
 from tests.pages.conftest import plain
 
 
 def test_the_plan_is_there_at_once(app):
     session = app("plan")
     metrics = session.metrics()
-    assert metrics["A cell of the median table"] == "±26 people"
-    assert metrics["A cell of the least accurate table"] == "±30 people"
+    assert metrics["A cell of the median table, 95 %"] == "±26 people"
+    assert metrics["A cell of the least accurate table, 95 %"] == "±30 people"
     # epsilon(rho = 0.1, delta = 1e-6) = 2.14194, rounded up
-    assert metrics["Privacy"] == "ε = 2.15"
+    assert "ε = 2.15 at δ = 1e-6, ρ = 0.1, for one record" in plain(session.texts("caption"))
     assert "better by more than one part in a billion" in plain(session.texts("markdown"))
     assert "ρ-zCDP with ρ = 0.1 for one record" in plain(session.texts("markdown"))
     assert session.dataframe[-1].value["table"].tolist()[0] == "age × occupation"
     assert len(session.dataframe[-1].value) == 67
-    assert [button.label for button in session.download_button] == [
-        "Download standard_errors_by_order.csv",
-        "Download plan.json",
-        "Download tables.csv",
-    ]
+
+
+def test_expected_counts_tell_what_is_publishable_and_what_a_change_does(app, small):
+    session = app("plan", small)
+    assert "Publishable share of the cells" not in session.metrics()
+    session.text_input(key="expected total").set_value("900").run()
+    cells = ExpectedCells.of(session.scenario.expected, small.workload)
+    share = Usefulness.of_plan(session.planned, cells, 0.2).share_text
+    assert session.metrics()["Publishable share of the cells"] == share
+    assert not session.metric[0].delta
+    session.text_input(key="wanted coefficient").set_value("5").run()
+    stricter = Usefulness.of_plan(session.planned, cells, 0.05)
+    assert session.metrics()["Publishable share of the cells"] == stricter.share_text
+    assert session.metric[0].delta.startswith("-")
+    session.button(key="budget for 0.95").click().run()
+    assert Usefulness.of_plan(session.planned, cells, 0.05).share >= 0.95
+    assert "points" in session.metric[0].delta
+    assert not session.error
+
+
+def test_a_table_is_shown_as_it_would_look_and_explained(app, small):
+    session = app("plan", small.replaced(expected=ExpectedCounts.of_total(5000)))
+    session.selectbox(key="table to look at").set_value(small.workload.position(["sex"])).run()
+    made_up = session.session_state["made up"][1]
+    assert made_up.attributes == ("sex",)
+    session.button(key="draw again").click().run()
+    assert session.session_state["made up"][1] is not made_up
+    for view in ("Bars", "Grid"):
+        session.segmented_control(key="made up as").set_value(view).run()
+        assert not session.error
+    session.segmented_control(key="view of one table").set_value("Explain this number").run()
+    (parts,) = [each.value for each in session.dataframe if "measured" in each.value]
+    assert parts["share"].sum() == pytest.approx(1)
+    assert not session.error
 
 
 # ---- the budget
@@ -55,7 +87,7 @@ def test_budget_as_epsilon_and_delta(app, small):
     session.text_input(key="typed budget").set_value("1").run()
     session.text_input(key="delta").set_value("1e-9").run()
     assert session.scenario.budget == rp.Budget(epsilon=1, delta="1e-9")
-    assert "at δ = 1e-6" in plain(session.texts("caption"))
+    assert "ε = 1 at δ = 1e-9" in plain(session.texts("caption"))
     assert not session.info
     session.text_input(key="typed budget").set_value("20").run()
     session.text_input(key="delta").set_value("0.001").run()
@@ -88,7 +120,7 @@ def test_the_plan_is_made_once_and_its_tables_are_filtered(app, small):
     session.multiselect(key="tables containing").set_value(["sex"]).run()
     assert len(session.dataframe[-1].value) == 3
     session.multiselect(key="tables containing").set_value(["age", "sex", "region"]).run()
-    assert "No table" in session.info[0].value
+    assert "No table has all" in plain(session.texts("info"))
 
 
 def test_many_tables_do_not_travel_with_the_chart(app, many):

@@ -8,7 +8,7 @@ import rpexplore as rp
 from pages.components.shared.session import escaped
 from rpexplore.scenarios.workload_request import TableSetting
 from rpexplore.workload.targets import Target
-from tests.pages.conftest import plain
+from tests.pages.conftest import choose_objective, plain
 
 
 @pytest.fixture
@@ -72,10 +72,10 @@ def targets_sentence(session):
 
 def test_without_targets_the_page_says_where_to_set_them(app, small):
     session = app("plan", small)
-    session.radio(key="objective").set_value("required").run()
+    choose_objective(session, "required")
     assert "No target is required yet" in plain(session.texts("error"))
     assert session.radio(key="objective").value == "required"
-    session.radio(key="objective").set_value("max relative to target").run()
+    choose_objective(session, "max relative to target")
     assert "has no target" in plain(session.texts("error"))
     assert "or here for all at once" in plain(session.texts("error"))
     assert not session.metrics()
@@ -88,7 +88,7 @@ def test_without_targets_the_page_says_where_to_set_them(app, small):
     session.press("Set this target")
     assert session.scenario.workload.targets.tolist() == [20.0] * 7
     assert session.metrics()
-    session.radio(key="objective").set_value("sum").run()
+    choose_objective(session, "sum")
     assert not session.error
 
 

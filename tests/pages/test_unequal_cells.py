@@ -118,7 +118,7 @@ def test_the_plan_page_tells_median_and_least_accurate_cells(app, solved):
     session = app("plan", SCENARIO)
     metrics = session.metrics()
     largest = solved.standard_errors(SCENARIO.budget, "largest").max()
-    assert metrics["The least accurate cell of all tables"].startswith("±")
+    assert metrics["The least accurate cell of all tables, 95 %"].startswith("±")
     proven = plain(session.texts("markdown"))
     assert "Noise proven best for what is measured." in proven
     assert "Accuracy proven best." not in proven

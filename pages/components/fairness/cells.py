@@ -3,7 +3,8 @@
 import streamlit as st
 
 from pages.components.shared.charts import chart_with_numbers
-from pages.components.shared.session import attempt, current, kept
+from pages.components.shared.session import current, kept
+from pages.components.shared.table_choice import table_input
 from rpexplore.analysis import cell_accuracy
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import capitalised
@@ -13,7 +14,7 @@ from rpexplore.scenarios.basis_options import describe_table
 from rpexplore.workload.query_matrix import QueryMatrix
 
 CELLS_VIEW = "Cells of a table"
-MOST_OPTIONS = 1000  # tables to choose from, or queries; of more tables, attributes are chosen
+MOST_OPTIONS = 1000  # queries to choose from
 LEAST_ACCURATE = "the least accurate"
 
 
@@ -21,7 +22,8 @@ def cells_view(chosen: Forecast) -> None:
     """Standard errors over the cells of a table of the curator's choice."""
     left, right = st.columns([1, 2], gap="large")
     with left:
-        table = _table(chosen)
+        usual = kept(cell_accuracy.least_even_table, chosen)
+        table = table_input(chosen.workload, usual, "cells of")
         if table is None:
             return
         matrices = cell_accuracy.query_matrices(chosen, table)
@@ -43,31 +45,6 @@ def cells_view(chosen: Forecast) -> None:
     )
     with right:
         chart_with_numbers(chart)
-
-
-def _table(chosen: Forecast) -> int | None:
-    """The table to look at; None, which the page explains, while none is chosen."""
-    workload = chosen.workload
-    first = kept(cell_accuracy.least_even_table, chosen)
-    if len(workload) <= MOST_OPTIONS:
-        titles = kept(cell_accuracy.tables_with_cells, workload)
-        return st.selectbox(
-            "Table",
-            list(titles),
-            index=list(titles).index(first),
-            format_func=titles.__getitem__,
-            key="cells of",
-        )
-    typed = st.multiselect(
-        "The attributes of the table",
-        workload.domain.names,
-        workload.tables[first],
-        key="cells of attributes",
-    )
-    if not typed:
-        st.info("The total is a single cell; choose a table with attributes.")
-        return None
-    return attempt(lambda: workload.position(typed), show=st.info)
 
 
 def _axes(chosen: Forecast, table: int, matrices: list[QueryMatrix]) -> tuple[int, ...]:

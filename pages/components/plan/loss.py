@@ -12,6 +12,7 @@ from rpexplore.planning.loss_serialization import loss_choices
 from rpexplore.planning.losses.base import WEIGHTINGS, Loss, WeightedSum, describe_weighting
 
 HERE = "objective"
+FRONT = ("sum", "max", "required")  # the others are offered under "more"
 
 
 def loss_input() -> None:
@@ -25,14 +26,26 @@ def loss_input() -> None:
             chosen = replace(chosen, weighting=loss.weighting)
         change_fields(HERE, loss=chosen)
 
+    front = [choice for choice in offered if choice in (*FRONT, loss.choice)]
     st.radio(
         "Objective",
-        list(offered),
+        front,
         format_func=lambda choice: capitalised(offered[choice].objective),
-        captions=[f"{capitalised(choice.description)}." for choice in offered.values()],
-        label_visibility="collapsed",  # it is the heading above
+        help="What the plan makes as small as it can, within the budget.",
         **bound("objective", loss.choice, choose),
     )
+    st.caption(f"{capitalised(loss.description)}.")
+    with st.popover("More objectives", type="tertiary"):
+        for choice, other in offered.items():
+            if choice not in front:
+                st.button(
+                    capitalised(other.objective),
+                    key=f"objective {choice}",
+                    on_click=choose,
+                    args=(choice,),
+                    type="tertiary",
+                    help=f"{capitalised(other.description)}.",
+                )
     if isinstance(loss, WeightedSum):
         st.selectbox(
             "How tables count in the sum",

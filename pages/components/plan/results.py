@@ -5,44 +5,14 @@ from typing import Any
 import streamlit as st
 
 from pages.components.fairness.cells import CELLS_VIEW
-from pages.components.shared.charts import chart_with_numbers, listing, metrics
+from pages.components.shared.charts import chart_with_numbers, listing
 from pages.components.shared.files import download
 from pages.components.shared.session import current, escaped, kept
-from rpexplore.analysis import accuracy, budget_units, targets_met
-from rpexplore.common.formatting import capitalised, rounded
+from rpexplore.analysis import accuracy, targets_met
 from rpexplore.figures.accuracy import accuracy_by_order_chart
 from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.planning.mechanism.table_variances import cells_differ
 from rpexplore.planning.plan import Plan
-from rpexplore.privacy.conversions import rho_text
-
-
-def headline(planned: Plan) -> None:
-    """Median and least accuracy, privacy, targets, and the certificate in words."""
-    top, record_noun = accuracy.headline(planned), escaped(current().record_noun)
-    median, largest = rounded(top.median_error, 3), rounded(top.largest_error, 3)
-    epsilon, further = budget_units.describe_epsilon(planned)
-    metrics(
-        (
-            capitalised(top.median_text),
-            f"±{rounded(top.median_margin)} {record_noun}",
-            f"95 % of the time (standard error σ = {median})",
-        ),
-        (
-            capitalised(top.largest_text),
-            f"±{rounded(top.largest_margin)} {record_noun}",
-            f"95 % of the time (σ = {largest}): {escaped(top.least_accurate_table)}",
-        ),
-        (
-            "Privacy",
-            epsilon,
-            f"{further}; {rho_text(planned.rho, 4)}; protects {planned.budget.unit}",
-        ),
-    )
-    # A plan with strategies is proven best among those with the same strategies.
-    strategies = planned.closure.strategies
-    proven = "Noise proven best for what is measured." if strategies else "Accuracy proven best."
-    st.markdown(f":material/verified: **{proven}** {escaped(planned.proven)}")
 
 
 def chart(planned: Plan) -> None:

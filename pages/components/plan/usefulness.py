@@ -1,0 +1,184 @@
+"""The answer of the Plan page: how much is publishable, how accurate it is, and what changed."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from pages.components.plan.budget import LETTERS
+from pages.components.shared.charts import chart_with_numbers
+from pages.components.shared.expected_counts import expected_cells, expected_total_input
+from pages.components.shared.session import attempt, change_fields, current, escaped, kept
+from pages.components.shared.solutions import optimum
+from rpexplore.analysis import accuracy
+from rpexplore.analysis.accuracy import Headline
+from rpexplore.analysis.budget_units import stated_text, stated_unit
+from rpexplore.analysis.sufficient_budgets import budgets_for_shares
+from rpexplore.analysis.usefulness import (
+    Usefulness,
+    by_budget,
+    level_names,
+    point,
+    points_since,
+)
+from rpexplore.common.formatting import capitalised, describe_share, rounded
+from rpexplore.figures.publishable import publishable_share_chart
+from rpexplore.figures.share_rows import share_rows
+from rpexplore.planning.plan import Plan
+
+HERE = "usefulness"
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What the page says of a plan, and is compared with when the next one comes."""
+
+    plan: Plan
+    top: Headline
+    useful: Usefulness | None
+
+    @classmethod
+    def of(cls, plan: Plan, useful: Usefulness | None) -> "Answer":
+        return cls(plan, accuracy.headline(plan), useful)
+
+
+def usefulness(planned: Plan) -> None:
+    """The headline with its change since the last move, and the rows by number of attributes."""
+    now, before = _answers(planned)
+    _headline(now, before)
+    # A plan with strategies is proven best among those with the same strategies.
+    strategies = planned.closure.strategies
+    proven = "Noise proven best for what is measured." if strategies else "Accuracy proven best."
+    st.markdown(f":material/verified: **{proven}** {escaped(planned.proven)}")
+    if now.useful is None:
+        st.markdown(
+            "**Is that accurate enough?** Type how many there will be, about (only what is already "
+            "public), and every accuracy is shown beside the counts."
+        )
+        expected_total_input()
+    _rows(now, before)
+    if now.useful is not None and now.useful.cells.left_out:
+        st.caption(escaped(now.useful.cells.left_out_text))
+
+
+def _answers(planned: Plan) -> tuple[Answer, Answer | None]:
+    """The answer, and the one before the last change, where that had the same tables."""
+    cells, solution = expected_cells(planned.workload), optimum()
+    useful = None
+    if cells is not None and cells.held.any() and solution is not None:
+        useful = kept(Usefulness.of_optimum, solution, planned.budget, cells, current().cv_limit)
+    now, before = st.session_state.get(HERE, (None, None))
+    if now is None or (now.plan, now.useful) != (planned, useful):
+        same = now is not None and now.plan.workload.has_tables_of(planned.workload)
+        now, before = Answer.of(planned, useful), now if same else None
+        st.session_state[HERE] = now, before
+    return now, before
+
+
+def _headline(now: Answer, before: Answer | None) -> None:
+    top, record_noun = now.top, escaped(current().record_noun)
+    since = "" if before is None else f"since {stated_text(before.plan.budget)}"
+    with st.container(key="figures"):
+        if now.useful is not None:
+            former = None if before is None else before.useful
+            points = None if former is None else points_since(now.useful, former)
+            with st.container(key="publishable"):
+                st.metric(
+                    "Publishable share of the cells",
+                    now.useful.share_text,
+                    f"{rounded(points, 2)} points" if points else None,
+                    delta_description=since or None,
+                    help=now.useful.describe(),
+                    border=True,
+                )
+        former_top = None if before is None else before.top
+        for label, margin, former_margin in (
+            (
+                f"{capitalised(top.median_text)}, 95 %",
+                top.median_margin,
+                former_top and former_top.median_margin,
+            ),
+            (
+                f"{capitalised(top.largest_text)}, 95 %",
+                top.largest_margin,
+                former_top and former_top.largest_margin,
+            ),
+        ):
+            less = None if former_margin is None else margin - former_margin
+            st.metric(
+                label,
+                f"±{rounded(margin)} {record_noun}",
+                rounded(less, 2) if less else None,
+                delta_color="inverse",
+                delta_description=since or None,
+                border=True,
+            )
+    useful = "" if now.useful is None else f"Publishable: {now.useful.tables_text}. "
+    st.caption(
+        f"{useful}Standard error: σ = {rounded(top.median_error, 3)} in the median table, "
+        f"σ = {rounded(top.largest_error, 3)} in {escaped(top.least_accurate_table)}."
+    )
+
+
+def _rows(now: Answer, before: Answer | None) -> None:
+    """One row a number of attributes, with bars where there are expected counts."""
+    record_noun = current().record_noun
+    if now.useful is None:
+        st.html(share_rows(accuracy.margins_by_order(now.plan), record_noun))
+        return
+    frame, former = now.useful.by_order(), []
+    if before is not None and before.useful is not None:
+        former = before.useful.by_order()["share"].tolist()
+    st.html(share_rows(frame.rename(columns={"attributes": "name"}), record_noun, former))
+    limit = f"{100 * now.useful.cv_limit:g} %"
+    st.caption(
+        f"Publishable: cells with a coefficient of variation of at most {limit}."
+        f"{' Tick: before the last change.' if former else ''}"
+    )
+    levels = now.useful.by_level()
+    if len(levels):
+        with st.expander("Publishable cells by level of a hierarchy"):
+            st.html(share_rows(levels.assign(name=level_names(levels)), record_noun))
+
+
+def budgets_for_shares_input() -> None:
+    """Buttons for the smallest budgets at which 50, 80 and 95 % of the cells are publishable."""
+    solution, cells = optimum(), expected_cells(current().workload)
+    if solution is None or solution.budget is not None or cells is None or not cells.held.any():
+        return
+    budgets = attempt(
+        lambda: kept(budgets_for_shares, solution, current().budget, cells, current().cv_limit)
+    )
+    if not budgets:
+        return
+    st.caption("Smallest budget for a publishable share of")
+    with st.container(horizontal=True, gap="xsmall"):
+        for share, enough in budgets.items():
+            st.button(
+                f"{describe_share(share)}: " + ("none" if enough is None else enough.short_text),
+                key=f"budget for {share}",
+                on_click=change_fields,
+                args=("plan",),
+                kwargs={} if enough is None else {"budget": enough.budget},
+                disabled=enough is None or enough.budget == current().budget,
+            )
+
+
+def share_by_budget() -> None:
+    """What another budget would buy."""
+    now, before = st.session_state.get(HERE, (None, None))
+    solution = optimum()
+    if now is None or now.useful is None or solution is None:
+        return
+    if solution.budget is not None:
+        st.caption("With this objective the plan is another one at every budget.")
+        return
+    frame = kept(by_budget, solution, now.useful)
+    former = None if before is None else before.useful
+    budget = now.useful.budget
+    chart = publishable_share_chart(
+        frame,
+        LETTERS[stated_unit(budget)],
+        point(now.useful, budget),
+        None if former is None else point(former, budget),
+    )
+    chart_with_numbers(chart)

@@ -1,0 +1,105 @@
+"""Expected counts, which say what an accuracy is worth, and the limit of publishable cells."""
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from pages.components.shared.files import upload
+from pages.components.shared.session import (
+    attempt,
+    bound,
+    change,
+    current,
+    escaped,
+    kept,
+    show_messages,
+)
+from rpexplore.analysis.expected_cells import ExpectedCells
+from rpexplore.common.typed_numbers import needed_number_of, number_of, number_text
+from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.domain.expected_counts_file import expected_counts_from_csv
+from rpexplore.workload.workload import Workload
+
+HERE = "expected"
+
+
+def expected_cells(workload: Workload) -> ExpectedCells | None:
+    """The expected counts of all cells of these tables.
+
+    None without expected counts, and where they do not fit, which the page says.
+    """
+    expected = current().expected
+    return expected and attempt(lambda: kept(ExpectedCells.of, expected, workload))
+
+
+def cv_limit_input() -> None:
+    """The largest coefficient of variation of a publishable cell."""
+
+    def take(typed: str) -> None:
+        change(HERE, lambda: current().replaced(cv_limit=limit(typed)))
+
+    def limit(typed: str) -> float:
+        return needed_number_of(typed, "The coefficient of variation", least=0.1, most=1000.0) / 100
+
+    st.text_input(
+        "Publishable: coefficient of variation at most (%)",
+        width=360,
+        help="The coefficient of variation (CV) of a cell is the standard error of its noise "
+        "divided by its expected count. Many offices publish a cell only up to a certain CV.",
+        **bound("wanted coefficient", f"{100 * current().cv_limit:.10g}", take),
+    )
+    show_messages(HERE)
+
+
+def expected_total_input() -> None:
+    """The expected number of records, which is all that a first answer needs."""
+    expected = current().expected
+
+    def of_total(typed: str) -> ExpectedCounts | None:
+        total = number_of(typed, "The expected number", least=0.0)
+        return None if total is None else ExpectedCounts.of_total(total)
+
+    st.text_input(
+        f"Expected number of {escaped(current().record_noun)} in all, spread evenly over the cells",
+        placeholder="none typed",
+        **bound(
+            "expected total",
+            number_text(
+                expected.total if expected is not None and not expected.attributes else None
+            ),
+            lambda typed: _set_expected(lambda: of_total(typed)),
+        ),
+    )
+
+
+def expected_counts_inputs() -> None:
+    """A total or a public table; both are kept with the scenario."""
+    st.info(
+        "Type or load only what is **already public**: a census total, an earlier published table. "
+        "It is saved with the scenario and shown in the report. Never take it from the "
+        "confidential records: that would publish something about them without any noise."
+    )
+    expected = current().expected
+
+    def load(content: bytes, name: str) -> None:
+        _set_expected(lambda: expected_counts_from_csv(current().domain, content, name))
+
+    left, right = st.columns(2)
+    with left:
+        expected_total_input()
+    with right:
+        upload(
+            "Or a published table: CSV with some attributes of the codebook as columns, and count",
+            ["csv"],
+            "expected margin",
+            load,
+        )
+    if expected is not None:
+        text, button = st.columns([4, 1], vertical_alignment="center")
+        text.markdown(f"**Expected counts:** {escaped(expected.text)}.")
+        button.button("Remove", on_click=_set_expected, args=(lambda: None,))
+    show_messages(HERE)
+
+
+def _set_expected(make: Callable[[], ExpectedCounts | None]) -> None:
+    change(HERE, lambda: current().replaced(expected=make()))

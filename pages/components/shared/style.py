@@ -1,0 +1,70 @@
+"""What the theme in .streamlit/config.toml cannot say of the looks of the app."""
+
+# The primary colour is made for white text upon it (buttons, chosen options). Where Streamlit
+# writes text in that colour itself, it would be too faint in the dark theme. Numbers and their
+# names break into lines, where Streamlit would cut them off.
+STYLE = """<style>
+button[data-selected="true"] p,
+[role="tab"][aria-selected="true"] p,
+[data-testid="stSlider"] [data-testid="stMarkdownContainer"] p {
+    color: light-dark(#060c13, #e8edf3);
+}
+.modebar { display: none; }  /* clicked for `chart_pictures` */
+[data-testid="stMetricLabel"] p, [data-testid="stMetricValue"] div {
+    overflow: visible;
+    white-space: normal;
+}
+.st-key-steps a { padding-inline: 0; }
+/* The Plan page: inputs beside the answer, above it where there is little room. */
+.st-key-layout {
+    display: grid;
+    grid-template-columns: 18rem minmax(0, 1fr);
+    gap: 1rem 2.5rem;
+    align-items: start;
+}
+@media (max-width: 1100px) { .st-key-layout { grid-template-columns: minmax(0, 1fr); } }
+.st-key-inputs {
+    display: grid;
+    grid-template-columns: repeat(auto-fit, minmax(15.5rem, 1fr));
+    gap: 0.75rem 2rem;
+    align-items: start;
+}
+.st-key-figures {
+    display: grid;
+    grid-template-columns: repeat(auto-fit, minmax(12.5rem, 1fr));
+    gap: 0.75rem;
+}
+.st-key-below {
+    display: grid;
+    grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), 1fr));
+    gap: 0.75rem 2rem;
+    align-items: start;
+}
+.st-key-publishable [data-testid="stMetricValue"] {
+    color: light-dark(#1d4f91, #8fb8f0);
+    font-size: 2.5rem;
+    line-height: 1.1;
+}
+.rows { width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nums; }
+.rows th, .rows td { padding: 0.35rem 0.75rem; text-align: right; font-weight: 400; }
+.rows thead th { font-size: 0.875rem; font-weight: 600; }
+.rows tbody tr { border-top: 1px solid light-dark(#dfe5ec, #2c3743); }
+.rows th:first-child { text-align: left; padding-left: 0; }
+.rows.bars th:last-child { text-align: left; }
+.rows.bars td:last-child { width: 38%; }
+.bar { display: flex; align-items: center; gap: 0.5rem; }
+.bar i {
+    position: relative; flex: 1; height: 0.6rem; border-radius: 0.3rem;
+    background: light-dark(#dfe7f1, #2c3743);
+}
+.bar b { position: absolute; inset: 0 auto 0 0; border-radius: 0.3rem; background: #3c76c3; }
+.bar u {
+    position: absolute; top: -0.25rem; bottom: -0.25rem; width: 2px;
+    background: light-dark(#4a5664, #cfd8e2);
+}
+.bar span { width: 4rem; text-align: right; }
+@media (max-width: 640px) {
+    .rows .wide { display: none; }
+    .rows.bars td:last-child { width: 45%; }
+}
+</style>"""

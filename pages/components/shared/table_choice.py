@@ -1,0 +1,36 @@
+"""A table of the workload to look at: from a list, or of very many by its attributes."""
+
+import streamlit as st
+
+from pages.components.shared.session import attempt, kept
+from rpexplore.analysis.cell_accuracy import tables_with_cells
+from rpexplore.workload.workload import Workload
+
+MOST_TITLES = 1000  # tables to choose from; of more, attributes are chosen
+
+
+def table_input(workload: Workload, usual: int, key: str) -> int | None:
+    """The chosen table; None, which the page explains, while none is. usual: chosen at first."""
+    if len(workload) <= MOST_TITLES:
+        titles = kept(tables_with_cells, workload)
+        if not titles:
+            st.info("The total is a single cell; choose tables with attributes.")
+            return None
+        numbers = list(titles)
+        return st.selectbox(
+            "Table",
+            numbers,
+            index=numbers.index(usual) if usual in titles else 0,
+            format_func=titles.__getitem__,
+            key=key,
+        )
+    typed = st.multiselect(
+        "The attributes of the table",
+        workload.domain.names,
+        workload.tables[usual],
+        key=f"{key}, by attributes",
+    )
+    if not typed:
+        st.info("The total is a single cell; choose a table with attributes.")
+        return None
+    return attempt(lambda: workload.position(typed), show=st.info)

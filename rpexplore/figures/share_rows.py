@@ -1,0 +1,45 @@
+"""Rows of HTML with a bar for the publishable share, and a tick where it was before."""
+
+from collections.abc import Sequence
+from html import escape
+
+import pandas as pd
+
+from rpexplore.common.formatting import describe_share, rounded
+
+# What is left out where there is little room has this class.
+_WIDE = "wide"
+
+
+def share_rows(frame: pd.DataFrame, record_noun: str, former: Sequence[float] = ()) -> str:
+    """A table of HTML, one row a group of tables.
+
+    frame: columns name, tables, margin_95; with expected counts also median_count and share.
+    former: the shares before the last change; empty where there are none
+    """
+    has_shares = "share" in frame
+    heads = [("Tables", ""), ("number", _WIDE)]
+    heads += [("median expected count", _WIDE)] if has_shares else []
+    heads += [(f"95 % margin ({record_noun})", "")]
+    heads += [("publishable cells", "")] if has_shares else []
+    head = "".join(f'<th scope="col" class="{kind}">{escape(text)}</th>' for text, kind in heads)
+    body = []
+    for index, row in enumerate(frame.to_dict("records")):
+        cells = [
+            f'<th scope="row">{escape(str(row["name"]))}</th>',
+            f'<td class="{_WIDE}">{row["tables"]:,}</td>',
+        ]
+        if has_shares:
+            cells.append(f'<td class="{_WIDE}">{rounded(row["median_count"], 2)}</td>')
+        cells.append(f"<td>±{rounded(row['margin_95'], 3)}</td>")
+        if has_shares:
+            cells.append(f"<td>{_bar(row['share'], former[index] if former else None)}</td>")
+        body.append(f"<tr>{''.join(cells)}</tr>")
+    table = f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
+    return f'<table class="rows{" bars" if has_shares else ""}">{table}</table>'
+
+
+def _bar(share: float, former: float | None) -> str:
+    tick = "" if former is None else f'<u style="left: calc({100 * former:.4g}% - 1px)"></u>'
+    bar = f'<i><b style="width: {100 * share:.4g}%"></b>{tick}</i>'
+    return f'<div class="bar">{bar}<span>{describe_share(share)}</span></div>'
