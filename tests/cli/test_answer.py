@@ -3,6 +3,7 @@
 import re
 from dataclasses import astuple
 
+import openpyxl
 import pytest
 
 from rpexplore.releases.table_release import Release
@@ -46,7 +47,6 @@ def test_questions_that_a_release_cannot_answer_are_refused(planned_with_bases, 
 
 
 def test_a_workbook_has_a_sheet_for_every_table(planned):
-    openpyxl = pytest.importorskip("openpyxl")
     planned.done("release", "plan.json", "records.csv", "--out", "release", "--yes")
     facts = planned.json("workbook", "release", "--out", "tables.xlsx")
     assert openpyxl.load_workbook("tables.xlsx").sheetnames[1:] == facts["sheets"]

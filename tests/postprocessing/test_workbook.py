@@ -4,8 +4,10 @@ import io
 from pathlib import Path
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import pytest
+from openpyxl.utils.escape import unescape
 
 import rpexplore as rp
 from rpexplore.errors import ReleaseError
@@ -16,9 +18,6 @@ from rpexplore.postprocessing.results import cell_counts, guarantee_of
 from rpexplore.postprocessing.workbook import CONTENTS, check_size, workbook_bytes, write_workbook
 from rpexplore.releases.release import release
 from rpexplore.releases.table_release import Release
-
-openpyxl = pytest.importorskip("openpyxl")
-unescape = pytest.importorskip("openpyxl.utils.escape").unescape
 
 # What Excel takes for a formula, an escape or a reference, or forbids in the name of a sheet.
 HOSTILE = ("=1+1", "@SUM(A1)", "+1", "_x0041_", "a\nb", "'q'", "<b>&", " x ", "1e5", "{=A1}")
