@@ -12,16 +12,25 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.budget_units import epsilon_text, stated_delta, typed_text
+from rpexplore.analysis.budget_units import (
+    epsilon_text,
+    slider_stops,
+    stated_delta,
+    stated_unit,
+    text_in_unit,
+    typed_text,
+    with_value,
+)
 from rpexplore.analysis.forecast import group_name, order_groups
 from rpexplore.analysis.sufficient_budgets import SufficientBudget
+from rpexplore.analysis.usefulness import Usefulness, forecast_at_cost_1
 from rpexplore.common.formatting import rounded
 from rpexplore.planning.mechanism.table_variances import (
     CELLS,
     cells_differ,
     is_negligible_difference,
 )
-from rpexplore.planning.optimum import Optimum
+from rpexplore.planning.optimum import Optimum, record_cost
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
@@ -166,3 +175,27 @@ def _round_budgets(low: float, high: float) -> list[float]:
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = (float(step * Fraction(10) ** exponent) for exponent in exponents for step in _STEPS)
     return [rho for rho in steps if low <= rho <= high]
+
+
+def publishable_by_budget(optimum: Optimum, now: Usefulness) -> pd.DataFrame:
+    """The publishable share at each stop of the slider in the unit that the budget is stated in.
+
+    Columns: budget (in that unit, ascending), share. optimum: what `now` is of, with an objective
+    whose best noise at one budget is that of another, scaled.
+    """
+    curve = now.cells.share_curve(forecast_at_cost_1(optimum))
+    unit, delta = stated_unit(now.budget), stated_delta(now.budget)
+    stops = slider_stops(unit, text_in_unit(now.budget, unit, delta))
+    costs = [record_cost(with_value(now.budget, unit, stop, delta)) for stop in stops]
+    return pd.DataFrame(
+        {
+            "budget": [float(Fraction(stop)) for stop in stops],
+            "share": [curve(now.cv_limit * cost**0.5) for cost in costs],
+        }
+    )
+
+
+def publishable_at(useful: Usefulness, like: Budget) -> tuple[float, float]:
+    """(budget, publishable share), the budget in the unit that another one is stated in."""
+    text = text_in_unit(useful.budget, stated_unit(like), stated_delta(like))
+    return float(Fraction(text.replace(",", ""))), useful.share

@@ -21,6 +21,7 @@ from rpexplore.workload.query_matrix import QueryMatrix, query_matrix
 from rpexplore.workload.table_text import attribute_title, title_of, titles
 from rpexplore.workload.workload import Workload
 
+_CELLS_OF_A_SCREEN = 60
 MOST = 100  # blocks along an axis of two
 MOST_ALONG_A_LINE = 1000
 
@@ -208,6 +209,12 @@ def tables_with_cells(workload: Workload) -> dict[int, str]:
 def least_even_table(forecast: Forecast) -> int:
     """The table whose least accurate cell is the farthest from its most accurate one."""
     return int(np.argmax(forecast.variances.largest / forecast.variances.smallest))
+
+
+def table_to_see(workload: Workload) -> int:
+    """The table to show first: of those that fit a screen, one of most cells."""
+    fits = np.where(workload.cells <= _CELLS_OF_A_SCREEN, workload.cells, -workload.cells)
+    return int(np.argmax(fits))
 
 
 def _labels(label: Callable[[int], str], blocks: Blocks) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ serves every budget.
 """
 
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -15,14 +14,7 @@ import pandas as pd
 
 from rpexplore.analysis import relative_errors
 from rpexplore.analysis.accuracy import Z_95
-from rpexplore.analysis.budget_units import (
-    slider_stops,
-    stated_delta,
-    stated_text,
-    stated_unit,
-    text_in_unit,
-    with_value,
-)
+from rpexplore.analysis.budget_units import stated_text
 from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.forecast import Forecast, group_name, order_groups
 from rpexplore.common.formatting import describe_count, describe_share, plural, rounded
@@ -31,9 +23,7 @@ from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.bases import Hierarchy
 from rpexplore.workload.table_text import attribute_title
-from rpexplore.workload.workload import Workload
 
-_CELLS_OF_A_SCREEN = 60
 _LEAST_POINTS = 0.05  # a change of the share by less counts as none
 
 
@@ -220,44 +210,6 @@ def describe_change(now: Usefulness, before: Usefulness) -> str:
     size = rounded(abs(points), 2)
     noun = "point" if size == "1" else "points"
     return f"{size} {noun} {'more' if points > 0 else 'fewer'} than {former}."
-
-
-def by_budget(optimum: Optimum, now: Usefulness) -> pd.DataFrame:
-    """The publishable share at each stop of the slider in the unit that the budget is stated in.
-
-    Columns: budget (in that unit, ascending), share. optimum: what `now` is of, with an objective
-    whose best noise at one budget is that of another, scaled.
-    """
-    curve = now.cells.share_curve(forecast_at_cost_1(optimum))
-    unit, delta = stated_unit(now.budget), stated_delta(now.budget)
-    stops = slider_stops(unit, text_in_unit(now.budget, unit, delta))
-    costs = [record_cost(with_value(now.budget, unit, stop, delta)) for stop in stops]
-    return pd.DataFrame(
-        {
-            "budget": [float(Fraction(stop)) for stop in stops],
-            "share": [curve(now.cv_limit * cost**0.5) for cost in costs],
-        }
-    )
-
-
-def point(useful: Usefulness, like: Budget) -> tuple[float, float]:
-    """(budget, publishable share), the budget in the unit that another one is stated in."""
-    text = text_in_unit(useful.budget, stated_unit(like), stated_delta(like))
-    return float(Fraction(text.replace(",", ""))), useful.share
-
-
-def level_names(frame: pd.DataFrame) -> list[str]:
-    """What the rows of `Usefulness.by_level` are called."""
-    return [
-        f"{attribute}: {level}"
-        for attribute, level in zip(frame["attribute"], frame["level"], strict=True)
-    ]
-
-
-def table_to_see(workload: Workload) -> int:
-    """The table to show first: of those that fit a screen, one of most cells."""
-    fits = np.where(workload.cells <= _CELLS_OF_A_SCREEN, workload.cells, -workload.cells)
-    return int(np.argmax(fits))
 
 
 # Solved once, optima serve every budget; titles, medians and what is gone through cell by cell are

@@ -15,8 +15,8 @@ def publishable_share_chart(
 ) -> Chart:
     """Share of publishable cells by budget; the axes stay where they are while the budget moves.
 
-    frame: of `analysis.usefulness.by_budget`. unit: that of its budgets, such as "ρ". now, before:
-    budget and share of the plan, and of the one before the last change, if there was one
+    frame: of `analysis.budget_curves.publishable_by_budget`. unit: that of its budgets, such as
+    "ρ". now, before: budget and share of the plan, and of the one before the last change
     """
     budgets = frame["budget"].tolist()
     low, high = min(budgets), max(budgets)

@@ -17,8 +17,8 @@ from rpexplore.common.exact_numbers import Exact, exact_fraction
 from rpexplore.common.formatting import data_size, plural, text_of_path
 from rpexplore.common.webapp_files import is_sample_data
 from rpexplore.data.counts import Counts
-from rpexplore.data.files.source import AnySource, FileSource, source_of
-from rpexplore.data.source import COUNTING, Fingerprint, PersonRule, Source
+from rpexplore.data.files.source import AnySource, source_of
+from rpexplore.data.source import COUNTING, Fingerprint, PersonRule
 from rpexplore.domain.provenance import formulas_warning
 from rpexplore.errors import DataError, LedgerError, ReleaseError
 from rpexplore.planning.plan import Plan
@@ -32,7 +32,7 @@ from rpexplore.releases.ledger import (
     check_limit,
     ledger_for,
 )
-from rpexplore.releases.ledger_overlaps import homes, refuse_overlaps
+from rpexplore.releases.ledger_overlaps import homes, refuse_among_records, refuse_overlaps
 from rpexplore.releases.manifest import manifest_sha256
 from rpexplore.releases.measurement_file import (
     BOOKED,
@@ -104,7 +104,7 @@ class ChargedRun:
 
         ledger = ledger_for(source, options.ledger)
         self.ledger = ledger
-        _refuse_among_records(source, output, ledger.path)
+        refuse_among_records(source, output, ledger.path)
         if not (folder := ledger.path.parent).is_dir():
             raise LedgerError(f"There is no folder {str(folder)!r} for the ledger; check the path.")
         account = ledger.account_of(source)
@@ -298,19 +298,6 @@ def _booked_before(account: Account, plan: ReleasePlan, output: Path) -> int | N
             "costs nothing further, or choose another folder."
         )
     return entry.id
-
-
-def _refuse_among_records(source: Source, *paths: Path) -> None:
-    """Raise `ReleaseError` for what would be written where the next count takes it for records."""
-    for path in paths:
-        is_inside = isinstance(source, FileSource) and Path(os.path.realpath(path)).is_relative_to(
-            source.path
-        )
-        if is_inside and not path.name.startswith(FILENAME):
-            raise ReleaseError(
-                f"Nothing can be written to {str(path)!r}: it lies in the folder of the records "
-                f"{source.name!r}; choose a folder elsewhere."
-            )
 
 
 def _record_limit(plan: ReleasePlan, limit_rho: Exact | None) -> Fraction | None:

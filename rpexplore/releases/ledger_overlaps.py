@@ -1,5 +1,6 @@
 """One account for the same records: nobody adds up what is charged in two ledgers, or in parts."""
 
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -7,7 +8,7 @@ from rpexplore.common.file_identity import FILE_PREFIX
 from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import Source
-from rpexplore.errors import LedgerError
+from rpexplore.errors import LedgerError, ReleaseError
 from rpexplore.releases.ledger import FILENAME, Ledger
 
 
@@ -69,3 +70,16 @@ def _booked_paths(ledger: Ledger) -> list[Path] | None:
             if not name.startswith(FILE_PREFIX)
         ]
     return None
+
+
+def refuse_among_records(source: Source, *paths: Path) -> None:
+    """Raise `ReleaseError` for what would be written where the next count takes it for records."""
+    for path in paths:
+        is_inside = isinstance(source, FileSource) and Path(os.path.realpath(path)).is_relative_to(
+            source.path
+        )
+        if is_inside and not path.name.startswith(FILENAME):
+            raise ReleaseError(
+                f"Nothing can be written to {str(path)!r}: it lies in the folder of the records "
+                f"{source.name!r}; choose a folder elsewhere."
+            )

@@ -8,14 +8,13 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.analysis import expected_cells
 from rpexplore.analysis.accuracy import Z_95
+from rpexplore.analysis.budget_curves import publishable_at, publishable_by_budget
+from rpexplore.analysis.cell_accuracy import table_to_see
 from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.usefulness import (
     Usefulness,
-    by_budget,
     describe_change,
-    point,
     points_since,
-    table_to_see,
 )
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.planning.planner import optimum
@@ -248,14 +247,14 @@ def test_the_curve_goes_through_what_each_budget_would_publish(based):
     solution, plan, expected, _ = based
     cells = ExpectedCells.of(expected, plan.workload)
     now = Usefulness.of_optimum(solution, rp.Budget(epsilon="1.5", delta="1e-6"), cells, 0.2)
-    frame = by_budget(solution, now)
+    frame = publishable_by_budget(solution, now)
     assert 1.5 in frame["budget"].tolist()
     for budget, share in frame.itertuples(index=False):
         at = rp.Budget(epsilon=budget, delta="1e-6")
         assert share == pytest.approx(Usefulness.of_optimum(solution, at, cells, 0.2).share)
-    assert point(now, now.budget) == (1.5, now.share)
+    assert publishable_at(now, now.budget) == (1.5, now.share)
     in_rho = Usefulness.of_optimum(solution, rp.Budget(rho="0.1"), cells, 0.2)
-    assert point(in_rho, now.budget)[0] == pytest.approx(2.14, abs=0.005)
+    assert publishable_at(in_rho, now.budget)[0] == pytest.approx(2.14, abs=0.005)
 
 
 def test_the_table_to_see_first_fits_a_screen():

@@ -5,9 +5,9 @@ import streamlit as st
 from pages.components.shared.charts import listing
 from pages.components.shared.session import attempt, current, escaped, kept
 from pages.components.shared.table_choice import table_input
+from rpexplore.analysis.cell_accuracy import table_to_see
 from rpexplore.analysis.explanation import explanation
 from rpexplore.analysis.released_cells import ReleasedCells
-from rpexplore.analysis.usefulness import table_to_see
 from rpexplore.figures.chart import Column, columns_of
 from rpexplore.figures.released_cells import (
     MOST_BARS,

@@ -11,13 +11,11 @@ from pages.components.shared.session import attempt, change_fields, current, esc
 from pages.components.shared.solutions import optimum
 from rpexplore.analysis import accuracy
 from rpexplore.analysis.accuracy import Headline
+from rpexplore.analysis.budget_curves import publishable_at, publishable_by_budget
 from rpexplore.analysis.budget_units import stated_text, stated_unit
 from rpexplore.analysis.sufficient_budgets import budgets_for_shares
 from rpexplore.analysis.usefulness import (
     Usefulness,
-    by_budget,
-    level_names,
-    point,
     points_since,
 )
 from rpexplore.common.formatting import capitalised, describe_share, rounded
@@ -137,7 +135,8 @@ def _rows(now: Answer, before: Answer | None) -> None:
     levels = now.useful.by_level()
     if len(levels):
         with st.expander("Publishable cells by level of a hierarchy"):
-            st.html(share_rows(levels.assign(name=level_names(levels)), record_noun))
+            names = levels["attribute"] + ": " + levels["level"]
+            st.html(share_rows(levels.assign(name=names), record_noun))
 
 
 def budgets_for_shares_input() -> None:
@@ -172,13 +171,13 @@ def share_by_budget() -> None:
     if solution.budget is not None:
         st.caption("With this objective the plan is another one at every budget.")
         return
-    frame = kept(by_budget, solution, now.useful)
+    frame = kept(publishable_by_budget, solution, now.useful)
     former = None if before is None else before.useful
     budget = now.useful.budget
     chart = publishable_share_chart(
         frame,
         LETTERS[stated_unit(budget)],
-        point(now.useful, budget),
-        None if former is None else point(former, budget),
+        publishable_at(now.useful, budget),
+        None if former is None else publishable_at(former, budget),
     )
     chart_with_numbers(chart)

@@ -1,9 +1,9 @@
 """The section that puts a plan's budget beside those of published releases."""
 
-from rpexplore.analysis.deployments import deployments_near, describe_context
 from rpexplore.export.report.section import Numbers, Section
 from rpexplore.figures.chart import Column
 from rpexplore.planning.plan import Plan
+from rpexplore.privacy.deployments import deployments_near, describe_context
 
 COLUMNS = {
     "product": Column("release", "text"),

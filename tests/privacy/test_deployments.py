@@ -6,13 +6,13 @@ from fractions import Fraction
 import pytest
 
 from rpexplore import Budget
-from rpexplore.analysis.deployments import (
+from rpexplore.privacy.conversions import epsilon_from_rho
+from rpexplore.privacy.deployments import (
     NOT_STATED,
     deployments,
     deployments_near,
     describe_context,
 )
-from rpexplore.privacy.conversions import epsilon_from_rho
 
 PERSONS = "2020 Census redistricting data, persons"
 

@@ -85,7 +85,7 @@ def _by_nearness(budget: Budget) -> list[dict[str, Any]]:
 @cache
 def _rows() -> list[dict[str, Any]]:
     """The rows of `deployments`, from the file, whose parameters are exact texts."""
-    text = (files("rpexplore.analysis") / "deployments.csv").read_text(encoding="utf-8")
+    text = (files("rpexplore.privacy") / "deployments.csv").read_text(encoding="utf-8")
     rows = []
     for row in csv.DictReader(text.splitlines()):
         parameters = row["rho"], row["epsilon"], row["delta"]
