@@ -7,7 +7,6 @@ import pandas as pd
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.common.formatting import rounded
 from rpexplore.common.typed_numbers import with_decimal_point
-from rpexplore.planning.plan import Plan
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
 
@@ -71,19 +70,6 @@ def with_value(budget: Budget, unit: str, value: str, delta: str = USUAL_DELTA) 
 def with_privacy_unit(budget: Budget, max_records_per_person: int | None) -> Budget:
     """The same numbers as a promise to another privacy unit."""
     return Budget(max_records_per_person=max_records_per_person, **dict(budget.stated))
-
-
-def describe_epsilon(plan: Plan) -> tuple[str, str]:
-    """The privacy of a plan as ε, and at which δ: as it was stated, where it was."""
-    stated = dict(plan.budget.stated)
-    epsilons = {delta: f"ε = {rounded(plan.epsilon(delta), 3, 'up')}" for delta in DELTAS}
-    delta, note = USUAL_DELTA, ""
-    if "epsilon" in stated:
-        delta, note = typed_text(stated["delta"]), " (as stated)"
-        epsilons[delta] = f"ε = {typed_text(stated['epsilon'])}"
-    epsilon = epsilons.pop(delta)
-    further = "; ".join(f"{text} at δ = {other_delta}" for other_delta, text in epsilons.items())
-    return epsilon, f"at δ = {delta}{note}; {further}"
 
 
 def budget_warnings(budget: Budget) -> list[str]:

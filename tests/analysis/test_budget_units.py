@@ -76,20 +76,15 @@ def test_plain_numbers_are_typed_as_people_do(value, text):
     assert Fraction(text) == Fraction(value)
 
 
-def test_epsilon_of_a_plan_in_words():
-    workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 2}), 1)
-
-    def sentence(**budget):
-        plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(**budget))
-        return budgets.describe_epsilon(plan)
-
+def test_a_budget_in_words():
     # docs/mathematics.md §2.2: rho = 0.5, delta = 1e-6 gives epsilon = 5.2215.
-    assert sentence(rho="0.5")[0] == "ε = 5.23"
-    assert sentence(rho="0.5")[1].startswith("at δ = 1e-6; ε = ")
-    first, further = sentence(epsilon=1, delta="1e-6")
-    assert first == "ε = 1"
-    assert further.startswith("at δ = 1e-6 (as stated); ε = ")
-    assert further.count("1e-6") == 1
+    record = budgets.describe_guess(rp.Budget(rho="0.5"))
+    assert record.startswith("ε = 5.23 at δ = 1e-6, ρ = 0.5, for one record. Somebody who guesses")
+    assert "whether a record is in the data, where half are, is right at most **78 %**" in record
+    person = budgets.describe_guess(rp.Budget(epsilon=1, delta="1e-9", max_records_per_person=3))
+    assert person.startswith("ε = 1 at δ = 1e-9, ")
+    assert "for one person with at most 3 records. " in person
+    assert "whether a person is in the data" in person
 
 
 def test_budget_warnings():

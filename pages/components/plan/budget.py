@@ -4,7 +4,6 @@ import streamlit as st
 
 from pages.components.shared.session import bound, change, current, show_messages
 from rpexplore.analysis import budget_units
-from rpexplore.privacy.budget import Budget
 
 HERE = "plan"
 RECORD, PERSON = "A record", "A person"
@@ -86,7 +85,7 @@ def budget_inputs() -> None:
     show_messages(HERE)
     for note in budget_units.budget_warnings(budget):
         st.info(note)
-    privacy_in_words(budget)
+    st.caption(budget_units.describe_guess(budget))
     with st.expander("The same budget in other units"):
         st.dataframe(
             budget_units.equivalents(budget),
@@ -99,8 +98,3 @@ def budget_inputs() -> None:
             "The promise is ρ; each ε follows from it, rounded up. μ would be exact for "
             "continuous noise; the noise drawn here is discrete."
         )
-
-
-def privacy_in_words(budget: Budget) -> None:
-    """What the budget promises: ε, and what an attacker's best guess gains."""
-    st.caption(budget_units.describe_guess(budget))
