@@ -198,11 +198,11 @@ def app_of(scenario: Scenario, what: str, limit: float) -> list[Row]:
 
 
 def app_adult() -> list[Row]:
-    return app_of(app.adult(), "Adult up to 3-way", 0.3)
+    return app_of(app.adult(), "Adult up to 3-way", 0.25)
 
 
 def app_hundred() -> list[Row]:
-    return app_of(app.hundred(), "166,751 tables", 1.5)
+    return app_of(app.hundred(), "166,751 tables", 0.8)
 
 
 CASES: dict[str, Callable[[], list[Row]]] = {
