@@ -32,9 +32,12 @@ def test_a_run_is_confirmed_by_keyboard_and_escape_spends_nothing(page: Page, tm
     expect(dialog).to_have_count(0)
 
     button.press("Enter")
-    expect(dialog).to_be_visible()
+    name = dialog.get_by_role("textbox")
+    expect(name).to_be_visible()
+    settled(page)
     for _ in range(2):  # past the cross to the name
         page.keyboard.press("Tab")
+    expect(name).to_be_focused()
     page.keyboard.type("Another")
     page.keyboard.press("Enter")
     expect(dialog).to_contain_text("the name of the scenario is Scenario 1")
@@ -46,7 +49,9 @@ def test_a_run_is_confirmed_by_keyboard_and_escape_spends_nothing(page: Page, tm
     assert Ledger.beside(records).account(records).entries == ()
 
     button.press("Enter")
-    dialog.get_by_role("textbox").press_sequentially("Scenario 1")
+    expect(name).to_have_value("")
+    settled(page)
+    name.press_sequentially("Scenario 1")
     page.keyboard.press("Enter")
     finished = page.get_by_text("Finished: 67 noisy tables.")
     expect(finished).to_be_visible(timeout=3000 * PATIENCE)

@@ -17,6 +17,7 @@ from rpexplore.planning.losses.base import Loss, NumberOption
 from rpexplore.planning.solvers.solution import minimise_sum
 from rpexplore.planning.solving import LOSSES
 from rpexplore.scenarios.scenario import Scenario
+from tests.pages.conftest import choose_objective
 
 
 @dataclass(frozen=True)
@@ -85,8 +86,8 @@ def test_scenarios_keep_it(small):
 
 def test_the_page_offers_it_and_its_number(app, small):
     session = app("plan", small)
-    assert "Favour small tables" in session.radio(key="objective").options
-    session.radio(key="objective").set_value("small-first").run()
+    assert session.button(key="objective small-first").label == "Favour small tables"
+    choose_objective(session, "small-first")
     assert session.scenario.loss == SmallTablesFirst()
     session.text_input(key="small_tables_first power").set_value("3").run()
     assert not session.error

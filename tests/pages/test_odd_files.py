@@ -26,7 +26,7 @@ BOXES = {
     "codebook": ("codebook", (".json", ".csv"), choose("codebook source", "Codebook file")),
     "plan file": ("codebook", (".json",), choose("codebook source", "Plan file")),
     "file of all age": ("workload", (".csv", ".npy"), basis("custom")),
-    "expected margin": ("fairness", (".csv",), choose("fairness", "Relative errors")),
+    "expected margin": ("codebook", (".csv",), lambda session: None),
     "query file": ("queries", (".csv",), lambda session: session.unfold("query files")),
     "project file": ("scenarios", (".json",), lambda session: session.unfold("other projects")),
 }

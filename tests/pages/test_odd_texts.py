@@ -16,7 +16,7 @@ import rpexplore as rp
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.scenarios.scenario import Scenario
 from tests.attacks.malformed import ODD_TEXTS
-from tests.pages.conftest import App, plain
+from tests.pages.conftest import App, choose_objective, plain
 
 NIGHTLY = os.environ.get("RPEXPLORE_TEST_PROFILE") == "nightly"
 TEXTS = [
@@ -66,7 +66,7 @@ def basis(kind: str) -> Scene:
 
 
 def objective(loss: str) -> Scene:
-    return lambda session: session.radio(key="objective").set_value(loss).run()
+    return lambda session: choose_objective(session, loss)
 
 
 def what_if(session: App) -> None:

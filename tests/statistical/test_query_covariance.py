@@ -68,7 +68,7 @@ def dense_covariance(plan: QueryPlan) -> np.ndarray:
 
 def test_the_plan_states_the_variances_of_the_dense_derivation(simulated):
     plan, _ = simulated
-    assert np.allclose(np.diag(dense_covariance(plan)), plan.mean_variances, rtol=1e-6)
+    assert np.allclose(np.diag(dense_covariance(plan)), plan.variances, rtol=1e-6)
 
 
 def test_releases_have_the_covariances_that_are_stated(simulated):

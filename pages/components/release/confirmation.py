@@ -23,7 +23,7 @@ ASKED, TYPED = "confirmation asked", "confirmed name"
 
 def ask() -> None:
     """Have the dialog open from the next run of the page on."""
-    st.session_state[ASKED] = True
+    st.session_state.update({ASKED: True, TYPED: ""})
 
 
 def confirmation(
