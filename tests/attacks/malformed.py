@@ -38,7 +38,7 @@ def zipped() -> bytes:
 
 def blobs() -> list[bytes]:
     """Contents that are no file of the program."""
-    packed = gzip.compress(b"age,sex,region\nyoung,F,R1\n" * 50)
+    packed = gzip.compress(b"age,sex,region\nyoung,F,R1\n" * 50, mtime=0)
     return [
         b"", b" ", b"\n\n\n", b"\x00" * 100, b"\xff\xfe" + "age,sex".encode("utf-16-le"),
         b"\xef\xbb\xbf", b"\xff" * 20, b"<!doctype html><p>Not found", b"PK\x03\x04", zipped(),
