@@ -325,13 +325,13 @@ def test_no_test_of_continuous_noise_does_better(rho, false_positive_rate):
     assert bound <= max(2.5 * best_test, 1.5 * false_positive_rate)
 
 
-@pytest.mark.parametrize("rho", ["1e-6", "0.01", "0.1", "0.5", "2", "20"])
+@pytest.mark.parametrize("rho", ["1e-6", "0.1", "2"])
 def test_nobody_guesses_better_than_the_bound(rho):
     """The best guess against continuous Gaussian noise, and that of the best of many tests."""
     mu = mu_from_privacy_cost(privacy_cost_from_rho(rho))
     bound = max_correct_guesses(rho)
     assert norm.cdf(mu / 2) <= bound <= 1
-    rates = np.linspace(0, 1, 201)[1:-1].tolist()
+    rates = np.linspace(0, 1, 13)[1:-1].tolist()
     assert max((1 + max_true_positive_rate(rho, rate) - rate) / 2 for rate in rates) <= bound
     assert bound <= 0.5 + 2 * (norm.cdf(mu / 2) - 0.5)
 
