@@ -23,7 +23,8 @@ ASKED, TYPED = "confirmation asked", "confirmed name"
 
 def ask() -> None:
     """Have the dialog open from the next run of the page on."""
-    st.session_state.update({ASKED: True, TYPED: ""})
+    if ASKED not in st.session_state:  # a second click leaves what is typed
+        st.session_state.update({ASKED: True, TYPED: ""})
 
 
 def confirmation(
