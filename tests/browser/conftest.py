@@ -99,23 +99,14 @@ def drawn(page: Page) -> None:
     )
 
 
-# The colours of a page that follow its scheme: that of the app, and of the texts of every chart.
-COLOURS = """() => {
-    const app = document.querySelector('[data-testid=stApp]');
-    const charts = [...document.querySelectorAll('.js-plotly-plot')];
-    const fills = chart => [...chart.querySelectorAll('text')].map(e => getComputedStyle(e).fill);
-    return [getComputedStyle(app).colorScheme, ...charts.map(chart => fills(chart).join())];
-}"""
-
-
 def switch_scheme(page: Page, scheme: Literal["light", "dark"]) -> None:
-    """Switch an open page to light or dark, and wait until all of it has followed."""
-    before = page.evaluate(COLOURS)
+    """Switch an open page to light or dark, and wait until it has followed; charts may be later."""
     page.emulate_media(color_scheme=scheme)
-    if before[0] != scheme:
-        page.wait_for_function(
-            f"before => ({COLOURS})().every((colours, i) => colours !== before[i])", arg=before
-        )
+    page.wait_for_function(
+        "scheme => getComputedStyle(document.querySelector('[data-testid=stApp]')).colorScheme"
+        " === scheme",
+        arg=scheme,
+    )
     # Colours that fade from one scheme to the other are too faint for both on the way. A transition
     # that has finished stays in the list until the page is next painted, which may be never.
     page.wait_for_function(
