@@ -20,7 +20,7 @@ def all_pages() -> dict[str, list]:
             st.Page("pages/workload.py", title="Tables"),
             st.Page("pages/plan.py", title="Plan"),
             st.Page("pages/queries.py", title="Queries"),
-            st.Page("pages/release.py", title="Export and release"),
+            st.Page("pages/release.py", title="Release"),
             st.Page("pages/results.py", title="Results"),
         ],
         "Explore": [

@@ -151,7 +151,7 @@ def set_up(planned: ReleasePlan) -> None:
         confirmation(checked, start, paid=paid)
 
 
-explained_title("Export and release")
+explained_title("Release")
 task = project_task()
 if task is not None and task.is_going:
     release_in_progress(task)

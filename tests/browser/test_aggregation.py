@@ -52,7 +52,7 @@ def test_from_cumulative_and_hierarchy_to_a_release(page, records, tmp_path):
     go_to(page, "Fairness")
     expect(page.locator(".js-plotly-plot").first).to_be_visible()
 
-    go_to(page, "Export and release")
+    go_to(page, "Release")
     page.get_by_text("A file or folder on this computer").click()
     fill(page, "Path of the file (.csv or .parquet), or of a folder with such files", str(records))
     expect(metric(page, "Spent on these records")).to_contain_text("ρ = 0")

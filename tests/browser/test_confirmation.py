@@ -14,7 +14,7 @@ from tests.browser.test_story import fill, go_to
 
 def test_a_run_is_confirmed_by_keyboard_and_escape_spends_nothing(page: Page, tmp_path: Path):
     records = Path(shutil.copy(sample_data_folder() / "household.csv", tmp_path / "survey.csv"))
-    go_to(page, "Export and release")
+    go_to(page, "Release")
     page.get_by_text("A file or folder on this computer").click()
     fill(page, "Path of the file (.csv or .parquet), or of a folder with such files", str(records))
     expect(page.get_by_text(str(tmp_path / "rpexplore-ledger.sqlite"))).to_be_visible()

@@ -32,7 +32,7 @@ PAGES = (
     "Trade-offs",
     "Scenarios",
     "Queries",
-    "Export and release",
+    "Release",
     "Results",
 )
 
@@ -103,7 +103,7 @@ def test_names_that_are_code_stay_text_everywhere(page, server, project, records
             check(page)
 
     # Release: records, ledger and output with such names.
-    go_to(page, "Export and release")
+    go_to(page, "Release")
     page.get_by_text("The tables", exact=True).click()
     page.get_by_text("A file or folder on this computer").click()
     fill(page, "Path of the file (.csv or .parquet), or of a folder with such files", str(records))
@@ -126,7 +126,7 @@ def test_names_that_are_code_stay_text_everywhere(page, server, project, records
     check(page)
 
     # The downloads, and the report in a page of its own.
-    go_to(page, "Export and release")
+    go_to(page, "Release")
     page.get_by_role("button", name="Prepare another release").click()
     settled(page)
     with page.expect_download() as download:

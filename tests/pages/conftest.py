@@ -31,7 +31,7 @@ TITLES = {
     "tradeoffs": "Trade-offs",
     "scenarios": "Scenarios",
     "queries": "Queries",
-    "release": "Export and release",
+    "release": "Release",
     "results": "Results",
 }
 VIEWS = {

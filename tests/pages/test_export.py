@@ -1,4 +1,4 @@
-"""The export part of the Export and release page: a button for everything, and one a piece."""
+"""The export part of the Release page: a button for everything, and one a piece."""
 
 import zipfile
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The export part of the Export and release page: everything one takes away with a plan."""
+"""The export part of the Release page: everything one takes away with a plan."""
 
 from collections.abc import Callable
 

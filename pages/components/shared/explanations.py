@@ -22,7 +22,7 @@ EXPLANATIONS = {
     "Queries": "Queries are counts under conditions of your own, where whole tables would be too "
     "much. All of a list are planned together, for the smallest budget that gives each the "
     "accuracy it needs.",
-    "Export and release": "The plan leaves the app here: as a report for the board, as files for "
+    "Release": "The plan leaves the app here: as a report for the board, as files for "
     "colleagues, or as a release, which counts the records and adds the noise. Only the run of a "
     "release spends privacy budget, and it spends it for good.",
     "Results": "Every count here is a noisy one, with the interval in which the true count lies "
