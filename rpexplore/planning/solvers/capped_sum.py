@@ -128,6 +128,10 @@ class _Search(Search):
     held: np.ndarray
     room: np.ndarray
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._inner = float(np.max(self.weights * self.variance_map.variances(self.room)))
+
     def centred(self, matrix: sparse.csr_array, start: np.ndarray, tolerance: float) -> np.ndarray:
         """Visit the prices that Newton's method finds from `start`; returns them.
 
@@ -173,8 +177,7 @@ class _Search(Search):
         relative = self.weights * self.variance_map.variances(sigma_squared)
         broken = float(np.max(relative))
         if broken > 1:
-            of_room = self.weights * self.variance_map.variances(self.room)
-            sigma_squared = self.mixed(sigma_squared, broken, float(np.max(of_room)))
+            sigma_squared = self.mixed(sigma_squared, broken, self._inner)
         value = float(self.held @ sigma_squared)
         self.keep(value, sigma_squared, bound, prices)
         return 2 * np.log(relative), bound

@@ -111,6 +111,9 @@ class _Search(Search):
         # Σ u·x; without a fixed part that is the bound itself.
         mean = bound if self.fixed is None else float(np.sum(u * weighted))
         self.keep(fixed + p_norm(weighted, self.p), sigma_squared, bound, u)
-        logs = logs - np.log(length)
-        step = 2 * (np.log(weighted / mean) - (q - 1) * logs) / (2 * q - 1)
+        logs -= np.log(length)
+        step = np.log(weighted / mean)
+        if q > 1:
+            step -= (q - 1) * logs
+        step *= 2 / (2 * q - 1)
         return Point(u, logs, step, bound)
