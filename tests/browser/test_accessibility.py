@@ -1,5 +1,6 @@
 """Every page under axe-core, in light and dark, and on a narrow screen: nobody is kept out."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +17,7 @@ from tests.pages.conftest import FIRST_PAGE, TITLES
 
 PAGES = {"" if page == FIRST_PAGE else page: title for page, title in TITLES.items()}
 SERIOUS = ("serious", "critical")
+WIDTHS = (1440, 800, 420)
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
@@ -58,11 +60,24 @@ def test_no_serious_finding(opened):
     assert not findings(opened)
 
 
-def test_it_fits_a_narrow_screen(opened):
-    opened.set_viewport_size({"width": 400, "height": 800})
-    opened.wait_for_function("innerWidth === 400")
-    assert is_narrow(opened)
+@pytest.fixture(params=WIDTHS)
+def resized(opened, request) -> Iterator[Page]:
+    opened.set_viewport_size({"width": request.param, "height": 900})
+    opened.wait_for_function("width => innerWidth === width", arg=request.param)
+    drawn(opened)
+    yield opened
     opened.set_viewport_size(WINDOW)
+
+
+def test_nothing_is_wider_than_the_screen_or_cut(resized):
+    assert is_narrow(resized)
+    cut = "elements => elements.filter(e => e.scrollWidth > e.clientWidth).map(e => e.innerText)"
+    assert resized.get_by_test_id("stMetricValue").evaluate_all(cut) == []
+
+
+@pytest.mark.nightly
+def test_no_serious_finding_at_any_width(resized):
+    assert not findings(resized)
 
 
 def test_no_serious_finding_on_a_planned_list_of_queries(visitor, server):
