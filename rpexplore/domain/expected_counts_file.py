@@ -13,6 +13,7 @@ from rpexplore.common.exact_numbers import shown, shown_few
 from rpexplore.common.files import utf8_text
 from rpexplore.common.formatting import plural
 from rpexplore.common.json_fields import refusing
+from rpexplore.common.typed_numbers import with_decimal_point
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import (
@@ -70,10 +71,11 @@ def _from_rows(domain: Domain, rows: Sequence[tuple[int, list[str]]]) -> Expecte
                 raise WorkloadError(
                     f"{_describe_cell(attributes, cell)} is there twice; keep one row for it."
                 )
-            if is_release and -MAX_COUNT <= checked_number(row[count_column]) < 0:
+            count = with_decimal_point(row[count_column])
+            if is_release and -MAX_COUNT <= checked_number(count) < 0:
                 counts[cell], negative = 0, negative + 1
             else:
-                counts[cell] = checked_count(row[count_column])
+                counts[cell] = checked_count(count)
     missing = np.argwhere(np.isnan(counts)).tolist()
     if missing:
         raise WorkloadError(

@@ -9,6 +9,8 @@ import pandas as pd
 
 from rpexplore.common.exact_numbers import shown
 from rpexplore.common.formatting import plural
+from rpexplore.common.json_fields import refusing
+from rpexplore.common.typed_numbers import with_decimal_point
 from rpexplore.domain.attribute import MAX_SIZE, Bins, Integers
 from rpexplore.errors import DomainError
 
@@ -55,14 +57,20 @@ def equal_bins(lowest: float, highest: float, width: float, *, whole: bool) -> N
 
 
 def bins_from_text(text: str) -> Bins:
-    """Bins from typed edges, separated by commas, semicolons, blanks or lines."""
-    return bins_of_texts([part for part in re.split(r"[,;\s]+", text) if part])
+    """Bins from typed edges, separated by commas, semicolons, blanks or lines.
+
+    Beside semicolons a comma is a decimal one: "0; 0,5; 1".
+    """
+    separators = r"[;\s]+" if ";" in text else r"[,\s]+"
+    return bins_of_texts([part for part in re.split(separators, text) if part])
 
 
 def bins_of_texts(edges: Sequence[str]) -> Bins:
     """Bins from the texts of their edges; raises `DomainError` naming one that is no number."""
     numbers = []
     for text in edges:
+        with refusing(DomainError, "An edge cannot be used"):
+            text = with_decimal_point(text)
         try:
             numbers.append(float(text))
         except ValueError:

@@ -70,6 +70,14 @@ def test_csv_may_be_written_in_other_ways(text):
     assert read(text) == read(CSV)
 
 
+def test_counts_may_have_a_decimal_comma():
+    expected = read("sex;count\n1;0,5\n2;1\n")
+    assert expected.total == 1.5
+    assert read('sex,count\n1,"0,5"\n2,1\n') == expected
+    with pytest.raises(WorkloadError, match=r"Line 2: .* 1,500 may mean"):
+        read("sex;count\n1;1,500\n2;1\n")
+
+
 def test_a_total_may_be_a_csv():
     assert read("count\n5000\n") == ExpectedCounts.of_total(5000)
 
@@ -129,7 +137,7 @@ def test_negative_numbers_of_a_release_are_read_as_0_and_counted():
         ("sex,value,standard_error\n1,-3,1\n2,-1,1\n", "must not all be zero"),
         ("sex,count\n1,nan\n2,1\n", "got nan"),
         ("sex,count\n1,1e16\n2,1\n", "got 1e16"),
-        ('sex,count\n1,"1,250"\n2,1\n', "must be a number such as 1250, got '1,250'"),
+        ('sex,count\n1,"1,250"\n2,1\n', "Line 2: The number 1,250 may mean 1250 or 1.250"),
         ("sex,count\n1,\n2,1\n", "must be a number such as 1250, got ''"),
         ("sex,count\n1,1,1\n2,1\n", "Line 2: There are 3 values for 2 columns"),
         ("sex,count\n1,0\n2,0\n", "must not all be zero"),

@@ -50,6 +50,13 @@ def test_own_edges(text):
     assert bins.bins_from_text(text) == INCOME
 
 
+def test_beside_semicolons_a_comma_is_decimal():
+    assert bins.bins_from_text("0; 0,5;\n1,25") == Bins((0, 0.5, 1.25))
+    assert bins.bins_of_texts(["0", "0,5"]) == Bins((0, 0.5))
+    with pytest.raises(DomainError, match=r"1,000 may mean 1000 or 1\.000"):
+        bins.bins_from_text("0; 1,000")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -83,8 +83,8 @@ def _equal(name: str, present: bins.Numeric | None) -> bins.Numeric | None:
 
 def _edges(name: str, present: bins.Numeric | None) -> bins.Numeric | None:
     text = st.text_area(
-        "Edges in ascending order: each bin goes from one edge to under the next, the last one "
-        "includes its upper edge",
+        "Edges in ascending order, separated by commas, or by semicolons beside decimal commas: "
+        "each bin goes from one edge to under the next, the last one includes its upper edge",
         value=", ".join(bins.edge_texts(bins.as_bins(present))) if present else "",
         key=key_of("edges", name, present),
         height=100,
