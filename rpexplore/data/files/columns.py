@@ -66,7 +66,28 @@ def read_header(path: str | Path) -> Header:
     with source.readable():
         first = record_files(source.path)[0]
         of_kind = _csv_columns if first.kind == "csv" else _parquet_columns
-        columns = [*of_kind(first.path), *(Column(name, TEXT) for name in first.keys)]
+        return header_of(
+            source.name, [*of_kind(first.path), *(Column(n, TEXT) for n in first.keys)]
+        )
+
+
+def header_of_bytes(content: bytes, filename: str) -> Header:
+    """`read_header` of a file that is not on the disk."""
+    try:
+        if content.startswith(b"PAR1"):
+            columns = _parquet_columns(pa.BufferReader(content))
+        else:
+            columns = _csv_columns(Path(filename), content)
+    except (OSError, pa.ArrowException):
+        raise DataError(
+            f"The head of {filename!r} cannot be read; check that the file is complete, and that "
+            "it ends in .gz if it is compressed."
+        ) from None
+    return header_of(filename, columns)
+
+
+def header_of(name: str, columns: Sequence[Column]) -> Header:
+    """The columns of a file that can be attributes; `DataError`, which names it, if none can."""
     counts = Counter(column.name for column in columns)
     usable = [
         column
@@ -74,9 +95,7 @@ def read_header(path: str | Path) -> Header:
         if column.name.strip() and column.name.isprintable() and counts[column.name] == 1
     ]
     if not usable:
-        raise DataError(
-            f"The file {source.name!r} names no columns; put their names in a first line."
-        )
+        raise DataError(f"The file {name!r} names no columns; put their names in a first line.")
     return Header(tuple(usable), len(columns) - len(usable))
 
 
@@ -129,8 +148,8 @@ def read_column_values(
     )
 
 
-def _csv_columns(path: Path) -> list[Column]:
-    header, _ = csv_header(path)
+def _csv_columns(path: Path, content: bytes | None = None) -> list[Column]:
+    header, _ = csv_header(path, content)
     if len(header) == 1 and any(mark in header[0] for mark in ";\t|"):
         raise DataError(
             f"The first line of {str(path)!r} has one column only; save the file with commas "
@@ -145,9 +164,9 @@ def _csv_columns(path: Path) -> list[Column]:
     return [Column(name) for name in header]
 
 
-def _parquet_columns(path: Path) -> list[Column]:
+def _parquet_columns(file: Path | pa.BufferReader) -> list[Column]:
     columns = []
-    for column in pyarrow.parquet.read_schema(path):
+    for column in pyarrow.parquet.read_schema(file):
         name = "" if pa.types.is_nested(column.type) else column.name
         values = ("true", "false") if pa.types.is_boolean(column.type) else ()
         columns.append(Column(name, _declared_type(column.type), values))

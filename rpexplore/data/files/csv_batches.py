@@ -53,9 +53,12 @@ def csv_batches(
                 yield batch, min(raw.tell() / size, 1.0)
 
 
-def csv_header(path: Path) -> tuple[list[str], bool]:
-    """The column names in the first line, and whether anything follows it (it may be anything)."""
-    with _open(path) as (file, _):
+def csv_header(path: Path, content: bytes | None = None) -> tuple[list[str], bool]:
+    """The column names in the first line, and whether anything follows it (it may be anything).
+
+    content: what the file holds, where it is not on this computer's disk
+    """
+    with _open(path, content) as (file, _):
         kind = kind_beside_text(file.read(HEAD))
     if kind:
         raise DataError(
@@ -65,7 +68,7 @@ def csv_header(path: Path) -> tuple[list[str], bool]:
     try:
         # A broken character elsewhere must not stop the reading of the header.
         with (
-            _open(path) as (file, _),
+            _open(path, content) as (file, _),
             io.TextIOWrapper(
                 file, encoding="utf-8-sig", errors="surrogateescape", newline=""
             ) as text,
@@ -111,9 +114,9 @@ def _check_quotes(path: Path) -> None:
 
 
 @contextmanager
-def _open(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+def _open(path: Path, content: bytes | None = None) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     """The content of a file, and the file itself: not the same where it is compressed."""
-    with path.open("rb") as raw:
+    with path.open("rb") if content is None else io.BytesIO(content) as raw:
         if path.suffix.lower() != ".gz":
             yield raw, raw
             return

@@ -13,7 +13,9 @@ from rpexplore.errors import DataError
 LEDGER = "rpexplore-ledger.sqlite"
 """The usual name of a ledger, which may lie among records."""
 
-_LOGS = ("_delta_log", ".hoodie")
+VERSION_LOGS = ("_delta_log", ".hoodie")
+"""Folders that say which files beside them are records of a version."""
+
 _ENDINGS = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parquet"}
 
 
@@ -44,7 +46,7 @@ def record_files(path: Path) -> list[RecordFile]:
     have the same keys. Looks into no file; raises `OSError` for what is not there.
     """
     if not path.is_dir():
-        kind = _file_kind(path)
+        kind = file_kind(path.name)
         if kind is None:
             raise DataError(
                 "The records must be a .csv or .parquet file (.csv.gz if compressed), or a folder "
@@ -58,7 +60,7 @@ def record_files(path: Path) -> list[RecordFile]:
         return [RecordFile(path, kind, status.st_size)]
     files = []
     for file in _paths_within(path):
-        kind, inner = _file_kind(file), str(file.relative_to(path))
+        kind, inner = file_kind(file.name), str(file.relative_to(path))
         if kind is None:
             raise DataError(
                 f"The folder {str(path)!r} holds {inner!r}, which is no .csv or .parquet file; "
@@ -112,7 +114,7 @@ def _paths_within(folder: Path) -> list[Path]:
 
 def _refuse_versions(name: str, folder: Path) -> None:
     """Raise `DataError` where which files are records is written somewhere else."""
-    if name in _LOGS:
+    if name in VERSION_LOGS:
         raise DataError(
             f"The folder {str(folder)!r} is a table of versions ({name}), in which files of "
             "deleted records may lie; export the records of one version as Parquet, or count the "
@@ -126,8 +128,9 @@ def _refuse_versions(name: str, folder: Path) -> None:
         )
 
 
-def _file_kind(path: Path) -> str | None:
-    return next((kind for end, kind in _ENDINGS.items() if path.name.lower().endswith(end)), None)
+def file_kind(name: str) -> str | None:
+    """ "csv" or "parquet", by the ending of a file's name; None for any other."""
+    return next((kind for end, kind in _ENDINGS.items() if name.lower().endswith(end)), None)
 
 
 def _hive_keys(path: Path, folder: Path) -> dict[str, str | None]:

@@ -1,0 +1,175 @@
+"""What a file tells of attributes, recognised by what it holds: a codebook, or a file of records.
+
+Of records nothing but the names and the declared types of their columns is looked at.
+"""
+
+import csv
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rpexplore.common.file_kinds import HEAD, kind_beside_text
+from rpexplore.common.files import file_bytes, utf8_text
+from rpexplore.common.formatting import data_size
+from rpexplore.data.files.columns import (
+    DATES,
+    NUMBERS,
+    TEXT,
+    WHOLE,
+    Column,
+    Header,
+    header_of,
+    header_of_bytes,
+    read_header,
+)
+from rpexplore.data.files.listing import file_kind
+from rpexplore.domain.codebook import (
+    StatedSchema,
+    attributes_from_csv,
+    attributes_from_schema,
+    schema_in_json,
+)
+from rpexplore.domain.domain import Domain
+from rpexplore.errors import DomainError
+
+MOST_BYTES = 50_000_000  # of a codebook
+_FIRST_LINE = 1 << 16  # bytes in which the header of a CSV codebook ends
+_RECORDS = (b"PAR1", b"\x1f\x8b")  # how Parquet files, and those of gzip, begin
+_DECLARED = {
+    "integer": WHOLE,
+    "year": WHOLE,
+    "number": NUMBERS,
+    "string": TEXT,
+    "date": DATES,
+    "datetime": DATES,
+}
+
+
+@dataclass(frozen=True)
+class CodebookFile:
+    """A codebook.
+
+    kind            what kind of codebook the file is, in words
+    domain          its attributes
+    without_values  {name: type} of those that are left out, because the file lists no values
+    """
+
+    kind: str
+    domain: Domain
+    without_values: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class ColumnsFile:
+    """A file that names columns, and lists no values for them.
+
+    kind     what kind of file it is, in words
+    header   its columns
+    records  where its records can be read; None for a file without, or one that is not on the disk
+    """
+
+    kind: str
+    header: Header
+    records: Path | None = None
+
+
+@dataclass(frozen=True)
+class OwnFile:
+    """A file of this program, such as a plan or a project; format: what it says that it is."""
+
+    format: str
+
+
+Recognised = CodebookFile | ColumnsFile | OwnFile
+
+
+def recognise(content: bytes, filename: str) -> Recognised:
+    """What a file with this content is.
+
+    Raises `RpexploreError` for a file that is none of these, or cannot be used.
+    """
+    if content.startswith(_RECORDS):
+        return ColumnsFile("data file", header_of_bytes(content, filename))
+    _refuse_no_text(content, filename)
+    if not _may_be_codebook(content):
+        if file_kind(filename) is None:
+            raise DomainError(
+                f"{filename} is neither a codebook nor a data file: a codebook is JSON, or CSV "
+                "with the columns attribute and value; data files end in .csv or .parquet."
+            )
+        return ColumnsFile("data file", header_of_bytes(content, filename))
+    text = utf8_text(content, filename, DomainError)
+    if _is_json(content):
+        return _from_json(text, filename)
+    return CodebookFile("CSV codebook", Domain(tuple(attributes_from_csv(text, filename))), {})
+
+
+def recognise_path(path: Path) -> Recognised:
+    """What the file at this path is, or a folder of records there; `recognise` says what it raises.
+
+    Of records it is their head alone that is read.
+    """
+    if not os.path.isfile(path):
+        return ColumnsFile("folder of data files", read_header(path), path)
+    try:
+        with path.open("rb") as file:
+            head = file.read(_FIRST_LINE)
+    except OSError as error:
+        raise DomainError(f"{path} cannot be read ({error.strerror}); check the path.") from None
+    if not head.startswith(_RECORDS):
+        _refuse_no_text(head, path.name)
+        if _may_be_codebook(head):
+            size = path.stat().st_size
+            if size > MOST_BYTES:
+                raise DomainError(
+                    f"{path.name} has {data_size(size)}, more than any codebook "
+                    f"({data_size(MOST_BYTES)}); leave out what is no attribute."
+                )
+            return recognise(file_bytes(path, str(path), DomainError), path.name)
+    return ColumnsFile("data file", read_header(path), path)
+
+
+def _refuse_no_text(content: bytes, filename: str) -> None:
+    kind = kind_beside_text(content[:HEAD])
+    if kind:
+        raise DomainError(
+            f"{filename} is {kind}; save a codebook as Table Schema (JSON) or CSV, and records as "
+            "CSV or Parquet."
+        )
+
+
+def _is_json(content: bytes) -> bool:
+    return content[:HEAD].removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"["))
+
+
+def _may_be_codebook(content: bytes) -> bool:
+    """Whether it is JSON, or its first line has the columns of a CSV codebook."""
+    if _is_json(content):
+        return True
+    line = content[:_FIRST_LINE].decode("utf-8-sig", errors="replace").partition("\n")[0]
+    for delimiter in ",;":
+        columns = next(csv.reader([line], delimiter=delimiter), [])
+        if {"attribute", "value"} <= {column.strip().lower() for column in columns}:
+            return True
+    return False
+
+
+def _from_json(text: str, filename: str) -> Recognised:
+    stated = schema_in_json(text, filename)
+    if not stated.has_fields:
+        if isinstance(stated.schema, dict) and isinstance(stated.schema.get("format"), str):
+            return OwnFile(stated.schema["format"])
+        raise DomainError(
+            f'{filename} is JSON, but no codebook: a Table Schema has "fields", a Data Package '
+            '"resources", and sizes are written {"age": 32}; export one of these.'
+        )
+    if not stated.with_values["fields"]:
+        return ColumnsFile(f"{stated.kind} without values", _header(stated, filename))
+    domain = Domain(tuple(attributes_from_schema(stated.with_values)))
+    return CodebookFile(stated.kind, domain, stated.without_values)
+
+
+def _header(stated: StatedSchema, filename: str) -> Header:
+    types = stated.without_values
+    return header_of(filename, [Column(name, _DECLARED.get(types[name], "")) for name in types])

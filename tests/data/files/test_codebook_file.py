@@ -1,0 +1,139 @@
+"""A file for a codebook, recognised by what it holds, whatever it is called."""
+
+import gzip
+import json
+
+import pytest
+
+from rpexplore import Bins, Categories, Domain, Integers
+from rpexplore.data.files import codebook_file as module
+from rpexplore.data.files.codebook_file import (
+    CodebookFile,
+    ColumnsFile,
+    OwnFile,
+    recognise,
+    recognise_path,
+)
+from rpexplore.data.files.columns import Column
+from rpexplore.errors import RpexploreError
+from tests.data.files.written_records import SECRET, stored, written
+
+SCHEMA = {
+    "fields": [
+        {"name": "sex", "constraints": {"enum": ["f", "m"]}},
+        {"name": "weight", "type": "number"},
+        {"name": "income", "type": "number", "bins": [0, 1, 2]},
+        {"name": "height", "type": "number", "constraints": {"minimum": 0, "maximum": 3}},
+        {"name": "name"},
+    ]
+}
+CSV = b"Attribute;Value;Label\nsex;f;Women\nsex;m;Men\nage;0,5;\n"
+
+
+def as_json(content):
+    return json.dumps(content).encode()
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        ("Table Schema", SCHEMA),
+        ("Data Package", {"name": "x", "resources": [{"path": "x.csv", "schema": SCHEMA}]}),
+    ],
+)
+def test_fields_without_values_are_left_out_and_named(kind, content, tmp_path):
+    found = recognise(b"\xef\xbb\xbf " + as_json(content), "anything.txt")
+    assert isinstance(found, CodebookFile)
+    assert found.kind == kind
+    assert [each.values for each in found.domain] == [Categories(("f", "m")), Bins((0, 1, 2))]
+    assert found.without_values == {"weight": "number", "height": "number", "name": "any"}
+    path = tmp_path / "codes"
+    path.write_bytes(as_json(content))
+    assert recognise_path(path) == found
+
+
+def test_sizes():
+    found = recognise(b'{"age": 32, "sex": 2}', "domain.json")
+    sizes = Domain.from_sizes({"age": 32, "sex": 2})
+    assert found == CodebookFile("sizes", sizes, {})
+    assert Domain.parse('{"age": 32, "sex": 2}', "domain.json") == sizes
+    assert sizes["age"].values == Integers(0, 31)
+
+
+def test_csv_codebooks_with_semicolons():
+    found = recognise(CSV, "codes.dat")
+    assert isinstance(found, CodebookFile)
+    assert found.kind == "CSV codebook"
+    assert found.domain["sex"].labels() == ["Women", "Men"]
+    assert found.domain["age"].labels() == ["0,5"]
+
+
+def test_a_schema_without_any_values_names_columns():
+    fields = [{"name": "age", "type": "integer"}, {"name": "born", "type": "date"}, {"name": "x"}]
+    found = recognise(as_json({"fields": fields}), "schema.json")
+    assert isinstance(found, ColumnsFile)
+    assert (found.kind, found.records) == ("Table Schema without values", None)
+    assert found.header.columns == (
+        Column("age", "whole numbers"),
+        Column("born", "dates"),
+        Column("x"),
+    )
+
+
+def test_of_records_the_names_of_columns_are_read(tmp_path):
+    text = f"age,sex\n5,{SECRET}\n".encode()
+    found = [
+        recognise(text, "people.csv"),
+        recognise(gzip.compress(text), "people.csv.gz"),
+        recognise(stored(tmp_path, age=[5], sex=[SECRET]).read_bytes(), "people"),
+    ]
+    for one in found:
+        assert isinstance(one, ColumnsFile)
+        assert [column.name for column in one.header.columns] == ["age", "sex"]
+        assert one.records is None
+        assert SECRET not in repr(one)
+    path = written(tmp_path, text.decode())
+    assert recognise_path(path) == ColumnsFile("data file", found[0].header, path)
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    path.rename(folder / "a.csv")
+    assert recognise_path(folder) == ColumnsFile("folder of data files", found[0].header, folder)
+
+
+@pytest.mark.parametrize("kind", ["rpexplore-plan", "rpexplore-project"])
+def test_own_files_say_what_they_are(kind):
+    assert recognise(as_json({"format": kind, "domain": {}}), "x.json") == OwnFile(kind)
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "message"),
+    [
+        (b"PK\x03\x04", "codes.xlsx", r"codes\.xlsx is a spreadsheet .*; save a codebook as"),
+        (b'{"age": 32, "sex": "two"}', "a.json", r'a\.json is JSON, but no codebook: .*"fields"'),
+        (b'{"fields": []}', "a.json", r"a\.json is JSON, but no codebook"),
+        (b"[1, 2]", "a.json", r"a\.json is JSON, but no codebook"),
+        (b'{"age": 0}', "a.json", r"a\.json must be .* size of 'age' must be at least 1, got 0"),
+        (b'{"age": 3', "a.json", r"a\.json must be a codebook: it is not valid JSON"),
+        (b'{"resources": []}', "a.json", r"one table, got 0 of them"),
+        (b"Dear Sir,", "letter.txt", r"letter\.txt is neither a codebook nor a data file"),
+        (b"", "empty", r"empty is neither a codebook nor a data file"),
+        (b"attribute,value\nsex,f\nsex,f\n", "a.csv", r"'sex': The category 'f' is listed twice"),
+        (b"1,2\n3,4\n", "a.csv", r"does not look like the names of columns"),
+        (b"PAR1", "a.parquet", r"head of 'a\.parquet' cannot be read"),
+        (gzip.compress(b"a,b\n")[:-9], "a.csv.gz", r"head of 'a\.csv\.gz' cannot be read"),
+    ],
+)
+def test_what_fits_nowhere_is_one_sentence(content, name, message, tmp_path):
+    with pytest.raises(RpexploreError, match=message):
+        recognise(content, name)
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(RpexploreError):
+        recognise_path(path)
+
+
+def test_a_codebook_is_not_read_whatever_its_size(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MOST_BYTES", 5)
+    path = written(tmp_path, '{"age": 32}')
+    with pytest.raises(RpexploreError, match="more than any codebook"):
+        recognise_path(path)
