@@ -43,11 +43,15 @@ def program(
         say(context.get_help())
 
 
-def app(port: options.Port = 8501, no_browser: options.NoBrowser = False) -> None:
+def app(
+    data_folder: options.DataFolders = None,
+    port: options.Port = 8501,
+    no_browser: options.NoBrowser = False,
+) -> None:
     """Open the app in the browser. Only this machine can reach it. Ctrl-C stops it."""
     from rpexplore.cli.webapp import serve
 
-    serve(port, open_browser=not no_browser, say=say)
+    serve(port, data_folders=data_folder or (), open_browser=not no_browser, say=say)
 
 
 cli.command()(schema)

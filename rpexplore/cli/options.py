@@ -94,6 +94,10 @@ _GAP = (
     "With --nonnegative: how much of the squared distance to the noisy tables may be avoidable, "
     "as a share (else 0.001)."
 )
+_DATA_FOLDER = (
+    "A folder whose files the app offers to choose from (else the sample data); other files can "
+    "still be named by their paths. Repeat it for more."
+)
 _ESCAPE_FORMULAS = (
     "In CSV files, put an apostrophe before texts that a spreadsheet would take for formulas: "
     "those that begin with =, +, -, @, a tab or a line end."
@@ -273,5 +277,6 @@ Gap = Annotated[float | None, _option("G", _GAP)]
 
 # ---- the app
 
+DataFolders = Annotated[list[Path] | None, _option("FOLDER", _DATA_FOLDER)]
 Port = Annotated[int, typer.Option(min=1, max=65535, help="Where the app listens.")]
 NoBrowser = Annotated[bool, _flag("--no-browser", "Only print the address.")]

@@ -10,12 +10,17 @@ import tempfile
 import time
 import urllib.request
 import webbrowser
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from rpexplore.common.webapp_files import TOKEN_PARAMETER, TOKEN_VARIABLE, app_script
+from rpexplore.common.webapp_files import (
+    TOKEN_PARAMETER,
+    TOKEN_VARIABLE,
+    app_script,
+    data_folders_variable,
+)
 from rpexplore.errors import RpexploreError
 
 HOST = "127.0.0.1"
@@ -39,21 +44,27 @@ _FLAGS = {
 _SECONDS_TO_STOP = 10
 
 
-def serve(port: int, *, open_browser: bool, say: Callable[[str], Any]) -> None:
+def serve(
+    port: int, *, data_folders: Sequence[Path], open_browser: bool, say: Callable[[str], Any]
+) -> None:
     """Run the app until it is interrupted; `say` is told its address once it answers.
+
+    data_folders: those whose files it offers to choose from; none for the sample data
 
     The address has a token without which the app opens nowhere. A release that has been booked is
     finished first; a second interruption ends the app at once, and leaves it to be resumed.
-    Raises `RpexploreError` if the app is not installed, the port is taken, or the app ends.
+    Raises `RpexploreError` if the app is not installed, the port is taken, a folder is missing, or
+    the app ends.
     """
     script = app_script()
+    folders_variable = data_folders_variable(data_folders)
     _refuse_taken(port)
     command = [sys.executable, "-P", "-m", "streamlit", "run", str(script)]
     command += [f"--{name}={value}" for name, value in {**_FLAGS, "server.port": port}.items()]
     token = secrets.token_urlsafe(32)
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("STREAMLIT_")
-    } | {TOKEN_VARIABLE: token}
+    } | {TOKEN_VARIABLE: token, **folders_variable}
     # Its input is never written to: it ends when this program does, however that ends. In a session
     # of its own a terminal's Ctrl-C does not reach it, and this program stops it, once.
     child = subprocess.Popen(

@@ -1,5 +1,11 @@
-"""Where the app's own files are: in a wheel inside the package, in a checkout beside it."""
+"""Where the app's own files are, in a wheel inside the package or in a checkout beside it; and the
+folders that it lists files of.
+"""
 
+import json
+import os
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from rpexplore.errors import RpexploreError
@@ -7,6 +13,7 @@ from rpexplore.errors import RpexploreError
 # How `rpexplore app` hands the token of a server down to it, and to the browser.
 TOKEN_VARIABLE = "RPEXPLORE_APP_TOKEN"
 TOKEN_PARAMETER = "token"
+_FOLDERS_VARIABLE = "RPEXPLORE_DATA_FOLDERS"
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -19,6 +26,28 @@ def app_script() -> Path:
 def sample_data_folder() -> Path:
     """The folder of the sample data. Raises `RpexploreError` if missing."""
     return _folder() / "sample_data"
+
+
+def data_folders_variable(folders: Iterable[Path]) -> dict[str, str]:
+    """The variable of the environment that names the data folders of a server; none for none.
+
+    Raises `RpexploreError` for what is no folder.
+    """
+    paths = [folder.resolve() for folder in folders]
+    for path in paths:
+        if not path.is_dir():
+            raise RpexploreError(f"There is no folder {str(path)!r}; name another --data-folder.")
+    return {_FOLDERS_VARIABLE: json.dumps([str(path) for path in paths])} if paths else {}
+
+
+def data_folders() -> list[Path]:
+    """The folders whose files the app offers: those it was started with, or the sample data."""
+    named = os.environ.get(_FOLDERS_VARIABLE)
+    if named:
+        return [Path(folder) for folder in json.loads(named)]
+    with suppress(RpexploreError):
+        return [sample_data_folder()]
+    return []
 
 
 def is_sample_data(folder: Path) -> bool:

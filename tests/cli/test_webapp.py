@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -64,6 +65,18 @@ def test_app_says_that_its_port_is_taken(run):
         refusal = run.refused("app", "--port", str(port))
     assert f"Port {port} cannot be used" in refusal
     assert "--port" in refusal
+
+
+def test_data_folders_reach_the_app(run, tmp_path, monkeypatch):
+    assert webapp_files.data_folders() == [webapp_files.sample_data_folder()]
+    (tmp_path / "a: b").mkdir()
+    monkeypatch.chdir(tmp_path)
+    (name, value), *more = webapp_files.data_folders_variable([Path("a: b"), Path()]).items()
+    assert not more
+    monkeypatch.setenv(name, value)
+    assert webapp_files.data_folders() == [tmp_path / "a: b", tmp_path]
+    assert webapp_files.data_folders_variable([]) == {}
+    assert "There is no folder" in run.refused("app", "--data-folder", "missing")
 
 
 def free_port() -> int:

@@ -1,0 +1,142 @@
+"""Files and folders to choose from: what lies under some folders, by their names alone.
+
+Hidden names (of a dot or an underscore in front) are left out, and links: where one leads, nobody
+has opened. Nothing is looked into.
+"""
+
+import os
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from rpexplore.data.files.listing import LEDGER, VERSION_LOGS, file_kind
+
+MOST_LISTED = 500
+MOST_SEEN = 10_000  # names that are looked at, hidden ones included
+_SECONDS = 0.3  # after which no further folder is looked at
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The names of the files and folders in a folder, in order, as far as they may be offered."""
+
+    files: tuple[str, ...]
+    folders: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What of a folder is offered, and what of it is looked at further.
+
+    itself   whether the folder is offered as a whole
+    files    names of its files that are offered
+    folders  names of its folders that are looked into
+    """
+
+    itself: bool
+    files: Sequence[str]
+    folders: Sequence[str]
+
+
+Kind = Callable[[Folder], Choice]
+
+
+@dataclass(frozen=True)
+class Offered:
+    """What can be chosen.
+
+    names   {path: what it is called}, in the order of its folders and names
+    is_cut  whether there may be more, which were too many to look at
+    """
+
+    names: dict[Path, str]
+    is_cut: bool
+
+
+def records(folder: Folder) -> Choice:
+    """Files of records, and folders whose files are the parts of one table."""
+    files = [name for name in folder.files if file_kind(name)]
+    others = [name for name in folder.files if not file_kind(name) and not name.startswith(LEDGER)]
+    keyed = {name for name in folder.folders if "=" in name}
+    are_parts = len(files) > 1 and not folder.folders and len({*map(file_kind, files)}) == 1
+    return Choice(
+        itself=not others and (bool(keyed) or are_parts),
+        files=files,
+        folders=[name for name in folder.folders if name not in keyed],
+    )
+
+
+def codebooks(folder: Folder) -> Choice:
+    """JSON files, and `records`, whose columns can begin a codebook."""
+    choice = records(folder)
+    files = [name for name in folder.files if file_kind(name) or name.lower().endswith(".json")]
+    return Choice(choice.itself, files, choice.folders)
+
+
+def ledgers(folder: Folder) -> Choice:
+    """SQLite files."""
+    files = [name for name in folder.files if name.lower().endswith(".sqlite")]
+    return Choice(False, files, folder.folders)
+
+
+def folders_with(file: str) -> Kind:
+    """Folders that hold a file of this name; what lies inside them is part of them."""
+
+    def kind(folder: Folder) -> Choice:
+        is_one = file in folder.files
+        return Choice(is_one, (), () if is_one else folder.folders)
+
+    return kind
+
+
+def offered(
+    folders: Sequence[Path], kind: Kind, *, most: int = MOST_LISTED, most_seen: int = MOST_SEEN
+) -> Offered:
+    """What of this kind lies under the folders; those that cannot be read are passed over."""
+    names: dict[Path, str] = {}
+    waiting = deque(_roots(folders))
+    seen, end = 0, time.monotonic() + _SECONDS
+    while waiting and len(names) <= most and seen < most_seen and time.monotonic() < end:
+        path, name = waiting.popleft()
+        folder, n_seen = _look_at(path, most_seen - seen)
+        seen += n_seen
+        choice = kind(folder)
+        if choice.itself:
+            names.setdefault(path, f"{name}{os.sep}")
+        for file in choice.files:
+            names.setdefault(path / file, f"{name}{os.sep}{file}")
+        waiting += [(path / inner, f"{name}{os.sep}{inner}") for inner in choice.folders]
+    is_cut = bool(waiting) or len(names) > most or seen >= most_seen
+    return Offered(dict(islice(names.items(), most)), is_cut)
+
+
+def _roots(folders: Sequence[Path]) -> Iterator[tuple[Path, str]]:
+    """Each folder with what it is called: its own name, unless another one has that too."""
+    paths = list(dict.fromkeys(folder.resolve() for folder in folders))
+    alike = Counter(path.name for path in paths)
+    for path in paths:
+        is_known = path.name and alike[path.name] == 1
+        yield path, path.name if is_known else str(path)
+
+
+def _look_at(path: Path, most: int) -> tuple[Folder, int]:
+    """What may be offered of a folder, and how many names were looked at."""
+    files: list[str] = []
+    folders: list[str] = []
+    seen = 0
+    with suppress(OSError), os.scandir(path) as entries:
+        for seen, entry in enumerate(islice(entries, most), start=1):
+            if entry.name in VERSION_LOGS:  # which of the files here count is written there
+                return Folder((), ()), seen
+            is_hidden = entry.name.startswith((".", "_")) and "=" not in entry.name
+            if is_hidden or not entry.name.isprintable():
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(entry.name)
+            elif entry.is_file(follow_symlinks=False):
+                files.append(entry.name)
+    return Folder(tuple(sorted(files)), tuple(sorted(folders))), seen

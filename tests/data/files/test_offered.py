@@ -1,0 +1,95 @@
+"""What is offered to choose from: names under some folders, and nothing that lies elsewhere."""
+
+import time
+
+import pytest
+
+from rpexplore.data.files import offered as module
+from rpexplore.data.files.offered import codebooks, folders_with, ledgers, offered, records
+
+
+@pytest.fixture
+def shelf(tmp_path):
+    """A folder "shelf" with files, beside it one that nobody opened."""
+    names = [
+        "codes.json", "notes.txt", "people.csv", "rpexplore-ledger.sqlite", ".hidden.csv",
+        "_draft.csv", ".git/index.csv", "older/visits.CSV.GZ", "parts/a.parquet", "parts/b.parquet",
+        "stays/year=2025/a.csv", "stays/year=2026/a.csv", "versions/_delta_log/0.json",
+        "versions/deleted.parquet", "made/manifest.json", "made/plan.json", "made/tables/x.csv",
+    ]  # fmt: skip
+    for name in names:
+        path = tmp_path / "shelf" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/secret.csv").touch()
+    return tmp_path / "shelf"
+
+
+def names(kind, *folders, **limits):
+    return list(offered(folders, kind, **limits).names.values())
+
+
+def test_records_are_files_and_folders_of_parts(shelf):
+    assert names(records, shelf) == [
+        "shelf/people.csv",
+        "shelf/older/visits.CSV.GZ",
+        "shelf/parts/",
+        "shelf/parts/a.parquet",
+        "shelf/parts/b.parquet",
+        "shelf/stays/",
+        "shelf/made/tables/x.csv",
+    ]
+    found = offered([shelf], records)
+    assert not found.is_cut
+    assert all(path.exists() and str(path).endswith(name.strip("/").removeprefix("shelf"))
+               for path, name in found.names.items())  # fmt: skip
+
+
+def test_other_kinds(shelf):
+    assert names(codebooks, shelf)[:2] == ["shelf/codes.json", "shelf/people.csv"]
+    assert names(ledgers, shelf) == ["shelf/rpexplore-ledger.sqlite"]
+    assert names(folders_with("manifest.json"), shelf) == ["shelf/made/"]
+
+
+def test_links_are_neither_listed_nor_followed(shelf, tmp_path):
+    before = names(records, shelf)
+    (shelf / "link.csv").symlink_to(tmp_path / "elsewhere/secret.csv")
+    (shelf / "folder").symlink_to(tmp_path / "elsewhere")
+    (shelf / "loop").symlink_to(shelf)
+    assert names(records, shelf) == before
+    # But the folder that was opened may be named by a link.
+    (tmp_path / "named").symlink_to(shelf)
+    assert offered([tmp_path / "named"], records) == offered([shelf], records)
+
+
+def test_folders_of_one_name_are_told_apart(tmp_path):
+    for parent in ("a", "b"):
+        (tmp_path / parent / "data").mkdir(parents=True)
+        (tmp_path / parent / "data" / "x.csv").touch()
+    folders = [tmp_path / "a/data", tmp_path / "b/data", tmp_path / "missing"]
+    assert names(records, *folders) == [f"{folder}/x.csv" for folder in folders[:2]]
+
+
+def test_huge_folders_are_cut_and_say_so(tmp_path):
+    for number in range(30):
+        (tmp_path / f"{number:02}.json").touch()
+    assert not offered([tmp_path], codebooks).is_cut
+    few = offered([tmp_path], codebooks, most=10)
+    assert (len(few.names), few.is_cut) == (10, True)
+    unseen = offered([tmp_path], codebooks, most_seen=5)
+    assert (len(unseen.names), unseen.is_cut) == (5, True)
+
+
+def test_slow_disks_are_not_waited_for(shelf, monkeypatch):
+    look_at = module._look_at
+
+    def slow(path, most):
+        time.sleep(0.02)
+        return look_at(path, most)
+
+    monkeypatch.setattr(module, "_look_at", slow)
+    monkeypatch.setattr(module, "_SECONDS", 0.01)
+    found = offered([shelf], records)
+    assert list(found.names.values()) == ["shelf/people.csv"]
+    assert found.is_cut
