@@ -1,4 +1,4 @@
-"""Where a codebook comes from: uploaded files, typed lines, the columns of a data file."""
+"""Where a codebook comes from: plans, typed lines, the columns of a data file."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -16,11 +16,6 @@ from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.table_text import list_titles
 
 _MAX_CSV_LINES = 1_000_000
-
-
-def domain_from_bytes(content: bytes, filename: str) -> Domain:
-    """The domain of an uploaded codebook; the ending of `filename` tells its format."""
-    return Domain.parse(utf8_text(content, filename, DomainError), filename)
 
 
 def scenario_from_bytes(content: bytes, filename: str, present: Scenario) -> Scenario:
@@ -51,11 +46,28 @@ def domain_from_lines(text: str) -> Domain:
     return Domain(tuple(attributes))
 
 
+def describe_codebook(domain: Domain, kind: str) -> str:
+    """What a codebook holds: "Table Schema: 7 attributes, 84 values, 2 with groups."."""
+    text = f"{kind}: {plural(len(domain), 'attribute')}, {plural(values_in_all(domain), 'value')}"
+    grouped = sum(bool(attribute.groups) for attribute in domain)
+    return f"{text}, {grouped} with groups." if grouped else f"{text}."
+
+
+def describe_left_out(without_values: Mapping[str, str]) -> str:
+    """Which attributes of a codebook are left out, for it lists no values: {name: its type}."""
+    names = [f"{shown(name)} (type {shown(kind)})" for name, kind in without_values.items()]
+    more = f" and {len(names) - 4:,} more" if len(names) > 4 else ""
+    return (
+        f"Left out, because the file lists no values for them: {', '.join(names[:4])}{more}. Give "
+        "constraints.enum, bins, or a minimum and maximum of whole numbers there, or add them in "
+        "the grid."
+    )
+
+
 def describe_loaded(scenario: Scenario, what: str) -> str:
     """What was loaded as the codebook, and which settings of tables and attributes were kept."""
     domain, request = scenario.domain, scenario.request
-    values = plural(values_in_all(domain), "value")
-    text = f"Loaded {what}: {plural(len(domain), 'attribute')}, {values}."
+    text = f"Loaded {describe_codebook(domain, what)}"
     if request.settings:
         tables = [setting.attributes for setting in request.settings]
         text += f" Kept: weight or target of {list_titles(tables)}."

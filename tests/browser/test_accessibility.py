@@ -13,6 +13,7 @@ import rpexplore as rp
 from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.releases.release import release
 from tests.browser.conftest import WINDOW, drawn, is_narrow, settled, switch_scheme
+from tests.browser.test_story import name_path
 from tests.pages.conftest import FIRST_PAGE, TITLES
 
 PAGES = {"" if page == FIRST_PAGE else page: title for page, title in TITLES.items()}
@@ -112,9 +113,7 @@ def released(tmp_path_factory) -> Path:
 @pytest.mark.parametrize("name", ["release", "processed"])
 def test_no_serious_finding_on_any_view_of_results(visitor, server, released, name):
     visitor.goto(f"{server}/results")
-    field = visitor.get_by_label("Folder with the results", exact=True)
-    field.fill(str(released / name))
-    field.press("Enter")
+    name_path(visitor, released / name)
     expect(visitor.get_by_test_id("stDataFrame")).to_be_visible()
     for view in ("Grid", "Bars", "Heat map"):
         visitor.get_by_text(view, exact=True).click()

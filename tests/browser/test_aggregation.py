@@ -12,7 +12,7 @@ from rpexplore.releases.table_release import Release
 from rpexplore.workload.bases import Hierarchy, Prefix
 from tests.browser.conftest import settled
 from tests.browser.test_accessibility import findings
-from tests.browser.test_story import fill, go_to, metric, run_release
+from tests.browser.test_story import fill, go_to, metric, name_path, run_release
 
 
 def pick(page: Page, label: str, option: str) -> None:
@@ -54,7 +54,7 @@ def test_from_cumulative_and_hierarchy_to_a_release(page, records, tmp_path):
 
     go_to(page, "Release")
     page.get_by_text("A file or folder on this computer").click()
-    fill(page, "Path of the file (.csv or .parquet), or of a folder with such files", str(records))
+    name_path(page, records)
     expect(metric(page, "Spent on these records")).to_contain_text("ρ = 0")
     # The sample's spending looks the same; another name for the folder shows the file was taken.
     folder = page.get_by_label("Folder for the release", exact=True)

@@ -9,14 +9,14 @@ from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.releases.ledger import Ledger
 from tests.browser.conftest import PATIENCE, settled
 from tests.browser.test_accessibility import findings
-from tests.browser.test_story import fill, go_to
+from tests.browser.test_story import fill, go_to, name_path
 
 
 def test_a_run_is_confirmed_by_keyboard_and_escape_spends_nothing(page: Page, tmp_path: Path):
     records = Path(shutil.copy(sample_data_folder() / "household.csv", tmp_path / "survey.csv"))
     go_to(page, "Release")
     page.get_by_text("A file or folder on this computer").click()
-    fill(page, "Path of the file (.csv or .parquet), or of a folder with such files", str(records))
+    name_path(page, records)
     expect(page.get_by_text(str(tmp_path / "rpexplore-ledger.sqlite"))).to_be_visible()
     fill(page, "Folder for the release", str(tmp_path / "release"))
     expect(page.get_by_text(f"{tmp_path / 'release'} (a new folder")).to_be_visible()

@@ -15,7 +15,7 @@ from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
 from rpexplore.scenarios.table_settings import GroupSetting
 from tests.browser.conftest import drawn, is_narrow, settled
-from tests.browser.test_story import fill, go_to, run_release
+from tests.browser.test_story import fill, go_to, name_path, run_release
 
 IMAGE = '<img src="http://evil.example/a" onerror="alert(1)">'
 SCRIPT = "</script><script>alert(2)</script>"
@@ -106,7 +106,7 @@ def test_names_that_are_code_stay_text_everywhere(page, server, project, records
     go_to(page, "Release")
     page.get_by_text("The tables", exact=True).click()
     page.get_by_text("A file or folder on this computer").click()
-    fill(page, "Path of the file (.csv or .parquet), or of a folder with such files", str(records))
+    name_path(page, records)
     ledger = records.parent / f"{LATEX.replace('/', '')}.sqlite"
     fill(page, "Ledger file", str(ledger))
     output = tmp_path / "=1+1 <b>release</b>"

@@ -57,6 +57,13 @@ def fill(page: Page, label: str, text: str) -> None:
     field.press("Enter")
 
 
+def name_path(page: Page, path: Path) -> None:
+    """Name a file or folder that is not in the list beside it."""
+    page.get_by_role("button", name="Another path").first.click()
+    fill(page, "Path on this computer", str(path))
+    page.keyboard.press("Escape")
+
+
 def run_release(page: Page, scenario: str) -> None:
     """Press the button of a release and confirm it by the keyboard."""
     page.get_by_role("button", name="Run the release").dblclick()
@@ -80,8 +87,8 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
     # Codebook: a new session has that of the sample; another one replaces it.
     go_to(page, "Codebook")
     expect(metric(page, "Attributes")).to_contain_text("11")
-    page.get_by_role("radio", name="Codebook file").click()
-    uploader = page.get_by_role("region", name=re.compile("^Codebook: "))
+    page.get_by_role("radio", name="A file", exact=True).click()
+    uploader = page.get_by_role("region", name=re.compile("^Drop a codebook"))
     uploader.locator("input[type=file]").set_input_files(codebook)
     expect(metric(page, "Attributes")).to_contain_text("5")
     fill(page, "What the tables count, such as people: what one row of the data is", "people")
@@ -170,7 +177,7 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
 
     # Release: on a copy of the sample, once.
     page.get_by_text("A file or folder on this computer").click()
-    fill(page, "Path of the file (.csv or .parquet), or of a folder with such files", str(records))
+    name_path(page, records)
     folder = page.get_by_label("Folder for the release", exact=True)
     expect(folder).to_have_value(re.compile("releases/survey-"))
     expect(metric(page, "Spent on these records")).to_contain_text("ρ = 0")

@@ -1,5 +1,6 @@
 """The Codebook page."""
 
+import json
 import threading
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.data.files.columns import read_column_values
 from rpexplore.domain.attribute import Bins, Categories, Integers
+from rpexplore.scenarios.examples import EXAMPLES
 from rpexplore.scenarios.scenario import TableSetting
 from tests.pages.conftest import plain
 
@@ -14,7 +16,7 @@ CSV = b"attribute,value,label\nsex,F,Female\nsex,M,Male\nregion,N,\nregion,S,\n"
 
 
 def upload(session, name, content):
-    session.segmented_control(key="codebook source").set_value("Codebook file").run()
+    session.segmented_control(key="codebook source").set_value("A file").run()
     session.file_uploader(key="codebook").upload(name, content).run()
     return session
 
@@ -32,9 +34,9 @@ def test_a_codebook_is_loaded_and_an_unusable_one_leaves_it(app, small):
     assert not session.error
     assert session.metrics()["Combinations of all attributes"] == "4"
     assert session.scenario.record_noun == "records"  # no longer the people of the sample
-    assert "Loaded codebook.csv: 2 attributes, 4 values" in session.success[0].value.replace(
-        "\\", ""
-    )
+    assert "Loaded codebook.csv (CSV codebook): 2 attributes, 4 values" in session.success[
+        0
+    ].value.replace("\\", "")
     assert not session.run().success
     before = session.scenario
     session.file_uploader(key="codebook").upload("c.csv", CSV + b"sex,F,\n").run()
@@ -65,15 +67,39 @@ def test_a_codebook_is_typed_or_comes_from_a_plan_and_an_unusable_one_leaves_it(
     assert "Line 1" in session.error[0].value
     assert session.text_area(key="typed").value == "age"
     assert session.scenario.domain.names == ("age", "sex")
-    session.segmented_control(key="codebook source").set_value("Plan file").run()
-    uploader = session.file_uploader(key="plan file")
-    uploader.upload("plan.json", scenario.plan().text.encode()).run()
+    upload(session, "plan.json", scenario.plan().text.encode())
     assert session.scenario == scenario.replaced(record_noun="records")
     assert "3 attributes, 7 tables" in plain(session.texts("success"))
     before = session.scenario
-    session.file_uploader(key="plan file").upload("other.json", b"{}").run()
-    assert session.error
+    upload(session, "project.json", session.project.text().encode())
+    assert "of the kind rpexplore-project" in plain(session.texts("error"))
     assert session.scenario == before
+
+
+def test_what_a_codebook_leaves_out_is_named(app, small):
+    fields = [
+        {"name": "sex", "type": "boolean", "groups": [["a"], ["b"]]},
+        {"name": "weight", "type": "number"},
+    ]
+    session = upload(app("codebook", small), "s.json", json.dumps({"fields": fields}).encode())
+    assert session.scenario.domain.names == ("sex",)
+    said = plain(session.texts("success"))
+    assert "Loaded s.json (Table Schema): 1 attribute, 2 values, 1 with groups." in said
+    assert "no values for them: weight (type number)" in plain(session.texts("warning"))
+
+
+def test_a_dropped_data_file_offers_its_columns_and_changes_nothing(app, small):
+    session = upload(app("codebook", small), "survey.csv", b"id,sex,income\n1,SECRET,2\n")
+    assert session.scenario == small
+    assert session.multiselect(key="columns to take").options == ["id", "sex", "income"]
+    assert "SECRET" not in str(session.main)
+    assert "what to take" not in [radio.key for radio in session.radio]  # its records are not here
+    session.multiselect(key="columns to take").set_value(["sex"]).run()
+    session.press("Add these")
+    assert session.scenario == small  # has one of that name, with values
+    session.press("Replace the codebook")
+    assert session.scenario.domain.names == ("sex",)
+    assert "No values yet: sex" in plain(session.texts("warning"))
 
 
 # ---- the grid
@@ -141,9 +167,23 @@ def test_typed_cells_do_not_reach_other_rows_or_another_codebook(app, small):
     # What was typed belongs to rows that have moved since: it must not be applied again.
     assert session.run().scenario.domain.names == ("age", "region", "attribute_4")
     session.type_in_grid("codebook grid", 0, "name", "years")
-    session.segmented_control(key="codebook source").set_value("Sample survey").run()
-    session.press("Use the sample survey")
+    session.segmented_control(key="codebook source").set_value("An example").run()
+    session.press("Use the codebook")
     assert session.run().scenario.domain.names[0] == "age"
+
+
+def test_every_example_has_a_codebook_with_its_expected_counts(app, small):
+    session = app("codebook", small)
+    session.segmented_control(key="codebook source").set_value("An example").run()
+    assert session.radio(key="codebook of example").options == [one.title for one in EXAMPLES]
+    session.radio(key="codebook of example").set_value("Health register").run()
+    session.press("Use the codebook")
+    (register,) = [one for one in EXAMPLES if one.title == "Health register"]
+    scenario = session.scenario
+    assert (scenario.domain, scenario.expected) == (register.domain, register.expected)
+    assert scenario.record_noun == "stays"
+    assert scenario.name == small.name
+    assert "Loaded the health register: 8 attributes" in plain(session.texts("success"))
 
 
 # ---- labels
@@ -190,7 +230,7 @@ def data(tmp_path):
 
 
 def choose_columns(session, path, columns):
-    session.segmented_control(key="codebook source").set_value("Header of a data file").run()
+    session.segmented_control(key="codebook source").set_value("A file").run()
     session.text_input(key="header path").set_value(str(path)).run()
     if columns:
         session.multiselect(key="columns to take").set_value(columns).run()

@@ -101,7 +101,7 @@ SCENES: dict[str, tuple[str, Scene, tuple[str, ...]]] = {
     "own edges": ("codebook", bins("Own edges"), ("Use these bins",)),
     "split": ("codebook", bins("Split"), ("Use these bins",)),
     "typed codebook": ("codebook", choose("codebook source", "Typed in"), ("Use this codebook",)),
-    "columns": ("codebook", choose("codebook source", "Header of a data file"), ()),
+    "columns": ("codebook", choose("codebook source", "A file"), ()),
     "categories": ("codebook", new_attribute, ("Use these categories",)),
     "own list": ("workload", choose("kind", "listed"), ()),
     "margins": ("workload", many_at_once("margin"), ("Set for",)),

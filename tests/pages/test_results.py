@@ -82,7 +82,7 @@ def made(session):
 
 def test_what_cannot_be_opened_is_said(app, released, tmp_path):
     session = app("results")
-    assert "name the folder" in session.info[0].value
+    assert "choose its folder" in session.info[0].value
     assert not session.multiselect
     assert not session.error
     session = opened(app, tmp_path / "nowhere")
@@ -104,7 +104,7 @@ def test_the_release_of_this_project_needs_no_folder(app, released):
     assert session.dataframe[0].value["value"].tolist() == done.counts(["age"])["value"].tolist()
     assert "results folder" not in [field.key for field in session.text_input]
     session.radio(key="results from").set_value("A folder").run()
-    assert "name the folder" in session.info[0].value
+    assert "choose its folder" in session.info[0].value
 
 
 def test_a_release_of_a_query_list_is_opened_with_its_answers(app, tmp_path):

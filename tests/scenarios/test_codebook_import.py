@@ -13,8 +13,9 @@ from rpexplore.domain.provenance import (
 )
 from rpexplore.errors import DomainError
 from rpexplore.scenarios.codebook_import import (
+    describe_codebook,
+    describe_left_out,
     describe_loaded,
-    domain_from_bytes,
     domain_from_lines,
     domain_of_columns,
     scenario_from_bytes,
@@ -72,14 +73,6 @@ def test_csv_codebooks_are_offered_where_there_can_be_one():
     assert "too many" in why_no_csv(rp.Domain.from_sizes({"a": 10**6, "b": 10**6}))
 
 
-def test_uploaded_bytes():
-    text = DOMAIN.text("codebook.json")
-    assert domain_from_bytes(text.encode(), "c.json") == DOMAIN
-    assert domain_from_bytes(b"\xef\xbb\xbf" + text.encode(), "c.json") == DOMAIN
-    with pytest.raises(DomainError, match="not UTF-8"):
-        domain_from_bytes("é".encode("latin-1"), "c.csv")
-
-
 def test_a_plan_becomes_its_inputs():
     scenario = Scenario(DOMAIN, record_noun="people")
     content = scenario.plan().text.encode()
@@ -94,6 +87,16 @@ def test_what_was_loaded_is_described():
     assert describe_loaded(Scenario(DOMAIN), "my.csv") == (
         "Loaded my.csv: 3 attributes, 24 values."
     )
+
+
+def test_what_a_codebook_holds_and_what_is_left_out():
+    grouped = Attribute("x", Categories(("a",)), groups=(("South",),))
+    domain = rp.Domain((*DOMAIN.attributes, grouped))
+    assert describe_codebook(domain, "Table Schema") == (
+        "Table Schema: 4 attributes, 25 values, 1 with groups."
+    )
+    said = describe_left_out({"weight": "number", **dict.fromkeys("abcde", "string")})
+    assert "weight (type number), a (type string), b (type string), c (type string) and 2" in said
 
 
 def test_what_stays_of_the_workload_is_named():

@@ -1,4 +1,4 @@
-"""The columns of a data file as attributes: by name only, or with the values in its records."""
+"""The columns of a file as attributes: by name only, or with the values in its records."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,17 +9,11 @@ import streamlit as st
 
 from pages.components.codebook.grid import HERE, change_codebook
 from pages.components.shared.background import Task, begin, finish
-from pages.components.shared.files import path_input
-from pages.components.shared.session import attempt, current, say
+from pages.components.shared.session import current, escaped, say
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import plural
-from rpexplore.data.files.columns import (
-    MOST_VALUES,
-    ColumnValues,
-    Header,
-    read_column_values,
-    read_header,
-)
+from rpexplore.data.files.codebook_file import ColumnsFile
+from rpexplore.data.files.columns import MOST_VALUES, ColumnValues, Header, read_column_values
 from rpexplore.domain.domain import Domain
 from rpexplore.scenarios import codebook_import
 
@@ -35,20 +29,32 @@ PATIENCE = 2.0  # seconds a click waits for a small file before its progress is 
 READING = "columns task"
 
 
-def choose_columns() -> None:
-    """Widgets to take the columns of a data file; the file is read in place, never uploaded."""
-    path = path_input(
-        "Path of the data file (.csv or .parquet)",
-        "header path",
-        "Only the names of the columns are read, none of the records.",
-        placeholder="/data/survey.csv",
-        help="The file stays where it is, on this computer. Of a CSV file the first line is "
-        "looked at, of a Parquet file the names and declared types of its columns.",
+def choose_columns(file: ColumnsFile, name: str) -> None:
+    """Widgets to take the columns of a file of this name."""
+    st.markdown(
+        f"{escaped(name)} is a {file.kind} with {plural(len(file.header.columns), 'column')}; "
+        "nothing but their names and types was read. A CSV codebook has the columns `attribute` "
+        "and `value`."
     )
-    header = None if path is None else attempt(lambda: read_header(path))
-    if path is None or header is None:
-        return
-    chosen = columns_to_take(header)
+    chosen = columns_to_take(file.header)
+    path = file.records
+    with_values = path is not None and _takes_values()
+    understood = path is None or not with_values or _is_understood(path)
+    line = st.container(horizontal=True)
+    for label, add in (
+        ("Replace the codebook by these", False),
+        ("Add these to the codebook", True),
+    ):
+        line.button(
+            label,
+            on_click=take_values if with_values else take_names,
+            args=(Columns(name, file, chosen, add),),
+            disabled=not chosen or not understood or (add and len(current().domain) == 0),
+        )
+
+
+def _takes_values() -> bool:
+    """Whether the values in the records are wanted too."""
     what = st.radio(
         "What to take from the file",
         [NAMES, WITH_VALUES],
@@ -59,28 +65,21 @@ def choose_columns() -> None:
         key="what to take",
         persist_state="session",
     )
-    understood = what == NAMES
-    if what == WITH_VALUES:
-        st.warning(WARNING)
-        understood = st.checkbox(
-            "I have read this, and the lists of values of these columns may be public",
-            key=f"understood for {path}",
-        )
-        st.caption(
-            f"A column with more than {MOST_VALUES} different values, or a measurement, is not "
-            "listed. No values are counted."
-        )
-    line = st.container(horizontal=True)
-    for label, add in (
-        ("Replace the codebook by these", False),
-        ("Add these to the codebook", True),
-    ):
-        line.button(
-            label,
-            on_click=take_names if what == NAMES else take_values,
-            args=(Columns(path, header, chosen, add),),
-            disabled=not chosen or not understood or (add and len(current().domain) == 0),
-        )
+    return what == WITH_VALUES
+
+
+def _is_understood(path: Path) -> bool:
+    """Whether the curator has agreed that values found in the records are published."""
+    st.warning(WARNING)
+    understood = st.checkbox(
+        "I have read this, and the lists of values of these columns may be public",
+        key=f"understood for {path}",
+    )
+    st.caption(
+        f"A column with more than {MOST_VALUES} different values, or a measurement, is not listed. "
+        "No values are counted."
+    )
+    return understood
 
 
 def columns_to_take(header: Header) -> list[str]:
@@ -103,29 +102,31 @@ def columns_to_take(header: Header) -> list[str]:
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns of a data file that replace the attributes of the codebook, or are added to it."""
+    """Columns of a file that replace the attributes of the codebook, or are added to it."""
 
-    path: Path
-    header: Header
+    file_name: str
+    file: ColumnsFile
     names: Sequence[str]
     add: bool
 
 
 def take_names(columns: Columns) -> None:
     """Put the columns into the codebook, with the values that the file declares."""
-    declared = {column.name: column.values for column in columns.header.columns}
+    declared = {column.name: column.values for column in columns.file.header.columns}
     _put_into_codebook(columns, {name: declared[name] for name in columns.names})
 
 
 def take_values(columns: Columns) -> None:
     """Begin to read the values of the columns from the records, for the codebook open now."""
+    path = columns.file.records
+    assert path is not None  # else they are not offered
 
     def work(on_progress: Progress) -> ColumnValues:
-        doing = f"Reading {plural(len(columns.names), 'column')} of {columns.path.name}"
+        doing = f"Reading {plural(len(columns.names), 'column')} of {columns.file_name}"
         on_progress(doing, 0.0)
         # Below 1, for work that reports its end is not cancelled any more.
         return read_column_values(
-            columns.path,
+            path,
             columns.names,
             on_progress=lambda _, share: on_progress(doing, 0.99 * share),
         )
@@ -148,7 +149,7 @@ def _take_read(columns: Columns, codebook: tuple[str, Domain], task: Task[Column
         say(
             HERE,
             "warning",
-            f"The values of {columns.path.name} were looked for in scenario {codebook[0]}, which "
+            f"The values of {columns.file_name} were looked for in scenario {codebook[0]}, which "
             "is not open any more or has another codebook. They were dropped, and nothing was "
             "changed.",
         )
@@ -179,6 +180,6 @@ def _put_into_codebook(
         record_noun=record_noun,
     )
     if done:
-        taken = f"Took {plural(len(values), 'column')} of {columns.path.name}."
+        taken = f"Took {plural(len(values), 'column')} of {columns.file_name}."
         say(HERE, "success", taken)
     return done

@@ -7,12 +7,13 @@ import streamlit as st
 
 from pages.components.release.form import ReleaseForm
 from pages.components.release.release_task import RELEASE_TASK, project_task
-from pages.components.shared.files import path_input
+from pages.components.shared.file_choice import data_files, path_choice
 from pages.components.shared.session import attempt, escaped, kept
 from rpexplore.common.exact_numbers import shown_few
 from rpexplore.common.formatting import plural
 from rpexplore.data.databases.connections import connection_named, connection_names, secrets_file
 from rpexplore.data.databases.source import DatabaseSource
+from rpexplore.data.files.offered import records
 from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import PersonRule, Source
 from rpexplore.domain.domain import Domain
@@ -63,17 +64,18 @@ def _columns(planned: ReleasePlan) -> list[str]:
 
 
 def _path() -> Source | None:
-    path = path_input(
-        "Path of the file (.csv or .parquet), or of a folder with such files",
+    path = path_choice(
+        "File (.csv or .parquet), or folder with such files",
         "data path",
-        "Name the file or folder with the records to go on.",
+        data_files(records),
         on_change=_forget,
-        placeholder="/data/survey.csv",
+        example="/data/survey.csv",
         help="The records are counted where they lie, on this computer. They need the plan's "
         "attributes as columns; other columns are not read. Parts of folders such as year=2026 are "
         "columns too.",
     )
     if path is None:
+        st.info("Choose the file or folder with the records to go on.")
         return None
 
     def readable() -> Source:

@@ -7,9 +7,16 @@ import streamlit as st
 
 from pages.components.results.source import open_folder
 from pages.components.shared.background import Task, begin, follow_begun
-from pages.components.shared.files import new_folder_input, path_of
+from pages.components.shared.file_choice import (
+    data_files,
+    path_choice,
+    paths_choice,
+    released_folders,
+)
+from pages.components.shared.files import new_folder_input
 from pages.components.shared.session import kept, say
 from rpexplore.common.concurrency import Progress
+from rpexplore.data.files.offered import ledgers
 from rpexplore.postprocessing.combination import combine
 from rpexplore.postprocessing.combination_folder import load_unbiased, write_combined
 from rpexplore.postprocessing.duration import (
@@ -77,16 +84,19 @@ def _combining(source: Release | Estimates, folder: Path) -> None:
         "that follow from all of them, with exact errors. What they spent adds up. Nothing in the "
         "releases can show that they are of the same records: you answer for it."
     )
-    typed = st.text_area(
-        "Folders of the other releases, one a line", key="combined with", persist_state="session"
+    others = paths_choice(
+        "Other releases",
+        "combined with",
+        released_folders(),
+        help="Folders of releases, or of combined tables.",
     )
-    ledger = st.text_input(
+    ledger = path_choice(
         "Ledger file (optional)",
-        key="ledger of combined",
-        persist_state="session",
+        "ledger of combined",
+        data_files(ledgers),
+        example="/data/rpexplore-ledger.sqlite",
         help="Releases that it knows to be of different records are refused.",
     )
-    others = [path_of(line) for line in typed.splitlines() if line.strip()]
 
     def work(on_progress: Progress, output: Path) -> None:
         parts: list[Release | Estimates] = [source]
@@ -94,7 +104,7 @@ def _combining(source: Release | Estimates, folder: Path) -> None:
             on_progress(f"Reading {other.name}", 0.3 * index / len(others))
             parts.append(load_unbiased(other))
         on_progress("Combining them", 0.3)
-        estimates = combine(*parts, ledger=path_of(ledger) if ledger.strip() else None)
+        estimates = combine(*parts, ledger=ledger)
         write_combined(
             estimates,
             output,

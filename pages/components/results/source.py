@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.components.release.release_task import project_task
 from pages.components.shared.background import worked_out
-from pages.components.shared.files import path_input
+from pages.components.shared.file_choice import path_choice, released_folders
 from pages.components.shared.session import current, escaped
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import capitalised
@@ -72,18 +72,21 @@ def _load(folder: Path, on_progress: Progress) -> Results | QueryRelease:
 
 
 def _folder() -> Path | None:
-    folder = path_input(
+    folder = path_choice(
         "Folder with the results",
         "results folder",
-        "Run a release on the page before, or name the folder of one, to look at its results.",
-        placeholder="releases/survey-2026-11-22",
+        released_folders(),
+        example="releases/survey-2026-11-22",
         help="Of a release, of combined tables, or of processed ones. Every file is checked "
         "against what was written.",
     )
-    if folder is not None and not os.path.isdir(folder):
+    if folder is None:
+        st.info("Run a release on the page before, or choose its folder, to look at its results.")
+        return None
+    if not os.path.isdir(folder):
         st.error(escaped(f"There is no folder {folder.absolute()}; check the path."))
         return None
-    return None if folder is None else folder.absolute()
+    return folder.absolute()
 
 
 def _finished_at(folder: Path) -> int:

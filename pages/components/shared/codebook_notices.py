@@ -27,8 +27,7 @@ def lacks_attributes(page: str) -> bool:
         st.title(page)
         st.info(
             "No attributes yet: tables are made of attributes, such as age or region. Name at "
-            "least one on the Codebook page, or start there from a codebook or from the sample "
-            "survey."
+            "least one on the Codebook page, or start there from a codebook or from an example."
         )
     elif waiting:
         st.warning(

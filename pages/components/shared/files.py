@@ -1,4 +1,4 @@
-"""Files on the pages: named by a path, uploaded, and downloaded; and where releases are written."""
+"""Files on the pages: typed paths, uploads, and downloads; and where releases are written."""
 
 import mimetypes
 import os
@@ -26,30 +26,6 @@ def path_of(typed: str) -> Path:
 def nearest_folder(path: Path) -> Path:
     """The first thing above a path that exists; what is missing below it is made."""
     return next(parent for parent in path.absolute().parents if os.path.exists(parent))
-
-
-def path_input(
-    label: str,
-    key: str,
-    missing: str,
-    *,
-    placeholder: str,
-    help: str,
-    on_change: Callable[[], None] | None = None,
-) -> Path | None:
-    """A field for a path; None while nothing is typed, and the page says what is missing."""
-    typed = st.text_input(
-        label,
-        key=key,
-        persist_state="session",
-        placeholder=placeholder,
-        help=help,
-        on_change=on_change,
-    )
-    if not typed.strip():
-        st.info(missing)
-        return None
-    return path_of(typed)
 
 
 def new_folder_input(
@@ -86,15 +62,24 @@ def why_no_name(path: Path) -> str:
     return ""
 
 
-def upload(label: str, endings: list[str], key: str, take: Callable[[bytes, str], Any]) -> None:
-    """A box for a file, whose content and name are given to `take` once it is there."""
+def upload(
+    label: str,
+    endings: list[str] | None,
+    key: str,
+    take: Callable[[bytes, str], Any],
+    **options: Any,
+) -> Any:
+    """A box for a file, whose content and name are given to `take` once it is there.
+
+    endings: those of the names that it takes, None for all. Returns the file in it, if there is.
+    """
 
     def taken() -> None:
         file = st.session_state[key]
         if file is not None:
             take(file.getvalue(), file.name)
 
-    st.file_uploader(label, type=endings, key=key, on_change=taken)
+    return st.file_uploader(label, type=endings, key=key, on_change=taken, **options)
 
 
 def download(

@@ -1,0 +1,123 @@
+"""A file for the Codebook page, dropped or chosen: what it is, and what of it can be used."""
+
+from contextlib import suppress
+from pathlib import Path
+
+import streamlit as st
+
+from pages.components.codebook.file_columns import choose_columns
+from pages.components.codebook.grid import GRID, HERE, change_codebook
+from pages.components.shared.editors import revision
+from pages.components.shared.file_choice import data_files, path_choice
+from pages.components.shared.files import upload
+from pages.components.shared.session import attempt, change, current, escaped, say
+from rpexplore.common.files import file_bytes
+from rpexplore.common.formatting import plural
+from rpexplore.data.files.codebook_file import (
+    CodebookFile,
+    ColumnsFile,
+    OwnFile,
+    recognise,
+    recognise_path,
+)
+from rpexplore.data.files.offered import codebooks
+from rpexplore.errors import DomainError, RpexploreError
+from rpexplore.planning.plan import Plan
+from rpexplore.scenarios import codebook_import
+
+BOX = "codebook"
+
+
+def choose_file() -> None:
+    """A box to drop a file into, and a list of the files on this computer."""
+    file = upload(
+        "Drop a codebook, a plan or a data file",
+        None,
+        BOX,
+        _take_dropped,
+        help="A codebook is a Frictionless Table Schema, a Data Package (datapackage.json), a CSV "
+        'file with the columns attribute and value, or sizes such as {"age": 32}. Of a data file '
+        "(CSV, Parquet) the names of the columns are read, and none of the records.",
+    )
+    dropped = None
+    with suppress(RpexploreError):  # said when it was dropped
+        dropped = file and recognise(file.getvalue(), file.name)
+    if isinstance(dropped, ColumnsFile):
+        choose_columns(dropped, file.name)
+        return
+    path = path_choice(
+        "Or choose a file on this computer",
+        "header path",
+        data_files(codebooks),
+        example="/data/survey.csv",
+        help="A codebook or a data file. It stays where it is: nothing of it is uploaded, and of a "
+        "data file the names and declared types of the columns are read.",
+    )
+    if path is None:
+        return
+    chosen = attempt(lambda: recognise_path(path))
+    if isinstance(chosen, ColumnsFile):
+        choose_columns(chosen, path.name)
+    elif isinstance(chosen, CodebookFile):
+        st.markdown(escaped(codebook_import.describe_codebook(chosen.domain, chosen.kind)))
+        st.button("Use this codebook", on_click=_take_codebook, args=(chosen, path.name))
+    elif chosen is not None and chosen.format == Plan.file_format:
+        st.button("Use this plan", on_click=_take_plan_at, args=(path,))
+    elif chosen is not None:
+        st.error(escaped(_no_codebook(chosen, path.name)))
+
+
+def _take_dropped(content: bytes, name: str) -> None:
+    """Use a codebook or a plan at once; of a file with columns these are chosen first."""
+    try:
+        dropped = recognise(content, name)
+    except RpexploreError as error:
+        say(HERE, "error", f"{error} Nothing was changed.")
+        return
+    if isinstance(dropped, CodebookFile):
+        _take_codebook(dropped, name)
+    elif isinstance(dropped, ColumnsFile):
+        return
+    elif dropped.format == Plan.file_format:
+        _take_plan(content, name)
+    else:
+        say(HERE, "error", _no_codebook(dropped, name))
+
+
+def _take_codebook(file: CodebookFile, name: str) -> None:
+    if not change_codebook(HERE, lambda: file.domain, from_elsewhere=True, record_noun="records"):
+        return
+    say(HERE, "success", codebook_import.describe_loaded(current(), f"{name} ({file.kind})"))
+    if file.without_values:
+        say(HERE, "warning", codebook_import.describe_left_out(file.without_values))
+
+
+def _take_plan_at(path: Path) -> None:
+    try:
+        content = file_bytes(path, str(path), DomainError)
+    except RpexploreError as error:
+        say(HERE, "error", f"{error} Nothing was changed.")
+        return
+    _take_plan(content, path.name)
+
+
+def _take_plan(content: bytes, name: str) -> None:
+    if not change(HERE, lambda: codebook_import.scenario_from_bytes(content, name, current())):
+        return
+    revision(GRID, step=True)
+    st.session_state["typed list"] = None  # of the tables before this plan
+    tables = plural(len(current().workload), "table")
+    attributes = plural(len(current().domain), "attribute")
+    say(
+        HERE,
+        "success",
+        f"Opened {name}: {attributes}, {tables}. The scenario now has its codebook, tables, "
+        "weights, targets, objective and budget.",
+    )
+
+
+def _no_codebook(file: OwnFile, name: str) -> str:
+    return (
+        f"{name} is no codebook, but a file of the kind {file.format}; a project is opened on "
+        "Home. Nothing was changed."
+    )
