@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rpexplore.cli.options import ExcessRecords, PresetName
+from rpexplore.cli.options import ExcessRecords
 from rpexplore.common.files import file_bytes, utf8_text
 from rpexplore.errors import BudgetError, DomainError, RpexploreError, WorkloadError
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from rpexplore.domain.domain import Domain
     from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
     from rpexplore.privacy.budget import Budget
-    from rpexplore.queries.presets import Preset
     from rpexplore.queries.query_list import QueryList
     from rpexplore.workload.bases import CustomBasis
     from rpexplore.workload.workload import AttributeSet, Workload
@@ -135,12 +134,6 @@ def _custom_basis_of(path: Path, attribute: "Attribute") -> "CustomBasis":
 # ---- lists of queries
 
 
-def named_presets() -> "list[tuple[PresetName, Preset]]":
-    from rpexplore.queries.presets import PRESETS
-
-    return list(zip(PresetName, PRESETS, strict=True))
-
-
 def domain_from_options(codebook: Path, attributes: str | None) -> "Domain":
     """The domain of the attributes that are named, or else of all."""
     from rpexplore.domain.domain import Domain
@@ -159,16 +152,8 @@ def queries_from_options(
     queries: Path | None,
     query: Sequence[str],
     target: str | None,
-    preset: PresetName | None,
 ) -> "QueryList":
-    """The queries of a preset, of a file, or one by one; options that do not fit are refused."""
-    if preset is not None:
-        if (codebook, attributes, queries, target) != (None,) * 4 or query:
-            raise WorkloadError(
-                "A preset has attributes, queries and targets of its own; give --preset alone, or "
-                "--codebook with your own queries."
-            )
-        return dict(named_presets())[preset].queries()
+    """The queries of a file, or one by one; options that do not fit are refused."""
     if codebook is None:
         raise WorkloadError(
             "Say what the queries are about: --codebook FILE, with --attributes A,B; or take a "

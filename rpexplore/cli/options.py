@@ -61,6 +61,14 @@ _QUERY = (
     "be a standard error (@ 20) or a share of a count (@ 5 % of 1000). Repeat it for more."
 )
 _QUERY_TARGET = "The target of queries that have none of their own: ±50, 20, or 5 % of 1000."
+_PRESET_ROLE = (
+    "With a preset: the attribute that has a role, such as race=eth, where the guess is wrong; "
+    "race= leaves the role out. Repeat it for more."
+)
+_PRESET_CATEGORY = (
+    "With a preset: what a value stands for, such as 'race:2+=Two or more races'. Repeat it for "
+    "more."
+)
 _DATA = (
     "The records, one row a record: a .csv or .parquet file, or a folder of such, in parts such as "
     "year=2026/ where these are columns."
@@ -193,8 +201,13 @@ Query = Annotated[list[str] | None, _option("TEXT", _QUERY)]
 QueryTarget = Annotated[str | None, _option("T", _QUERY_TARGET)]
 ChosenPreset = Annotated[
     PresetName | None,
-    typer.Option(help="A well-known list instead; `rpexplore queries presets` lists them."),
+    typer.Option(
+        help="A well-known list instead, fitted to the codebook, or about attributes of its own; "
+        "`rpexplore queries presets` lists them."
+    ),
 ]
+PresetRole = Annotated[list[str] | None, _option("ROLE=A", _PRESET_ROLE)]
+PresetCategory = Annotated[list[str] | None, _option("ROLE:V=C", _PRESET_CATEGORY)]
 QueryMinimumBudget = Annotated[bool, _flag("--minimum-budget", _QUERIES_MINIMUM_BUDGET)]
 TemplateOut = Annotated[Path, _option("FILE", "Where the template goes: a .csv file.")]
 

@@ -2,7 +2,7 @@
 
 import typer
 
-from rpexplore.cli import inputs, options
+from rpexplore.cli import inputs, options, preset_inputs
 from rpexplore.cli.console import progress, refuse_existing, say, say_json, say_result, write_new
 from rpexplore.errors import RpexploreError
 
@@ -31,6 +31,8 @@ def plan(
     query: options.Query = None,
     target: options.QueryTarget = None,
     preset: options.ChosenPreset = None,
+    role: options.PresetRole = None,
+    category: options.PresetCategory = None,
     rho: options.Rho = None,
     epsilon: options.Epsilon = None,
     delta: options.Delta = None,
@@ -58,15 +60,26 @@ def plan(
         records_per_person,
         find_smallest=minimum_budget,
     )
+    guessed: list[str] = []
     with progress("Listing the queries"):
-        query_list = inputs.queries_from_options(
-            codebook=codebook,
-            attributes=attributes,
-            queries=queries,
-            query=query or [],
-            target=target,
-            preset=preset,
-        )
+        if preset is None:
+            if role or category:
+                raise RpexploreError("--role and --category go with --preset NAME; give both.")
+            query_list = inputs.queries_from_options(
+                codebook=codebook,
+                attributes=attributes,
+                queries=queries,
+                query=query or [],
+                target=target,
+            )
+        else:
+            query_list, guessed = preset_inputs.preset_from_options(
+                preset,
+                codebook=codebook,
+                role=role or [],
+                category=category or [],
+                others=(attributes, queries, query, target),
+            )
     with progress(f"Planning {len(query_list):,} queries") as on_progress:
         optimum = query_optimum(query_list, on_progress=on_progress)
         if minimum_budget:
@@ -78,6 +91,10 @@ def plan(
     needed = budgets_needed(baselines, budget)
     facts = {"plan": str(out), **plan_facts(made), "baselines": row_facts(needed)}
     text = f"{made}\n\n{baseline_table(needed)}\n\n{spare_text(made)}\n\nSaved to {out}"
+    if guessed:
+        facts["guessed"] = guessed
+        told = ["Guessed from names and sizes (--role and --category correct it):", *guessed]
+        text = "\n".join([*told, "", text])
     say_result(as_json, facts, f"{text}\nSHA-256 {made.sha256}")
 
 
@@ -85,7 +102,7 @@ def plan(
 def presets(as_json: options.AsJson = False) -> None:
     """Tell which well-known lists there are to start from."""
     facts = []
-    for name, preset in inputs.named_presets():
+    for name, preset in preset_inputs.named_presets():
         query_list = preset.queries()
         facts.append(
             {
@@ -95,6 +112,7 @@ def presets(as_json: options.AsJson = False) -> None:
                 "query_count": len(query_list),
                 "cell_count": query_list.n_cells,
                 "attributes": list(query_list.domain.names),
+                "roles": [role.key for role in preset.roles],
             }
         )
     if as_json:
@@ -103,7 +121,8 @@ def presets(as_json: options.AsJson = False) -> None:
     for fact in facts:
         say(f"{fact['name']}: {fact['title']}\n  {fact['explanation']}")
         count, cells = fact["query_count"], fact["cell_count"]
-        say(f"  {count:,} queries over {cells:,} cells of {' × '.join(fact['attributes'])}\n")
+        say(f"  {count:,} queries over {cells:,} cells of {' × '.join(fact['attributes'])}")
+        say(f"  roles: {', '.join(fact['roles'])}\n")
 
 
 @queries.command()

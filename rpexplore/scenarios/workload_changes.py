@@ -1,16 +1,20 @@
 """A change of the workload by a group of its tables, tried before it is made."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rpexplore.common.formatting import plural
 from rpexplore.errors import WorkloadError
+from rpexplore.queries.fitted_presets import GEOGRAPHY, Preset
+from rpexplore.queries.preset_roles import RoleMatch
+from rpexplore.scenarios.basis_choices import BasisChoice
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.attribute_sets import attribute_sets
+from rpexplore.workload.bases import Hierarchy
 from rpexplore.workload.table_text import Table, titles
 from rpexplore.workload.workload import Workload
 
@@ -132,6 +136,32 @@ def refuse_long(count: int) -> None:
             f"That would name {count:,} tables one by one, and at most {MOST_LISTED:,} can be; "
             "change them as a group on the Tables page."
         )
+
+
+def with_preset_tables(
+    scenario: Scenario, preset: Preset, matches: Mapping[str, RoleMatch]
+) -> Scenario:
+    """A copy with the tables of a preset as well, all tables in a list.
+
+    Areas that lie in groups are counted at every level. Raises `WorkloadError` for matches that
+    cannot be, if the tables are there already, or for too many.
+    """
+    tables = preset.fitted_marginals(scenario.domain, matches)
+    known = set(map(frozenset, scenario.workload.tables))
+    new = [table for table in tables if frozenset(table) not in known]
+    if not new:
+        raise WorkloadError("The tables of the preset are there already; nothing is to be added.")
+    refuse_long(len(known) + len(new))
+    choices, area = scenario.request.basis_choices, matches.get(GEOGRAPHY.key)
+    if (
+        area is not None
+        and scenario.domain[area.attribute].groups
+        and all(choice.attribute != area.attribute for choice in choices)
+    ):
+        choices = (*choices, BasisChoice(area.attribute, Hierarchy(), tuple(new)))
+    return scenario.with_request(
+        kind="listed", listed=(*scenario.workload.tables, *new), basis_choices=choices
+    )
 
 
 def _added(scenario: Scenario, change: WorkloadChange) -> Workload:

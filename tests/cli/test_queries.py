@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from rpexplore import Budget
-from rpexplore.cli.inputs import named_presets
+from rpexplore.cli.preset_inputs import named_presets
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
+from rpexplore.queries import presets
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.plan_kinds import load_plan
 from rpexplore.queries.planner import query_optimum
@@ -119,16 +120,14 @@ def test_a_template_can_be_planned_as_it_is(run):
     assert run.json(*again, "--force")["attributes"] == ["age", "sex", "region"]
 
 
-def test_presets_are_named_after_what_makes_them(run):
-    names = [(name.value, preset.queries.__name__) for name, preset in named_presets()]
-    assert [(given, made.replace("_", "-")) for given, made in names] == [
-        (given, given) for given, _ in names
-    ]
+def test_presets_are_named_as_in_their_module(run):
+    names = [name for name, _ in named_presets()]
+    assert [getattr(presets, name.name) for name in names] == list(presets.PRESETS)
     facts = run.json("queries", "presets")["presets"]
-    assert [fact["name"] for fact in facts] == [given for given, _ in names]
+    assert [fact["name"] for fact in facts] == [name.value for name in names]
     assert facts[0]["cell_count"] == 252
     text = run.done("queries", "presets")
-    assert all(f"{given}: " in text for given, _ in names)
+    assert all(f"{name.value}: " in text for name in names)
 
 
 def test_a_preset_is_planned(run):
@@ -137,9 +136,28 @@ def test_a_preset_is_planned(run):
     # Its smallest privacy cost is 2n/(n + 1).
     assert Fraction(facts["rho"]) == pytest.approx(64 / 65, rel=2e-3)
     assert facts["targets_met"] == facts["query_count"] == 65
-    other_options = ["--codebook", "codebook.csv", "--rho", "1", "--force"]
-    assert "of its own" in run.refused(*made, *other_options)
     assert "of its own" in run.refused(*made, "--target", "5", "--rho", "1", "--force")
+
+
+def test_a_preset_is_fitted_to_a_codebook_and_what_is_guessed_is_told(run):
+    made = ["queries", "plan", "--preset", "age-pyramid", "--codebook", "codebook.csv"]
+    rest = ["--rho", "1", "--out", "queries.json", "--force"]
+    text = run.done(*made, *rest, "--role", "geography=")
+    assert "Guessed from names and sizes" in text
+    assert "Sex: sex\nAge: age\nGeography: left out" in text
+    plan = QueryPlan.load("queries.json")
+    assert plan.queries.domain.names == ("age", "sex")
+    assert len(plan.queries) == 4 + 2 + 2 + 1
+    assert "one of sex, age, geography" in run.refused(*made, *rest, "--role", "race=sex")
+    twice = run.refused(*made, *rest, "--role", "age=sex")
+    assert "Age: 'sex' is the attribute of Sex already" in twice
+    # A category is corrected for one value.
+    Path("race.csv").write_text("attribute,value,label\nrace,w,White\nrace,x,Blended\n", "utf-8")
+    made = ["queries", "plan", "--preset", "redistricting", "--codebook", "race.csv"]
+    text = run.done(*made, *rest, "--category", "race:x=Two or more races")
+    assert "Race: race, w = White alone, x = Two or more races" in text
+    assert "a value of that attribute" in run.refused(*made, *rest, "--category", "race:y=z")
+    assert "Race has no category 'z'" in run.refused(*made, *rest, "--category", "race:x=z")
 
 
 @pytest.mark.parametrize("unit", [[], ["--delta", "1e-9"]])

@@ -12,7 +12,7 @@ from rpexplore.domain.attribute import Attribute, Bins, Categories
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import DomainError, WorkloadError
 from rpexplore.queries.definitions import StatedQueries, stated_from_text
-from rpexplore.queries.presets import age_pyramid
+from rpexplore.queries.presets import AGE_PYRAMID
 from rpexplore.scenarios.scenario import Scenario, TableSetting, WorkloadRequest
 from rpexplore.scenarios.workload_request import KINDS
 from rpexplore.workload.table_text import tables_from_text, texts_of_tables
@@ -266,7 +266,7 @@ def with_queries(text="old: age >= 8 ± 50\nwomen: sex = 1 @ 5"):
 
 @pytest.mark.parametrize(
     "scenario",
-    [with_queries(), Scenario(DOMAIN, query_list=StatedQueries.of(age_pyramid()))],
+    [with_queries(), Scenario(DOMAIN, query_list=StatedQueries.of(AGE_PYRAMID.queries()))],
     ids=["typed", "preset"],
 )
 def test_a_list_of_queries_is_saved_with_the_scenario(scenario):

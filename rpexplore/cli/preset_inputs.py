@@ -1,0 +1,91 @@
+"""The presets of the command line, and what its options make of them for a codebook."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rpexplore.cli.options import PresetName
+from rpexplore.errors import WorkloadError
+
+if TYPE_CHECKING:
+    from rpexplore.domain.domain import Domain
+    from rpexplore.queries.fitted_presets import Preset
+    from rpexplore.queries.preset_roles import Role, RoleMatch
+    from rpexplore.queries.query_list import QueryList
+
+
+def named_presets() -> "list[tuple[PresetName, Preset]]":
+    from rpexplore.queries.presets import PRESETS
+
+    return list(zip(PresetName, PRESETS, strict=True))
+
+
+def preset_from_options(
+    name: PresetName,
+    *,
+    codebook: Path | None,
+    role: Sequence[str],
+    category: Sequence[str],
+    others: Sequence[Any],
+) -> "tuple[QueryList, list[str]]":
+    """The queries of a preset, and what was guessed of the codebook, a line for each role.
+
+    others: what goes with queries of one's own only, and is refused if anything is given
+    """
+    from rpexplore.domain.domain import Domain
+    from rpexplore.queries.preset_roles import describe_match, guessed_matches
+
+    preset = dict(named_presets())[name]
+    if any(others):
+        raise WorkloadError(
+            "A preset has queries and targets of its own; give --preset with --codebook alone, or "
+            "--codebook with your own queries."
+        )
+    if codebook is None:
+        if role or category:
+            raise WorkloadError("--role and --category go with --codebook FILE; give all of them.")
+        return preset.queries(), []
+    domain = Domain.load(codebook)
+    matches = guessed_matches(preset.roles, domain)
+    roles = {one.key: one for one in preset.roles}
+    for option in role:
+        _correct_role(option, roles, domain, matches)
+    for option in category:
+        _correct_category(option, domain, matches)
+    fitted = preset.fitted(domain, matches)
+    told = [describe_match(one, matches.get(one.key), domain) for one in preset.roles]
+    return fitted.queries, [*told, fitted.text]
+
+
+def _correct_role(
+    option: str, roles: "Mapping[str, Role]", domain: "Domain", matches: "dict[str, RoleMatch]"
+) -> None:
+    """Take the attribute of an option such as race=eth for the role; none leaves the role out."""
+    from rpexplore.queries.preset_roles import guessed_match
+
+    key, sign, name = option.partition("=")
+    if not sign or key not in roles:
+        raise WorkloadError(
+            f"--role {option!r} must be one of {', '.join(roles)}, =, and an attribute, such as "
+            f"{next(iter(roles))}={domain.names[0]}; without an attribute the role is left out."
+        )
+    matches.pop(key, None)
+    if name:
+        matches[key] = guessed_match(roles[key], domain[name])
+
+
+def _correct_category(option: str, domain: "Domain", matches: "dict[str, RoleMatch]") -> None:
+    """Take the category of an option such as "race:2+=Two or more races" for the value."""
+    key, _, rest = option.partition(":")
+    value, sign, category = rest.rpartition("=")
+    match = matches.get(key)
+    values = [] if match is None else domain[match.attribute].stored_values(len(match.options))
+    if match is None or not sign or value not in values:
+        raise WorkloadError(
+            f"--category {option!r} must be a role with categories that has an attribute, :, a "
+            "value of that attribute, =, and a category, such as 'race:2+=Two or more races'."
+        )
+    place = values.index(value)
+    options = (*match.options[:place], category, *match.options[place + 1 :])
+    matches[key] = replace(match, options=options)
