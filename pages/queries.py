@@ -5,50 +5,58 @@ import streamlit as st
 from pages.components.queries import results
 from pages.components.queries.attributes import query_attributes
 from pages.components.queries.many_queries import builders, csv_files
+from pages.components.queries.preset_dialog import preset_button
 from pages.components.queries.query_lines import HERE, query_list, take_typed
 from pages.components.queries.solutions import optimum, plan, query_budget
 from pages.components.shared.explanations import explained_title
 from pages.components.shared.session import current, show_messages
 from rpexplore.queries.definitions import StatedQueries
+from rpexplore.queries.plan import QueryPlan
+from rpexplore.queries.planner import QueryOptimum
 
 
-def plan_of_list(stated: StatedQueries) -> None:
-    """The plan of the list: its budget, the accuracy of each query, and what else would cost."""
-    st.subheader("Cost and accuracy")
-    left, right = st.columns([1, 2], gap="large")
-    with right:
-        solution = optimum()
-    if solution is None:
-        return
-    with left:
-        budget = query_budget(solution)
-    if budget is None:
-        return
-    with right:
-        planned = plan(solution, budget)
-        if planned is not None:
-            results.headline(planned, stated)
-            results.certificate(planned, solution)
-    if planned is not None:
-        results.outcomes(planned, stated)
-        results.downloads(planned)
-        results.privacy_profile(planned)
-        results.baselines(solution)
+def answer(planned: QueryPlan, stated: StatedQueries, solution: QueryOptimum) -> None:
+    """How accurate the list is and what it costs; then every query, and what else there is."""
+    results.headline(planned, stated)
+    results.certificate(planned, solution)
+    views = {
+        "Query by query": lambda: results.outcomes(planned, stated),
+        "Baselines": lambda: results.baselines(solution),
+        "Privacy profile": lambda: results.privacy_profile(planned),
+        "Release": lambda: results.release(planned),
+    }
+    # Only the open one is drawn, and which one that is stands in the address.
+    for tab, draw in zip(
+        st.tabs(list(views), key="queries", bind="query-params"), views.values(), strict=True
+    ):
+        if tab.open:
+            with tab:
+                draw()
 
 
 take_typed()
-explained_title("Queries")
-st.markdown(
-    "Your own queries, each with the accuracy it needs: counts of people, or of whatever the "
-    "records are, that meet a condition. They are planned together: all of them are as accurate "
-    "as you want at the smallest budget. This list is released by itself, beside the tables of "
-    "the other pages, and its cost comes on top of theirs."
-)
-show_messages(HERE)
-query_attributes()
-query_list()
-builders()
-csv_files()
+with st.container(key="list-layout"):
+    with st.container(key="inputs"):
+        with st.container(gap="small"):
+            explained_title("Queries")
+            show_messages(HERE)
+            query_attributes()
+            query_list()
+            preset_button()
+            builders()
+            csv_files()
+        budget_part = st.container(gap="small")
+    answer_part = st.container(key="answer")
 stated = current().query_list
-if stated is not None:
-    plan_of_list(stated)
+if stated is None:
+    answer_part.info("Type a first query, or start from a preset; the answer stands here.")
+else:
+    with answer_part:
+        solution = optimum()
+    if solution is not None:
+        with budget_part:
+            budget = query_budget(solution)
+        with answer_part:
+            planned = None if budget is None else plan(solution, budget)
+            if planned is not None:
+                answer(planned, stated, solution)

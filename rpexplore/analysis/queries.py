@@ -22,6 +22,7 @@ from rpexplore.queries.definitions import StatedQueries
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import QueryOptimum
 from rpexplore.queries.query_list import QueryList
+from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.targets import MET_FACTOR
 
 _MOST_CONDITIONS = 1000  # that are made for queries given by coefficients; each takes a moment
@@ -86,6 +87,42 @@ def of_queries(plan: QueryPlan, stated: StatedQueries) -> pd.DataFrame:
             "share": plan.certificate.shadow_prices,
         }
     )
+
+
+def expected_answers(queries: QueryList, scenario: Scenario) -> np.ndarray | None:
+    """What each query is expected to count, float64[n_queries].
+
+    None without expected counts, and for attributes that are not those of the codebook.
+    """
+    domain, codebook = queries.domain, scenario.domain
+    if scenario.expected is None or not set(domain.names) <= set(codebook.names):
+        return None
+    if tuple(codebook[name] for name in codebook.in_order(domain.names)) != domain.attributes:
+        return None
+    return queries.coefficients @ scenario.expected.counts_of(domain.attributes).ravel()
+
+
+def with_usefulness(frame: pd.DataFrame, expected: np.ndarray | None) -> pd.DataFrame:
+    """`of_queries`, the missed targets first, the furthest off of them on top, and marked.
+
+    With further columns, where it is known what each query is expected to count: expected and
+    coefficient (of variation; NaN for a query that is expected to count nobody).
+    """
+    missed = frame["ratio"].to_numpy() > MET_FACTOR
+    marks = np.where(missed, "✗ ", "")
+    frame = frame.assign(outcome=marks + frame["outcome"].to_numpy(dtype=object))
+    if expected is not None:
+        errors, counts = frame["standard_error"].to_numpy(), np.abs(expected)
+        coefficient = np.full(len(frame), np.nan)
+        np.divide(errors, counts, out=coefficient, where=counts > 0)
+        frame = frame.assign(expected=expected, coefficient=coefficient)
+    order = np.argsort(np.where(missed, -frame["ratio"], 0.0), kind="stable")
+    return frame.iloc[order].reset_index(drop=True)
+
+
+def count_publishable(frame: pd.DataFrame, limit: float) -> int:
+    """How many queries of `with_usefulness` have a coefficient of variation of at most `limit`."""
+    return int(np.count_nonzero(frame["coefficient"] <= limit))
 
 
 # ---- the privacy profile

@@ -44,6 +44,7 @@ VIEWS = {
         "Relative errors",
     ),
     "tradeoffs": ("Smaller errors", "Targets", "Average vs worst case", "What if"),
+    "queries": ("Query by query", "Baselines", "Privacy profile", "Release"),
 }
 
 

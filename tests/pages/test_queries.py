@@ -8,8 +8,10 @@ import pytest
 
 import rpexplore as rp
 from pages.components.queries.many_queries import RANGES, TABLES
+from pages.components.queries.preset_dialog import TABLES as TABLES_OF_PRESET
 from pages.components.shared.session import kept_name
 from rpexplore.common.formatting import rounded
+from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import PlanError
 from rpexplore.queries.csv_files import stated_from_csv
 from rpexplore.queries.definitions import StatedQueries, stated_from_text
@@ -17,12 +19,13 @@ from rpexplore.queries.edits import about_attributes
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.plan_kinds import verify
 from rpexplore.queries.planner import QueryOptimum
-from rpexplore.queries.presets import PRESETS
+from rpexplore.queries.presets import PRESETS, REDISTRICTING
 from rpexplore.scenarios.scenario import Scenario
 from tests.pages.conftest import plain
 from tests.support.query_lists import marginals
 
 TEXT = "everybody: total ± 50\nold: age >= 8 ± 20\nold women: age >= 8 & sex = 1 @ 8"
+VIEW = "queries"
 SMALLEST = PRESETS[-1]  # the one that is solved at once
 
 
@@ -68,11 +71,34 @@ def test_a_list_is_typed_and_planned(app, small):
     markdown = plain(session.texts("markdown"))
     assert "Accuracy proven best" in markdown
     assert "no method with Gaussian noise meets all targets" in markdown
-    labels = [button.label for button in session.get("download_button")]
-    for file in ("queries.csv", "query_profile.csv", "free_counts.csv", "query_budgets.csv"):
-        assert f"Download {file}" in labels
-    assert "Download query-plan.json" in labels
+    files = {
+        "Query by query": ["queries.csv"],
+        "Baselines": ["query_budgets.csv"],
+        "Privacy profile": ["query_profile.csv", "free_counts.csv"],
+        "Release": ["query-plan.json"],
+    }
+    for view, names in files.items():
+        session.show(VIEW, view)
+        labels = [button.label for button in session.get("download_button")]
+        assert {f"Download {name}" for name in names} <= {*labels}
     assert session.code[0].value.startswith("rpexplore release query-plan.json records.csv")
+
+
+def test_missed_targets_stand_first_and_expected_counts_say_what_errors_are_worth(app, listed):
+    # 1,000 people, 200 of them old, 100 of these women.
+    listed = listed.replaced(budget=rp.Budget(rho="0.002"), expected=ExpectedCounts.of_total(1000))
+    session = app("queries", listed)
+    assert session.metrics()["Publishable queries"] == "3 of 3"
+    choose_own(session)
+    rows = session.dataframe[-1].value  # the budget has published releases beside it
+    assert rows["query"].tolist() == ["old", "old women", "everybody"]
+    assert all(text.startswith("✗ short by ") for text in rows["outcome"])
+    assert rows["ratio"].is_monotonic_decreasing
+    assert rows["expected"].tolist() == [200, 100, 1000]
+    ratio = rows["standard_error"] / rows["expected"]
+    assert rows["coefficient"].tolist() == pytest.approx(ratio.tolist())
+    publishable = int((ratio <= 0.2).sum())
+    assert session.metrics()["Publishable queries"] == f"{publishable} of 3"
 
 
 def test_attributes_are_chosen_and_others_added_by_naming_them(app, small):
@@ -145,8 +171,9 @@ def test_a_first_list_has_the_usual_target_and_is_none_while_it_cannot_be_read(a
 
 def test_a_preset_replaces_the_list_and_undo_brings_it_back(app, listed):
     session = app("queries", listed)
+    session.press("Start from a preset")
     session.selectbox(key="query preset").set_value(SMALLEST.title).run()
-    session.press("Start from this list")
+    session.press("Use attributes of its own")
     assert "Undo brings your list back" in plain(session.texts("success"))
     assert session.scenario.query_list == StatedQueries.of(SMALLEST.queries())
     assert session.metrics()["Targets met"] == "65 of 65"
@@ -156,6 +183,49 @@ def test_a_preset_replaces_the_list_and_undo_brings_it_back(app, listed):
     session.press("Undo")
     assert session.scenario == listed
     assert session.multiselect(key="chosen query attributes").value == ["age", "sex"]
+
+
+def test_a_preset_is_fitted_in_a_dialog_to_the_codebook(app):
+    people = rp.Domain(
+        (
+            rp.Attribute("sex", rp.Categories(("f", "m"))),
+            rp.Attribute("years", rp.Categories(("0-17", "18+"))),
+            rp.Attribute("race", rp.Categories(("White", "Black", "Blended"))),
+            rp.Attribute("region", rp.Categories(("North", "South"))),
+        )
+    )
+    session = app("queries", Scenario(people)).press("Start from a preset")
+    boxes = {box.key: box for box in session.selectbox}
+    guessed = {
+        role: boxes[f"attribute of {role} in {REDISTRICTING.title}"].value
+        for role in ("race", "voting_age", "hispanic", "geography")
+    }
+    assert guessed == {
+        "race": "race", "voting_age": "years", "hispanic": "", "geography": "region",
+    }  # fmt: skip
+    assert "3 values: 1 recognised as none" in [box.label for box in session.expander]
+    # An impossible match is refused, and says so.
+    geography = session.selectbox(key=f"attribute of geography in {REDISTRICTING.title}")
+    geography.set_value("race").run()
+    assert "'race' is the attribute of Race already" in plain(session.texts("error"))
+    assert session.button_of("Start from these").disabled
+    geography = session.selectbox(key=f"attribute of geography in {REDISTRICTING.title}")
+    geography.set_value("").run()
+    session.selectbox(key="Blended of race in race").set_value("Two or more races").run()
+    session.press("Start from these queries")
+    assert not session.exception
+    queries = session.scenario.query_list.queries
+    assert queries.domain.names == ("years", "race")
+    assert queries.names[:3] == ("P1 Total", "P1 White alone", "P1 Black or African American alone")
+    assert "P3 Population of two or more races" in queries.names
+    assert session.metrics()["Targets met"] == f"{len(queries)} of {len(queries)}"
+    # The same as tables: race × region is there already.
+    before = session.scenario.workload.tables
+    session.press("Start from a preset")
+    session.radio(key="preset kind").set_value(TABLES_OF_PRESET).run()
+    session.press("Add the tables")
+    assert session.scenario.request.listed == (*before, ("years", "race", "region"))
+    assert "Added 1 table" in plain(session.texts("success"))
 
 
 AGES = [[first <= age <= last for age in range(10)] for last in range(10) for first in range(10)]

@@ -444,8 +444,7 @@ def test_a_list_of_queries_is_checked_run_shown_and_shares_the_ledger(app, small
     stated = stated_from_text(domain, "everybody: total ± 50\nold: age >= 8 ± 20")
     records, output = tmp_path / "survey.csv", tmp_path / "answers"
     records.write_text("sex,age\n" + "1,9\n" * 30 + "0,3\n" * 70)
-    session = app("release", small.replaced(query_list=stated))
-    session.radio(key="plan to release").set_value("The list of queries").run()
+    session = app("queries", small.replaced(query_list=stated)).show("queries", "Release")
     set_up(session, records, output)
     assert any("The plan: 2 noisy answers, ρ = " in text for text in session.texts("markdown"))
     session.press("Dry run")
@@ -462,9 +461,12 @@ def test_a_list_of_queries_is_checked_run_shown_and_shares_the_ledger(app, small
     assert np.all(np.abs(done.answers["answer"] - [100, 30]) < 6.8 * errors)
     (entry,) = Ledger.beside(records).account(records).entries
     assert (entry.state, entry.record_rho) == ("finished", done.plan.record_rho)
-    session.press("Prepare another")
-    session.radio(key="plan to release").set_value("The tables").run()
+    # Its result stays with the list; the tables have a form of their own, with a new folder.
+    session.open("release")
+    assert not session.success
     assert session.metrics()["Spent on these records"].startswith("ρ = 0.0")
+    assert session.text_input(key="output").value.startswith("releases/survey-")
+    assert str(output) in plain(session.open("results").texts("caption"))
 
 
 def test_a_stopped_release_of_queries_is_finished_without_further_cost(
@@ -474,8 +476,7 @@ def test_a_stopped_release_of_queries_is_finished_without_further_cost(
     stated = stated_from_text(domain, "everybody: total ± 50")
     records, output = tmp_path / "survey.csv", tmp_path / "answers"
     records.write_text("sex,age\n" + "1,9\n" * 30)
-    session = app("release", small.replaced(query_list=stated))
-    session.radio(key="plan to release").set_value("The list of queries").run()
+    session = app("queries", small.replaced(query_list=stated)).show("queries", "Release")
     set_up(session, records, output)
 
     def full(*args):

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from pages.components.queries.query_lines import HERE, query_domain, replace_list, typed_lines
-from pages.components.shared.session import bound, change, current, escaped, say
+from pages.components.queries.query_lines import HERE, query_domain, typed_lines
+from pages.components.shared.session import bound, change, current, escaped
 from rpexplore.common.formatting import plural
 from rpexplore.domain.domain import Domain
 from rpexplore.queries.definitions import StatedQueries, stated_from_text, text_from_stated
@@ -13,21 +13,16 @@ from rpexplore.queries.edits import (
     chosen_domain,
     differences_from_codebook,
 )
-from rpexplore.queries.presets import PRESETS
 from rpexplore.queries.query_list import MAX_CELLS, checked_n_cells
 
 
 def query_attributes() -> None:
-    """The attributes, or a preset to start from."""
+    """The attributes, of the codebook or the list's own."""
     codebook, stated = current().domain, current().query_list
-    left, right = st.columns(2, gap="large")
-    with left:
-        if stated is None or not differences_from_codebook(stated.queries.domain, codebook):
-            _codebook_attributes(codebook)
-        else:
-            _own_attributes(stated, codebook)
-    with right:
-        _presets(stated is not None)
+    if stated is None or not differences_from_codebook(stated.queries.domain, codebook):
+        _codebook_attributes(codebook)
+    else:
+        _own_attributes(stated, codebook)
 
 
 def _codebook_attributes(codebook: Domain) -> None:
@@ -59,7 +54,7 @@ def _codebook_attributes(codebook: Domain) -> None:
     if not options:
         st.info(
             f"No attribute of the codebook has as few as {MAX_CELLS:,} values. Group the values of "
-            "one on the Codebook page, or start from a list on the right."
+            "one on the Codebook page, or start from a preset."
         )
     elif domain is not None:
         text = f"{plural(checked_n_cells(domain), 'cell')} of at most {MAX_CELLS:,}: "
@@ -95,19 +90,3 @@ def _own_attributes(stated: StatedQueries, codebook: Domain) -> None:
 def _describe_sizes(domain: Domain) -> str:
     sizes = (f"{attribute.name} ({attribute.size:,})" for attribute in domain)
     return escaped(" × ".join(sizes))
-
-
-def _presets(replaces: bool) -> None:
-    """Well-known lists to start from."""
-    presets = {preset.title: preset for preset in PRESETS}
-    preset = presets[st.selectbox("Or start from a well-known list", presets, key="query preset")]
-
-    def start() -> None:
-        if replace_list(lambda: StatedQueries.of(preset.queries())):
-            back = " Undo brings your list back." if replaces else ""
-            say(HERE, "success", f"Started from “{preset.title}”.{back}")
-
-    st.caption(escaped(preset.explanation))
-    st.button("Start from this list", on_click=start)
-    if replaces:
-        st.caption("It replaces your list; Undo, above, brings it back.")

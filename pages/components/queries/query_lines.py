@@ -76,7 +76,6 @@ def take_typed() -> None:
 def query_list() -> None:
     """The queries as lines of text, and the target of those that have none of their own."""
     stated, lines = current().query_list, typed_lines()
-    st.subheader("The list")
     text = kept(lines.shown, stated, by=(stated, lines.typed))
     if text is None:
         st.info(
@@ -87,26 +86,26 @@ def query_list() -> None:
     else:
         st.text_area(
             "One query a line, as name: condition ± margin",
-            height=260,
+            height=220,
             placeholder=_example(),
             **bound("query lines", text, lambda typed: lines.type(typed, revision(HERE))),
         )
-        st.caption(escaped(NOTATION))
-    left, right = st.columns([2, 1], vertical_alignment="bottom")
-    left.text_input(
+        with st.expander("How queries are written", type="compact"):
+            st.caption(escaped(NOTATION))
+    st.text_input(
         "Target of queries without one of their own",
         USUAL_TARGET,
         key="query target",
         persist_state="session",
         help=f"Counts for what you type or add from now on: {NOTATIONS}.",
     )
-    right.button(
+    if default_target() is None:
+        st.error(escaped(f"The target of queries without one must be like {NOTATIONS}."))
+    st.button(
         "Remove the list",
         on_click=remove_list,
         disabled=stated is None and lines.typed is None,
     )
-    if default_target() is None:
-        st.error(escaped(f"The target of queries without one must be like {NOTATIONS}."))
 
 
 def _example() -> str:

@@ -1,22 +1,28 @@
 """What the plan of a list of queries gives: proven, query by query, as files, and beside others."""
 
+import pandas as pd
 import streamlit as st
 
+from pages.components.release.last_release import last_release
+from pages.components.release.run import run_form, run_in_place_of_form
 from pages.components.shared.background import worked_out
 from pages.components.shared.charts import chart_with_numbers, metrics, numbers
 from pages.components.shared.files import download
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis.queries import (
     budgets_needed,
+    count_publishable,
     describe_budgets,
     describe_profile,
+    expected_answers,
     of_queries,
     profile_of_cells,
     query_baselines,
     spare_cells,
     targets_met,
+    with_usefulness,
 )
-from rpexplore.common.formatting import plural
+from rpexplore.common.formatting import describe_share, plural
 from rpexplore.figures.chart import COLUMNS, Chart, Column
 from rpexplore.figures.queries import budgets_of_baselines, shares_of_cells
 from rpexplore.planning.minimum_budget import rho_of_unit
@@ -35,9 +41,11 @@ OUTCOME_COLUMNS = {
     "query": Column("query", "text"),
     "condition": Column("condition", "text"),
     "wanted": Column("target", "text"),
-    "standard_error": COLUMNS["standard_error"],
+    "outcome": Column("outcome", "text"),
     "margin_95": COLUMNS["margin_95"],
-    "outcome": Column("met or short by", "text"),
+    "standard_error": COLUMNS["standard_error"],
+    "expected": Column("expected count"),
+    "coefficient": COLUMNS["coefficient"],
     "share": Column("share of the budget", "share"),
 }
 PROFILE_COLUMNS = {
@@ -67,10 +75,15 @@ def headline(planned: QueryPlan, stated: StatedQueries) -> None:
     count_met, sentence = targets_met(planned, stated)
     cells, queries = plural(planned.queries.n_cells, "cell"), plural(len(stated), "query")
     epsilons, unit = "; ".join(planned.epsilon_texts[:2]), escaped(planned.budget.unit)
-    metrics(
-        ("Targets met", f"{count_met:,} of {len(stated):,}", f"{queries} over {cells}"),
-        ("Privacy", rho_text(planned.rho, 3), f"{epsilons}; protects {unit}"),
-    )
+    figures = [("Targets met", f"{count_met:,} of {len(stated):,}", f"{queries} over {cells}")]
+    frame = _outcomes_frame(planned, stated)
+    if "coefficient" in frame:
+        limit = current().cv_limit
+        publishable = f"{count_publishable(frame, limit):,} of {len(stated):,}"
+        caption = f"coefficient of variation (CV) of at most {describe_share(limit)}"
+        figures.append(("Publishable queries", publishable, caption))
+    privacy = ("Privacy", rho_text(planned.rho, 3), f"{epsilons}; protects {unit}")
+    metrics(*figures, privacy)
     st.markdown(f":material/straighten: **Targets.** {escaped(sentence)}")
 
 
@@ -84,31 +97,41 @@ def certificate(planned: QueryPlan, solution: QueryOptimum) -> None:
 
 
 def outcomes(planned: QueryPlan, stated: StatedQueries) -> None:
-    """Every query with its target and how accurate it is."""
-    st.subheader("Query by query")
-    frame = kept(of_queries, planned, stated)
-    alt = "Every query with its target and its standard error"
-    numbers(frame, OUTCOME_COLUMNS, "queries.csv", alt)
+    """Every query with its target and how accurate it is, the missed targets first."""
+    frame = _outcomes_frame(planned, stated)
+    columns = {name: OUTCOME_COLUMNS[name] for name in OUTCOME_COLUMNS if name in frame}
+    numbers(frame, columns, "queries.csv", "Every query with its target and its standard error")
     st.caption(
-        f"Errors are in {escaped(current().record_noun)}. Share of the budget: queries with a "
-        "share have binding targets, which make the smallest budget as large as it is. The targets "
-        "of all others are met with it as well."
+        f"Errors are in {escaped(current().record_noun)}; ✗ marks a missed target. Share of the "
+        "budget: queries with a share have binding targets, which make the smallest budget as "
+        "large as it is. The targets of all others are met with it as well."
     )
 
 
-def downloads(planned: QueryPlan) -> None:
-    """The plan file, and how it is run where the records are."""
-    download("query-plan.json", lambda: planned.text, type="primary")
-    st.caption(
-        "The plan file holds everything a release needs, and no records. Where the records are, "
-        "this command runs it, and enters its cost in the ledger:"
-    )
-    st.code(COMMAND, language="bash", wrap_lines=True)
+def release(planned: QueryPlan) -> None:
+    """The release of the list: its run, or the plan file and the command that runs it elsewhere."""
+    if not run_in_place_of_form(QueryPlan):
+        last_release()
+        st.markdown(
+            "The list is a release of its own, and its cost comes on top of that of the tables."
+        )
+        run_form(planned)
+    with st.expander("Run it where the records are"):
+        download("query-plan.json", lambda: planned.text)
+        st.caption(
+            "The plan file holds everything a release needs, and no records. This command runs it "
+            "and enters its cost in the ledger:"
+        )
+        st.code(COMMAND, language="bash", wrap_lines=True)
+
+
+def _outcomes_frame(planned: QueryPlan, stated: StatedQueries) -> pd.DataFrame:
+    expected = expected_answers(stated.queries, current())
+    return with_usefulness(kept(of_queries, planned, stated), expected)
 
 
 def privacy_profile(planned: QueryPlan) -> None:
     """The share of the budget that each cell uses, and the counts that would be free."""
-    st.subheader("Privacy profile: unused budget by cell")
     sentence = describe_profile(planned, current().record_noun)
     if not planned.strategy.spare.any():
         st.markdown(escaped(sentence))
@@ -140,7 +163,6 @@ def privacy_profile(planned: QueryPlan) -> None:
 
 def baselines(solution: QueryOptimum) -> None:
     """The budget that each plainer method needs for the same targets, drawn and in numbers."""
-    st.subheader("Baselines")
     ratios = worked_out(query_baselines, solution)
     if ratios is None:
         return

@@ -94,16 +94,5 @@ def query_budget(solution: QueryOptimum) -> Budget | None:
     return None if enough is None else enough.budget
 
 
-def chosen_query_plan() -> QueryPlan | None:
-    """The plan of the budget that was chosen here, on another page; None, and it says why."""
-    solution = optimum()
-    if solution is None:
-        return None
-    if st.session_state.get("query budget", ENOUGH) == OWN:
-        return plan(solution, current().budget)
-    enough = _smallest(solution)
-    return None if enough is None else plan(solution, enough.budget)
-
-
 def _smallest(solution: QueryOptimum) -> SufficientBudget | None:
     return attempt(lambda: smallest_query_budget(solution, current().budget))

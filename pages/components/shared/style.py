@@ -22,7 +22,16 @@ button[data-selected="true"] p,
     gap: 1rem 2.5rem;
     align-items: start;
 }
-@media (max-width: 1100px) { .st-key-layout { grid-template-columns: minmax(0, 1fr); } }
+/* The Queries page: the same, with more room for the lines of the list. */
+.st-key-list-layout {
+    display: grid;
+    grid-template-columns: 25rem minmax(0, 1fr);
+    gap: 1rem 2.5rem;
+    align-items: start;
+}
+@media (max-width: 1100px) {
+    .st-key-layout, .st-key-list-layout { grid-template-columns: minmax(0, 1fr); }
+}
 .st-key-inputs {
     display: grid;
     grid-template-columns: repeat(auto-fit, minmax(15.5rem, 1fr));

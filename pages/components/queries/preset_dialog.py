@@ -1,0 +1,178 @@
+"""The dialog that fits a preset to the codebook: which attribute is which, and which category."""
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from pages.components.queries.query_lines import HERE, replace_list
+from pages.components.shared.session import attempt, change, current, escaped, kept, say
+from rpexplore.common.formatting import plural
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.domain import Domain
+from rpexplore.queries.definitions import StatedQueries
+from rpexplore.queries.fitted_presets import Preset
+from rpexplore.queries.preset_roles import (
+    IN_TOTALS,
+    Role,
+    RoleMatch,
+    guessed_match,
+    guessed_matches,
+)
+from rpexplore.queries.presets import PRESETS
+from rpexplore.scenarios.workload_changes import with_preset_tables
+
+ASKED = "preset asked"
+QUERIES, TABLES = "Queries, each with its target", "Tables, on the page Tables"
+MOST_VALUES = 150  # of an attribute, each with a box of its own
+
+
+def preset_button() -> None:
+    """The button that opens the dialog, and the dialog while it is open."""
+    st.button("Start from a preset", key="preset button", on_click=_open)
+    if ASKED not in st.session_state:
+        return
+
+    @st.dialog("Start from a preset", width="large", on_dismiss=_close)
+    def dialog() -> None:
+        if ASKED not in st.session_state:  # a button below has closed it
+            st.rerun()
+        presets = {preset.title: preset for preset in PRESETS}
+        preset = presets[st.selectbox("Preset", presets, key="query preset")]
+        st.caption(escaped(preset.explanation))
+        codebook = current().domain
+        matches = _matches(preset, codebook)
+        kind = QUERIES
+        if preset.marginals:
+            kind = st.radio("Add it as", [QUERIES, TABLES], key="preset kind", horizontal=True)
+        if kind == TABLES:
+            is_possible = _tables_told(preset, codebook, matches)
+        else:
+            is_possible = _queries_told(preset, codebook, matches)
+        with st.container(horizontal=True):
+            st.button(
+                "Add the tables" if kind == TABLES else "Start from these queries",
+                type="primary",
+                on_click=_add_tables if kind == TABLES else _start,
+                args=(preset, matches),
+                disabled=not is_possible,
+            )
+            if kind == QUERIES:
+                st.button(
+                    "Use attributes of its own",
+                    on_click=_start,
+                    args=(preset, None),
+                    help="For records that are coded as the preset is, with a codebook of its own.",
+                )
+            st.button("Cancel", key="cancel preset", on_click=_close)
+
+    dialog()
+
+
+def _open() -> None:
+    st.session_state[ASKED] = True
+
+
+def _close() -> None:
+    st.session_state.pop(ASKED, None)
+
+
+def _matches(preset: Preset, codebook: Domain) -> dict[str, RoleMatch]:
+    """The attribute of each role and what its values stand for, as guessed or as corrected."""
+    guesses = kept(guessed_matches, preset.roles, codebook)
+    st.markdown("**Guessed from names and sizes; correct what is wrong.**")
+    matches: dict[str, RoleMatch] = {}
+    for role in preset.roles:
+        left, right = st.columns(2, vertical_alignment="bottom")
+        guess = guesses.get(role.key)
+        with left:
+            names = codebook.names if role.is_required else ("", *codebook.names)
+            guessed = "" if guess is None else guess.attribute
+            name = st.selectbox(
+                role.title if role.is_required else f"{role.title} (may be left out)",
+                names,
+                index=names.index(guessed) if guessed in names else None,
+                format_func=lambda name: name or "left out",
+                placeholder="choose an attribute",
+                key=f"attribute of {role.key} in {preset.title}",
+            )
+        if name:
+            with right:
+                matches[role.key] = _match(role, codebook[name])
+    return matches
+
+
+def _match(role: Role, attribute: Attribute) -> RoleMatch:
+    """What each value of an attribute stands for, in a box each."""
+    guess = kept(guessed_match, role, attribute, slot=role.key)
+    if not role.categories:
+        st.caption(f"By each of {plural(attribute.size, 'value')}.")
+        return guess
+    if attribute.size > MOST_VALUES:
+        st.caption("It has too many values to say here what each stands for.")
+        return guess
+    without = guess.options.count(IN_TOTALS)
+    label = f"{plural(attribute.size, 'value')}: what each stands for"
+    if without:
+        label = f"{plural(attribute.size, 'value')}: {without:,} recognised as none"
+    with st.expander(label):
+        chosen = [
+            st.selectbox(
+                escaped(value),
+                role.options,
+                index=role.options.index(option),
+                key=f"{value} of {attribute.name} in {role.key}",
+            )
+            for value, option in zip(attribute.labels(), guess.options, strict=True)
+        ]
+    return RoleMatch(attribute.name, tuple(chosen))
+
+
+def _queries_told(preset: Preset, codebook: Domain, matches: Mapping[str, RoleMatch]) -> bool:
+    """Whether there are such queries, which the dialog tells of; if not, it says why."""
+    fitted = attempt(lambda: kept(preset.fitted, codebook, matches))
+    if fitted is None:
+        return False
+    st.markdown(escaped(fitted.text))
+    if current().query_list is not None:
+        st.caption("They replace your list; Undo brings it back.")
+    return True
+
+
+def _tables_told(preset: Preset, codebook: Domain, matches: Mapping[str, RoleMatch]) -> bool:
+    """The same for tables."""
+    tables = attempt(lambda: preset.fitted_marginals(codebook, matches))
+    if tables is None:
+        return False
+    titles = ", ".join(" × ".join(table) for table in tables)
+    st.markdown(
+        f"{plural(len(tables), 'table')}: {escaped(titles)}. They are asked by each value, and are "
+        "added to the tables that you have."
+    )
+    return bool(tables)
+
+
+def _start(preset: Preset, matches: Mapping[str, RoleMatch] | None) -> None:
+    """Put the queries in place of the list; without matches those about attributes of its own."""
+    if ASKED not in st.session_state:  # a second click
+        return
+    replaces = current().query_list is not None
+
+    def stated() -> StatedQueries:
+        if matches is None:
+            return StatedQueries.of(preset.queries())
+        return StatedQueries.of(preset.fitted(current().domain, matches).queries)
+
+    if replace_list(stated):
+        back = " Undo brings your list back." if replaces else ""
+        say(HERE, "success", f"Started from “{preset.title}”.{back}")
+    _close()
+
+
+def _add_tables(preset: Preset, matches: Mapping[str, RoleMatch]) -> None:
+    if ASKED not in st.session_state:
+        return
+    before = len(current().workload)
+    if change(HERE, lambda: with_preset_tables(current(), preset, matches)):
+        added = plural(len(current().workload) - before, "table")
+        say(HERE, "success", f"Added {added} of “{preset.title}”, on the page Tables.")
+    _close()

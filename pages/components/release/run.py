@@ -1,0 +1,171 @@
+"""The run of a plan of tables, or of queries: the form, the button, how far it is, its result."""
+
+import streamlit as st
+
+from pages.components.release.confirmation import ask, confirmation
+from pages.components.release.destinations import (
+    account_of,
+    escape_formulas_input,
+    ledger_input,
+    limit_input,
+    output_folder,
+)
+from pages.components.release.form import ReleaseForm
+from pages.components.release.ledger import account_view, finishing, is_paid, unfinished_runs
+from pages.components.release.progress import (
+    finished_release,
+    inputs_after_dry_run,
+    release_in_progress,
+    run_elsewhere,
+)
+from pages.components.release.records import (
+    data_source,
+    person_rule_input,
+    unknown_value_caption,
+    unknown_value_input,
+)
+from pages.components.release.release_task import (
+    RELEASE_TASK,
+    ReleaseInputs,
+    ReleaseTask,
+    any_going,
+    going_since,
+    project_task,
+)
+from pages.components.shared.autosave import is_saved, open_key, save_project
+from pages.components.shared.files import path_of
+from pages.components.shared.session import current, escaped, project, say, show_messages
+from rpexplore.common.formatting import describe_count
+from rpexplore.errors import RpexploreError
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.privacy.conversions import rho_text
+from rpexplore.releases.ledger import check_limit
+
+HERE = "release"
+
+
+def run_in_place_of_form(kind: type[ReleasePlan]) -> bool:
+    """Whether a run of the project goes on, or the last one, of this kind of plan, is finished.
+
+    Then the page shows how far it is, or its result; of a run that failed it says why.
+    """
+    task = project_task()
+    if task is not None and task.is_going:
+        release_in_progress(task)
+        return True
+    if task is not None and task.result is not None and isinstance(task.inputs.plan, kind):
+        finished_release(task.result, task)
+        return True
+    is_finishing = finishing()
+    task = project_task()  # whose failure may be mended now
+    if task is not None and task.failed and isinstance(task.inputs.plan, kind):
+        st.error(escaped(f"{task.error} {task.charge}"))
+    return is_finishing
+
+
+def run_form(planned: ReleasePlan) -> None:
+    """What is run, everything to be decided before it, and the button."""
+    st.markdown(
+        "The plan is run on the records **once**: they are counted, noise is added, and noisy "
+        "figures with their intervals are written to a new folder. The cost is entered in a "
+        "ledger first. The records stay where they are."
+    )
+    contents = planned.contents
+    if isinstance(planned, Plan):
+        contents += f" with {describe_count(sum(planned.workload.exact_cells.tolist()))} cells"
+    st.markdown(f"The plan: {contents}, {rho_text(planned.rho, 4)} for {planned.budget.unit}.")
+    _set_up(planned)
+
+
+def _set_up(planned: ReleasePlan) -> None:
+    data = data_source(planned)
+    is_going = data is not None and going_since(data) is not None
+    if any_going() and not is_going:  # after a reload the page no longer knows its records
+        st.info("A run on other records than these is in progress.")
+    if data is None:
+        return
+    _leave_used_folder()
+    form = ReleaseForm(planned, data)
+    unknown_values = unknown_value_input(form)
+    person_rule = person_rule_input(form)
+    st.subheader("Output and cost")
+    output = output_folder(form)
+    escape_formulas = escape_formulas_input(planned)
+    left, right = st.columns(2)
+    with left:
+        ledger = ledger_input(form)
+        account = None if ledger is None else account_of(form, ledger)
+    with right:
+        limit = limit_input(form, account)
+        paid = account is not None and is_paid(planned, output, account)
+        if account is not None and not paid:
+            record_limit = None if limit is None else limit / planned.budget.records_factor
+            form.attempt(lambda: check_limit(account, planned, record_limit))
+    if ledger is not None and account is not None:
+        account_view(form, ledger, account, limit, paid)
+        if not is_going:
+            unfinished_runs(account, ledger)
+    if is_going:
+        run_elsewhere(data, account)
+    unknown_value_caption(planned.domain, unknown_values)
+    show_messages(HERE)
+    label = f"Run the release: spend {rho_text(planned.rho, 4)}"
+    if paid:
+        label = "Run the release again: nothing further is spent"
+    if output is None or ledger is None or account is None or is_going or not form.is_complete:
+        st.button(label, type="primary", disabled=True)
+        return
+    inputs = ReleaseInputs(
+        plan=planned,
+        scenario=current(),
+        data=data,
+        output=output,
+        unknown_values=unknown_values,
+        person_rule=person_rule,
+        ledger=ledger,
+        limit=limit,
+        account=account,
+        escape_formulas=escape_formulas,
+    )
+    checked = inputs_after_dry_run(inputs)
+    if checked is None:
+        st.button(label, type="primary", disabled=True)
+    else:
+        st.button(label, type="primary", on_click=ask)
+        confirmation(checked, _start, paid=paid)
+
+
+def _leave_used_folder() -> None:
+    """Have a new folder proposed after a release, of the other kind of plan, has taken the last."""
+    task, typed = project_task(), st.session_state.get("output")
+    if task is None or task.result is None or not typed:
+        return
+    if path_of(typed).absolute() == task.inputs.output:
+        st.session_state["output"] = ""
+
+
+def _start(inputs: ReleaseInputs) -> None:
+    """Begin the release, unless one was begun already: a second click comes here too."""
+    held = project_task()
+    is_same_kind = held is not None and isinstance(held.inputs.plan, type(inputs.plan))
+    if held is not None and (held.is_going or (is_same_kind and not held.failed)):
+        return
+    try:
+        account = inputs.ledger.account(inputs.data)
+    except RpexploreError as error:
+        say(HERE, "error", str(error))
+        return
+    if account != inputs.account:  # another tab, or the command line, has spent something meanwhile
+        say(
+            HERE,
+            "warning",
+            "The ledger has changed since this page was drawn; look at the figures and press "
+            "again.",
+        )
+        return
+    if not is_saved():  # for the release to be found again with its project
+        save_project(project())
+    task = ReleaseTask.begin(inputs, open_key())
+    if task is not None:
+        st.session_state[RELEASE_TASK] = task
