@@ -46,6 +46,7 @@ from rpexplore.releases.release import dry_run as dry_run
 from rpexplore.releases.release import release as release
 from rpexplore.releases.release import resume as resume
 from rpexplore.releases.table_release import Release as Release
+from rpexplore.scenarios.board_notes import BoardNotes as BoardNotes
 from rpexplore.scenarios.scenario import Scenario as Scenario
 from rpexplore.workload.bases import CustomBasis as CustomBasis
 from rpexplore.workload.bases import Hierarchy as Hierarchy

@@ -27,6 +27,7 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.queries.definitions import StatedQueries
 from rpexplore.queries.definitions_file import stated_from_json, stated_to_json
 from rpexplore.scenarios.basis_choices import changed_basis_choices
+from rpexplore.scenarios.board_notes import BoardNotes
 from rpexplore.scenarios.codebook_change import CodebookChange
 from rpexplore.scenarios.table_settings import (
     GroupSetting,
@@ -64,6 +65,7 @@ class Scenario:
                  distribution that gives the most accurate tables
     query_list   queries beside the tables, if there are any: about attributes of their own, so that
                  a change of the codebook leaves them as they are
+    board        what the report tells the board beside the plan, and what it has decided
 
     Example:
         >>> scenario = Scenario(Domain.from_sizes({"age": 100}), name="Ages")
@@ -83,6 +85,7 @@ class Scenario:
     uniform_reference: bool = False
     # Compared below: lists of queries hold arrays, which have no equality of their own.
     query_list: StatedQueries | None = None
+    board: BoardNotes = field(default_factory=BoardNotes)
 
     def __post_init__(self) -> None:
         for noun, text, most in (
@@ -241,7 +244,7 @@ class Scenario:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for a file; `from_json` undoes it exactly."""
-        return {
+        content = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
             "name": self.name,
@@ -256,6 +259,7 @@ class Scenario:
             "uniform_reference": self.uniform_reference,
             "query_list": None if self.query_list is None else stated_to_json(self.query_list),
         }
+        return content if self.board.is_empty else content | {"board": self.board.to_json()}
 
     @classmethod
     def parse(cls, text: str) -> "Scenario":
@@ -270,6 +274,8 @@ class Scenario:
         with refusing(WorkloadError, _UNUSABLE):
             check_format(content, FORMAT, FORMAT_VERSION, "scenario")
             own = [field.name for field in fields(cls) if field.name != "request"]
+            if "board" not in content:  # left out where it is empty
+                own.remove("board")
             check_keys(content, ["format", "format_version", "tables", *own], "a scenario")
             # Unlike the codebook of a plan, that of a scenario may be one that is only begun.
             attributes = codebook.attributes_from_schema(content["domain"], may_be_empty=True)
@@ -294,6 +300,7 @@ class Scenario:
                 cv_limit=content["cv_limit"],
                 uniform_reference=content["uniform_reference"],
                 query_list=None if queries is None else stated_from_json(queries),
+                board=BoardNotes.from_json(content.get("board", {})),
             )
             _ = scenario.workload
         return scenario
