@@ -58,4 +58,5 @@ def contents_of(plan: Plan, scenario: Scenario) -> Report:
         expected=scenario.expected,
         cv_limit=scenario.cv_limit,
         request=scenario.request,
+        board=scenario.board,
     )

@@ -22,6 +22,7 @@ from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts
 from rpexplore.domain.provenance import except_from_records
 from rpexplore.errors import PlanError
 from rpexplore.export.report.accuracy import accuracy, relative_errors_section, tables_section
+from rpexplore.export.report.board import board_section, with_comments
 from rpexplore.export.report.codebook import aggregations, all_values, codebook
 from rpexplore.export.report.context import context
 from rpexplore.export.report.fairness import fairness_section
@@ -39,6 +40,7 @@ from rpexplore.export.report.targets import targets
 from rpexplore.figures.chart import Chart
 from rpexplore.planning.plan import Plan
 from rpexplore.queries.plan_kinds import verify
+from rpexplore.scenarios.board_notes import BoardNotes
 from rpexplore.scenarios.workload_request import WorkloadRequest
 
 MOST_ROWS = 300  # of a chart's numbers on screen; more are a file of their own
@@ -73,6 +75,7 @@ def report(
     expected: ExpectedCounts | None = None,
     cv_limit: float = CV_LIMIT,
     request: WorkloadRequest | None = None,
+    board: BoardNotes | None = None,
 ) -> Report:
     """The contents of the report on a plan.
 
@@ -83,6 +86,7 @@ def report(
         expected: Public counts to judge relative errors by.
         cv_limit: The largest coefficient of variation of a publishable cell.
         request: The request of the scenario, which has the targets as they were typed.
+        board: Comments on sections, open questions and the decision of a board.
 
     Raises:
         PlanError: If the plan does not hold what it claims: there is nothing to report.
@@ -101,18 +105,12 @@ def report(
             f"The plan does not hold what it claims ({broken.name}: {broken.finding}), so there "
             "is nothing to report; make it again."
         )
-    domain = plan.workload.domain
+    domain, notes = plan.workload.domain, board or BoardNotes()
     tables = plural(len(plan.workload), "table")
     attributes = plural(len(domain), "attribute")
-    return Report(
-        title=name.strip() or f"Release of {tables}",
-        subtitle=(
-            f"A plan to release {tables} over {attributes} with noise, under differential "
-            f"privacy. Made without looking at any record{except_from_records(domain)}."
-        ),
-        note=note.strip(),
-        label=label(plan),
-        sections=(
+    first, *others = with_comments(
+        [
+            label(plan),
             codebook(domain),
             *aggregations(plan),
             tables_section(plan),
@@ -126,7 +124,19 @@ def report(
             versions(plan),
             all_values(domain),
             glossary(),
+        ],
+        notes,
+    )
+    headings = [section.heading for section in (first, *others)]
+    return Report(
+        title=name.strip() or f"Release of {tables}",
+        subtitle=(
+            f"A plan to release {tables} over {attributes} with noise, under differential "
+            f"privacy. Made without looking at any record{except_from_records(domain)}."
         ),
+        note=note.strip(),
+        label=first,
+        sections=(*board_section(notes, plan, headings), *others),
         sha256=plan.sha256,
     )
 

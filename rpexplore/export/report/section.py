@@ -32,7 +32,10 @@ _NUMBER = re.compile(r"[-±0-9.,e^% ]*|over 10\^300")
 
 @dataclass(frozen=True)
 class Facts:
-    """Terms, and behind each what there is to say of it: “Noise”, “Discrete Gaussian noise …”."""
+    """Terms, and behind each what there is to say of it: “Noise”, “Discrete Gaussian noise …”.
+
+    A term with nothing behind it has a line to fill in by hand.
+    """
 
     rows: Sequence[Sequence[str]]
     title: str = ""
@@ -106,12 +109,16 @@ Part: TypeAlias = Facts | Points | Beside | Numbers | Chart | Attachment | Check
 
 @dataclass(frozen=True)
 class Section:
-    """One section of a report. A folded one opens on demand where the document can do that."""
+    """One section of a report. A folded one opens on demand where the document can do that.
+
+    comment: on it, for the board
+    """
 
     heading: str
     sentences: Sequence[str] = ()
     parts: Sequence[Part] = ()
     folded: bool = False
+    comment: str = ""
 
 
 def template_blocks(name: str, **values: Any) -> list[list[str]]:
