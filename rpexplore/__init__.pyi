@@ -1,6 +1,7 @@
 # The public names, and where they are: read by type checkers, and by __init__.py as it runs.
 
 from rpexplore import errors as errors
+from rpexplore.analysis.usefulness import publishable as publishable
 from rpexplore.data.databases.source import DatabaseSource as DatabaseSource
 from rpexplore.data.frames import FrameSource as FrameSource
 from rpexplore.data.source import PersonRule as PersonRule
@@ -9,6 +10,7 @@ from rpexplore.domain.attribute import Bins as Bins
 from rpexplore.domain.attribute import Categories as Categories
 from rpexplore.domain.attribute import Integers as Integers
 from rpexplore.domain.domain import Domain as Domain
+from rpexplore.domain.expected_counts import ExpectedCounts as ExpectedCounts
 from rpexplore.errors import RpexploreError as RpexploreError
 from rpexplore.export.bundle import bundle as bundle
 from rpexplore.export.report.report import report as report

@@ -18,6 +18,7 @@ from rpexplore.analysis.budget_units import stated_text
 from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.forecast import Forecast, group_name, order_groups
 from rpexplore.common.formatting import describe_count, describe_share, plural, rounded
+from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
 from rpexplore.planning.optimum import Optimum, record_cost
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
@@ -194,6 +195,27 @@ class Usefulness:
     @cached_property
     def _cells(self) -> np.ndarray:
         return self.cells.workload.cells[self.cells.held]
+
+
+def publishable(plan: Plan, expected: ExpectedCounts, *, cv_limit: float = CV_LIMIT) -> Usefulness:
+    """Which cells of a plan are accurate enough to publish.
+
+    Args:
+        expected: How many records each cell is expected to hold, from public sources.
+        cv_limit: The largest coefficient of variation of a publishable cell: 0.2 is 20 %.
+
+    Raises:
+        WorkloadError: If the counts do not fit the plan's codebook, or the limit is none.
+
+    Example:
+        >>> import rpexplore as rp
+        >>> tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 100, "sex": 2}), 1)
+        >>> best = rp.plan(tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
+        >>> rp.publishable(best, rp.ExpectedCounts.of_total(5000)).share
+        1.0
+    """
+    cells = ExpectedCells.of(expected, plan.workload)
+    return Usefulness.of_plan(plan, cells, checked_cv_limit(cv_limit))
 
 
 def points_since(now: Usefulness, before: Usefulness) -> float:

@@ -110,6 +110,17 @@ _ESCAPE_FORMULAS = (
     "In CSV files, put an apostrophe before texts that a spreadsheet would take for formulas: "
     "those that begin with =, +, -, @, a tab or a line end."
 )
+_BOARD = (
+    "Notes for the board to print in the report: a JSON file with comments by section, questions, "
+    "decision and decided_by."
+)
+_EXPECTED = (
+    "Public counts instead of a total: a CSV file with some attributes as columns, and count."
+)
+_CV_LIMIT = (
+    "With expected counts: the largest coefficient of variation of a publishable cell (else 0.2, "
+    "which is 20 %)."
+)
 _A_CODEBOOK = "Table Schema (.json), or attribute,value,label (.csv)."
 _A_RELEASE = "The folder of a release, or of combined tables."
 
@@ -190,6 +201,12 @@ Mu = Annotated[str | None, _option("M", f"Budget as μ = √(2ρ). {_DIRECTION}"
 PrivacyCost = Annotated[str | None, _option("C", f"Budget as 2ρ. {_DIRECTION}")]
 TheMinimumBudget = Annotated[MinimumBudgetFor | None, typer.Option(help=_TABLES_MINIMUM_BUDGET)]
 RecordsPerPerson = Annotated[int | None, _option("M", _PERSON)]
+ExpectedCount = Annotated[
+    float | None,
+    _option("N", "How many records are expected in all: shows the publishable share of cells."),
+]
+ExpectedFile = Annotated[Path | None, _option("FILE", _EXPECTED, "--expected")]
+CvLimit = Annotated[float | None, _option("X", _CV_LIMIT)]
 
 # ---- planning lists of queries
 
@@ -227,6 +244,7 @@ ReportOut = Annotated[
 ]
 ReportName = Annotated[str, _option("TEXT", "What to call the plan in the report.")]
 ReportNote = Annotated[str, _option("TEXT", "A remark to print in the report.")]
+Board = Annotated[Path | None, _option("FILE", _BOARD)]
 RecordNoun = Annotated[
     str, _option("WORD", "What one record stands for, in the plural: people, say.")
 ]

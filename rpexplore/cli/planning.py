@@ -64,6 +64,9 @@ def plan(
     privacy_cost: options.PrivacyCost = None,
     minimum_budget: options.TheMinimumBudget = None,
     records_per_person: options.RecordsPerPerson = None,
+    expected_count: options.ExpectedCount = None,
+    expected: options.ExpectedFile = None,
+    cv_limit: options.CvLimit = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -75,6 +78,12 @@ def plan(
     No records are needed.
     """
     from rpexplore.cli.facts import plan_facts
+    from rpexplore.cli.publishable import (
+        expected_from_options,
+        publishable_facts,
+        publishable_text,
+        usefulness_of,
+    )
     from rpexplore.cli.smallest_budget import loss_that_meets, optimum_at_smallest_budget
     from rpexplore.domain.domain import Domain
     from rpexplore.planning import planner
@@ -89,6 +98,7 @@ def plan(
         records_per_person,
         find_smallest=minimum_budget is not None,
     )
+    wanted = expected_from_options(domain, expected_count, expected, cv_limit)
     with progress("Listing the tables"):
         workload = inputs.workload_from_options(
             domain,
@@ -120,9 +130,17 @@ def plan(
         check_measurable(made)
     except ReleaseError as error:
         warning = f"This plan cannot be released: {error}"
-    facts = {"plan": str(out), **plan_facts(made), "why": reason, "warning": warning}
-    text = f"{made}\n\nSaved to {out}\nSHA-256 {made.sha256}"
-    say_result(as_json, facts, "\n\n".join(filter(None, (reason, text, warning))))
+    useful = usefulness_of(made, wanted)
+    facts = {
+        "plan": str(out),
+        **plan_facts(made),
+        "publishable": publishable_facts(useful),
+        "why": reason,
+        "warning": warning,
+    }
+    saved = f"Saved to {out}\nSHA-256 {made.sha256}"
+    parts = (reason, str(made), publishable_text(useful), saved, warning)
+    say_result(as_json, facts, "\n\n".join(filter(None, parts)))
 
 
 def show(
@@ -130,6 +148,9 @@ def show(
     tables: options.HowMany = None,
     csv: options.CsvOut = None,
     escape_formulas: options.EscapeFormulas = False,
+    expected_count: options.ExpectedCount = None,
+    expected: options.ExpectedFile = None,
+    cv_limit: options.CvLimit = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -139,6 +160,12 @@ def show(
     """
     from rpexplore.analysis.accuracy import csv_of_tables
     from rpexplore.cli.facts import plan_facts, plan_text, row_facts, rows_of
+    from rpexplore.cli.publishable import (
+        expected_from_options,
+        publishable_facts,
+        publishable_text,
+        usefulness_of,
+    )
     from rpexplore.common.csv_text import csv_of_frame
     from rpexplore.planning.plan import Plan
 
@@ -147,6 +174,8 @@ def show(
     with progress("Reading the plan"):
         loaded = _load_verified(plan_file)
     with progress("Listing the tables"):
+        wanted = expected_from_options(loaded.domain, expected_count, expected, cv_limit)
+        useful = usefulness_of(loaded, wanted)
         rows = rows_of(loaded)
         if csv is not None:
             if isinstance(loaded, Plan):
@@ -157,10 +186,11 @@ def show(
     items = "tables" if isinstance(loaded, Plan) else "queries"
     if as_json:
         first_rows = row_facts(rows if tables is None else rows.head(tables))
-        say_json({**plan_facts(loaded), items: first_rows, "csv": csv and str(csv)})
+        facts = {**plan_facts(loaded), "publishable": publishable_facts(useful)}
+        say_json({**facts, items: first_rows, "csv": csv and str(csv)})
         return
     count = min(len(rows), 20 if tables is None else tables)
-    say(plan_text(loaded, rows, count))
+    say("\n\n".join(filter(None, (plan_text(loaded, rows, count), publishable_text(useful)))))
     if csv is not None:
         say(f"All {len(rows):,} {items} are in {csv}.")
 
@@ -230,6 +260,10 @@ def report(
     name: options.ReportName = "",
     note: options.ReportNote = "",
     record_noun: options.RecordNoun = "records",
+    board: options.Board = None,
+    expected_count: options.ExpectedCount = None,
+    expected: options.ExpectedFile = None,
+    cv_limit: options.CvLimit = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -239,11 +273,13 @@ def report(
     file that needs nothing else, or a PDF that a browser on this machine prints. No records are
     needed.
     """
+    from rpexplore.cli.publishable import expected_from_options
     from rpexplore.export.report import pdf as printing
     from rpexplore.export.report.report import html
     from rpexplore.export.report.report import report as contents_of
     from rpexplore.planning.plan import Plan
     from rpexplore.queries.plan_kinds import load_plan
+    from rpexplore.scenarios.board_notes import BoardNotes
 
     ending = out.suffix.lower()
     if ending not in (".html", ".pdf"):
@@ -251,6 +287,7 @@ def report(
     refuse_existing(out, force)
     if ending == ".pdf" and printing.find_browser() is None:
         raise RpexploreError(f"{printing.NO_BROWSER}.")
+    notes = None if board is None else BoardNotes.load(board)
     with progress("Writing the report"):
         loaded = load_plan(plan_file)
         if not isinstance(loaded, Plan):
@@ -258,7 +295,11 @@ def report(
                 f"{plan_file.name} is a {loaded.noun}, and reports are made on plans of tables; "
                 "`rpexplore show` says what it promises."
             )
-        made = contents_of(loaded, name=name, note=note, record_noun=record_noun)
+        wanted = expected_from_options(loaded.domain, expected_count, expected, cv_limit)
+        counts = {} if wanted is None else {"expected": wanted[0], "cv_limit": wanted[1]}
+        made = contents_of(
+            loaded, name=name, note=note, record_noun=record_noun, board=notes, **counts
+        )
         write_new(out, html(made) if ending == ".html" else printing.pdf(made), force)
     facts = {"report": str(out), "sha256": loaded.sha256}
     say_result(as_json, facts, f"Written to {out}")

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from rpexplore.cli.main import cli
 from rpexplore.export.report import pdf
 from rpexplore.export.report.report import html, report
+from rpexplore.scenarios.board_notes import BoardNotes
 from tests.export.scenarios import SCENARIOS
 from tests.support.browser import needs_browser
 
@@ -32,6 +33,20 @@ def test_html_is_the_report_of_the_app(plan):
     assert done.stdout == "Written to report.html\n"
     wanted = html(report(plan, name="A & B", note="Two\nlines", record_noun="people"))
     assert Path("report.html").read_bytes() == wanted.encode()
+
+
+def test_notes_for_the_board_and_expected_counts_are_in_it(plan):
+    notes = BoardNotes(decision="Approved.", decided_on=plan.sha256[:12])
+    Path("board.json").write_text(notes.with_comment("Targets", "As agreed.").text())
+    options = ("--board", "board.json", "--expected-count", "5000", "--cv-limit", "0.1")
+    done = run("--out", "report.html", *options)
+    assert done.exit_code == 0, done.output
+    text = Path("report.html").read_text("utf-8")
+    for sentence in ("As agreed.", "This is the plan that the decision is on.", "at most 10 %."):
+        assert sentence in text
+    Path("board.json").write_text('{"remarks": "x"}')
+    done = run("--out", "other.html", "--board", "board.json")
+    assert "'remarks'; they may have comments, questions, decision" in done.stderr
 
 
 @needs_browser

@@ -1,0 +1,107 @@
+"""Expected counts on the command line, and the publishable shares that follow from them."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rpexplore.cli.console import text_table
+from rpexplore.cli.facts import row_facts
+from rpexplore.common.files import file_bytes
+from rpexplore.common.formatting import describe_share, rounded
+from rpexplore.domain.expected_counts import (
+    CV_LIMIT,
+    ExpectedCounts,
+    checked_count,
+    checked_cv_limit,
+)
+from rpexplore.domain.expected_counts_file import expected_counts_from_csv
+from rpexplore.errors import RpexploreError, WorkloadError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from rpexplore.analysis.usefulness import Usefulness
+    from rpexplore.domain.domain import Domain
+    from rpexplore.planning.release_plan import ReleasePlan
+
+
+def expected_from_options(
+    domain: "Domain", count: float | None, file: Path | None, cv_limit: float | None
+) -> tuple[ExpectedCounts, float] | None:
+    """Expected counts and the largest CV of a publishable cell; None without such counts."""
+    if count is not None and file is not None:
+        raise RpexploreError("Give --expected-count N or --expected FILE, not both.")
+    if count is None and file is None:
+        if cv_limit is not None:
+            raise RpexploreError(
+                "--cv-limit goes with --expected-count N or --expected FILE; give one of them."
+            )
+        return None
+    limit = CV_LIMIT if cv_limit is None else checked_cv_limit(cv_limit)
+    if file is None:
+        return ExpectedCounts.of_total(checked_count(count)), limit
+    content = file_bytes(file, f"The file of expected counts {str(file)!r}", WorkloadError)
+    return expected_counts_from_csv(domain, content, file.name), limit
+
+
+def usefulness_of(
+    plan: "ReleasePlan", wanted: tuple[ExpectedCounts, float] | None
+) -> "Usefulness | None":
+    """What of a plan is publishable; None without expected counts."""
+    from rpexplore.analysis.usefulness import publishable
+    from rpexplore.planning.plan import Plan
+
+    if wanted is None:
+        return None
+    if not isinstance(plan, Plan):
+        raise RpexploreError(f"Publishable shares are those of tables, and this is a {plan.noun}.")
+    expected, limit = wanted
+    return publishable(plan, expected, cv_limit=limit)
+
+
+def publishable_facts(useful: "Usefulness | None") -> dict[str, Any] | None:
+    """Publishable shares in plain values; None without expected counts."""
+    if useful is None:
+        return None
+    share = None if np.isnan(useful.share) else useful.share
+    return {
+        "expected_counts": useful.cells.expected.text,
+        "cv_limit": useful.cv_limit,
+        "share": share,
+        "cell_count": int(useful.n_cells),
+        "tables_in_full": useful.whole,
+        "tables_in_part": useful.partly,
+        "tables_not": useful.none,
+        "by_attributes": row_facts(useful.by_order()),
+        "by_level": row_facts(useful.by_level()),
+    }
+
+
+def publishable_text(useful: "Usefulness | None") -> str:
+    """The publishable share by number of attributes, by level of a hierarchy, and in all."""
+    if useful is None:
+        return ""
+    by_order, by_level = useful.by_order(), useful.by_level()
+    levels = (by_level["attribute"] + ", " + by_level["level"]).tolist()
+    parts = [
+        f"Expected counts: {useful.cells.expected.text}.",
+        _table("tables by attributes", by_order["attributes"].tolist(), by_order),
+        *([_table("cells by level", levels, by_level)] if levels else []),
+        useful.describe(),
+        useful.cells.left_out_text,
+    ]
+    return "\n\n".join(filter(None, parts))
+
+
+def _table(heading: str, names: list[str], rows: "pd.DataFrame") -> str:
+    return text_table(
+        {
+            heading: names,
+            "tables": [f"{count:,}" for count in rows["tables"]],
+            "cells": [f"{count:,.0f}" for count in rows["cells"]],
+            "median count": [rounded(count, 3) for count in rows["median_count"]],
+            "95 % within ±": [rounded(margin, 4, zeros=True) for margin in rows["margin_95"]],
+            "publishable": [describe_share(share) for share in rows["share"]],
+        }
+    )

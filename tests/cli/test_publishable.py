@@ -1,0 +1,82 @@
+"""The command line: expected counts, and how much of a plan is publishable by them."""
+
+from pathlib import Path
+
+import pytest
+
+from rpexplore.planning.plan import Plan
+from tests.cli.program import BUDGET
+
+
+def share(plan: Plan, total: float, limit: float) -> float:
+    """Share of the cells of all tables whose CV is within a limit."""
+    rows = plan.tables
+    publishable = rows["standard_error"] * rows["cells"] / total <= limit
+    return float((rows["cells"] * publishable).sum() / rows["cells"].sum())
+
+
+def test_show_says_what_is_publishable_in_all_and_by_number_of_attributes(planned):
+    plan = Plan.load("plan.json")
+    facts = planned.json("show", "plan.json", "--expected-count", "90")["publishable"]
+    assert facts["share"] == pytest.approx(share(plan, 90, 0.2))
+    assert 0 < facts["share"] < 1
+    assert facts["cv_limit"] == 0.2
+    assert [row["attributes"] for row in facts["by_attributes"]] == [
+        "total",
+        "1 attribute",
+        "2 attributes",
+    ]
+    strict = planned.json("show", "plan.json", "--expected-count", "90", "--cv-limit", "0.05")
+    assert strict["publishable"]["share"] == pytest.approx(share(plan, 90, 0.05))
+    assert strict["publishable"]["share"] < facts["share"]
+    text = planned.done("show", "plan.json", "--expected-count", "90")
+    assert "Expected counts: 90 in total, spread evenly over the cells of each table." in text
+    assert "\n2 attributes " in text
+    assert "cells are publishable, with a coefficient of variation of at most 20 %" in text
+    assert planned.json("show", "plan.json")["publishable"] is None
+
+
+def test_plan_takes_a_public_table_as_expected_counts(run):
+    Path("public.csv").write_text("sex,count\nF,5000\nM,0\n")
+    made = ("plan", "codebook.csv", "--table", "sex", *BUDGET)
+    facts = run.json(*made, "--expected", "public.csv", "--out", "plan.json")
+    assert facts["publishable"]["share"] == 0.5
+    text = run.done(*made, "--expected", "public.csv", "--out", "again.json")
+    assert "by sex as published" in text
+    assert "50 % of the 2 cells are publishable" in text
+
+
+def test_levels_of_a_hierarchy_are_told(run):
+    made = ("plan", "codebook.csv", "--table", "region", "--basis", "region=hierarchy:2", *BUDGET)
+    text = run.done(*made, "--expected-count", "90", "--out", "plan.json")
+    assert "region (hierarchy of 2), total " in text
+    assert "region (hierarchy of 2), single values " in text
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--cv-limit", "0.1"), "--cv-limit goes with --expected-count N or --expected FILE"),
+        (("--expected-count", "9", "--expected", "records.csv"), "not both"),
+        (("--expected", "nothing.csv"), "nothing.csv' cannot be read"),
+        (("--expected-count", "-1"), "must be 0 to"),
+        (("--expected-count", "9", "--cv-limit", "20"), "0.2 is 20 %"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(planned, options, message):
+    assert message in planned.refused("show", "plan.json", *options)
+
+
+def test_queries_have_no_publishable_share(run):
+    query = ("--query", "adults: age = 'old' ± 60")
+    run.done(
+        "queries",
+        "plan",
+        "--codebook",
+        "codebook.csv",
+        *query,
+        "--minimum-budget",
+        "--out",
+        "q.json",
+    )
+    assert "is a query plan" in run.refused("show", "q.json", "--expected-count", "90")
