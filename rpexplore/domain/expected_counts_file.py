@@ -1,14 +1,15 @@
 """CSV files of expected counts: some attributes as columns, and the count of each cell.
 
-A table of a release can be read as it is.
+Read and written; a table of a release can be read as it is.
 """
 
 from collections.abc import Sequence
+from itertools import product
 from unicodedata import normalize
 
 import numpy as np
 
-from rpexplore.common.csv_text import csv_rows
+from rpexplore.common.csv_text import csv_rows, csv_text
 from rpexplore.common.exact_numbers import shown, shown_few
 from rpexplore.common.files import utf8_text
 from rpexplore.common.formatting import plural
@@ -45,6 +46,15 @@ def expected_counts_from_csv(domain: Domain, content: bytes, source: str) -> Exp
     rows = list(csv_rows(text, source, WorkloadError, delimiter=None))
     with refusing(WorkloadError, source):
         return _from_rows(domain, rows)
+
+
+def csv_of_expected_counts(expected: ExpectedCounts) -> str:
+    """Counts by attributes as CSV, one row a cell, for `expected_counts_from_csv`."""
+    counts = (int(count) if count.is_integer() else count for count in expected.counts)
+    cells = zip(product(*expected.values), counts, strict=True)
+    return csv_text(
+        [(*expected.attributes, COUNT_COLUMNS[0]), *((*values, count) for values, count in cells)]
+    )
 
 
 def _from_rows(domain: Domain, rows: Sequence[tuple[int, list[str]]]) -> ExpectedCounts:

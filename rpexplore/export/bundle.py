@@ -5,6 +5,7 @@ import zipfile
 
 from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.common.template_text import text_from_template
+from rpexplore.domain.expected_counts_file import csv_of_expected_counts
 from rpexplore.domain.provenance import except_from_records
 from rpexplore.export.report.report import Report, html, report
 from rpexplore.export.reproduction.command_line import command_lines
@@ -26,6 +27,7 @@ def bundle(plan: Plan, scenario: Scenario) -> bytes:
         "readme.txt.j2",
         title=printable(" ".join(scenario.name.split())),
         custom_basis_files=basis_files,
+        of_the_report=_of_the_report(scenario),
         exception=printable(except_from_records(scenario.domain)),
     )
     texts = {
@@ -36,6 +38,7 @@ def bundle(plan: Plan, scenario: Scenario) -> bytes:
         "plan.py": python_script(plan, scenario),
         "scenario.json": scenario.text(),
         "commands.txt": readme + command_lines(plan, scenario),
+        **_of_the_report(scenario),
         **basis_files,
     }
     file = io.BytesIO()
@@ -46,6 +49,16 @@ def bundle(plan: Plan, scenario: Scenario) -> bytes:
             entry.create_system, entry.external_attr = 3, 0o644 << 16
             archive.writestr(entry, text.encode())
     return file.getvalue()
+
+
+def _of_the_report(scenario: Scenario) -> dict[str, str]:
+    """Files that only the report is made from, as far as the scenario has something for them."""
+    files, expected = {}, scenario.expected
+    if expected is not None and expected.attributes:
+        files["expected.csv"] = csv_of_expected_counts(expected)
+    if not scenario.board.is_empty:
+        files["board.json"] = scenario.board.text()
+    return files
 
 
 def contents_of(plan: Plan, scenario: Scenario) -> Report:

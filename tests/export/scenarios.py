@@ -1,7 +1,9 @@
 """Scenarios that ask for their tables in every way, and with every kind of name."""
 
 import rpexplore as rp
+from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.scenarios.basis_choices import BasisChoice
+from rpexplore.scenarios.board_notes import BoardNotes
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
@@ -131,6 +133,10 @@ def scenarios() -> dict[str, Scenario]:
             name=HOSTILE[0],
             note='\'; rm -rf "$HOME"\n</style><img src=x onerror=alert(1)>',
             record_noun="<i>people</i>",
+            expected=ExpectedCounts(("a",), (HOSTILE_VALUES,), tuple(range(1, 10))),
+            board=BoardNotes(
+                (("Targets", "$(rm) <b>`x`\nline"),), (HOSTILE[0],), HOSTILE[1], "", (HOSTILE[8],)
+            ),
         ),
     }
 

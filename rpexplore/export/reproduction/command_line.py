@@ -22,7 +22,8 @@ _RECORD_NOUN = "records"
 def command_lines(plan: Plan, scenario: Scenario) -> str:
     """The verbs for a scenario's plan, ready for a shell in the folder of the bundle.
 
-    There are codebook.json, tables.csv, and custom bases as `Recipe.custom_basis_files` has them.
+    There are codebook.json, tables.csv, expected.csv, board.json, and custom bases as
+    `Recipe.custom_basis_files` has them.
     """
     make = [["rpexplore", "plan", "codebook.json"], *_options(Recipe.of(plan, scenario))]
     report = ["rpexplore", "report", "plan.json", "--out", "made.html"]
@@ -30,6 +31,9 @@ def command_lines(plan: Plan, scenario: Scenario) -> str:
         report += [option, text] if text.strip() else []
     if scenario.record_noun != _RECORD_NOUN:
         report += ["--record-noun", scenario.record_noun]
+    report += _expected_counts(scenario)
+    if not scenario.board.is_empty:
+        report += ["--board", "board.json"]
     return text_from_template(
         "rpexplore.export.reproduction",
         "commands.txt.j2",
@@ -37,6 +41,17 @@ def command_lines(plan: Plan, scenario: Scenario) -> str:
         make=" \\\n    ".join(map(shlex.join, [*make, ["--out", "made.json"]])),
         report=shlex.join(report),
     )
+
+
+def _expected_counts(scenario: Scenario) -> list[str]:
+    """Options that say the expected counts, and the limit of publishable cells."""
+    expected = scenario.expected
+    if expected is None:
+        return []
+    limit = ["--cv-limit", repr(scenario.cv_limit)]
+    if expected.attributes:
+        return ["--expected", "expected.csv", *limit]
+    return ["--expected-count", repr(expected.total).removesuffix(".0"), *limit]
 
 
 def _options(recipe: Recipe) -> list[list[str]]:

@@ -21,7 +21,10 @@ from rpexplore.workload.table_text import Table
 from rpexplore.workload.workload import Workload
 
 # What else stands in the folder, as lower-case stems.
-_TAKEN = {"plan", "report", "tables", "codebook", "scenario", "commands", "made", "records"}
+_TAKEN = {
+    "plan", "report", "tables", "codebook", "scenario", "commands", "expected", "board", "made",
+    "records",
+}  # fmt: skip
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _-]{0,59}(?<! )")
 
 CustomBasisFiles = dict[tuple[int, Basis], tuple[str, str]]

@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 import rpexplore as rp
 from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.cli.main import cli
+from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.export.reproduction.command_line import command_lines
 from rpexplore.export.reproduction.recipe import custom_basis_files
 from rpexplore.releases.table_release import Release
@@ -94,6 +95,12 @@ def test_short_wishes_are_options_and_long_ones_a_file():
     assert "--uniform-reference" in plan_line("even totals")
     assert "--basis=age=custom:young and old.csv" in plan_line("own")
     assert "--basis=age=custom:custom-basis-1.json@age,income" in plan_line("own")
+
+
+def test_the_report_is_told_the_total_that_is_expected_and_the_limit():
+    scenario = SCENARIOS["up to"].replaced(expected=ExpectedCounts.of_total(1250), cv_limit=0.1)
+    line = verb(command_lines(plan_of("up to"), scenario), "report")
+    assert line[-4:] == ["--expected-count", "1250", "--cv-limit", "0.1"]
 
 
 def test_the_lines_name_the_plan_they_make():
