@@ -22,7 +22,7 @@ if results is not None:
         browse_answers(source)
     else:
         attributes = browse(source, record_noun_of(source))
-        workbook_download(source)
+        workbook_download(source, folder)
         reading_code(source, folder, attributes)
         if isinstance(source, ProcessedTables):
             follow_begun(POSTPROCESSING)

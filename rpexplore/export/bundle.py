@@ -7,6 +7,7 @@ from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.common.template_text import text_from_template
 from rpexplore.domain.expected_counts_file import csv_of_expected_counts
 from rpexplore.domain.provenance import except_from_records
+from rpexplore.export.report.pdf import pdf
 from rpexplore.export.report.report import Report, html, report
 from rpexplore.export.reproduction.command_line import command_lines
 from rpexplore.export.reproduction.recipe import custom_basis_files
@@ -32,7 +33,7 @@ def bundle(plan: Plan, scenario: Scenario) -> bytes:
     )
     texts = {
         "plan.json": plan.text,
-        "report.html": html(contents_of(plan, scenario)),
+        "report.html": report_html(plan, scenario),
         "tables.csv": csv_of_tables(plan),
         "codebook.json": plan.workload.domain.text("codebook.json"),
         "plan.py": python_script(plan, scenario),
@@ -73,3 +74,13 @@ def contents_of(plan: Plan, scenario: Scenario) -> Report:
         request=scenario.request,
         board=scenario.board,
     )
+
+
+def report_html(plan: Plan, scenario: Scenario) -> str:
+    """The report on a scenario's plan as HTML."""
+    return html(contents_of(plan, scenario))
+
+
+def report_pdf(plan: Plan, scenario: Scenario) -> bytes:
+    """The report on a scenario's plan as PDF."""
+    return pdf(contents_of(plan, scenario))

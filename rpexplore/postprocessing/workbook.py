@@ -17,7 +17,13 @@ from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.common.files import whole_file
 from rpexplore.common.formatting import capitalised, plural
 from rpexplore.errors import ReleaseError
-from rpexplore.postprocessing.results import Results, cell_counts, guarantee_of, is_biased
+from rpexplore.postprocessing.results import (
+    Results,
+    cell_counts,
+    guarantee_of,
+    is_biased,
+    load_results,
+)
 
 if TYPE_CHECKING:
     from xlsxwriter.format import Format
@@ -102,11 +108,11 @@ def write_workbook(
     return sheets
 
 
-def workbook_bytes(results: Results, tables: Iterable[Sequence[str]] | None = None) -> bytes:
-    """The file that `write_workbook` writes, for a download."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "tables.xlsx"
-        write_workbook(results, path, tables=tables)
+def workbook_bytes(folder: Path) -> bytes:
+    """The file that `write_workbook` writes of all tables in a folder, for a download."""
+    with TemporaryDirectory() as temporary:
+        path = Path(temporary) / "tables.xlsx"
+        write_workbook(load_results(folder), path)
         return path.read_bytes()
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import rpexplore as rp
+from rpexplore.common.other_process import in_other_process
 from rpexplore.export.bundle import bundle
 from rpexplore.export.reproduction.recipe import custom_basis_files
 from rpexplore.scenarios.scenario import Scenario
@@ -95,3 +96,8 @@ def test_nothing_of_this_machine_is_in_it():
             assert str(Path.home()) not in text
             assert str(Path.cwd()) not in text
             assert not re.search(r"\b20[2-9]\d-\d\d-\d\d\b", text)
+
+
+def test_another_process_makes_the_same():
+    scenario, plan = SCENARIOS["own"], plan_of("own")
+    assert in_other_process(bundle, plan, scenario) == bundle(plan, scenario)

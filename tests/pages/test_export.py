@@ -74,6 +74,13 @@ def file_made(session, name, made):
     raise AssertionError(f"{name} was never made")
 
 
+@pytest.fixture
+def in_thread(monkeypatch):
+    """What is made in another process is made in this one, which is faster for little."""
+    monkeypatch.setattr(export, "in_other_process", lambda make, **_: make())
+
+
+@pytest.mark.usefixtures("in_thread")
 def test_many_tables_are_reported_on_outside_the_script(made, monkeypatch):
     monkeypatch.setattr(export, "MANY", 5)
     domain = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
@@ -84,17 +91,18 @@ def test_many_tables_are_reported_on_outside_the_script(made, monkeypatch):
         assert archive.read("plan.json").decode() == plan.text
 
 
+@pytest.mark.usefixtures("in_thread")
 def test_what_cannot_be_made_says_why_and_can_be_tried_again(made, small, monkeypatch):
     def fail(*_):
         raise ExportError("The disk of fonts is gone; put it back.")
 
     monkeypatch.setattr(pdf, "find_browser", lambda: Path("chromium"))
-    monkeypatch.setattr(pdf, "pdf", fail)
+    monkeypatch.setattr(bundle, "report_pdf", fail)
     session, _ = opened(small)
     with pytest.raises(AssertionError, match="never made"):
         file_made(session, "report.pdf", made)
     assert "The disk of fonts is gone" in session.error[0].value
-    monkeypatch.setattr(pdf, "pdf", lambda report: b"%PDF-")
+    monkeypatch.setattr(bundle, "report_pdf", lambda *_: b"%PDF-")
     next(button for button in session.button if button.label == "Try again").click().run()
     session.run()
     assert made["report.pdf"] == b"%PDF-"
@@ -112,9 +120,9 @@ def test_nothing_is_made_before_it_is_asked_for(monkeypatch, many):
     def refuse(*_):
         raise AssertionError("made without being asked for")
 
-    for name in ("bundle", "contents_of"):
+    for name in ("bundle", "report_html", "report_pdf"):
         monkeypatch.setattr(bundle, name, refuse)
-    for name in ("html", "python_script", "command_lines"):
+    for name in ("python_script", "command_lines"):
         monkeypatch.setattr(export, name, refuse)
     opened(many)
 

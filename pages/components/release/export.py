@@ -1,6 +1,7 @@
 """The export part of the Release page: everything one takes away with a plan."""
 
 from collections.abc import Callable
+from functools import partial
 
 import streamlit as st
 
@@ -10,10 +11,10 @@ from pages.components.shared.files import Content, download
 from pages.components.shared.session import escaped, kept
 from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.common.concurrency import Progress
+from rpexplore.common.other_process import in_other_process
 from rpexplore.domain.provenance import except_from_records
 from rpexplore.export import bundle
 from rpexplore.export.report import pdf
-from rpexplore.export.report.report import html
 from rpexplore.export.reproduction.command_line import command_lines
 from rpexplore.export.reproduction.script import python_script
 from rpexplore.planning.plan import Plan
@@ -38,7 +39,7 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
         bundle.FILENAME,
         "Holds report.html, plan.json, tables.csv, plan.py, codebook.json, the scenario as a file "
         "this app can open, and commands.txt.",
-        lambda: bundle.bundle(planned, scenario),
+        partial(bundle.bundle, planned, scenario),
         label="Download everything (.zip)",
         slow=slow,
     )
@@ -49,14 +50,14 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
             "The report for whoever has to approve the plan: what it promises and to whom, how "
             "accurate each table is, which tables are least accurate, what is proven, and what is "
             "left to do. One file for a browser; it needs no network.",
-            lambda: html(bundle.contents_of(planned, scenario)),
+            partial(bundle.report_html, planned, scenario),
             slow=slow,
         )
         no_browser = pdf.find_browser() is None
         _piece(
             "report.pdf",
             f"{pdf.NO_BROWSER}." if no_browser else "The same to print or to file.",
-            lambda: pdf.pdf(bundle.contents_of(planned, scenario)),
+            partial(bundle.report_pdf, planned, scenario),
             disabled=no_browser,
             slow=key,
         )
@@ -101,7 +102,7 @@ def _piece(
     disabled: bool = False,
     slow: tuple | None = None,
 ) -> None:
-    """A button for one file. A slow one (its key is given) is made beforehand, with progress."""
+    """A button for one file; a slow one (its key is given) is made beforehand, in a process."""
     content = make if slow is None else _made(name, slow, make, disabled)
     if content is not None:
         look = {"type": "primary", "icon": ":material/folder_zip:"} if label else {}
@@ -122,5 +123,4 @@ def _made(name: str, key: tuple, make: Callable[[], Content], disabled: bool) ->
 
 
 def _make(name: str, make: Callable[[], Content], on_progress: Progress) -> Content:
-    on_progress(f"Making {name}", 0.1)
-    return make()
+    return in_other_process(make, doing=f"Making {name}", on_progress=on_progress)

@@ -1,0 +1,84 @@
+"""Work in another process: this one's interpreter stays free for its other threads.
+
+For work that holds the interpreter for seconds at a time: a report, a workbook. The process gets a
+function of this package and its arguments as a pickle through a pipe, and gives its result back in
+the same way; it says nothing else, so that no log can hold what it works on.
+"""
+
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from rpexplore.common.concurrency import Progress, no_progress
+from rpexplore.errors import RpexploreError
+
+T = TypeVar("T")
+_REPORTS = 0.2  # seconds between reports of progress, at which the work can be cancelled
+_START = "from rpexplore.common.other_process import _serve; _serve()"
+_LIFE_SIGN = 1.0  # seconds after which a process without a parent ends
+
+
+def in_other_process(
+    function: Callable[..., T],
+    *args: Any,
+    doing: str = "Working",
+    on_progress: Progress = no_progress,
+) -> T:
+    """What function(*args) returns or raises, worked out in a process of its own.
+
+    Args:
+        function: One that can be imported by its name.
+        doing: What `on_progress` is told is being done.
+        on_progress: Called every moment; if it raises, the process is ended.
+    """
+    command = [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {_START}"]
+    pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nowhere) as process:
+        try:
+            task: bytes | None = pickle.dumps((function, args), pickle.HIGHEST_PROTOCOL)
+            answer = None
+            while answer is None:
+                on_progress(doing, 0.1)
+                with suppress(subprocess.TimeoutExpired):
+                    answer, _ = process.communicate(task, timeout=_REPORTS)
+                task = None  # it is on its way
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode != 0:
+        raise RpexploreError(
+            f"The work ended before its result was there (exit code {process.returncode}): there "
+            "may be too little memory. Try again with fewer or smaller tables."
+        )
+    succeeded, result = pickle.loads(answer)  # noqa: S301 (from the process begun above)
+    if not succeeded:
+        raise result
+    return result
+
+
+def _serve() -> None:
+    """Do in a new process what its standard input says, and write the result to its output."""
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    # Whatever is printed on the way must not get between the bytes of the result.
+    output = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    function, args = pickle.load(sys.stdin.buffer)  # noqa: S301 (from the process that began this)
+    try:
+        answer = (True, function(*args))
+    except Exception as error:
+        answer = (False, error)
+    with output:
+        pickle.dump(answer, output, pickle.HIGHEST_PROTOCOL)
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent has ended."""
+    while os.getppid() == parent:
+        time.sleep(_LIFE_SIGN)
+    os._exit(1)
