@@ -18,6 +18,8 @@ from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
 
 _KEY = re.compile(r"[0-9a-f]{32}")
+_MOST_RELEASES = 10  # that are noted with a project
+_WRITTEN_LAST = "manifest.json"  # of the files of a release
 _lock = threading.Lock()  # between reading what is there and writing over it
 
 
@@ -32,7 +34,7 @@ class SavedProject:
 
 @dataclass(frozen=True)
 class SavedRelease:
-    """Where the last release of a project lies and what it was made from; nothing of its figures.
+    """Where a release of a project lies and what it was made from; nothing of its figures.
 
     contents     what it holds: "7 noisy tables"
     plan_format  the `file_format` of its plan
@@ -92,28 +94,46 @@ class Autosaves:
         return True
 
     def save_release(self, key: str, release: SavedRelease) -> None:
-        """Note the last release of the project under a key. Raises `OSError`."""
+        """Note a release of the project under a key, finished or not. Raises `OSError`."""
+        others = [other for other in self._releases(key) if other.folder != release.folder]
+        content = [
+            {
+                "folder": str(noted.folder),
+                "contents": noted.contents,
+                "plan_format": noted.plan_format,
+                "scenario": noted.scenario.text(),
+            }
+            for noted in [release, *others][:_MOST_RELEASES]
+        ]
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        content = {
-            "folder": str(release.folder),
-            "contents": release.contents,
-            "plan_format": release.plan_format,
-            "scenario": release.scenario.text(),
-        }
-        write_whole(self._path_of_release(key), json.dumps(content), mode=0o600)
+        write_whole(self._path_of_releases(key), json.dumps(content), mode=0o600)
 
     def last_release(self, key: str) -> SavedRelease | None:
-        """The last release of the project under a key; None if there is none to be read."""
-        with suppress(OSError, ValueError, KeyError, TypeError, WorkloadError):
-            content = json.loads(self._path_of_release(key).read_text(encoding="utf-8"))
-            scenario = Scenario.parse(content["scenario"])
-            folder, contents = Path(content["folder"]), str(content["contents"])
-            return SavedRelease(folder, contents, content["plan_format"], scenario)
-        return None
+        """The release of the project under a key that was finished last; None if there is none."""
+        finished = {}
+        for release in self._releases(key):
+            with suppress(OSError):
+                finished[(release.folder / _WRITTEN_LAST).stat().st_mtime_ns] = release
+        return finished[max(finished)] if finished else None
 
-    def forget_release(self, key: str) -> None:
-        """Forget the last release of the project under a key. Raises `OSError`."""
-        self._path_of_release(key).unlink(missing_ok=True)
+    def forget_releases(self, key: str) -> None:
+        """Forget all releases of the project under a key. Raises `OSError`."""
+        self._path_of_releases(key).unlink(missing_ok=True)
+
+    def _releases(self, key: str) -> list[SavedRelease]:
+        """The releases noted under a key, those begun last first; none if they cannot be read."""
+        with suppress(OSError, ValueError, KeyError, TypeError, WorkloadError):
+            listed = json.loads(self._path_of_releases(key).read_text(encoding="utf-8"))
+            return [
+                SavedRelease(
+                    Path(content["folder"]),
+                    str(content["contents"]),
+                    content["plan_format"],
+                    Scenario.parse(content["scenario"]),
+                )
+                for content in listed
+            ]
+        return []
 
     def path(self, key: str) -> Path:
         """The file of a saved project."""
@@ -129,5 +149,5 @@ class Autosaves:
         except FileNotFoundError:
             return None
 
-    def _path_of_release(self, key: str) -> Path:
-        return self.folder / f"{key}-release.json"
+    def _path_of_releases(self, key: str) -> Path:
+        return self.folder / f"{key}-releases.json"

@@ -298,6 +298,10 @@ def test_of_two_stopped_runs_into_one_folder_only_the_one_that_was_drawn_is_fini
     assert output.is_dir()
     states = [run.state for run in Ledger.beside(records).account(records).entries]
     assert states == ["started", "finished"]
+    reloaded = app("release", key=session.query_params["project"])
+    assert f"Last release of this project:** 67 noisy tables, in {output}" in plain(
+        reloaded.texts("markdown")
+    )
 
 
 def test_what_holds_no_records_or_other_columns_is_refused(app, tmp_path):

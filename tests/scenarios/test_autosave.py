@@ -1,5 +1,7 @@
 """Autosaves: saved whole, read again by their key alone, never written over unawares."""
 
+import os
+import shutil
 import stat
 from pathlib import Path
 
@@ -36,19 +38,44 @@ def test_nothing_is_saved_over_what_another_window_saved(autosaves):
     assert autosaves.path(key).read_text() == "second"
 
 
-def test_the_last_release_is_noted_with_its_project_and_for_its_owner_alone(autosaves):
-    key = Autosaves.new_key()
-    noted = SavedRelease(Path("/out/a \udcff"), "2 noisy tables", "plan", PROJECT.current)
+def noted(folder: Path) -> SavedRelease:
+    return SavedRelease(folder, "2 noisy tables", "plan", PROJECT.current)
+
+
+def finish(release: SavedRelease, at: int) -> None:
+    release.folder.mkdir(exist_ok=True)
+    manifest = release.folder / "manifest.json"
+    manifest.touch()
+    os.utime(manifest, (at, at))
+
+
+def test_releases_are_noted_with_their_project_and_for_its_owner_alone(autosaves, tmp_path):
+    key, release = Autosaves.new_key(), noted(tmp_path / "a \udcff")
     assert autosaves.last_release(key) is None
-    autosaves.save_release(key, noted)
-    assert autosaves.last_release(key) == noted
+    autosaves.save_release(key, release)
+    finish(release, at=5)
+    assert autosaves.last_release(key) == release
     assert autosaves.last_release(Autosaves.new_key()) is None
     (path,) = autosaves.folder.iterdir()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    path.write_text('{"folder": "/out"}')
+    path.write_text('[{"folder": "/out"}]')
     assert autosaves.last_release(key) is None
-    autosaves.forget_release(key)
+    autosaves.forget_releases(key)
     assert not path.exists()
+
+
+def test_the_last_release_is_that_which_was_finished_last(autosaves, tmp_path):
+    key = Autosaves.new_key()
+    first, stopped, last = (noted(tmp_path / name) for name in ("first", "stopped", "last"))
+    for release in (first, stopped, last):
+        autosaves.save_release(key, release)
+    finish(first, at=5)
+    assert autosaves.last_release(key) == first  # the others have only begun
+    finish(last, at=7)
+    finish(stopped, at=9)
+    assert autosaves.last_release(key) == stopped
+    shutil.rmtree(stopped.folder)
+    assert autosaves.last_release(key) == last
 
 
 def test_a_draft_that_is_gone_is_written_again(autosaves):

@@ -14,7 +14,7 @@ from rpexplore.scenarios.autosave import Autosaves
 def last_release() -> None:
     """The way to the last release of the open project and to its exports, if there was one."""
     saved = Autosaves.of_user().last_release(open_key())
-    if saved is None or not (saved.folder / "manifest.json").is_file():
+    if saved is None:
         return
     with st.container(border=True):
         st.markdown(

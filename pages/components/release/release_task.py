@@ -21,7 +21,7 @@ from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.releases.ledger import Account, Ledger
 from rpexplore.releases.manifest import FinishedRelease
-from rpexplore.releases.release import release, steps_of
+from rpexplore.releases.release import can_be_resumed, release, steps_of
 from rpexplore.scenarios.autosave import Autosaves, SavedRelease
 from rpexplore.scenarios.scenario import Scenario
 
@@ -46,7 +46,7 @@ def give_up_release() -> None:
     if task is not None:
         task.project_key = ""
     with suppress(OSError):
-        Autosaves.of_user().forget_release(open_key())
+        Autosaves.of_user().forget_releases(open_key())
 
 
 def going_since(data: Source) -> datetime | None:
@@ -117,7 +117,7 @@ class ReleaseTask(Task[FinishedRelease]):
     def __init__(self, inputs: ReleaseInputs, project_key: str) -> None:
         super().__init__(self._release, kept_from=steps_of(inputs.plan).booked_share)
         self.inputs, self.project_key = inputs, project_key
-        self.charge = ""
+        self.charge, self._is_noted = "", False
         self._names = _names_of(inputs.data)
 
     @classmethod
@@ -150,26 +150,29 @@ class ReleaseTask(Task[FinishedRelease]):
         return f"This run is in the ledger: {rho} stays charged. {further}"
 
     def _release(self, on_progress: Progress) -> FinishedRelease:
-        inputs = self.inputs
+        inputs, drawn_share = self.inputs, steps_of(self.inputs.plan).drawn_share
+
+        def noting(doing: str, share: float) -> None:
+            if share >= drawn_share and not self._is_noted:  # it can be finished, whatever stops it
+                self._note()
+            on_progress(doing, share)
+
         try:
-            finished = inputs.call(
-                release, on_progress, expected_fingerprint=inputs.expected_fingerprint
-            )
-            self._remember(finished)
-            return finished
+            return inputs.call(release, noting, expected_fingerprint=inputs.expected_fingerprint)
         finally:
+            if not self._is_noted and can_be_resumed(inputs.output):
+                self._note()
             self.charge = self._describe_charge()
             self._forget()
 
-    def _remember(self, finished: FinishedRelease) -> None:
-        """Note with the saved project where its release is; without it only this session knows."""
-        plan = finished.plan
-        saved = SavedRelease(
-            finished.folder.absolute(), plan.contents, plan.file_format, self.inputs.scenario
-        )
+    def _note(self) -> None:
+        """Note the release with its saved project; without that only this session knows of it."""
+        self._is_noted = True
+        plan, folder = self.inputs.plan, self.inputs.output.absolute()
+        noted = SavedRelease(folder, plan.contents, plan.file_format, self.inputs.scenario)
         if self.project_key:
             with suppress(OSError):
-                Autosaves.of_user().save_release(self.project_key, saved)
+                Autosaves.of_user().save_release(self.project_key, noted)
 
     def _forget(self) -> None:
         for name in self._names:
