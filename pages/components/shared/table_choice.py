@@ -16,14 +16,12 @@ def table_input(workload: Workload, usual: int, key: str) -> int | None:
         if not titles:
             st.info("The total is a single cell; choose tables with attributes.")
             return None
-        numbers = list(titles)
-        return st.selectbox(
-            "Table",
-            numbers,
-            index=numbers.index(usual) if usual in titles else 0,
-            format_func=titles.__getitem__,
-            key=key,
+        # By title, which means the same table in every workload; a browser keeps what it shows.
+        numbers = {title: number for number, title in titles.items()}
+        title = st.selectbox(
+            "Table", list(numbers), list(titles).index(usual) if usual in titles else 0, key=key
         )
+        return numbers[title]
     typed = st.multiselect(
         "The attributes of the table",
         workload.domain.names,
