@@ -18,9 +18,8 @@ apply_typed()
 apply_labels()
 explained_title("Codebook")
 st.markdown(
-    "Which attributes the tables can have, and which values each can take. This is **public "
-    "knowledge**, such as a codebook: a list of values taken from the records would give away "
-    "that somebody has them. No records are needed on this page."
+    "Attributes and values are **public knowledge**: a list of values taken from the records would "
+    "give away that somebody has them. No records are needed here."
 )
 choose_source()
 follow_begun(READING)

@@ -60,6 +60,8 @@ def choose_file() -> None:
         choose_columns(chosen, path.name)
     elif isinstance(chosen, CodebookFile):
         st.markdown(escaped(codebook_import.describe_codebook(chosen.domain, chosen.kind)))
+        if chosen.without_values:
+            st.caption(escaped(codebook_import.describe_left_out(chosen.without_values)))
         st.button("Use this codebook", on_click=_take_codebook, args=(chosen, path.name))
     elif chosen is not None and chosen.format == Plan.file_format:
         st.button("Use this plan", on_click=_take_plan_at, args=(path,))

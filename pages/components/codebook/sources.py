@@ -49,11 +49,14 @@ def _example() -> None:
     title = st.radio(
         "Example",
         list(titles),
-        captions=[escaped(example.summary) for example in EXAMPLES],
         key="codebook of example",
+        horizontal=True,
     )
-    st.button("Use the codebook of this example", on_click=_take_example, args=(titles[title],))
-    st.page_link("pages/home.py", label="Or open it finished, with its tables and plans, on Home")
+    example = titles[title]
+    st.caption(escaped(example.summary))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button("Use the codebook of this example", on_click=_take_example, args=(example,))
+        st.page_link("pages/home.py", label="Open it finished, with its tables and plans, on Home")
 
 
 def _take_example(example: Example) -> None:

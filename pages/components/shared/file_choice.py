@@ -51,6 +51,7 @@ def path_choice(
             key=key,
             persist_state="session",
             placeholder=example,
+            width=420,
             on_change=on_change,
         )
 
