@@ -10,6 +10,7 @@ from pages.components.shared.session import escaped
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.queries.definitions import stated_from_text
+from rpexplore.scenarios.examples import EXAMPLES
 from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
 from rpexplore.scenarios.table_settings import GroupSetting
 from tests.pages.conftest import HOSTILE, TITLES, App
@@ -20,7 +21,9 @@ ROOT = Path(__file__).parents[2]
 def test_a_new_session_opens_on_the_sample_with_a_complete_plan_on_every_page(app):
     session = app("home")
     assert session.title[0].value == TITLES["home"]
-    assert session.scenario.domain.names[:2] == ("age", "sex")
+    household = EXAMPLES[0]
+    assert session.scenario.domain == household.domain
+    assert session.scenario.expected == household.expected  # so that the plan says what it is worth
     for page in session.pages():
         assert not session.error, page
         assert not session.warning, page

@@ -426,8 +426,7 @@ def small_release(app, records, tmp_path):
 def test_a_ledger_that_the_command_line_made_beside_the_sample_is_used(app, monkeypatch, tmp_path):
     sample = Path(shutil.copytree(sample_data_folder(), tmp_path / "sample"))
     app()  # has the app's modules imported
-    modules = ("common.webapp_files", "scenarios.examples")
-    for module in ("pages.components.shared.autosave", *(f"rpexplore.{name}" for name in modules)):
+    for module in ("rpexplore.common.webapp_files", "rpexplore.scenarios.examples"):
         monkeypatch.setattr(sys.modules[module], "sample_data_folder", lambda: sample)
     data = sample / "household.csv"
     plan = rp.plan(

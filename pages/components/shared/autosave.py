@@ -13,10 +13,9 @@ from pathlib import Path
 
 import streamlit as st
 
-from rpexplore.common.webapp_files import sample_data_folder
-from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
 from rpexplore.scenarios.autosave import Autosaves, SavedProject
+from rpexplore.scenarios.examples import EXAMPLES
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
 
@@ -28,9 +27,10 @@ _SAVED_HERE = "autosave keys"  # of the projects that this session has saved, th
 
 
 def new_project() -> Project:
-    """One scenario on the sample data, so that a complete plan is there to look at."""
-    sample = Domain.load(sample_data_folder() / "household.json")
-    return Project((Scenario(sample, record_noun="people"),))
+    """One scenario on the first example, so that a complete plan is there to look at."""
+    example = EXAMPLES[0]
+    scenario = Scenario(example.domain, record_noun=example.record_noun, expected=example.expected)
+    return Project((scenario,))
 
 
 def begin() -> str:
