@@ -6,7 +6,7 @@ from pages.components.queries import results
 from pages.components.queries.attributes import query_attributes
 from pages.components.queries.many_queries import builders, csv_files
 from pages.components.queries.preset_dialog import preset_button
-from pages.components.queries.query_lines import HERE, query_list, take_typed
+from pages.components.queries.query_lines import HERE, query_list, remove_button, take_typed
 from pages.components.queries.solutions import optimum, plan, query_budget
 from pages.components.shared.explanations import explained_title
 from pages.components.shared.session import current, show_messages
@@ -42,7 +42,9 @@ with st.container(key="list-layout"):
             show_messages(HERE)
             query_attributes()
             query_list()
-            preset_button()
+            with st.container(horizontal=True):
+                preset_button()
+                remove_button()
             builders()
             csv_files()
         budget_part = st.container(gap="small")

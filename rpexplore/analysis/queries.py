@@ -109,7 +109,7 @@ def with_usefulness(frame: pd.DataFrame, expected: np.ndarray | None) -> pd.Data
     coefficient (of variation; NaN for a query that is expected to count nobody).
     """
     missed = frame["ratio"].to_numpy() > MET_FACTOR
-    marks = np.where(missed, "✗ ", "")
+    marks = np.where(missed, "missed: ", "")
     frame = frame.assign(outcome=marks + frame["outcome"].to_numpy(dtype=object))
     if expected is not None:
         errors, counts = frame["standard_error"].to_numpy(), np.abs(expected)

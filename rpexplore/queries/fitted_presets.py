@@ -96,23 +96,24 @@ class Preset:
 
         Raises `WorkloadError` for matches that cannot be, and for too many cells or queries.
         """
-        roles = self._fitted_roles(codebook, matches)
-        domain = chosen_domain(codebook, [role.attribute.name for role in roles.values()])
-        area = roles.pop(GEOGRAPHY.key, None)
-        by_area = [] if area is None else _by_area(area.attribute)
+        attributes = self._attributes(codebook, matches)
+        domain = chosen_domain(codebook, [attribute.name for attribute in attributes.values()])
+        area = attributes.pop(GEOGRAPHY.key, None)
+        by_area = [] if area is None else _by_area(area)
         if self.tables is not None:
-            tables = self.tables({key: role.attribute for key, role in roles.items()})
+            tables = self.tables(attributes)
             crossed = [table | by for by in by_area or [{}] for table in tables]
             return FittedPreset(table_queries(domain, crossed, self.target))
         assert self.lines is not None
+        roles = {
+            role.key: FittedRole.of(role, matches[role.key], codebook)
+            for role in self.roles
+            if role.key in attributes
+        }
         counted, left_out = _counted(roles, self.lines())
         areas = [(None, {})]
         if area is not None:
-            areas = [
-                (label, {area.attribute.name: row})
-                for by in by_area
-                for label, row in _areas(area.attribute, by)
-            ]
+            areas = [(label, {area.name: row}) for by in by_area for label, row in _areas(area, by)]
         check_list_size(len(counted) * len(areas), math.prod(domain.sizes.tolist()))
         lines = (
             (name if label is None else f"{name}, {label}", _row(domain, rows | of_area), target)
@@ -128,33 +129,33 @@ class Preset:
 
         Raises `WorkloadError` for matches that cannot be.
         """
-        roles = self._fitted_roles(codebook, matches)
-        names = {key: role.attribute.name for key, role in roles.items()}
+        attributes = self._attributes(codebook, matches)
+        names = {key: attribute.name for key, attribute in attributes.items()}
         area = [names[GEOGRAPHY.key]] if GEOGRAPHY.key in names else []
         tables = [keys for keys in self.marginals if all(key in names for key in keys)]
         return tuple(codebook.in_order([*(names[key] for key in keys), *area]) for keys in tables)
 
-    def _fitted_roles(
+    def _attributes(
         self, codebook: Domain, matches: Mapping[str, RoleMatch]
-    ) -> dict[str, FittedRole]:
-        fitted: dict[str, FittedRole] = {}
+    ) -> dict[str, Attribute]:
+        """The attribute of each role that is not left out, by key, in the order of the roles."""
+        attributes: dict[str, Attribute] = {}
         taken: dict[str, str] = {}  # the title of the role of each attribute
         for role in self.roles:
-            if role.key not in matches:
-                if role.is_required:
+            if role.key in matches:
+                attribute = attributes[role.key] = codebook[matches[role.key].attribute]
+                if attribute.name in taken:
                     raise WorkloadError(
-                        f"{role.title}: no attribute is chosen; choose one, or another preset."
+                        f"{role.title}: {attribute.name!r} is the attribute of "
+                        f"{taken[attribute.name]} already; choose another one, or leave one of the "
+                        "two out."
                     )
-                continue
-            one = FittedRole.of(role, matches[role.key], codebook)
-            name = one.attribute.name
-            if name in taken:
+                taken[attribute.name] = role.title
+            elif role.is_required:
                 raise WorkloadError(
-                    f"{role.title}: {name!r} is the attribute of {taken[name]} already; choose "
-                    "another one, or leave one of the two out."
+                    f"{role.title}: no attribute is chosen; choose one, or another preset."
                 )
-            fitted[role.key], taken[name] = one, role.title
-        return fitted
+        return attributes
 
 
 def _counted(

@@ -144,11 +144,13 @@ class FittedRole:
 # ---- guesses
 
 
-def guessed_matches(roles: Iterable[Role], domain: Domain) -> dict[str, RoleMatch]:
+def guessed_matches(
+    roles: Iterable[Role], domain: Domain, most_cells: float = MAX_CELLS
+) -> dict[str, RoleMatch]:
     """The attribute of each role, by key, as far as names and sizes tell.
 
     No attribute has two roles. Roles that are not required are left out, the last ones first, where
-    the cells would be too many for a list of queries.
+    there would be more than `most_cells`; there may be as many in a list of queries.
     """
     roles = list(roles)
     pairs = [
@@ -162,7 +164,7 @@ def guessed_matches(roles: Iterable[Role], domain: Domain) -> dict[str, RoleMatc
         if role.key not in attributes and attribute not in attributes.values():
             attributes[role.key] = attribute
     for role in reversed(roles):
-        if math.prod(attribute.size for attribute in attributes.values()) <= MAX_CELLS:
+        if math.prod(attribute.size for attribute in attributes.values()) <= most_cells:
             break
         if not role.is_required:
             attributes.pop(role.key, None)

@@ -8,6 +8,7 @@ import pytest
 
 import rpexplore as rp
 from pages.components.queries.many_queries import RANGES, TABLES
+from pages.components.queries.preset_dialog import QUERIES as QUERIES_OF_PRESET
 from pages.components.queries.preset_dialog import TABLES as TABLES_OF_PRESET
 from pages.components.shared.session import kept_name
 from rpexplore.common.formatting import rounded
@@ -92,7 +93,7 @@ def test_missed_targets_stand_first_and_expected_counts_say_what_errors_are_wort
     choose_own(session)
     rows = session.dataframe[-1].value  # the budget has published releases beside it
     assert rows["query"].tolist() == ["old", "old women", "everybody"]
-    assert all(text.startswith("✗ short by ") for text in rows["outcome"])
+    assert all(text.startswith("missed: short by ") for text in rows["outcome"])
     assert rows["ratio"].is_monotonic_decreasing
     assert rows["expected"].tolist() == [200, 100, 1000]
     ratio = rows["standard_error"] / rows["expected"]
@@ -185,6 +186,10 @@ def test_a_preset_replaces_the_list_and_undo_brings_it_back(app, listed):
     assert session.multiselect(key="chosen query attributes").value == ["age", "sex"]
 
 
+def role_box(role):
+    return f"attribute of {role} in {REDISTRICTING.title}, {QUERIES_OF_PRESET}"
+
+
 def test_a_preset_is_fitted_in_a_dialog_to_the_codebook(app):
     people = rp.Domain(
         (
@@ -197,7 +202,7 @@ def test_a_preset_is_fitted_in_a_dialog_to_the_codebook(app):
     session = app("queries", Scenario(people)).press("Start from a preset")
     boxes = {box.key: box for box in session.selectbox}
     guessed = {
-        role: boxes[f"attribute of {role} in {REDISTRICTING.title}"].value
+        role: boxes[role_box(role)].value
         for role in ("race", "voting_age", "hispanic", "geography")
     }
     assert guessed == {
@@ -205,11 +210,11 @@ def test_a_preset_is_fitted_in_a_dialog_to_the_codebook(app):
     }  # fmt: skip
     assert "3 values: 1 recognised as none" in [box.label for box in session.expander]
     # An impossible match is refused, and says so.
-    geography = session.selectbox(key=f"attribute of geography in {REDISTRICTING.title}")
+    geography = session.selectbox(key=role_box("geography"))
     geography.set_value("race").run()
     assert "'race' is the attribute of Race already" in plain(session.texts("error"))
     assert session.button_of("Start from these").disabled
-    geography = session.selectbox(key=f"attribute of geography in {REDISTRICTING.title}")
+    geography = session.selectbox(key=role_box("geography"))
     geography.set_value("").run()
     session.selectbox(key="Blended of race in race").set_value("Two or more races").run()
     session.press("Start from these queries")

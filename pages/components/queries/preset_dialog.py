@@ -23,6 +23,7 @@ from rpexplore.scenarios.workload_changes import with_preset_tables
 
 ASKED = "preset asked"
 QUERIES, TABLES = "Queries, each with its target", "Tables, on the page Tables"
+ANY_SIZE = float("inf")
 MOST_VALUES = 150  # of an attribute, each with a box of its own
 
 
@@ -40,10 +41,10 @@ def preset_button() -> None:
         preset = presets[st.selectbox("Preset", presets, key="query preset")]
         st.caption(escaped(preset.explanation))
         codebook = current().domain
-        matches = _matches(preset, codebook)
         kind = QUERIES
         if preset.marginals:
             kind = st.radio("Add it as", [QUERIES, TABLES], key="preset kind", horizontal=True)
+        matches = _matches(preset, codebook, kind)
         if kind == TABLES:
             is_possible = _tables_told(preset, codebook, matches)
         else:
@@ -76,35 +77,40 @@ def _close() -> None:
     st.session_state.pop(ASKED, None)
 
 
-def _matches(preset: Preset, codebook: Domain) -> dict[str, RoleMatch]:
+def _matches(preset: Preset, codebook: Domain, kind: str) -> dict[str, RoleMatch]:
     """The attribute of each role and what its values stand for, as guessed or as corrected."""
     guesses = kept(guessed_matches, preset.roles, codebook)
+    of_any_size = kept(guessed_matches, preset.roles, codebook, ANY_SIZE, slot="of any size")
+    if kind == TABLES:
+        guesses = of_any_size
     st.markdown("**Guessed from names and sizes; correct what is wrong.**")
     matches: dict[str, RoleMatch] = {}
     for role in preset.roles:
         left, right = st.columns(2, vertical_alignment="bottom")
-        guess = guesses.get(role.key)
+        guessed = guesses[role.key].attribute if role.key in guesses else ""
+        names = codebook.names if role.is_required else ("", *codebook.names)
         with left:
-            names = codebook.names if role.is_required else ("", *codebook.names)
-            guessed = "" if guess is None else guess.attribute
             name = st.selectbox(
                 role.title if role.is_required else f"{role.title} (may be left out)",
                 names,
                 index=names.index(guessed) if guessed in names else None,
                 format_func=lambda name: name or "left out",
                 placeholder="choose an attribute",
-                key=f"attribute of {role.key} in {preset.title}",
+                key=f"attribute of {role.key} in {preset.title}, {kind}",
             )
-        if name:
-            with right:
-                matches[role.key] = _match(role, codebook[name])
+        with right:
+            if name:
+                matches[role.key] = _match(role, codebook[name], kind)
+            elif not guessed and role.key in of_any_size:
+                too_large = escaped(of_any_size[role.key].attribute)
+                st.caption(f"With {too_large}, a list has too many cells; tables may have any.")
     return matches
 
 
-def _match(role: Role, attribute: Attribute) -> RoleMatch:
-    """What each value of an attribute stands for, in a box each."""
+def _match(role: Role, attribute: Attribute, kind: str) -> RoleMatch:
+    """What each value of an attribute stands for, in a box each; tables have every value."""
     guess = kept(guessed_match, role, attribute, slot=role.key)
-    if not role.categories:
+    if not role.categories or kind == TABLES:
         st.caption(f"By each of {plural(attribute.size, 'value')}.")
         return guess
     if attribute.size > MOST_VALUES:

@@ -101,11 +101,6 @@ def query_list() -> None:
     )
     if default_target() is None:
         st.error(escaped(f"The target of queries without one must be like {NOTATIONS}."))
-    st.button(
-        "Remove the list",
-        on_click=remove_list,
-        disabled=stated is None and lines.typed is None,
-    )
 
 
 def _example() -> str:
@@ -115,3 +110,9 @@ def _example() -> str:
         first = choosable(codebook)[:1]
         domain = chosen_domain(codebook, first) if first else None
     return "" if domain is None else example_text(domain)
+
+
+def remove_button() -> None:
+    """The button that removes the list, and lines that could not be read."""
+    is_empty = current().query_list is None and typed_lines().typed is None
+    st.button("Remove the list", on_click=remove_list, disabled=is_empty)

@@ -39,7 +39,6 @@ METHODS = (
 )
 OUTCOME_COLUMNS = {
     "query": Column("query", "text"),
-    "condition": Column("condition", "text"),
     "wanted": Column("target", "text"),
     "outcome": Column("outcome", "text"),
     "margin_95": COLUMNS["margin_95"],
@@ -47,6 +46,7 @@ OUTCOME_COLUMNS = {
     "expected": Column("expected count"),
     "coefficient": COLUMNS["coefficient"],
     "share": Column("share of the budget", "share"),
+    "condition": Column("condition", "text"),
 }
 PROFILE_COLUMNS = {
     "cell": Column("cell", "text"),
@@ -80,7 +80,8 @@ def headline(planned: QueryPlan, stated: StatedQueries) -> None:
     if "coefficient" in frame:
         limit = current().cv_limit
         publishable = f"{count_publishable(frame, limit):,} of {len(stated):,}"
-        caption = f"coefficient of variation (CV) of at most {describe_share(limit)}"
+        percent = describe_share(limit).replace(" ", "\N{NO-BREAK SPACE}")
+        caption = f"coefficient of variation (CV) of at most {percent}"
         figures.append(("Publishable queries", publishable, caption))
     privacy = ("Privacy", rho_text(planned.rho, 3), f"{epsilons}; protects {unit}")
     metrics(*figures, privacy)
@@ -102,7 +103,7 @@ def outcomes(planned: QueryPlan, stated: StatedQueries) -> None:
     columns = {name: OUTCOME_COLUMNS[name] for name in OUTCOME_COLUMNS if name in frame}
     numbers(frame, columns, "queries.csv", "Every query with its target and its standard error")
     st.caption(
-        f"Errors are in {escaped(current().record_noun)}; ✗ marks a missed target. Share of the "
+        f"Errors are in {escaped(current().record_noun)}. Share of the "
         "budget: queries with a share have binding targets, which make the smallest budget as "
         "large as it is. The targets of all others are met with it as well."
     )
