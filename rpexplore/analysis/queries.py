@@ -103,7 +103,7 @@ def expected_answers(queries: QueryList, scenario: Scenario) -> np.ndarray | Non
 
 
 def with_usefulness(frame: pd.DataFrame, expected: np.ndarray | None) -> pd.DataFrame:
-    """`of_queries`, the missed targets first, the furthest off of them on top, and marked.
+    """`of_queries`, the missed targets marked and first, the furthest off (by per cents) on top.
 
     With further columns, where it is known what each query is expected to count: expected and
     coefficient (of variation; NaN for a query that is expected to count nobody).
@@ -116,7 +116,7 @@ def with_usefulness(frame: pd.DataFrame, expected: np.ndarray | None) -> pd.Data
         coefficient = np.full(len(frame), np.nan)
         np.divide(errors, counts, out=coefficient, where=counts > 0)
         frame = frame.assign(expected=expected, coefficient=coefficient)
-    order = np.argsort(np.where(missed, -frame["ratio"], 0.0), kind="stable")
+    order = np.argsort(np.where(missed, -np.round(frame["ratio"], 2), 0.0), kind="stable")
     return frame.iloc[order].reset_index(drop=True)
 
 

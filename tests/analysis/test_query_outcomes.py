@@ -4,11 +4,19 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis.queries import of_queries, targets_met
+from rpexplore.analysis.queries import (
+    count_publishable,
+    expected_answers,
+    of_queries,
+    targets_met,
+    with_usefulness,
+)
 from rpexplore.common.formatting import rounded
+from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.queries.definitions import StatedQueries, stated_from_text
 from rpexplore.queries.planner import query_optimum, query_plan
 from rpexplore.queries.query_list import QueryList
+from rpexplore.scenarios.scenario import Scenario
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2})
 TEXT = """everybody: total ± 10
@@ -43,6 +51,40 @@ def test_a_condition_is_found_for_queries_given_by_coefficients():
     stated = StatedQueries.of(QueryList(DOMAIN, rows, ("young", "half"), np.ones(2)))
     plan = query_plan(stated.queries, budget=rp.Budget(rho=1))
     assert of_queries(plan, stated)["condition"].tolist() == ["age <= 4", ""]
+
+
+def test_expected_answers_are_those_of_the_cells_in_the_order_of_the_codebook():
+    codebook = rp.Domain.from_sizes({"region": 3, "age": 10, "sex": 2})
+    counts = np.arange(1.0, 31).reshape(3, 10)  # by region and age; half of each age are women
+    values = (("0", "1", "2"), tuple(map(str, range(10))))
+    expected = ExpectedCounts(("region", "age"), values, tuple(counts.ravel()))
+    scenario = Scenario(codebook, expected=expected)
+    ages = counts.sum(axis=0)
+    assert expected_answers(STATED.queries, scenario).tolist() == pytest.approx(
+        [ages.sum(), ages[2:].sum(), ages.sum() / 2, ages[8:].sum() / 2]
+    )
+    turned = stated_from_text(rp.Domain.from_sizes({"sex": 2, "age": 10}), "total @ 5").queries
+    older = stated_from_text(rp.Domain.from_sizes({"age": 11}), "total @ 5").queries
+    for other in (turned, older):
+        assert expected_answers(other, scenario) is None
+    assert expected_answers(STATED.queries, scenario.replaced(expected=None)) is None
+
+
+def test_missed_targets_are_first_and_coefficients_beside_them():
+    plan = query_plan(STATED.queries, budget=rp.Budget(rho="0.02"))
+    frame = of_queries(plan, STATED)
+    shown = with_usefulness(frame, np.array([100.0, 0.0, 50.0, 2.0]))
+    missed = [name for name, ratio in zip(frame["query"], frame["ratio"], strict=True) if ratio > 1]
+    assert len(missed) > 0
+    assert set(shown["query"][: len(missed)]) == set(missed)
+    assert [text.startswith("missed: ") for text in shown["outcome"]] == [
+        name in missed for name in shown["query"]
+    ]
+    by_name = shown.set_index("query")["coefficient"]
+    errors = frame.set_index("query")["standard_error"]
+    assert by_name["women"] == pytest.approx(errors["women"] / 50)
+    assert np.isnan(by_name["adults"])
+    assert count_publishable(shown, by_name["women"]) == int((by_name <= by_name["women"]).sum())
 
 
 @pytest.mark.parametrize("rho", ["0.001", "5"])

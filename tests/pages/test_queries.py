@@ -94,7 +94,7 @@ def test_missed_targets_stand_first_and_expected_counts_say_what_errors_are_wort
     rows = session.dataframe[-1].value  # the budget has published releases beside it
     assert rows["query"].tolist() == ["old", "old women", "everybody"]
     assert all(text.startswith("missed: short by ") for text in rows["outcome"])
-    assert rows["ratio"].is_monotonic_decreasing
+    assert rows["ratio"].round(2).is_monotonic_decreasing
     assert rows["expected"].tolist() == [200, 100, 1000]
     ratio = rows["standard_error"] / rows["expected"]
     assert rows["coefficient"].tolist() == pytest.approx(ratio.tolist())
@@ -208,7 +208,7 @@ def test_a_preset_is_fitted_in_a_dialog_to_the_codebook(app):
     assert guessed == {
         "race": "race", "voting_age": "years", "hispanic": "", "geography": "region",
     }  # fmt: skip
-    assert "3 values: 1 recognised as none" in [box.label for box in session.expander]
+    assert "1 not recognised" in [box.label for box in session.expander]
     # An impossible match is refused, and says so.
     geography = session.selectbox(key=role_box("geography"))
     geography.set_value("race").run()

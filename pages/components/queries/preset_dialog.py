@@ -86,7 +86,7 @@ def _matches(preset: Preset, codebook: Domain, kind: str) -> dict[str, RoleMatch
     st.markdown("**Guessed from names and sizes; correct what is wrong.**")
     matches: dict[str, RoleMatch] = {}
     for role in preset.roles:
-        left, right = st.columns(2, vertical_alignment="bottom")
+        left, right = st.columns(2)
         guessed = guesses[role.key].attribute if role.key in guesses else ""
         names = codebook.names if role.is_required else ("", *codebook.names)
         with left:
@@ -110,17 +110,16 @@ def _matches(preset: Preset, codebook: Domain, kind: str) -> dict[str, RoleMatch
 def _match(role: Role, attribute: Attribute, kind: str) -> RoleMatch:
     """What each value of an attribute stands for, in a box each; tables have every value."""
     guess = kept(guessed_match, role, attribute, slot=role.key)
+    values = plural(attribute.size, "value")
     if not role.categories or kind == TABLES:
-        st.caption(f"By each of {plural(attribute.size, 'value')}.")
+        st.caption(f"Asked by each of its {values}.")
         return guess
     if attribute.size > MOST_VALUES:
-        st.caption("It has too many values to say here what each stands for.")
+        st.caption(f"It has {values}, too many to say here what each stands for.")
         return guess
     without = guess.options.count(IN_TOTALS)
-    label = f"{plural(attribute.size, 'value')}: what each stands for"
-    if without:
-        label = f"{plural(attribute.size, 'value')}: {without:,} recognised as none"
-    with st.expander(label):
+    st.caption(f"What its {values} stand for")
+    with st.expander(f"{without:,} not recognised" if without else "All recognised"):
         chosen = [
             st.selectbox(
                 escaped(value),

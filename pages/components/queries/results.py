@@ -40,11 +40,11 @@ METHODS = (
 OUTCOME_COLUMNS = {
     "query": Column("query", "text"),
     "wanted": Column("target", "text"),
-    "outcome": Column("outcome", "text"),
+    "outcome": st.column_config.TextColumn("Outcome", width=170),
     "margin_95": COLUMNS["margin_95"],
+    "coefficient": Column("CV", "share"),
+    "expected": COLUMNS["expected"],
     "standard_error": COLUMNS["standard_error"],
-    "expected": Column("expected count"),
-    "coefficient": COLUMNS["coefficient"],
     "share": Column("share of the budget", "share"),
     "condition": Column("condition", "text"),
 }
@@ -102,8 +102,12 @@ def outcomes(planned: QueryPlan, stated: StatedQueries) -> None:
     frame = _outcomes_frame(planned, stated)
     columns = {name: OUTCOME_COLUMNS[name] for name in OUTCOME_COLUMNS if name in frame}
     numbers(frame, columns, "queries.csv", "Every query with its target and its standard error")
+    expected = current().expected
+    source = ""
+    if expected is not None and "expected" in columns:
+        source = f"Expected counts: {escaped(expected.text)}. "
     st.caption(
-        f"Errors are in {escaped(current().record_noun)}. Share of the "
+        f"{source}Errors are in {escaped(current().record_noun)}. Share of the "
         "budget: queries with a share have binding targets, which make the smallest budget as "
         "large as it is. The targets of all others are met with it as well."
     )
