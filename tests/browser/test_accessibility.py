@@ -91,16 +91,10 @@ def test_no_serious_finding_on_a_planned_list_of_queries(visitor, server):
     assert not findings(visitor)
     lines.fill('everybody: total ± 50\nold women: age >= 80 & sex = "Female" ± 20')
     lines.press("Control+Enter")
-    for view, charts in (
-        ("Query by query", 0),
-        ("Baselines", 1),
-        ("Privacy profile", 1),
-        ("Release", 0),
-    ):
-        visitor.get_by_role("tab", name=view).click()
-        expect(visitor.locator(".js-plotly-plot")).to_have_count(charts)
-        drawn(visitor)
-        assert not findings(visitor), view
+    visitor.get_by_role("tab", name="Baselines").click()
+    expect(visitor.locator(".js-plotly-plot")).to_have_count(1)
+    drawn(visitor)
+    assert not findings(visitor)
     visitor.get_by_role("button", name="Start from a preset").click()
     expect(visitor.get_by_role("dialog")).to_contain_text("Guessed from names and sizes")
     settled(visitor)
