@@ -11,6 +11,7 @@ from rpexplore.common.formatting import plural, rounded
 from rpexplore.common.numerics import normal_quantile
 from rpexplore.planning.mechanism.table_variances import cells_differ, is_negligible_difference
 from rpexplore.planning.plan import Plan
+from rpexplore.privacy.budget import Budget
 from rpexplore.workload.table_text import texts_of_tables, title_of, titles
 from rpexplore.workload.targets import MET_FACTOR
 
@@ -176,6 +177,11 @@ def of_tables(plan: Plan, containing: Sequence[str] = ()) -> pd.DataFrame:
             "met": np.where(np.isnan(targets), "", met),
         }
     )
+
+
+def standard_error_alone(budget: Budget) -> float:
+    """The standard error of a table of single values that has the whole budget for itself."""
+    return 1 / float(budget.record_privacy_cost) ** 0.5  # noise in every cell
 
 
 def least_accurate_first(plan: Plan, containing: Sequence[str] = ()) -> np.ndarray:

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.accuracy import Z_95
+from rpexplore.analysis.accuracy import Z_95, standard_error_alone
 from rpexplore.analysis.shadow_prices import describe_loss
 from rpexplore.analysis.targets_met import describe_now, describe_outcome, is_met, wanted_targets
 from rpexplore.common.formatting import capitalised, describe_share, joined, rounded
@@ -235,8 +235,7 @@ class Explanation:
             workload.basis_of(self.table, index).is_identity for index in indices
         ):
             return ""
-        # Alone, the best is noise in every cell, with the whole budget.
-        alone = 1 / float(plan.budget.record_privacy_cost) ** 0.5
+        alone = standard_error_alone(plan.budget)
         times, count = self.standard_error / alone, len(workload) - 1
         others = "the other table makes" if count == 1 else f"the other {count:,} tables make"
         return (

@@ -11,6 +11,7 @@ import pandas as pd
 from rpexplore.analysis import accuracy
 from rpexplore.common.formatting import rounded
 from rpexplore.planning.plan import Plan
+from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.table_text import titles
 from rpexplore.workload.targets import CV, MARGIN, MET_FACTOR, Target
@@ -77,6 +78,19 @@ def describe_outcome(target: Target, error: float) -> str:
 def is_met(target: Target, error: float) -> bool:
     """Whether a standard error meets a target, up to the rounding of noise scales."""
     return error <= target.standard_error * MET_FACTOR
+
+
+def out_of_reach(workload: Workload, rows: np.ndarray, budget: Budget) -> np.ndarray:
+    """Whether tables would miss their targets even with the whole budget for one alone.
+
+    bool[n_rows]. Known for tables of single values; False for others, and without a target.
+    """
+    beyond = workload.targets[rows] * MET_FACTOR < accuracy.standard_error_alone(budget)
+    beyond[beyond] = [
+        all(workload.basis_of(row, index).is_identity for index in workload.attribute_indices(row))
+        for row in rows[beyond].tolist()
+    ]
+    return beyond
 
 
 def of_targets(

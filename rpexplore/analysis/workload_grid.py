@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.targets_met import targets_frame
+from rpexplore.analysis.targets_met import out_of_reach, targets_frame
 from rpexplore.common.typed_numbers import number_of
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.planning.plan import Plan
@@ -25,30 +25,45 @@ def first_list(scenario: Scenario, most: int) -> tuple[tuple[str, ...], ...]:
     return tuple((name,) for name in scenario.domain.names)
 
 
+def tables_set(workload: Workload) -> int:
+    """How many tables have a weight other than 1, or a target."""
+    return int(np.count_nonzero((workload.weights != 1) | ~np.isnan(workload.targets)))
+
+
 def workload_grid(
     scenario: Scenario,
     plan: Plan | None,
     containing: Sequence[str] = (),
     most: int | None = None,
+    medians: np.ndarray | None = None,
 ) -> tuple[pd.DataFrame, int]:
     """The first `most` tables that have all of these attributes, and how many there are in all.
 
-    Columns, indexed by the table's index in the workload: table, cells, weight, target (as typed,
-    missing where there is none), required (bool), outcome ("met: ±38", "short by ±12", or "") and
-    standard_error (missing without a plan).
+    Columns, indexed by the table's index in the workload: table, cells, median_count (expected, of
+    a cell), weight, target (as typed, missing where there is none), required (bool), outcome ("met:
+    ±38", "short by ±12", "short by ±12, out of reach", or "") and standard_error (missing without a
+    plan). Out of reach: with the whole budget for itself, the table would still miss its target.
+
+    medians: float64[n_tables], the median expected count of each table's cells; without them there
+    is no median_count.
     """
     workload = scenario.workload
     tables = workload.containing(containing)
     shown = tables[:most]
     targets = targets_frame(workload, shown, plan, scenario.request)
+    beyond = np.where(out_of_reach(workload, shown, scenario.budget), "out of reach", "")
+    outcomes = [
+        ", ".join(filter(None, texts)) for texts in zip(targets["outcome"], beyond, strict=True)
+    ]
     frame = pd.DataFrame(
         {
             "table": titles(workload, shown),
             "cells": workload.cells[shown],
+            **({} if medians is None else {"median_count": np.round(medians[shown], 1)}),
             "weight": workload.weights[shown],
             "target": pd.array([text or None for text in targets["wanted"]], dtype="string"),
             "required": workload.required[shown],
-            "outcome": targets["outcome"],
+            "outcome": outcomes,
             "standard_error": np.nan if plan is None else plan.standard_errors[shown],
         },
         index=pd.Index(shown, name="table_index"),

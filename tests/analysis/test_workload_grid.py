@@ -61,6 +61,22 @@ def test_a_grid_without_a_plan_has_no_standard_errors():
     assert grid["standard_error"].isna().all()
 
 
+def test_a_target_is_out_of_reach_where_the_whole_budget_for_its_table_would_not_meet_it():
+    # ρ = 0.1 for one table: σ = 1/√0.2 = 2.236 in each of its cells.
+    settings = [TableSetting(("age",), target=2.2), TableSetting(("sex",), target=2.3)]
+    scenario = Scenario(DOMAIN, budget=rp.Budget(rho="0.1")).with_settings(settings)
+    grid, _ = workload_grid.workload_grid(scenario, scenario.plan())
+    age, sex = grid["outcome"].iloc[[1, 2]]
+    assert re.fullmatch(r"short by [\d.]+, out of reach", age)
+    assert re.fullmatch(r"short by [\d.]+", sex)
+    grid, _ = workload_grid.workload_grid(scenario, None)
+    assert grid["outcome"].tolist()[:3] == ["", "out of reach", ""]
+    # Of other bases it is not known.
+    other = scenario.with_basis("age", rp.Prefix())
+    assert workload_grid.workload_grid(other, None)[0]["outcome"].tolist()[1] == ""
+    assert workload_grid.tables_set(scenario.workload) == 2
+
+
 def test_one_unusable_weight_does_not_hold_up_the_others():
     scenario = Scenario(DOMAIN)
     changes = {0: {"weight": 0.0, "target": "4"}, 1: {"weight": 2.0}}
@@ -149,12 +165,13 @@ def test_a_grid_shows_targets_as_typed_and_whether_they_are_met():
     total, age, sex, income = grid["outcome"]
     assert total.startswith("met: ±")
     assert age.startswith("short by ")
+    assert age.endswith("out of reach")  # 1/√0.2 = 2.2 is the least there can be
     assert sex.startswith("met: ")
     assert sex.endswith(" %")
     assert income == ""
     unplanned, _ = workload_grid.workload_grid(scenario, None)
     assert unplanned["target"].equals(grid["target"])
-    assert set(unplanned["outcome"]) == {""}
+    assert unplanned["outcome"].tolist() == ["", "out of reach", "", ""]
 
 
 def test_a_must_is_marked_and_unmarked():
