@@ -25,7 +25,7 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_from_epsilon_delta
 
 SOURCE = "OpenDP deployments registry (deployments-registry-data 3e9c812, July 2026)"
-NOT_STATED = "not stated"
+NOT_STATED, AS_STATED = "not stated", "as stated"
 
 _SHOWN = 6  # releases beside a budget
 _NAMED = 2  # of these in a sentence
@@ -42,13 +42,24 @@ def deployments() -> pd.DataFrame:
     return pd.DataFrame(_rows())
 
 
-def deployments_near(budget: Budget, most: int = _SHOWN) -> pd.DataFrame:
-    """The published releases whose ρ is nearest to a budget's, in ascending order of ρ.
+def deployments_near(budget: Budget, most: int | None = _SHOWN) -> pd.DataFrame:
+    """The published releases whose ρ is nearest to a budget's (None: all), in ascending order of ρ.
 
     As `deployments`, with ratio: their ρ over the budget's.
     """
     nearest = _by_nearness(budget)[:most]
     return pd.DataFrame(sorted(nearest, key=lambda row: row["rho"]))
+
+
+def deployments_beside(budget: Budget, most: int = _SHOWN) -> list[tuple[str, str]]:
+    """The nearest published releases with the budget among them, the smallest ρ first.
+
+    What each is called, and its facts: by whom and when, its parameters, privacy unit, neighbours.
+    """
+    rows = [(row["rho"], row["product"], _facts(row)) for row in _by_nearness(budget)[:most]]
+    own = f"ρ = {rounded(budget.rho, 3)} for {budget.unit}, neighbours: add or remove one"
+    rows.append((float(budget.rho), "This plan", own))
+    return [(name, facts) for _, name, facts in sorted(rows)]
 
 
 def describe_context(budget: Budget) -> list[str]:
@@ -63,6 +74,13 @@ def describe_context(budget: Budget) -> list[str]:
     return [
         f"Of {plural(len(nearest), 'published release')}, {below:,} lie below ρ = "
         f"{rounded(budget.rho, 3)}. Nearest to it: {'; '.join(named)}.",
+        *describe_comparability(budget),
+    ]
+
+
+def describe_comparability(budget: Budget) -> list[str]:
+    """What of published budgets can be compared with this one, in sentences."""
+    return [
         "Numbers compare only for the same privacy unit and the same neighbours. This plan "
         f"protects {budget.unit}, by adding or removing it. A promise per day or per event is "
         "weaker than one for a user or a person with the same number: it is spent again for each "
@@ -80,6 +98,15 @@ def _by_nearness(budget: Budget) -> list[dict[str, Any]]:
     """The rows of `deployments` with their ratio to a budget's ρ, the nearest first."""
     rows = [row | {"ratio": row["rho"] / float(budget.rho)} for row in _rows()]
     return sorted(rows, key=lambda row: abs(log(row["ratio"])))
+
+
+def _facts(row: dict[str, Any]) -> str:
+    """ "Apple, 2017: ε = 8 for a user (put at ρ = 32), neighbours: not stated"."""
+    put_at = "" if row["derivation"] == AS_STATED else f" (put at ρ = {rounded(row['rho'], 3)})"
+    return (
+        f"{row['curators']}, {row['year']}: {row['stated']} for {row['privacy_unit']}{put_at}, "
+        f"neighbours: {row['neighbours']}"
+    )
 
 
 @cache
@@ -106,7 +133,7 @@ def _rows() -> list[dict[str, Any]]:
 def _rho_beside(rho: str, epsilon: str, delta: str) -> tuple[Fraction, str]:
     """What to put beside a ρ, and how it follows from what is stated."""
     if rho:
-        return Fraction(rho), "as stated"
+        return Fraction(rho), AS_STATED
     if delta:
         return rho_from_epsilon_delta(epsilon, delta), "the largest ρ that implies it"
     return Fraction(epsilon) ** 2 / 2, "ε²/2, which it implies"

@@ -10,6 +10,7 @@ from rpexplore.privacy.conversions import epsilon_from_rho
 from rpexplore.privacy.deployments import (
     NOT_STATED,
     deployments,
+    deployments_beside,
     deployments_near,
     describe_context,
 )
@@ -63,6 +64,22 @@ def test_the_nearest_are_those_of_the_smallest_factor():
     assert sorted(factor[product] for product in near["product"]) == pytest.approx(first)
     persons = near.query("product == @PERSONS")
     assert persons["ratio"].tolist() == [pytest.approx(2.56 / 2.5)]
+
+
+def test_the_budget_stands_among_its_neighbours_in_the_order_of_rho():
+    budget = Budget(rho="2.5")
+    beside = deployments_beside(budget, 4)
+    names = [name for name, _ in beside]
+    assert names[2] == "This plan"  # 2 and 2.32 before it, 2.515 and 2.56 behind
+    assert names[4] == PERSONS
+    facts = dict(beside)
+    assert facts["This plan"] == "ρ = 2.5 for one record, neighbours: add or remove one"
+    assert (
+        facts[PERSONS] == "U.S. Census Bureau, 2021: ρ = 2.56 for a person, neighbours: change one"
+    )
+    assert len(beside) == 5
+    apple = dict(deployments_beside(Budget(rho=32), 10))["Lookup Hints"]
+    assert "ε = 8 for a user (put at ρ = 32), neighbours: not stated" in apple
 
 
 def test_the_context_says_what_is_comparable():
