@@ -17,9 +17,10 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "accurate and less private; what several releases of the same records spend adds up.",
         "ρ": "The budget in zero-concentrated differential privacy (zCDP), in which budgets add up "
         "exactly. Noise of standard error σ in a single count costs ρ = 1/(2σ²).",
-        "ε and δ": "The same promise in other words: any result is at most e^ε times as likely "
-        "with the privacy unit as without it, plus δ. One ρ gives an ε for every δ, the smaller "
-        "δ the larger ε.",
+        "ε": "The same promise in other words: any result is at most e^ε times as likely with the "
+        "privacy unit as without it, plus δ. One ρ gives an ε for every δ.",
+        "δ": "What is left over beside ε, a probability far below one in the number of records; "
+        "usually 1e-6 or smaller. The smaller δ, the larger ε.",
         "μ": "The budget as √(2ρ). Noise of standard error σ in a single count has μ = 1/σ.",
         "Noise": "Whole random numbers that are added to measured counts, from the discrete "
         "Gaussian distribution. They are drawn once, as the records are measured.",
@@ -60,8 +61,8 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "Hierarchy": "Counts of the total, of the groups of categories, and of the categories.",
         "Own matrix": "Sums of the categories with numbers of one's own, a row a sum.",
         "Reference distribution": "How a total is taken to spread over the categories of an "
-        "aggregated attribute before these are measured: uniform, or optimised for the plan. It "
-        "changes how accurate answers are; they are unbiased with any.",
+        "aggregated attribute before these are measured: uniform, or optimised for the tables, "
+        "never from records. Answers are unbiased with any.",
     },
     "Objective": {
         "Objective": "What is made as small as possible within the privacy budget; also called "
@@ -102,6 +103,8 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
     "Plan": {
         "Plan": "The noise of every measurement, fixed before any record is read, and what "
         "follows from it: the accuracy of every table, the cost, the proof.",
+        "Residual": "What a table adds to the tables within it, such as the interaction of age and "
+        "sex. One noisy measurement is made of each, and all tables are computed from these.",
         "Optimality": "Proven within x %: no Gaussian noise that costs as much makes the objective "
         "smaller by more than that. Anybody can check it from the plan file.",
         "Binding targets": "The targets that make the smallest sufficient budget as large as it "

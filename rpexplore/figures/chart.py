@@ -16,53 +16,58 @@ class Column:
     kind    names are headings to be left as they are; shares are between 0 and 1, changes in
             per cent; estimates have one decimal
     digits  significant ones of the smallest number
+    term    that of the glossary which says what the values are; "" where the heading does
     """
 
     heading: str
     kind: Kind = "number"
     digits: int = 3
+    term: str = ""
 
 
+_CV = "Coefficient of variation"
 COLUMNS = {
     "plan": Column("plan", "text"),
     "series": Column("series", "text"),
     "attributes": Column("attributes", "text"),
     "attribute": Column("attribute", "text"),
     "table": Column("table", "text"),
-    "rho": Column("budget ρ"),
+    "rho": Column("budget ρ", term="ρ"),
     "order": Column("attributes", "count"),
     "values": Column("values", "count"),
     "cells": Column("cells", "count"),
     "tables": Column("tables", "count"),
     "variance": Column("variance"),
-    "standard_error": Column("standard error σ"),
-    "margin_95": Column("95 % margin of error"),
-    "smallest_standard_error": Column("most accurate cell σ"),
-    "largest_standard_error": Column("least accurate cell σ"),
+    "standard_error": Column("standard error σ", term="Standard error"),
+    "margin_95": Column("95 % margin of error", term="Margin of error"),
+    "smallest_standard_error": Column("most accurate cell σ", term="Least / most accurate"),
+    "largest_standard_error": Column("least accurate cell σ", term="Least / most accurate"),
     "cell": Column("standard error of", "text"),
     "times_median": Column("times the median"),
     "smallest": Column("smallest"),
-    "lower_tenth": Column("10th percentile"),
+    "lower_tenth": Column("10th percentile", term="10th / 90th percentile"),
     "lower_quartile": Column("25th percentile"),
-    "median": Column("median"),
+    "median": Column("median", term="Median"),
     "upper_quartile": Column("75th percentile"),
-    "upper_tenth": Column("90th percentile"),
+    "upper_tenth": Column("90th percentile", term="10th / 90th percentile"),
     "largest": Column("largest"),
     "most_accurate_table": Column("most accurate table", "text"),
     "least_accurate_table": Column("least accurate table", "text"),
     "share": Column("share", "share"),
     "share_of_tables": Column("share of the tables", "share"),
-    "coefficient": Column("coefficient of variation", "share"),
-    "publishable": Column("publishable cells", "count"),
+    "coefficient": Column("coefficient of variation", "share", term=_CV),
+    "publishable": Column("publishable cells", "count", term="Publishable share"),
     "whole": Column("tables in full", "count"),
     "none": Column("tables not at all", "count"),
-    "expected": Column("expected count", "count"),
-    "median_count": Column("median expected count", "count"),
-    "relative_error": Column("relative error", "share"),
-    "median_relative_error": Column("median relative error", "share"),
+    "expected": Column("expected count", "count", term="Expected counts"),
+    "median_count": Column("median expected count", "count", term="Expected counts"),
+    "relative_error": Column("relative error", "share", term=_CV),
+    "median_relative_error": Column(
+        "median relative error", "share", term="Coefficient of variation"
+    ),
     "accurate": Column("accurate enough", "text"),
     "level": Column("level", "text"),
-    "measured": Column("measured", "text"),
+    "measured": Column("measured", "text", term="Residual"),
     "sigma": Column("noise scale σ"),
     "part": Column("part of the variance"),
     "budget_share": Column("share of the budget", "share"),

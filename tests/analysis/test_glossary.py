@@ -5,6 +5,7 @@ import re
 import pytest
 
 from rpexplore.analysis.glossary import GLOSSARY, meaning
+from rpexplore.figures.chart import COLUMNS
 
 # The words of the app's pages, in the order of a plan's life.
 ON_SCREEN = """
@@ -17,7 +18,7 @@ Standard error; Margin of error; Coefficient of variation; Median; 10th / 90th p
 Least / most accurate; Publishable share; Expected counts; Optimality; Reference distribution;
 Binding targets; Contribution; Average vs worst case; Scenario; Project; Dry run;
 Out-of-codebook values; Ledger; Ledger entry; Budget limit; Subtotal; Post-processing; Baselines;
-Privacy profile; Unused budget by cell; Apply; Save as scenario
+ρ; ε; δ; μ; Residual; Privacy profile; Unused budget by cell; Apply; Save as scenario
 """
 TERMS = [" ".join(term.split()) for term in ON_SCREEN.split(";")]
 
@@ -25,6 +26,12 @@ TERMS = [" ".join(term.split()) for term in ON_SCREEN.split(";")]
 @pytest.mark.parametrize("term", TERMS)
 def test_every_term_on_screen_has_a_meaning(term):
     assert meaning(term)
+
+
+def test_columns_are_explained_by_terms_of_the_glossary():
+    terms = [column.term for column in COLUMNS.values() if column.term]
+    assert "Margin of error" in terms
+    assert all(meaning(term) for term in terms)
 
 
 def test_no_term_is_there_twice_and_texts_are_short():

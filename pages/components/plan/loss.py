@@ -6,6 +6,7 @@ from typing import Any
 import streamlit as st
 
 from pages.components.shared.session import bound, change, change_fields, current, show_messages
+from rpexplore.analysis.glossary import meaning
 from rpexplore.common.formatting import capitalised
 from rpexplore.common.typed_numbers import needed_number_of
 from rpexplore.planning.loss_serialization import loss_choices
@@ -31,7 +32,7 @@ def loss_input() -> None:
         "Objective",
         front,
         format_func=lambda choice: capitalised(offered[choice].objective),
-        help="What the plan makes as small as it can, within the budget.",
+        help=meaning("Objective"),
         **bound("objective", loss.choice, choose),
     )
     st.caption(f"{capitalised(loss.description)}.")
@@ -51,7 +52,7 @@ def loss_input() -> None:
             "How tables count in the sum",
             list(WEIGHTINGS),
             format_func=describe_weighting,
-            help="On top of each table's weight, which is set on the Tables page.",
+            help=meaning(capitalised(WEIGHTINGS[loss.weighting])),
             **bound(
                 "weighting",
                 loss.weighting,
@@ -84,16 +85,10 @@ def reference_distribution_input() -> None:
         return
     st.toggle(
         "Optimise the reference distribution (recommended)",
+        help=meaning("Reference distribution"),
         **bound(
             "optimise reference",
             not current().uniform_reference,
             lambda wanted: change_fields(HERE, uniform_reference=not wanted),
         ),
-    )
-    st.caption(
-        "Attributes in cumulative counts, moving sums, ranges or a hierarchy are measured as a "
-        "total, divided over their values by a reference distribution, and the differences from "
-        "it. On: the distribution that makes the tables most accurate. Off: a uniform one "
-        "(classical ResidualPlanner+). It depends on the tables alone, never on records, and "
-        "answers stay unbiased either way."
     )

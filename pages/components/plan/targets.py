@@ -7,6 +7,7 @@ from pages.components.shared.session import attempt, change_fields, current, esc
 from pages.components.shared.solutions import minimum_budget_for_targets, optimum
 from rpexplore.analysis import binding_targets
 from rpexplore.analysis.binding_targets import BudgetExplanation, objective_for_targets
+from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.sufficient_budgets import smallest_budget
 from rpexplore.analysis.targets_met import of_targets, target_counts
 from rpexplore.figures.chart import Column
@@ -137,7 +138,7 @@ def _binding_targets(explanation: BudgetExplanation, objective: Loss) -> None:
     }
     numbers(frame, columns, "binding_targets.csv", "Binding targets")
     st.caption(
-        "Binding targets make the smallest budget as large as it is. The share of a target is by "
-        "how many per cent that budget falls when the target variance grows by one per cent. The "
-        "saving follows from the shares and is approximate."
+        f"{meaning('Binding targets')} The share of a target is by how many per cent that budget "
+        "falls when the target variance grows by one per cent. The saving follows from the "
+        "shares and is approximate."
     )

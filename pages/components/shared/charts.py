@@ -10,6 +10,7 @@ import streamlit as st
 from pages.components.shared.chart_pictures import picture_buttons, picture_config
 from pages.components.shared.files import download
 from pages.components.shared.session import escaped
+from rpexplore.analysis.glossary import meaning
 from rpexplore.common.csv_text import csv_of_frame
 from rpexplore.common.formatting import capitalised, column_format
 from rpexplore.figures.chart import Chart, Column
@@ -57,29 +58,48 @@ def listing(frame: pd.DataFrame, columns: Mapping[str, Any], alt: str) -> None:
 
     columns: by name, a `Column` or what Streamlit takes
     """
-    st.dataframe(
+    st.dataframe(frame, lazy=len(frame) > MOST_ROWS, **_look(frame, columns, alt))
+
+
+def chosen_row(frame: pd.DataFrame, columns: Mapping[str, Any], alt: str, key: str) -> int | None:
+    """The row of a `listing` in which a cell is chosen; None: none is, or the listing is long."""
+    if len(frame) > MOST_ROWS:
+        listing(frame, columns, alt)
+        return None
+    event = st.dataframe(
         frame,
-        hide_index=True,
-        lazy=len(frame) > MOST_ROWS,
-        placeholder="–",
-        alt=alt,
-        column_order=list(columns),
-        column_config={
+        key=key,
+        on_select="rerun",
+        selection_mode="single-cell",
+        **_look(frame, columns, alt),
+    )
+    rows = [row for row, _ in event.selection.cells]
+    return rows[0] if rows and rows[0] < len(frame) else None
+
+
+def _look(frame: pd.DataFrame, columns: Mapping[str, Any], alt: str) -> dict[str, Any]:
+    return {
+        "hide_index": True,
+        "placeholder": "–",
+        "alt": alt,
+        "column_order": list(columns),
+        "column_config": {
             name: _configuration(frame[name], column) if isinstance(column, Column) else column
             for name, column in columns.items()
         },
-    )
+    }
 
 
 def _configuration(values: Iterable[Any], column: Column) -> Any:
     if column.kind == "name":
         return column.heading
     heading = capitalised(column.heading)
+    explained = meaning(column.term) if column.term else None
     if column.kind == "text":
-        return heading
+        return st.column_config.Column(heading, help=explained)
     formats = {"count": "localized", "share": "percent", "change": "%+.3g %%", "estimate": "%.1f"}
-    if column.kind in formats:
-        return st.column_config.NumberColumn(heading, format=formats[column.kind])
-    known = [value for value in values if value > 0]  # NaN is not
-    form = column_format(known, column.digits) if known else None
-    return st.column_config.NumberColumn(heading, format=form)
+    form = formats.get(column.kind)
+    if form is None:
+        known = [value for value in values if value > 0]  # NaN is not
+        form = column_format(known, column.digits) if known else None
+    return st.column_config.NumberColumn(heading, format=form, help=explained)
