@@ -9,6 +9,7 @@ from pages.components.codebook.values import apply_labels, values_and_labels
 from pages.components.shared.background import finish, follow_begun
 from pages.components.shared.expected_counts import expected_counts_inputs
 from pages.components.shared.explanations import explained_title
+from pages.components.shared.next_page import next_page
 from pages.components.shared.session import bound, change_fields, current, show_messages
 from rpexplore.common.formatting import describe_count
 from rpexplore.scenarios.codebook_grid import values_in_all
@@ -66,6 +67,4 @@ if len(domain) > 0:
         "is shown beside the counts, and how many cells will be **publishable**."
     )
     expected_counts_inputs()
-    st.page_link(
-        "pages/workload.py", label="Next: choose the tables", icon=":material/arrow_forward:"
-    )
+    next_page("workload", "Tables")

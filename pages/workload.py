@@ -1,4 +1,4 @@
-"""Tables: which tables are released, by which aggregations, and how much each matters."""
+"""Tables: which tables are released, how much each matters, and what they count: a part each."""
 
 import streamlit as st
 
@@ -7,7 +7,9 @@ from pages.components.shared.session import current, escaped, show_messages
 from pages.components.shared.solutions import plan
 from pages.components.workload import feasibility
 from pages.components.workload.bases import basis_choices
-from pages.components.workload.builders import HERE, builders, take_list
+from pages.components.workload.builders import HERE, take_list, which_tables
+from pages.components.workload.parts import PARTS, choose_part, lead_on
+from pages.components.workload.settings import HERE as SETTINGS
 from pages.components.workload.settings import apply_typed, settings
 from rpexplore.common.formatting import plural
 from rpexplore.planning.plan import Plan
@@ -19,7 +21,8 @@ def planned() -> Plan | None:
     if scenario.misses_target:
         st.error(
             f"There is no plan yet: table {escaped(scenario.misses_target)} has no target. Set one "
-            "for every table below, or choose another objective on the Plan page."
+            "for every table under Weights and targets, or choose another objective on the Plan "
+            "page."
         )
         return None
     return plan()
@@ -28,19 +31,29 @@ def planned() -> Plan | None:
 apply_typed()
 take_list()
 explained_title("Tables")
-builders()
 show_messages(HERE)
-basis_choices()
 scenario, fit = current(), feasibility.fit()
-st.subheader("Size and accuracy")
 st.markdown(f"**{escaped(scenario.request.text)}**")
-outcome = planned() if fit.can_be_planned else None
-feasibility.sizes(outcome)
-feasibility.obstacles(fit)
 if scenario.settings_aside:
     st.caption(
         f"{plural(scenario.settings_aside, 'setting')} of tables outside the present ones kept "
         "aside."
     )
-settings(outcome)
-st.page_link("pages/plan.py", label="Next: the plan", icon=":material/arrow_forward:")
+sizes = st.container(key="sizes")
+outcome = planned() if fit.can_be_planned else None
+with sizes:
+    feasibility.sizes(outcome)
+feasibility.obstacles(fit)
+part = choose_part(scenario)
+if part != "weights":  # where its grid shows them
+    show_messages(SETTINGS)
+st.subheader(PARTS[part].question)
+st.caption(PARTS[part].purpose)
+with st.container(key="layout"):
+    if part == "weights":
+        settings(outcome)
+    elif part == "aggregation":
+        basis_choices()
+    else:
+        which_tables(outcome)
+lead_on(part)

@@ -12,7 +12,7 @@ from rpexplore.releases.table_release import Release
 from rpexplore.workload.bases import Hierarchy, Prefix
 from tests.browser.conftest import settled
 from tests.browser.test_accessibility import findings
-from tests.browser.test_story import fill, go_to, metric, name_path, run_release
+from tests.browser.test_story import fill, go_to, metric, name_path, open_part, run_release
 
 
 def pick(page: Page, label: str, option: str) -> None:
@@ -36,6 +36,7 @@ def records(tmp_path) -> Path:
 
 def test_from_cumulative_and_hierarchy_to_a_release(page, records, tmp_path):
     go_to(page, "Tables")
+    open_part(page, "Aggregation")
     aggregate(page, "age", "cumulative")
     expect(page.get_by_text("100 queries, such as")).to_be_visible()
     aggregate(page, "region", "hierarchy")
@@ -97,6 +98,7 @@ def test_no_serious_finding_where_attributes_have_other_bases(page):
     expect(page.get_by_text("Groups within groups are written")).to_be_visible()
     assert not findings(page)
     go_to(page, "Tables")
+    open_part(page, "Aggregation")
     aggregate(page, "age", "cumulative")
     aggregate(page, "education", "own matrix")
     page.get_by_text("Another aggregation in some tables").first.click()
@@ -112,6 +114,7 @@ def test_no_serious_finding_where_attributes_have_other_bases(page):
 
 def test_it_fits_a_narrow_screen(page):
     go_to(page, "Tables")
+    open_part(page, "Aggregation")
     aggregate(page, "age", "moving sums")
     page.set_viewport_size({"width": 400, "height": 800})
     expect(page.get_by_label("How many values are summed", exact=True)).to_be_visible()

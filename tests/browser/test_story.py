@@ -46,6 +46,12 @@ def go_to(page: Page, name: str) -> None:
     expect(page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
 
 
+def open_part(page: Page, name: str) -> None:
+    """Open a part of the Tables page, whose name may have a number behind it."""
+    page.get_by_test_id("stButtonGroup").get_by_text(re.compile(f"^{name}")).click()
+    settled(page)
+
+
 def metric(page: Page, label: str) -> Locator:
     called = page.get_by_test_id("stMetricLabel").get_by_text(label, exact=True)
     return page.get_by_test_id("stMetric").filter(has=called)
@@ -99,7 +105,7 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
     expect(metric(page, "Cells in all tables")).to_be_visible()
     fill(page, "Attributes in a table, at most", "3")
     expect(metric(page, "Tables to measure")).to_contain_text("26")
-    settled(page)
+    open_part(page, "Weights and targets")
     option = page.get_by_role("option", name="age", exact=True)
     for _ in range(20):  # until the list stays open: a redrawn page closes it
         page.get_by_label("Only tables with all of these attributes").click()

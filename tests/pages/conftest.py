@@ -35,6 +35,7 @@ TITLES = {
     "results": "Results",
 }
 VIEWS = {
+    "workload": ("which", "weights", "aggregation"),
     "fairness": (
         "By size",
         "Distribution",
@@ -66,7 +67,10 @@ class App:
 
     def show(self, tabs: str, view: str) -> "App":
         """Show one of the tabs of the page that is open, as a click or the address would."""
-        self.test.session_state[tabs] = view
+        if tabs == "workload":
+            self.test.query_params["part"] = view
+        else:
+            self.test.session_state[tabs] = view
         self.run()
         assert not self.test.exception, view
         return self

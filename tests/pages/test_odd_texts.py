@@ -54,11 +54,20 @@ def new_attribute(session: App) -> None:
 
 
 def many_at_once(unit: str) -> Scene:
-    return lambda session: session.selectbox(key="unit of many").set_value(unit).run()
+    def scene(session: App) -> None:
+        session.show("workload", "weights")
+        session.selectbox(key="unit of many").set_value(unit).run()
+
+    return scene
+
+
+def own_list(session: App) -> None:
+    session.radio(key="kind").set_value("listed").run()
 
 
 def basis(kind: str) -> Scene:
     def scene(session: App) -> None:
+        session.show("workload", "aggregation")
         session.selectbox(key="attribute to change").set_value("age").run()
         session.selectbox(key="kind of all age").set_value(kind).run()
 
@@ -103,7 +112,7 @@ SCENES: dict[str, tuple[str, Scene, tuple[str, ...]]] = {
     "typed codebook": ("codebook", choose("codebook source", "Typed in"), ("Use this codebook",)),
     "columns": ("codebook", choose("codebook source", "A file"), ()),
     "categories": ("codebook", new_attribute, ("Use these categories",)),
-    "own list": ("workload", choose("kind", "listed"), ()),
+    "own list": ("workload", own_list, ()),
     "margins": ("workload", many_at_once("margin"), ("Set for",)),
     "shares": ("workload", many_at_once("cv"), ("Set for",)),
     "hierarchy": ("workload", basis("hierarchy"), ()),

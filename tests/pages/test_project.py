@@ -31,7 +31,7 @@ def test_a_change_is_undone_and_made_again(app, small):
     typed_budget(session, "0.5")
     assert session.button(key="Redo step").disabled  # that way was left
     # What was typed into a grid is undone with the change.
-    session.open("workload")
+    session.open("workload").show("workload", "weights")
     before = session.scenario
     session.type_in_grid("workload grid", 1, "weight", 5.0)
     assert session.scenario.request.settings

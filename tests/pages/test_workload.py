@@ -3,15 +3,21 @@
 import time
 
 import rpexplore as rp
+from pages.components.workload.parts import PARTS
 from rpexplore.domain.provenance import TO_COMPLETE
 from rpexplore.releases import feasibility
 from rpexplore.scenarios.scenario import Scenario, TableSetting, WorkloadRequest
+from rpexplore.scenarios.table_settings import GroupSetting
 from tests.pages.conftest import plain
 
 
 def choose(session, kind):
-    session.segmented_control(key="kind").set_value(kind).run()
+    session.radio(key="kind").set_value(kind).run()
     return session
+
+
+def weights(session):
+    return session.show("workload", "weights")
 
 
 def disabled(session):
@@ -33,6 +39,45 @@ def test_quick_builders(app, small):
         choose(session, kind).number_input(key=key).set_value(value).run()
         assert session.metrics()["Tables"] == tables
         assert not session.error
+
+
+def test_each_part_keeps_what_is_typed_while_another_is_open(app, small):
+    session = weights(app("workload", small.with_group(GroupSetting(("age",), target=50.0))))
+    parts = session.segmented_control(key="open part")
+    assert [option.content for option in parts.proto.options] == [
+        "Which tables (7)",
+        "Weights and targets (3)",  # age, age × sex, age × region
+        "Aggregation",
+    ]
+    session.text_input(key="weight of many").set_value("3").run()
+    session.multiselect(key="tables with").set_value(["sex"]).run()
+    for part in ("aggregation", "which", "weights"):
+        session.segmented_control(key="open part").set_value(part).run()
+        assert session.query_params["part"] == part
+        assert session.subheader[0].value == PARTS[part].question
+    assert session.text_input(key="weight of many").value == "3"
+    assert session.multiselect(key="tables with").value == ["sex"]
+    # The one that was open last is there again without its address.
+    del session.query_params["part"]
+    session.open("plan").open("workload")
+    assert session.subheader[0].value == PARTS["weights"].question
+    assert session.multiselect(key="tables with").value == ["sex"]
+
+
+def rows_of(session):
+    (rows,) = [html.proto.body for html in session.get("html") if "<table" in html.proto.body]
+    return rows
+
+
+def test_what_the_tables_give_stands_beside_what_chooses_them(app, small):
+    session = app("workload", small)
+    assert "publishable" not in rows_of(session)
+    session.text_input(key="expected total").set_value("900").run()
+    assert "2 attributes" in rows_of(session)
+    assert "publishable" in rows_of(session)
+    assert "of the 98 cells are publishable" in plain(session.texts("caption"))
+    # 900 people over 10 ages.
+    assert weights(session).data_editor[0].value["median_count"].tolist()[1] == 90
 
 
 def test_the_number_of_attributes_stays_what_it_was_with_fewer_of_them(app, small):
@@ -126,7 +171,7 @@ def grid_of(session):
 
 
 def test_weight_and_targets_are_typed_and_shown_in_units(app, small):
-    session = app("workload", small)
+    session = weights(app("workload", small))
     before = grid_of(session)["standard_error"]
     session.type_in_grid("workload grid", 2, "weight", 5.0)
     session.type_in_grid("workload grid", 2, "target", "3")
@@ -144,7 +189,7 @@ def test_weight_and_targets_are_typed_and_shown_in_units(app, small):
     age, sex, region = grid["outcome"].tolist()[1:4]
     assert age.startswith("met: ±")
     assert sex.startswith("short by ")
-    assert sex.endswith(" points")
+    assert sex.endswith(" points, out of reach")
     assert region.startswith("met: σ = ")
     assert grid["outcome"].tolist()[0] == ""
     again = Scenario.parse(session.scenario.text())
@@ -154,7 +199,7 @@ def test_weight_and_targets_are_typed_and_shown_in_units(app, small):
 
 
 def test_a_target_of_many_tables_is_in_any_unit_and_refused_where_it_lacks_something(app, small):
-    session = app("workload", small)
+    session = weights(app("workload", small))
     session.checkbox(key="required of many").check().run()
     session.press("Set for all 7 tables")
     assert "Type a required target" in session.info[0].value
@@ -184,33 +229,34 @@ def test_typed_cells_do_not_reach_other_tables_in_as_many_rows(app, small):
     """Streamlit would keep them: the columns and the number of rows are the same."""
     session = app("workload", small)
     session.multiselect(key="only").set_value(["age", "sex"]).run()
-    session.type_in_grid("workload grid", 1, "weight", 9.0)
+    weights(session).type_in_grid("workload grid", 1, "weight", 9.0)
     session.type_in_grid("workload grid", 2, "weight", 7.0)
     session.type_in_grid("workload grid", 2, "target", "3")
     typed = (TableSetting(("age",), 9.0), TableSetting(("sex",), 7.0, 3.0))
     assert session.scenario.request.settings == typed
-    session.multiselect(key="only").set_value(["age", "region"]).run()
-    assert session.data_editor[0].value["table"].tolist()[2] == "region"
+    session.show("workload", "which").multiselect(key="only").set_value(["age", "region"]).run()
+    assert weights(session).data_editor[0].value["table"].tolist()[2] == "region"
     session.run()
     assert session.scenario.request.settings == typed
     # Changes of the filter, too, and back to the first tables.
-    session.multiselect(key="only").set_value([]).run()
+    session.show("workload", "which").multiselect(key="only").set_value([]).run()
+    weights(session)
     for chosen in (["sex"], ["region"], ["age"]):
         session.multiselect(key="tables with").set_value(chosen).run()
         session.type_in_grid("workload grid", 0, "weight", 5.0)
     assert [setting.weight for setting in session.run().scenario.request.settings] == [5.0] * 3
     assert session.scenario.workload.weights.tolist() == [1, 5, 5, 5, 1, 1, 1]
-    choose(session, "at_most_cells").number_input(key="cells").set_value(5).run()
+    choose(session.show("workload", "which"), "at_most_cells")
+    session.number_input(key="cells").set_value(5).run()
     assert "1 setting of tables" in " ".join(session.texts("caption"))
 
 
 def test_a_refused_cell_is_not_dropped_silently_for_other_tables(app, small):
     session = app("workload", small)
     session.multiselect(key="only").set_value(["age", "sex"]).run()
-    session.type_in_grid("workload grid", 2, "weight", 0.0)
+    weights(session).type_in_grid("workload grid", 2, "weight", 0.0)
     assert "must be a positive number" in session.error[0].value
-    session.multiselect(key="only").set_value(["age", "region"]).run()
-    session.run()
+    session.show("workload", "which").multiselect(key="only").set_value(["age", "region"]).run()
     assert "given up" in session.warning[0].value
     assert not session.error
     assert session.scenario.request.settings == ()
@@ -218,7 +264,7 @@ def test_a_refused_cell_is_not_dropped_silently_for_other_tables(app, small):
 
 def test_targets_are_set_where_the_plan_waits_for_them(app, small):
     scenario = small.replaced(loss=rp.MaxVariance(relative_to="target"))
-    session = app("workload", scenario)
+    session = weights(app("workload", scenario))
     assert "has no target" in session.error[0].value
     assert session.data_editor[0].value["standard_error"].isna().all()
     session.type_in_grid("workload grid", 1, "target", "7")
@@ -230,7 +276,7 @@ def test_targets_are_set_where_the_plan_waits_for_them(app, small):
 
 
 def test_many_tables_are_set_at_once_and_forgotten(app, small):
-    session = app("workload", small)
+    session = weights(app("workload", small))
     session.multiselect(key="tables with").set_value(["sex"]).run()
     assert len(session.data_editor[0].value) == 3
     session.press("Set for")
@@ -270,7 +316,7 @@ def of_sizes(*sizes, **request):
 def test_a_table_of_a_billion_cells_is_shown_and_narrowed_away(app):
     session = app("workload", of_sizes(1000, 1000, 1000, order=3))
     assert session.metrics()["Cells of the largest table"] == "about 1 billion"
-    assert session.data_editor[0].value["cells"].max() == 1e9
+    assert weights(session).data_editor[0].value["cells"].max() == 1e9
     assert session.data_editor[0].value["standard_error"].notna().all()
     text = plain(session.texts("warning"))
     assert "a00 × a01 × a02, has about 1 billion cells" in text
@@ -294,7 +340,7 @@ def test_what_cannot_be_planned_is_said_before_it_is_tried(app, monkeypatch):
     (error,) = session.texts("error")
     assert "too much to plan" in error
     assert "Tables to measure" not in session.metrics()
-    assert session.data_editor[0].value["standard_error"].isna().all()
+    assert weights(session).data_editor[0].value["standard_error"].isna().all()
     session.press("Keep tables of at most 3 attributes")  # 1 + 8·2 + 28·4 + 56·8 = 577
     assert not session.error
     assert session.scenario.request.order == 3
@@ -318,7 +364,7 @@ def test_without_attributes_or_values_every_page_says_so(app, small):
 
 def test_very_many_tables_are_cut_visibly_set_at_once_and_listed_without_their_text(app, very_many):
     """≤ 1.5 s of processor time for a change, with a factor of two for a slower machine."""
-    session = app("workload", very_many)
+    session = weights(app("workload", very_many))
     assert "first 2,000 of 166,751" in session.info[0].value
     assert len(session.data_editor[0].value) == 2000
     assert session.download_button[0].label == "Download tables.csv"
@@ -330,7 +376,7 @@ def test_very_many_tables_are_cut_visibly_set_at_once_and_listed_without_their_t
     assert set(session.scenario.workload.weights.tolist()) == {2.0}
     assert len(session.scenario.text()) < 20_000
     # A list begins with the attributes, not with more tables than can be edited.
-    choose(session, "listed")
+    choose(session.show("workload", "which"), "listed")
     assert len(session.scenario.workload) == 100
     tables = very_many.workload.tables[:3000]
     session.scenario = very_many.with_request(kind="listed", listed=tuple(tables))

@@ -6,13 +6,18 @@ import streamlit as st
 
 from pages.components.plan.budget import LETTERS
 from pages.components.shared.charts import chart_with_numbers
-from pages.components.shared.expected_counts import expected_cells, expected_total_input
+from pages.components.shared.expected_counts import (
+    expected_cells,
+    expected_total_input,
+    usefulness_of,
+)
 from pages.components.shared.session import attempt, change_fields, current, escaped, kept
 from pages.components.shared.solutions import optimum
 from rpexplore.analysis import accuracy
 from rpexplore.analysis.accuracy import Headline
 from rpexplore.analysis.budget_curves import publishable_at, publishable_by_budget
 from rpexplore.analysis.budget_units import stated_text, stated_unit
+from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.sufficient_budgets import budgets_for_shares
 from rpexplore.analysis.usefulness import (
     Usefulness,
@@ -46,7 +51,10 @@ def usefulness(planned: Plan) -> None:
     # A plan with strategies is proven best among those with the same strategies.
     strategies = planned.closure.strategies
     proven = "Noise proven best for what is measured." if strategies else "Accuracy proven best."
-    st.markdown(f":material/verified: **{proven}** {escaped(planned.proven)}")
+    st.markdown(
+        f":material/verified: **{proven}** {escaped(planned.proven)}",
+        help=meaning("Optimality"),
+    )
     if now.useful is None:
         st.markdown(
             "**Is that accurate enough?** Type how many there will be, about (only what is already "
@@ -60,10 +68,7 @@ def usefulness(planned: Plan) -> None:
 
 def _answers(planned: Plan) -> tuple[Answer, Answer | None]:
     """The answer, and the one before the last change, where that had the same tables."""
-    cells, solution = expected_cells(planned.workload), optimum()
-    useful = None
-    if cells is not None and cells.held.any() and solution is not None:
-        useful = kept(Usefulness.of_optimum, solution, planned.budget, cells, current().cv_limit)
+    useful = usefulness_of(planned)
     now, before = st.session_state.get(HERE, (None, None))
     if now is None or (now.plan, now.useful) != (planned, useful):
         same = now is not None and now.plan.workload.has_tables_of(planned.workload)
@@ -85,7 +90,7 @@ def _headline(now: Answer, before: Answer | None) -> None:
                     now.useful.share_text,
                     f"{rounded(points, 2)} points" if points else None,
                     delta_description=since or None,
-                    help=now.useful.describe(),
+                    help=f"{now.useful.describe()} {meaning('Publishable share')}",
                     border=True,
                 )
         former_top = None if before is None else before.top
@@ -107,6 +112,7 @@ def _headline(now: Answer, before: Answer | None) -> None:
                 f"±{rounded(margin)} {record_noun}",
                 rounded(less, 2) if less else None,
                 delta_color="inverse",
+                help=meaning("Margin of error"),
                 delta_description=since or None,
                 border=True,
             )

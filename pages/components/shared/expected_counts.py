@@ -14,10 +14,14 @@ from pages.components.shared.session import (
     kept,
     show_messages,
 )
+from pages.components.shared.solutions import optimum
 from rpexplore.analysis.expected_cells import ExpectedCells
+from rpexplore.analysis.glossary import meaning
+from rpexplore.analysis.usefulness import Usefulness
 from rpexplore.common.typed_numbers import needed_number_of, number_of, number_text
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
+from rpexplore.planning.plan import Plan
 from rpexplore.workload.workload import Workload
 
 HERE = "expected"
@@ -32,6 +36,14 @@ def expected_cells(workload: Workload) -> ExpectedCells | None:
     return expected and attempt(lambda: kept(ExpectedCells.of, expected, workload))
 
 
+def usefulness_of(planned: Plan) -> Usefulness | None:
+    """What the plan of the open scenario publishes; None without expected counts that fit."""
+    cells, solution = expected_cells(planned.workload), optimum()
+    if cells is None or solution is None or not cells.held.any():
+        return None
+    return kept(Usefulness.of_optimum, solution, planned.budget, cells, current().cv_limit)
+
+
 def cv_limit_input() -> None:
     """The largest coefficient of variation of a publishable cell."""
 
@@ -44,8 +56,7 @@ def cv_limit_input() -> None:
     st.text_input(
         "Publishable: coefficient of variation at most (%)",
         width=360,
-        help="The coefficient of variation (CV) of a cell is the standard error of its noise "
-        "divided by its expected count. Many offices publish a cell only up to a certain CV.",
+        help=f"{meaning('Publishable share')} {meaning('Coefficient of variation')}",
         **bound("wanted coefficient", f"{100 * current().cv_limit:.10g}", take),
     )
     show_messages(HERE)
@@ -70,6 +81,7 @@ def expected_total_input() -> None:
             lambda typed: _set_expected(lambda: of_total(typed)),
         ),
     )
+    show_messages(HERE)
 
 
 def expected_counts_inputs() -> None:

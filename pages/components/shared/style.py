@@ -15,7 +15,7 @@ button[data-selected="true"] p,
     white-space: normal;
 }
 .st-key-steps a { padding-inline: 0; }
-/* The Plan page: inputs beside the answer, above it where there is little room. */
+/* Plan and Tables: inputs beside the answer, above it where there is little room. */
 .st-key-layout {
     display: grid;
     grid-template-columns: 18rem minmax(0, 1fr);
@@ -41,6 +41,11 @@ button[data-selected="true"] p,
 .st-key-figures {
     display: grid;
     grid-template-columns: repeat(auto-fit, minmax(12.5rem, 1fr));
+    gap: 0.75rem;
+}
+.st-key-sizes {
+    display: grid;
+    grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr));
     gap: 0.75rem;
 }
 .st-key-below {

@@ -10,11 +10,12 @@ import streamlit as st
 from pages.components.shared.editors import removable
 from pages.components.shared.session import bound, change, current, escaped, show_messages
 from pages.components.workload.basis_input import basis_input, forget_file
-from rpexplore.common.formatting import plural
+from rpexplore.analysis.glossary import meaning
+from rpexplore.common.formatting import capitalised, plural
 from rpexplore.domain.attribute import Attribute
 from rpexplore.scenarios import basis_options
 from rpexplore.scenarios.basis_choices import BasisChoice
-from rpexplore.workload.bases import Basis, Identity
+from rpexplore.workload.bases import BASES, Basis, Identity
 from rpexplore.workload.table_text import Table, list_titles, title, titles
 
 _CHOSEN = "attributes with a basis chosen"  # listed, even if it is single values again
@@ -23,24 +24,24 @@ MOST_OFFERED = 2000
 
 def basis_choices() -> None:
     """The aggregation of each attribute, and widgets to change it."""
-    st.subheader("Aggregation of each attribute")
-    st.markdown(
-        "Usually a table counts **single values**. Counts of a number can also be **cumulative** "
-        "or over **ranges**, those of a place follow a **hierarchy** such as regions. The plan "
-        "makes accurate what the tables count."
-    )
     listed = _listed()
-    for name in listed:
-        _attribute(current().domain[name])
-    show_messages("bases")
-    st.selectbox(
-        "Change the aggregation of",
-        [name for name in current().domain.names if name not in listed],
-        index=None,
-        placeholder="Choose an attribute",
-        width=480,
-        **bound("attribute to change", None, _list),
-    )
+    with st.container(key="inputs"), st.container(gap="small"):
+        st.selectbox(
+            "Change the aggregation of",
+            [name for name in current().domain.names if name not in listed],
+            index=None,
+            placeholder="Choose an attribute",
+            help=meaning("Aggregation"),
+            **bound("attribute to change", None, _list),
+        )
+        show_messages("bases")
+    with st.container(gap="small"):
+        for name in listed:
+            _attribute(current().domain[name])
+        if not listed:
+            kinds = [capitalised(basis.title) for basis in BASES.values()]
+            st.markdown("All tables count single values now. The kinds of aggregation:")
+            st.markdown("\n".join(f"- **{kind}**: {meaning(kind)}" for kind in kinds))
 
 
 def _listed() -> list[str]:
@@ -140,6 +141,7 @@ def _other_basis(attribute: Attribute, general: Basis) -> None:
         tables,
         format_func=lambda table: known_titles.get(table, title(table)),
         key=f"tables {key}",
+        persist_state="session",
         placeholder="Choose tables",
         help="Other tables have the aggregation above.",
     )

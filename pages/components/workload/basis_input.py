@@ -8,6 +8,8 @@ import streamlit as st
 from pages.components.shared.editors import revision
 from pages.components.shared.files import download, upload
 from pages.components.shared.session import bound, escaped, say
+from rpexplore.analysis.glossary import meaning
+from rpexplore.common.formatting import capitalised
 from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import RpexploreError
 from rpexplore.scenarios import basis_options
@@ -59,6 +61,7 @@ def basis_input(
         f"Aggregation of {escaped(attribute.name)}{label_end}",
         kinds if kind in kinds else [*kinds, kind],
         format_func=lambda kind: BASES[kind].title,
+        help=meaning(capitalised(BASES[kind].title)),
         **bound(f"kind {key}", kind, set_kind),
     )
     if BASES[kind].parameter == "file":

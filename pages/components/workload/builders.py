@@ -1,13 +1,18 @@
-"""Which tables there are: the quick builders and what narrows them, or a list."""
+"""Which tables there are: the quick builders and what narrows them, or a list; what they give."""
 
 from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from pages.components.shared.session import bound, change, current
-from rpexplore.analysis import workload_grid
+from pages.components.shared.expected_counts import expected_total_input, usefulness_of
+from pages.components.shared.session import bound, change, current, escaped
+from pages.components.workload.feasibility import release_size
+from rpexplore.analysis import accuracy, workload_grid
+from rpexplore.analysis.budget_units import stated_text
 from rpexplore.common.formatting import plural
+from rpexplore.figures.share_rows import share_rows
+from rpexplore.planning.plan import Plan
 from rpexplore.workload.table_text import tables_from_text, texts_of_tables
 
 NAMES = {
@@ -35,57 +40,86 @@ def set_attributes(field: str, names: list[str]) -> None:
     set_fields(**{field: current().domain.in_order(names)})
 
 
-def builders() -> None:
-    """The kind of builder, and its numbers or its list."""
+def which_tables(planned: Plan | None) -> None:
+    """What chooses the tables, and what they give at the present plan."""
+    with st.container(key="inputs"):
+        with st.container(gap="small"):
+            st.radio(
+                "Which tables?",
+                list(NAMES),
+                format_func=NAMES.__getitem__,
+                label_visibility="collapsed",
+                **bound("kind", current().request.kind, set_kind),
+            )
+            if current().request.kind == "listed":
+                own_list()
+            else:
+                numbers()
+        if current().request.kind != "listed":
+            with st.container(gap="small"):
+                attributes()
+    with st.container(gap="small"):
+        if planned is not None:
+            by_attributes(planned)
+        release_size()
+
+
+def numbers() -> None:
+    """The numbers of a builder."""
     request, domain = current().request, current().domain
-    st.segmented_control(
-        "Which tables?",
-        list(NAMES),
-        required=True,
-        format_func=NAMES.__getitem__,
-        **bound("kind", request.kind, set_kind),
-    )
-    if request.kind == "listed":
-        own_list()
-        return
-    size, only, containing, cells = st.columns([2, 3, 3, 2], vertical_alignment="bottom")
     if request.kind == "at_most_cells":
-        number(size, "Cells in a table, at most", "cells", request.cells, min_value=1)
-    else:
-        number(
-            size,
-            "Attributes in a table" + ("" if request.kind == "of_order" else ", at most"),
-            "order",
-            min(request.order, len(domain)),
-            min_value=0,
-            max_value=len(domain),
-        )
-        number(
-            cells,
-            "Cells in a table, at most",
-            "most_cells",
-            request.most_cells,
-            min_value=1,
-            value=None,  # it can be emptied
-            placeholder="any",
-        )
-    for column, label, field, placeholder in (
-        (only, "Made of these attributes only", "only", "all attributes"),
-        (containing, "With all of these attributes", "containing", "none in particular"),
+        number("Cells in a table, at most", "cells", request.cells, min_value=1)
+        return
+    number(
+        "Attributes in a table" + ("" if request.kind == "of_order" else ", at most"),
+        "order",
+        min(request.order, len(domain)),
+        min_value=0,
+        max_value=len(domain),
+    )
+    number(
+        "Cells in a table, at most",
+        "most_cells",
+        request.most_cells,
+        min_value=1,
+        value=None,  # it can be emptied
+        placeholder="any",
+    )
+
+
+def attributes() -> None:
+    """The attributes that the tables may have, and those that each has."""
+    for label, field, placeholder in (
+        ("Made of these attributes only", "only", "all attributes"),
+        ("With all of these attributes", "containing", "none in particular"),
     ):
-        column.multiselect(
+        st.multiselect(
             label,
-            domain.names,
+            current().domain.names,
             placeholder=placeholder,
-            **bound(field, list(getattr(request, field)), partial(set_attributes, field)),
+            **bound(field, list(getattr(current().request, field)), partial(set_attributes, field)),
         )
 
 
-def number(column: Any, label: str, field: str, present: int | None, **more: Any) -> None:
+def by_attributes(planned: Plan) -> None:
+    """What the tables give at the present plan, by their number of attributes."""
+    useful, record_noun = usefulness_of(planned), current().record_noun
+    budget = stated_text(planned.budget)
+    if useful is None:
+        st.html(share_rows(accuracy.margins_by_order(planned), record_noun))
+        st.caption(f"With the present plan, at {budget}.")
+        st.markdown("**Is that accurate enough?** Type how many there will be, about.")
+        expected_total_input()
+        return
+    st.html(share_rows(useful.by_order().rename(columns={"attributes": "name"}), record_noun))
+    st.caption(escaped(f"With the present plan, at {budget}: {useful.describe()}"))
+
+
+def number(label: str, field: str, present: int | None, **more: Any) -> None:
     def set_number(value: float | None) -> None:
         set_fields(**{field: None if value is None else int(value)})
 
-    column.number_input(label, step=1, **bound(field, present, set_number), **more)
+    st.number_input(label, step=1, **bound(field, present, set_number), **more)
 
 
 def take_list() -> None:
@@ -118,16 +152,16 @@ def own_list() -> None:
             height=220,
             **bound("listed", text, partial(st.session_state.__setitem__, "typed list")),
         )
-    pick, buttons = st.columns([3, 2], vertical_alignment="bottom")
-    picked = pick.multiselect(
+    picked = st.multiselect(
         "Or pick the attributes of one table",
         domain.names,
         key="picked",
         placeholder="none: the total",
+        persist_state="session",
     )
     table = domain.in_order(picked)
     is_listed = set(table) in map(set, listed)
-    line = buttons.container(horizontal=True)
+    line = st.container(horizontal=True)
     line.button(
         "Add this table",
         on_click=set_fields,

@@ -7,6 +7,7 @@ import streamlit as st
 from pages.components.shared.files import RELEASES, nearest_folder
 from pages.components.shared.session import change, current, escaped
 from rpexplore.analysis import forecast
+from rpexplore.analysis.glossary import meaning
 from rpexplore.common.formatting import describe_count, plural
 from rpexplore.planning.plan import Plan
 from rpexplore.releases.feasibility import Fit, ReleaseSize, Remedy, computer_memory
@@ -22,20 +23,16 @@ def fit() -> Fit:
 
 def sizes(planned: Plan | None) -> None:
     """Tables, cells, largest table, and what will be measured."""
-    workload = current().workload
-    totals = forecast.totals(workload)
-    columns = [column.container(gap="xxsmall") for column in st.columns(4)]
-    columns[0].metric("Tables", f"{totals.tables:,}")
-    columns[1].metric("Cells in all tables", describe_count(totals.cells))
-    columns[2].metric("Cells of the largest table", describe_count(totals.largest_cells))
-    columns[2].caption(escaped(totals.largest_table))
+    totals = forecast.totals(current().workload)
+    st.metric("Tables", f"{totals.tables:,}")
+    st.metric("Cells in all tables", describe_count(totals.cells))
+    st.metric(
+        "Cells of the largest table",
+        describe_count(totals.largest_cells),
+        help=f"The largest table is {escaped(totals.largest_table)}.",
+    )
     if planned is not None:
-        columns[3].metric(
-            "Tables to measure",
-            f"{len(planned.closure):,}",
-            help="The tables and all that they contain (the closure). One noisy measurement (a "
-            "residual) is made for each, and the tables are computed from these.",
-        )
+        st.metric("Tables to measure", f"{len(planned.closure):,}", help=meaning("Residual"))
 
 
 def narrow(remedy: Remedy) -> None:
@@ -59,5 +56,8 @@ def obstacles(fit: Fit) -> None:
             "Tables of fewer attributes are smaller, and so are those of attributes with fewer "
             "values: the Codebook page can group them."
         )
-    else:
-        st.caption(f"{ReleaseSize.of(current().workload).text} Reading the records comes on top.")
+
+
+def release_size() -> None:
+    """What a release of the tables takes."""
+    st.caption(f"{ReleaseSize.of(current().workload).text} Reading the records comes on top.")

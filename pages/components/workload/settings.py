@@ -7,11 +7,14 @@ from typing import Any
 import streamlit as st
 
 from pages.components.shared.editors import apply_cells, removable, revision
+from pages.components.shared.expected_counts import expected_cells
 from pages.components.shared.files import download
 from pages.components.shared.numbers import number_field
-from pages.components.shared.session import change, current, escaped, say, show_messages
+from pages.components.shared.session import change, current, escaped, kept, say, show_messages
 from rpexplore.analysis import workload_grid
 from rpexplore.analysis.accuracy import csv_of_tables
+from rpexplore.analysis.glossary import meaning
+from rpexplore.analysis.targets_met import target_counts
 from rpexplore.common.formatting import column_format
 from rpexplore.common.typed_numbers import number_of, number_text
 from rpexplore.errors import RpexploreError
@@ -50,40 +53,52 @@ def show_rows(tables: list[Table]) -> None:
 
 
 def settings(planned: Plan | None) -> None:
-    """Filter, the editable grid, the same for many tables at once, and all tables as CSV.
+    """Filter, the same for many tables at once, the editable grid, and all tables as CSV.
 
     Without a plan there are no standard errors yet, but targets may be what it waits for.
     """
     workload = current().workload
-    st.subheader("Weight and targets")
-    st.markdown(
-        "**Weight**: a table with 2 counts as if it were there twice; it becomes more "
-        "accurate, at the others' expense. **Target**: how accurate you want its cells, which "
-        f"the plan is compared with; type {NOTATIONS}. **Required**: a target that "
-        "has to be met, whatever the other tables lose."
-    )
-    groups_in_effect()
-    containing = st.multiselect(
-        "Only tables with all of these attributes",
-        workload.domain.names,
-        key="tables with",
-        placeholder="all tables",
-    )
-    grid, n_tables = workload_grid.workload_grid(current(), planned, containing, MOST_ROWS)
-    if n_tables == 0:
-        st.info("No table has all of these attributes.")
-        return
-    many_at_once(containing, n_tables)
+    with st.container(key="inputs"):
+        with st.container(gap="small"):
+            containing = st.multiselect(
+                "Only tables with all of these attributes",
+                workload.domain.names,
+                key="tables with",
+                placeholder="all tables",
+                persist_state="session",
+            )
+            n_tables = len(workload.containing(containing))
+            many_weights()
+        with st.container(gap="small"):
+            many_targets()
+            set_button(containing, n_tables)
+    with st.container(gap="small"):
+        groups_in_effect()
+        if planned is not None and (met := target_counts(planned)).targets:
+            st.markdown(f":material/straighten: **Targets.** {escaped(met.text)}")
+        if n_tables == 0:
+            st.info("No table has all of these attributes.")
+        else:
+            grid_of_tables(planned, containing)
+        show_messages(HERE)
+
+
+def grid_of_tables(planned: Plan | None, containing: list[str]) -> None:
+    """The editable grid of the tables with these attributes, and all tables as CSV."""
+    workload = current().workload
+    cells = expected_cells(workload)
+    medians = None if cells is None else kept(cells.medians)
+    grid, n_tables = workload_grid.workload_grid(current(), planned, containing, MOST_ROWS, medians)
     if n_tables > len(grid):
         st.info(
-            f"These are the first {len(grid):,} of {n_tables:,} tables. Choose attributes above to "
-            "see others; the CSV file below has all of them."
+            f"These are the first {len(grid):,} of {n_tables:,} tables. Choose attributes to see "
+            "others; the CSV file below has all of them."
         )
     show_rows(workload_grid.tables_of_rows(workload, grid))
     digits = column_format(grid["standard_error"]) if planned is not None else None
-    heading = "Standard error in the plan"
+    heading = "Standard error"
     if not workload.is_marginals:
-        heading = "Standard error (root mean square of the cells)"
+        heading += " (root mean square)"
     st.data_editor(
         grid.assign(weight=grid["weight"].map(number_text)),
         key=revision(GRID),
@@ -93,18 +108,33 @@ def settings(planned: Plan | None) -> None:
         column_config={
             "table": st.column_config.TextColumn("Table", disabled=True, width="medium"),
             "cells": st.column_config.NumberColumn("Cells", disabled=True, format="localized"),
-            "weight": st.column_config.TextColumn("Weight"),
-            "target": st.column_config.TextColumn("Target", help=NOTATIONS),
-            "required": st.column_config.CheckboxColumn("Required"),
-            "outcome": st.column_config.TextColumn(
-                "Met or short by", disabled=True, help="By the least accurate cell of the table."
+            "median_count": st.column_config.NumberColumn(
+                "Expected count",
+                disabled=True,
+                format="localized",
+                help=f"Of a cell, the median. {meaning('Expected counts')}",
             ),
-            "standard_error": st.column_config.NumberColumn(heading, disabled=True, format=digits),
+            "weight": st.column_config.TextColumn("Weight", help=meaning("Weight")),
+            "target": st.column_config.TextColumn(
+                "Target", help=f"{meaning('Target')} Type {NOTATIONS}."
+            ),
+            "required": st.column_config.CheckboxColumn("Required", help=meaning("Required")),
+            "outcome": st.column_config.TextColumn(
+                "Met or short by",
+                disabled=True,
+                help="By the least accurate cell of the table. Out of reach: even with the whole "
+                "budget for itself, the table would miss its target.",
+            ),
+            "standard_error": st.column_config.NumberColumn(
+                heading, disabled=True, format=digits, help=meaning("Standard error")
+            ),
         },
     )
-    show_messages(HERE)
-    if planned is not None:
-        download("tables.csv", lambda: csv_of_tables(planned))
+    with st.container(horizontal=True):
+        if planned is not None:
+            download("tables.csv", lambda: csv_of_tables(planned))
+        if current().request.groups or current().request.settings:
+            st.button("Forget all weights and targets", on_click=forget)
 
 
 def set_group(containing: list[str]) -> None:
@@ -162,40 +192,53 @@ def forget() -> None:
     revision(GRID, step=True)
 
 
-def many_at_once(containing: list[str], n_tables: int) -> None:
-    """Weight and target of all tables that the filter leaves."""
-    line = st.container(horizontal=True, vertical_alignment="bottom")
-    line.segmented_control(
-        "Weight is", [TIMES, SET], required=True, key="how to weight", default=TIMES
+def many_weights() -> None:
+    """The weight of all tables that the filter leaves."""
+    st.segmented_control(
+        "Weight is",
+        [TIMES, SET],
+        required=True,
+        key="how to weight",
+        default=TIMES,
+        persist_state="session",
+        help=meaning("Weight"),
     )
-    _number(line, "Weight for these", "weight of many", placeholder="unchanged")
-    line = st.container(horizontal=True, vertical_alignment="bottom")
-    _number(line, "Target for these", "target of many", placeholder="unchanged")
-    unit = line.selectbox(
-        "Target is a", list(UNITS), format_func=UNITS.__getitem__, key="unit of many", width=230
+    _number("Weight for these", "weight of many", placeholder="unchanged")
+
+
+def many_targets() -> None:
+    """The target of all tables that the filter leaves."""
+    unit = st.selectbox(
+        "Target is a",
+        list(UNITS),
+        format_func=UNITS.__getitem__,
+        key="unit of many",
+        persist_state="session",
+        help=meaning("Target"),
     )
+    _number("Target for these", "target of many", placeholder="unchanged")
     if unit == MARGIN:
-        _number(line, "Confidence, %", "confidence of many", value=95.0, most=100.0)
+        _number("Confidence, %", "confidence of many", value=95.0, most=100.0)
     if unit == CV:
-        _number(line, "Expected count of a cell", "count of many", width=200)
-    line.checkbox("Required", key="required of many")
-    which = "the table below" if n_tables == 1 else f"all {n_tables:,} tables"
-    if containing and n_tables > 1:
+        _number("Expected count of a cell", "count of many")
+    st.checkbox(
+        "Required", key="required of many", persist_state="session", help=meaning("Required")
+    )
+
+
+def set_button(containing: list[str], n_tables: int) -> None:
+    """The button that sets them, which says for how many tables."""
+    which = "1 table" if n_tables == 1 else f"all {n_tables:,} tables"
+    if containing:
         which += f" with {escaped(' and '.join(containing))}"
-    line.button(f"Set for {which}", on_click=set_group, args=(containing,))
+    st.button(f"Set for {which}", on_click=set_group, args=(containing,), disabled=n_tables == 0)
 
 
-def _number(
-    line: Any, label: str, key: str, *, value: float | None = None, width: int = 150, **more: Any
-) -> None:
-    number_field(label, key, where=line, value=value, least=0.0, width=width, **more)
+def _number(label: str, key: str, *, value: float | None = None, **more: Any) -> None:
+    number_field(label, key, value=value, least=0.0, persist_state="session", **more)
 
 
 def groups_in_effect() -> None:
     """The settings of groups of tables, in the order in which they take effect."""
-    request = current().request
-    if not request.groups and not request.settings:
-        return
-    for position, group in enumerate(request.groups):
+    for position, group in enumerate(current().request.groups):
         removable(escaped(group.text), f"drop group {position}", partial(drop_group, position))
-    st.button("Forget all weights and targets", on_click=forget)
