@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.components.plan.budget import budget_inputs, unit_inputs
+from pages.components.plan.budget import budget_inputs, budget_meaning, unit_inputs
 from pages.components.plan.loss import loss_input, reference_distribution_input
 from pages.components.plan.one_table import one_table
 from pages.components.plan.results import chart, downloads, table_list
@@ -14,6 +14,7 @@ from pages.components.plan.usefulness import (
 )
 from pages.components.shared.expected_counts import cv_limit_input
 from pages.components.shared.explanations import explained_title
+from pages.components.shared.next_page import next_page
 from pages.components.shared.session import change, current, escaped, say, show_messages
 from pages.components.shared.solutions import plan
 from rpexplore.analysis import workload_grid
@@ -55,6 +56,7 @@ with st.container(key="layout"):
             unit_inputs()
             budget_inputs()
             sufficient = st.container(gap="xsmall")
+            budget_meaning()
         with st.container(gap="small"):
             loss_input()
             reference_distribution_input()
@@ -85,4 +87,6 @@ if planned is not None:
     chart(planned)
     table_list(planned)
     downloads(planned)
-    st.page_link("pages/fairness.py", label="Next: fairness", icon=":material/arrow_forward:")
+    with st.container(horizontal=True):
+        next_page("release", "Release")
+        st.page_link("pages/fairness.py", label="Look further: Fairness")

@@ -5,7 +5,9 @@ from fractions import Fraction
 import pytest
 
 import rpexplore as rp
+from rpexplore.analysis import accuracy
 from rpexplore.analysis.expected_cells import ExpectedCells
+from rpexplore.analysis.explanation import explanation
 from rpexplore.analysis.usefulness import Usefulness
 from rpexplore.domain.expected_counts import ExpectedCounts
 from tests.pages.conftest import plain
@@ -56,6 +58,31 @@ def test_a_table_is_shown_as_it_would_look_and_explained(app, small):
     (parts,) = [each.value for each in session.dataframe if "measured" in each.value]
     assert parts["share"].sum() == pytest.approx(1)
     assert not session.error
+
+
+def test_a_chosen_row_of_all_tables_is_explained(app, small):
+    session = app("plan", small)
+    assert "Click a table" in plain(session.texts("caption"))
+    order = accuracy.least_accurate_first(session.planned)
+    table = int(order[2])
+    session.session_state[f"tables {hash(order.tobytes())}"] = {
+        "selection": {"cells": [[2, "table"]]}
+    }
+    session.run()
+    title = session.dataframe[-2].value["table"][2]
+    assert f"**Explain this number: {title}**" in plain(session.texts("markdown"))
+    sentence = explanation(session.planned, table).describe("people", small.request)[0]
+    assert sentence in plain(session.texts("markdown"))
+
+
+def test_published_releases_stand_beside_the_budget(app, small):
+    session = app("plan", small.replaced(budget=rp.Budget(rho="2.5")))
+    text = plain(session.texts("markdown"))
+    assert "This plan** \n" in text.replace("  ", " ")
+    assert "U.S. Census Bureau, 2021: ρ = 2.56 for a person" in text
+    assert "compare only for the same privacy unit" in plain(session.texts("caption"))
+    session.press("All published releases")
+    assert len(session.dataframe[-1].value) == 31
 
 
 # ---- the budget

@@ -2,8 +2,16 @@
 
 import streamlit as st
 
-from pages.components.shared.session import bound, change, current, show_messages
+from pages.components.shared.charts import numbers
+from pages.components.shared.session import bound, change, current, escaped, show_messages
 from rpexplore.analysis import budget_units
+from rpexplore.analysis.glossary import meaning
+from rpexplore.export.report.context import COLUMNS
+from rpexplore.privacy.deployments import (
+    deployments_beside,
+    deployments_near,
+    describe_comparability,
+)
 
 HERE = "plan"
 RECORD, PERSON = "A record", "A person"
@@ -31,8 +39,7 @@ def unit_inputs() -> None:
         "Privacy unit",
         [RECORD, PERSON],
         horizontal=True,
-        help="Who is protected: the release is nearly as likely with this record or person in the "
-        "data as without; the privacy budget says how nearly.",
+        help=meaning("Privacy unit"),
         **bound("protected", RECORD if records is None else PERSON, set_unit),
     )
     if records is not None:
@@ -54,6 +61,7 @@ def budget_inputs() -> None:
         format_func=UNITS.__getitem__,
         key="unit",
         required=True,
+        help=meaning("Privacy budget"),
     )
     unit = unit or budget_units.stated_unit(budget)
     delta = budget_units.stated_delta(budget)
@@ -69,12 +77,11 @@ def budget_inputs() -> None:
 
     letter = LETTERS[unit]
     boxes = st.columns(2 if unit == "epsilon" else 1)
-    boxes[0].text_input(letter, **bound("typed budget", value, restate))
+    boxes[0].text_input(letter, help=meaning(letter), **bound("typed budget", value, restate))
     if unit == "epsilon":
         boxes[1].text_input(
             "δ",
-            help="The chance left over in which ε is not promised; far below one in the number of "
-            "records. Usual: 1e-6 and smaller.",
+            help=meaning("δ"),
             **bound("delta", delta, lambda delta: restate(value, delta)),
         )
     st.select_slider(
@@ -83,6 +90,11 @@ def budget_inputs() -> None:
         **bound("slid budget", value, restate),
     )
     show_messages(HERE)
+
+
+def budget_meaning() -> None:
+    """What the budget promises, in other units, and beside those of published releases."""
+    budget = current().budget
     for note in budget_units.budget_warnings(budget):
         st.info(note)
     st.caption(budget_units.describe_guess(budget))
@@ -98,3 +110,20 @@ def budget_inputs() -> None:
             "The promise is ρ; each ε follows from it, rounded up. μ would be exact for "
             "continuous noise; the noise drawn here is discrete."
         )
+    with st.expander("Published releases beside this budget"):
+        nearest = deployments_beside(budget)
+        st.markdown(
+            "\n".join(
+                f"- **{escaped(name)}**  \n:small[{escaped(facts)}]" for name, facts in nearest
+            )
+        )
+        if st.button("All published releases", type="tertiary", icon=":material/open_in_full:"):
+            _all_releases()
+        for sentence in describe_comparability(budget):
+            st.caption(escaped(sentence))
+
+
+@st.dialog("Published releases and their budgets", width="large")
+def _all_releases() -> None:
+    frame = deployments_near(current().budget, most=None).astype({"year": str})
+    numbers(frame, COLUMNS, "published_releases.csv", "Published releases and their budgets")

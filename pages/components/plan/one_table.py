@@ -32,20 +32,21 @@ def one_table(planned: Plan) -> None:
     if table is None:
         return
     if view == EXPLAIN:
-        _explained(planned, table)
+        explained(planned, table)
     else:
         _seen(planned, table)
 
 
-def _explained(planned: Plan, table: int) -> None:
-    explained = kept(explanation, planned, table)
+def explained(planned: Plan, table: int) -> None:
+    """Why the error of a table is as large as it is, in sentences and part by part."""
+    reasons = kept(explanation, planned, table)
     st.markdown(
         "\n".join(
             f"- {escaped(sentence)}"
-            for sentence in explained.describe(current().record_noun, current().request)
+            for sentence in reasons.describe(current().record_noun, current().request)
         )
     )
-    frame = explained.frame()
+    frame = reasons.frame()
     listing(
         frame,
         columns_of(frame.filter(["measured", "sigma", "share", "tables", "budget_share"])),

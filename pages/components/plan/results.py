@@ -5,10 +5,12 @@ from typing import Any
 import streamlit as st
 
 from pages.components.fairness.cells import CELLS_VIEW
-from pages.components.shared.charts import chart_with_numbers, listing
+from pages.components.plan.one_table import EXPLAIN, explained
+from pages.components.shared.charts import MOST_ROWS, chart_with_numbers, chosen_row
 from pages.components.shared.files import download
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis import accuracy, targets_met
+from rpexplore.analysis.glossary import meaning
 from rpexplore.figures.accuracy import accuracy_by_order_chart
 from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.planning.mechanism.table_variances import cells_differ
@@ -40,14 +42,29 @@ def table_list(planned: Plan) -> None:
         st.info("No table has all of these attributes.")
         return
     columns: dict[str, Any] = {name: COLUMNS[name] for name in frame.columns if name in COLUMNS}
-    columns["weight"] = st.column_config.NumberColumn("Weight")
+    columns["weight"] = st.column_config.NumberColumn("Weight", help=meaning("Weight"))
     if any(frame["outcome"]):
         columns |= {
-            "wanted": Column("target", "text"),
-            "required": Column("required", "text"),
+            "wanted": Column("target", "text", term="Target"),
+            "required": Column("required", "text", term="Required"),
             "outcome": Column("met or short by", "text"),
         }
-    listing(frame, columns, "All tables with their standard errors")
+    order = kept(accuracy.least_accurate_first, planned, containing)
+    alt, key = "All tables with their standard errors", f"tables {hash(order.tobytes())}"
+    row = chosen_row(frame, columns, alt, key)
+    if row is not None:
+        with st.container(border=True):
+            st.markdown(f"**{EXPLAIN}: {escaped(str(frame['table'].iloc[row]))}**")
+            explained(planned, int(order[row]))
+    elif len(frame) <= MOST_ROWS:
+        st.caption(
+            "Click a table, or go to it by the arrow keys, to have its standard error explained."
+        )
+    else:
+        st.caption(
+            f"Where at most {MOST_ROWS:,} tables are listed, a click on one explains its standard "
+            "error."
+        )
     if "largest_standard_error" in columns:
         st.caption(
             "Standard error σ and margin of error are root mean squares over the cells of a table. "
