@@ -17,6 +17,7 @@ from tests.browser.test_story import name_path
 from tests.pages.conftest import FIRST_PAGE, TITLES
 
 PAGES = {"" if page == FIRST_PAGE else page: title for page, title in TITLES.items()}
+PAGES["workload?part=weights"] = TITLES["workload"]
 SERIOUS = ("serious", "critical")
 WIDTHS = (1440, 800, 420)
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
