@@ -27,7 +27,7 @@ SEED = 20_260_101
 # The expected counts are those of other people, drawn likewise: of an earlier survey.
 EARLIER_SEED = 20_210_101
 EXPECTED_BY = ("age", "sex", "region")
-PEOPLE_AT_LEAST = 50_000
+PEOPLE = 50_000
 
 
 @dataclass
@@ -205,12 +205,12 @@ def drawn_tenure(members: list[Person], settlement: str, random: Random) -> str:
 
 
 def sample_rows(seed: int = SEED) -> list[Row]:
-    """All people, in an order that does not show who lives with whom."""
+    """The people who answered, in an order that does not show who lives with whom."""
     random = Random(seed)
     rows: list[Row] = []
-    while len(rows) < PEOPLE_AT_LEAST:
+    while len(rows) < PEOPLE:
         rows += drawn_household(random)
-    return shuffled(rows, random)
+    return shuffled(rows, random)[:PEOPLE]
 
 
 def schema_fields() -> list[dict]:

@@ -22,7 +22,7 @@ from rpexplore.workload.bases import Hierarchy, Prefix, Windows
 from tests.support.stopped_runs import killed
 
 ROOT = Path(__file__).parents[1]
-RECORDS = 4_000  # of the sample's 50,001: the tests wait for them at every release
+RECORDS = 4_000  # of the sample's 50,000: the tests wait for them at every release
 SIX_COMMANDS = "The whole way in six commands"
 AGGREGATION = "Aggregation: ranges, cumulative counts, groups"
 TARGETS = "Accuracy first: targets"

@@ -182,7 +182,7 @@ EXAMPLES = (
     Example(
         "household",
         "Household survey",
-        "50,001 people in a household survey, with eleven attributes from age to tenure.",
+        "50,000 people in a household survey, with eleven attributes from age to tenure.",
         "Which is publishable at ε = 1: pairs with single years of age, or three-way tables "
         "without them?",
         "people",
