@@ -44,6 +44,7 @@ from rpexplore.scenarios.board_notes import BoardNotes
 from rpexplore.scenarios.workload_request import WorkloadRequest
 
 MOST_ROWS = 300  # of a chart's numbers on screen; more are a file of their own
+MOST_WHOLE_ROWS = 25  # of a table that is not split between printed pages
 MOST_PRINTED_ROWS = 40  # of a chart's numbers on paper; more are left out
 FONT_SIZE = 13  # px, in charts
 
@@ -156,6 +157,7 @@ def html(report: Report) -> str:
         figures=Markup(figures),
         script=Markup(script),
         most_rows=MOST_ROWS,
+        most_whole_rows=MOST_WHOLE_ROWS,
         most_printed_rows=MOST_PRINTED_ROWS,
     )
 
@@ -221,7 +223,8 @@ def _breakable(text: str) -> Markup:
 
 def _css_string(text: str) -> Markup:
     """A text as a CSS string, in which nothing but letters, digits and blanks stands as it is."""
-    escaped = (char if char == " " or char.isalnum() else f"\\{ord(char):06x}" for char in text)
+    # The blank behind an escape belongs to it.
+    escaped = (char if char == " " or char.isalnum() else f"\\{ord(char):x} " for char in text)
     return Markup('"' + "".join(escaped) + '"')
 
 

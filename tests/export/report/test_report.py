@@ -191,6 +191,14 @@ def test_it_asks_nobody_for_anything(hostile):
     assert "@import" not in style
 
 
+def test_the_running_head_has_the_name_as_it_is():
+    name = 'Up to 2-way, by “age” \\ " é'
+    page = Page(html(replace(report_of("up to"), title=name)))
+    (text,) = re.findall(r'@top-left \{ content: "(.*)"; \}', page.all("style")[0][1])
+    read = re.sub(r"\\([0-9a-f]{1,6})\s", lambda code: chr(int(code[1], 16)), text)
+    assert read == name
+
+
 def test_only_its_own_scripts_may_run(hostile):
     (policy,) = (
         attrs["content"]

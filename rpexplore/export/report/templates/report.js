@@ -14,7 +14,8 @@
       const { data, layout } = figures[Number(place.dataset.chart)];
       const clear = "rgba(0, 0, 0, 0)";
       const font = { family: css.fontFamily, size: FONT_SIZE, color: text, ...layout.font };
-      const colours = { paper_bgcolor: clear, plot_bgcolor: clear, font };
+      const legend = { itemwidth: 50, ...layout.legend }; // wide enough for a dash to be told
+      const colours = { paper_bgcolor: clear, plot_bgcolor: clear, font, legend };
       Plotly.react(place, data, { ...layout, ...colours, width, autosize: !width }, config);
     }
   }
