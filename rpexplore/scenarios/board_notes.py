@@ -9,7 +9,6 @@ from typing import Any
 
 from rpexplore.common.exact_numbers import shown, shown_few, shown_value
 from rpexplore.common.files import file_bytes, utf8_text
-from rpexplore.common.formatting import plural
 from rpexplore.common.json_fields import list_of, loads, refusing, text_of
 from rpexplore.common.names import is_text
 from rpexplore.errors import WorkloadError
@@ -94,14 +93,6 @@ class BoardNotes:
     def is_empty(self) -> bool:
         """Whether nothing was typed."""
         return self == BoardNotes()
-
-    def describe(self) -> str:
-        """How much there is: "2 comments, 1 open question, decided"."""
-        decision = "decided" if self.decision else "no decision"
-        return (
-            f"{plural(len(self.comments), 'comment')}, "
-            f"{plural(len(self.questions), 'open question')}, {decision}"
-        )
 
     def comment(self, heading: str) -> str:
         """The comment on a section; "" if there is none."""

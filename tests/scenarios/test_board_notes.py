@@ -31,7 +31,6 @@ def test_comments_stand_in_the_order_of_the_report_and_empty_ones_go():
     assert [heading for heading, _ in NOTES.comments] == ["Accuracy", "Targets"]
     assert NOTES.questions == ("Who keeps the ledger?", "Who reviews?")
     assert NOTES.with_comment("Accuracy", " ").comments == (("Targets", "As agreed.\nIn May."),)
-    assert NOTES.describe() == "2 comments, 2 open questions, decided"
     assert NOTES.replaced(decision="").decided_on == ""
 
 
