@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages.components.release.board import board_notes_input
 from pages.components.release.export import export_section
 from pages.components.release.last_release import last_release
 from pages.components.release.run import run_form, run_in_place_of_form
@@ -10,15 +11,22 @@ from pages.components.shared.session import current
 from pages.components.shared.solutions import plan
 from rpexplore.planning.plan import Plan
 
-explained_title("Release")
-if not run_in_place_of_form(Plan):
-    planned = plan()
-    last_release()
-    if planned is not None:
-        export_section(planned, current())
-        st.subheader("Run the release")
-        run_form(planned)
-    if current().query_list is not None:
-        st.page_link(
-            "pages/queries.py", label="Your list of queries is released on the Queries page"
-        )
+with st.container(key="layout"):
+    left = st.container(gap="small")
+    right = st.container()
+with left:
+    explained_title("Release")
+with right:
+    if not run_in_place_of_form(Plan):
+        planned = plan()
+        last_release()
+        if planned is not None:
+            with left:
+                export_section(planned, current())
+                board_notes_input(planned)
+            st.subheader("Run the release")
+            run_form(planned)
+        if current().query_list is not None:
+            st.page_link(
+                "pages/queries.py", label="Your list of queries is released on the Queries page"
+            )

@@ -28,8 +28,7 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
     domain = planned.workload.domain
     st.subheader("Take the plan with you")
     st.markdown(
-        "Everything that somebody else needs to check the plan, to approve it, and to run it where "
-        "the records are. Nothing of it was made from records"
+        "For those who approve, check or run it. Nothing of it was made from records"
         f"{escaped(except_from_records(domain))}."
     )
     values_from_records_warning(domain)
@@ -37,43 +36,37 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
     slow = key if len(planned.workload) > MANY else None
     _piece(
         bundle.FILENAME,
-        "Holds report.html, plan.json, tables.csv, plan.py, codebook.json, the scenario as a file "
-        "this app can open, and commands.txt.",
+        "The files below, the scenario as a file that this app can open, and commands.txt.",
         partial(bundle.bundle, planned, scenario),
         label="Download everything (.zip)",
         slow=slow,
     )
-    left, middle, right = st.columns(3)
-    with left:
-        _piece(
-            "report.html",
-            "The report for whoever has to approve the plan: what it promises and to whom, how "
-            "accurate each table is, which tables are least accurate, what is proven, and what is "
-            "left to do. One file for a browser; it needs no network.",
-            partial(bundle.report_html, planned, scenario),
-            slow=slow,
-        )
-        no_browser = pdf.find_browser() is None
-        _piece(
-            "report.pdf",
-            f"{pdf.NO_BROWSER}." if no_browser else "The same to print or to file.",
-            partial(bundle.report_pdf, planned, scenario),
-            disabled=no_browser,
-            slow=key,
-        )
-    with middle:
-        _piece(
-            "plan.json",
-            "The plan itself: all that a release needs. “rpexplore verify plan.json” checks it, "
-            "“rpexplore release” runs it.",
-            lambda: planned.text,
-        )
+    _piece(
+        "report.html",
+        "For the board that approves the plan: what is promised to whom, how accurate each table "
+        "is, what is proven, what is left to do.",
+        partial(bundle.report_html, planned, scenario),
+        slow=slow,
+    )
+    no_browser = pdf.find_browser() is None
+    _piece(
+        "report.pdf",
+        f"{pdf.NO_BROWSER}." if no_browser else "The same to print or to file.",
+        partial(bundle.report_pdf, planned, scenario),
+        disabled=no_browser,
+        slow=key,
+    )
+    _piece(
+        "plan.json",
+        "All that a release needs: “rpexplore verify” checks it, “rpexplore release” runs it.",
+        lambda: planned.text,
+    )
+    with st.expander("Single files for programs"):
         _piece(
             "tables.csv",
             "Every table with its cells, standard error, weight and target.",
             lambda: csv_of_tables(planned),
         )
-    with right:
         _piece(
             "plan.py",
             "A Python script that makes the plan again, checks that it is this one, and can run "

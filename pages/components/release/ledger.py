@@ -54,7 +54,7 @@ def account_view(
     limit = typed_limit if noted is None else noted * factor
     n_runs = plural(len(account.entries), "run")
     metrics(
-        ("Spent on these records", rho_text(before, 4), f"{n_runs} in the ledger"),
+        ("Spent on these records", rho_text(before, 4), ""),
         ("After this run", rho_text(before if paid else before + planned.rho, 4), ""),
         ("Budget limit", "none" if limit is None else rho_text(limit, 4, "down"), ""),
     )

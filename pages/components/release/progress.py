@@ -27,12 +27,8 @@ from rpexplore.releases.table_release import Release
 KEPT = "dry run"
 
 
-def inputs_after_dry_run(inputs: ReleaseInputs) -> ReleaseInputs | None:
-    """The inputs, with what a dry run of exactly these has seen of the records, if there was one.
-
-    None, and the page says why, after one that failed. Draws the button, how far the dry run is,
-    and its result.
-    """
+def dry_run_button(inputs: ReleaseInputs) -> None:
+    """The button that begins a dry run."""
     st.button(
         "Dry run",
         key="dry run button",
@@ -41,6 +37,13 @@ def inputs_after_dry_run(inputs: ReleaseInputs) -> ReleaseInputs | None:
         on_click=_begin_dry_run,
         args=(inputs,),
     )
+
+
+def inputs_after_dry_run(inputs: ReleaseInputs) -> ReleaseInputs | None:
+    """The inputs, with what a dry run of exactly these has seen of the records, if there was one.
+
+    None, and the page says why, after one that failed. Draws how far it is, and its result.
+    """
     held: tuple[ReleaseInputs, Task[DryRun]] | None = st.session_state.get(KEPT)
     if held is None or not held[0].is_same_run(inputs):
         return inputs

@@ -30,7 +30,6 @@ REFUSE, KEEP = "Refuse the records", "Count only the first"
 
 def data_source(planned: ReleasePlan) -> Source | None:
     """Where the records are; they are counted there and travel nowhere. None if not yet said."""
-    st.subheader("The records")
     source = st.radio(
         "Take the records from",
         [SAMPLE, PATH, DATABASE],

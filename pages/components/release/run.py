@@ -13,6 +13,7 @@ from pages.components.release.destinations import (
 from pages.components.release.form import ReleaseForm
 from pages.components.release.ledger import account_view, finishing, is_paid, unfinished_runs
 from pages.components.release.progress import (
+    dry_run_button,
     finished_release,
     inputs_after_dry_run,
     release_in_progress,
@@ -66,15 +67,13 @@ def run_in_place_of_form(kind: type[ReleasePlan]) -> bool:
 
 def run_form(planned: ReleasePlan) -> None:
     """What is run, everything to be decided before it, and the button."""
-    st.markdown(
-        "The plan is run on the records **once**: they are counted, noise is added, and noisy "
-        "figures with their intervals are written to a new folder. The cost is entered in a "
-        "ledger first. The records stay where they are."
-    )
     contents = planned.contents
     if isinstance(planned, Plan):
         contents += f" with {describe_count(sum(planned.workload.exact_cells.tolist()))} cells"
-    st.markdown(f"The plan: {contents}, {rho_text(planned.rho, 4)} for {planned.budget.unit}.")
+    st.markdown(
+        f"The plan: {contents}, {rho_text(planned.rho, 4)} for {planned.budget.unit}. It is run "
+        "**once**, on records that stay where they are; the cost is entered in a ledger first."
+    )
     _set_up(planned)
 
 
@@ -128,11 +127,12 @@ def _set_up(planned: ReleasePlan) -> None:
         account=account,
         escape_formulas=escape_formulas,
     )
+    buttons = st.container(horizontal=True)
+    with buttons:
+        dry_run_button(inputs)
     checked = inputs_after_dry_run(inputs)
-    if checked is None:
-        st.button(label, type="primary", disabled=True)
-    else:
-        st.button(label, type="primary", on_click=ask)
+    buttons.button(label, type="primary", disabled=checked is None, on_click=ask)
+    if checked is not None:
         confirmation(checked, _start, paid=paid)
 
 
