@@ -56,6 +56,11 @@ NOISE_MODULE = "releases.discrete_gaussian"
 TOKEN_MODULE = "cli.webapp"  # of the token that lets a browser in
 ENTROPY = ["random", "secrets", "os.urandom", "os.getrandom"]
 
+STREAMLIT_CHARTS = {
+    "plotly_chart", "altair_chart", "vega_lite_chart", "line_chart", "bar_chart", "area_chart",
+    "scatter_chart", "pyplot", "graphviz_chart", "pydeck_chart",
+}  # fmt: skip
+
 # Pages hold no mathematics.
 BANNED_IN_PAGES = ["numpy", "scipy", "cvxpy", "math"]
 
@@ -175,6 +180,19 @@ def test_pages_hold_no_mathematics():
         for path in paths
         for line, name in imported_names(ast.parse(path.read_text("utf-8")), "")
         if any(is_within(name, banned) for banned in BANNED_IN_PAGES)
+    ]
+    assert not problems, "\n".join(problems)
+
+
+def test_charts_are_drawn_in_one_place():
+    """Which gives each its sentence, its numbers and its pictures."""
+    place, pages = ROOT / "pages/components/shared/charts.py", (ROOT / "pages").rglob("*.py")
+    problems = [
+        f"{path.name}:{node.lineno} draws by st.{node.attr}"
+        for path in sorted(pages)
+        if path != place
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr in STREAMLIT_CHARTS
     ]
     assert not problems, "\n".join(problems)
 

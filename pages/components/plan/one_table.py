@@ -2,13 +2,13 @@
 
 import streamlit as st
 
-from pages.components.shared.charts import listing
+from pages.components.shared.charts import chart_with_numbers, listing
 from pages.components.shared.session import attempt, current, escaped, kept
 from pages.components.shared.table_choice import table_input
 from rpexplore.analysis.cell_accuracy import table_to_see
 from rpexplore.analysis.explanation import explanation
 from rpexplore.analysis.released_cells import ReleasedCells
-from rpexplore.figures.chart import Column, columns_of
+from rpexplore.figures.chart import Chart, Column, columns_of
 from rpexplore.figures.released_cells import (
     MOST_BARS,
     MOST_CELLS,
@@ -79,6 +79,10 @@ def _seen(planned: Plan, table: int) -> None:
 
 def _draw(made_up: MadeUpTable) -> None:
     shown, alt = made_up.shown, "A made-up table, as a release of this plan would look"
+    columns = {name: Column(name, "name") for name in shown.columns[:-4]}
+    columns["value"] = Column("value", "estimate")
+    columns["lower_95"] = Column("from", "estimate")
+    columns["upper_95"] = Column("to (95 %)", "estimate")
     order = sorted(range(len(made_up.attributes)), key=lambda axis: -made_up.expected.shape[axis])
     if 1 <= len(order) <= 2:
         names = [made_up.attributes[axis] for axis in order]
@@ -90,18 +94,17 @@ def _draw(made_up: MadeUpTable) -> None:
         )  # fmt: skip
         drawn = cells.first([MOST_BARS, MOST_GROUPS][: len(order)])
         record_noun = current().record_noun
-        if view == BARS:
-            st.plotly_chart(bars_with_intervals(drawn, record_noun), alt=alt)
-        elif view == HEAT_MAP:
-            within = cells.first([MOST_CELLS, MOST_CELLS])
-            st.plotly_chart(heat_map(within, record_noun, by_margin=False), alt=alt)
-        else:
-            frame = cells.crossed()
-            listing(frame, {name: Column(name, "name") for name in frame.columns}, alt)
+        if view != GRID:
+            if view == BARS:
+                figure = bars_with_intervals(drawn, record_noun)
+            else:
+                within = cells.first([MOST_CELLS, MOST_CELLS])
+                figure = heat_map(within, record_noun, by_margin=False)
+            chart = Chart(figure, alt, made_up.text, shown, columns, "made_up_table.csv")
+            chart_with_numbers(chart)
+            return
+        frame = cells.crossed()
+        listing(frame, {name: Column(name, "name") for name in frame.columns}, alt)
     else:
-        columns = {name: Column(name, "name") for name in shown.columns[:-4]}
-        columns["value"] = Column("value", "estimate")
-        columns["lower_95"] = Column("from", "estimate")
-        columns["upper_95"] = Column("to (95 %)", "estimate")
         listing(shown, columns, alt)
     st.caption(escaped(made_up.text))
