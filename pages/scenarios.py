@@ -14,7 +14,7 @@ from pages.components.shared.session import (
     say,
     show_messages,
 )
-from rpexplore.analysis.scenario_comparison import summary
+from rpexplore.analysis.scenarios.side_by_side import summary
 from rpexplore.scenarios.scenario import NAME_LENGTH, NOTE_LENGTH
 
 HERE = "scenarios"

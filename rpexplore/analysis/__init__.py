@@ -4,7 +4,7 @@ Accuracy: `forecast`, `accuracy`, `accuracy_by_attribute`, `variance_by_size`, `
 `cell_blocks`, `distributions`, `fairness`, `explanation`. Budgets and targets: `budget_units`,
 `budget_curves`, `sufficient_budgets`, `targets_met`, `target_curves`,
 `binding_targets`, `shadow_prices`. Choices: `workload_grid`, `what_if`, `frontier`,
-`scenario_comparison`. Public counts: `expected_cells`, `relative_errors`, `usefulness`. Query
+`scenarios` (side by side). Public counts: `expected_cells`, `relative_errors`, `usefulness`. Query
 lists: `queries`. Releases: `released_cells`. Words: `glossary`.
 
 Imports `scenarios` and what that may import.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis import scenario_comparison as comparison
+from rpexplore.analysis.scenarios import side_by_side as comparison
 from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
 from rpexplore.scenarios.table_settings import TableSetting
 from tests.analysis.bases import MARGINALS, SCENARIO

@@ -8,8 +8,8 @@ import streamlit as st
 from pages.components.shared.charts import chart_with_numbers, numbers
 from pages.components.shared.session import bound, escaped, kept, project
 from pages.components.shared.solutions import plan
-from rpexplore.analysis import scenario_comparison
 from rpexplore.analysis.forecast import Forecast
+from rpexplore.analysis.scenarios import side_by_side as scenario_comparison
 from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.figures.distributions import distribution_by_plan_chart
 from rpexplore.planning.plan import Plan

@@ -1,0 +1,1 @@
+"""Scenarios compared: their inputs and outcomes, `side_by_side`."""
