@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.components.fairness import accuracy
 from pages.components.fairness.cells import CELLS_VIEW, cells_view
-from pages.components.fairness.forecasts import at_chosen_cell, choose_forecast, forecasts, headline
+from pages.components.fairness.forecasts import choose_forecast, forecasts, headline, seen_as_chosen
 from pages.components.fairness.relative_errors import relative_errors_view
 from pages.components.shared.explanations import explained_title
 from pages.components.shared.session import current
@@ -16,11 +16,14 @@ from pages.components.shared.session import current
 explained_title("Fairness")
 compared = forecasts(current())
 if compared:
-    compared, chosen = at_chosen_cell(compared, choose_forecast(compared))
+    with st.container(horizontal=True, gap="medium"):
+        chosen = choose_forecast(compared)
+        compared, chosen = seen_as_chosen(compared, chosen)
     headline(chosen)
     views = {
+        "Plans": lambda: accuracy.plans(compared, chosen),
         "By size": lambda: accuracy.tables_by_size(compared, chosen),
-        "Distribution": lambda: accuracy.distributions(compared, chosen),
+        "Distribution": lambda: accuracy.distribution(chosen),
         "Tables": lambda: accuracy.all_tables(chosen),
         "Attributes": lambda: accuracy.tables_by_attribute(chosen),
         "Binding targets": lambda: accuracy.binding_tables(chosen),

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages.components.shared.explanations import explained_title
+from pages.components.shared.measure import cells_of_open_scenario, measure_input
 from pages.components.shared.solutions import optimum, plan
 from pages.components.tradeoffs.budget_curves import budget_view, targets_view
 from pages.components.tradeoffs.frontier import frontier_view
@@ -31,6 +32,7 @@ else:
             "other budgets keeps the proportions of the current plan; the plan that is made for "
             "one can only be better."
         )
+    measure = measure_input([cells_of_open_scenario()])
     # Only the open one is drawn, and which one that is stands in the address.
     for tab, (question, draw) in zip(
         st.tabs(list(VIEWS), key="tradeoffs", bind="query-params"), VIEWS.values(), strict=True
@@ -38,5 +40,5 @@ else:
         if tab.open:
             with tab:
                 st.subheader(question)
-                draw(solution)
+                draw(solution, measure)
     st.page_link("pages/scenarios.py", label="Next: scenarios", icon=":material/arrow_forward:")

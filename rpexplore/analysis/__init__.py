@@ -1,7 +1,8 @@
 """Plans as tidy DataFrames, and the sentences that page, report and command line share.
 
-Accuracy: `forecast`, `accuracy`, `accuracy_by_attribute`, `variance_by_size`, `cell_accuracy`,
-`cell_blocks`, `distributions`, `fairness`, `explanation`. Budgets and targets: `budget_units`,
+Accuracy: `measures`, `forecast`, `accuracy`, `accuracy_by_attribute`, `variance_by_size`,
+`cell_accuracy`, `cell_blocks`, `distributions`, `fairness`, `explanation`. Budgets and targets:
+`budget_units`,
 `budget_curves`, `sufficient_budgets`, `targets_met`, `target_curves`,
 `binding_targets`, `shadow_prices`. Choices: `workload_grid`, `what_if`, `frontier`,
 `scenarios` (side by side). Public counts: `expected_cells`, `relative_errors`, `usefulness`. Query

@@ -1,11 +1,12 @@
 """How accurate the tables of a plan are: by order, table by table, and against their targets."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
+from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.common.csv_text import csv_of_frame
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.common.numerics import normal_quantile
@@ -101,8 +102,9 @@ def describe_by_order(frame: pd.DataFrame, record_noun: str, *, cells_differ: bo
     """
     rows = frame.to_dict("records")
     medians = {describe_order(row["order"]): row["median"] for row in rows}
-    measure = "root mean square error" if cells_differ else "standard error"
-    middle = describe_medians(medians, measure, record_noun)
+    noun = "root mean square error" if cells_differ else STANDARD_ERROR.noun
+    measure = replace(STANDARD_ERROR, noun=noun, nouns=f"{noun}s")
+    middle = describe_medians(medians, record_noun, measure)
     extreme = max(rows, key=lambda row: row["largest"])
     if is_negligible_difference(min(row["smallest"] for row in rows), extreme["largest"]):
         return f"{middle} All tables are equally accurate."
@@ -113,14 +115,16 @@ def describe_by_order(frame: pd.DataFrame, record_noun: str, *, cells_differ: bo
     )
 
 
-def describe_medians(medians: Mapping[str, float], measure: str, record_noun: str) -> str:
+def describe_medians(medians: Mapping[str, float], record_noun: str, measure: Measure) -> str:
     """How the medians of groups of tables compare: {which tables: median}."""
     most, least = min(medians, key=medians.__getitem__), max(medians, key=medians.__getitem__)
-    low, high = (rounded(medians[tables], 3, zeros=True) for tables in (most, least))
+    high = measure.stated(medians[least], record_noun, zeros=True)
     if is_negligible_difference(medians[most], medians[least]):
         orders = " at every number of attributes" if len(medians) > 1 else ""
-        return f"The median {measure} is {high} {record_noun}{orders}."
-    return f"Median {measure}s range from {low} {record_noun} for {most} to {high} for {least}."
+        return f"The median {measure.noun} is {high}{orders}."
+    low = measure.stated(medians[most], record_noun, zeros=True)
+    high = measure.text(medians[least], zeros=True)
+    return f"Median {measure.nouns} range from {low} for {most} to {high} for {least}."
 
 
 def margins_by_order(plan: Plan) -> pd.DataFrame:

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.forecast import Forecast
-from rpexplore.common.formatting import rounded
 from rpexplore.planning.mechanism.table_variances import is_negligible_difference
 from rpexplore.workload.table_text import titles
 
@@ -12,14 +11,14 @@ _MOST_LISTED = 5  # attributes without a table
 
 
 def by_attribute(forecast: Forecast) -> pd.DataFrame:
-    """One row an attribute that some table has, the largest median standard error first.
+    """One row an attribute that some table has, the largest median of the measure first.
 
     Columns: attribute, values (how many it has), tables (that contain it), smallest,
     lower_quartile, median, upper_quartile, largest, most_accurate_table, least_accurate_table.
-    Quantiles are errors of tables, without interpolation, but for the median of an even number.
+    Quantiles are values of tables, without interpolation, but for the median of an even number.
     """
-    workload, errors = forecast.workload, forecast.standard_errors
-    ranks = np.argsort(errors, kind="stable")
+    workload, values = forecast.workload, forecast.values
+    ranks = forecast.having[np.argsort(values[forecast.having], kind="stable")]
     # Tables by attribute, and for each attribute the most accurate first.
     members = workload.members[ranks]
     rows, columns = np.nonzero(members >= 0)
@@ -32,7 +31,7 @@ def by_attribute(forecast: Forecast) -> pd.DataFrame:
     span = last - first
 
     def at(rank: np.ndarray) -> np.ndarray:
-        return errors[tables[first + rank]]
+        return values[tables[first + rank]]
 
     frame = pd.DataFrame(
         {
@@ -62,22 +61,20 @@ def describe(frame: pd.DataFrame, forecast: Forecast, record_noun: str) -> str:
     """Which attribute's tables are least accurate, which most, and which are in no table."""
     if frame.empty:
         return "No table has an attribute: there is only the total."
-    least, most = frame.iloc[0], frame.iloc[-1]
-    high, low = (rounded(row["median"], 3, zeros=True) for row in (least, most))
+    least, most, measure = frame.iloc[0], frame.iloc[-1], forecast.measure
+    high = measure.stated(least["median"], record_noun, zeros=True)
+    low = measure.text(most["median"], zeros=True)
     if len(frame) == 1:
-        text = (
-            f"Tables that contain {least['attribute']} have a median standard error of {high} "
-            f"{record_noun}."
-        )
+        text = f"Tables that contain {least['attribute']} have a median {measure.noun} of {high}."
     elif is_negligible_difference(most["median"], least["median"]):
         text = (
-            f"Tables have the same median standard error of {high} {record_noun}, whichever "
-            "attribute they contain."
+            f"Tables have the same median {measure.noun} of {high}, whichever attribute they "
+            "contain."
         )
     else:
         text = (
-            f"Tables that contain {least['attribute']} are the least accurate (median standard "
-            f"error {high} {record_noun}), those that contain {most['attribute']} the most ({low})."
+            f"Tables that contain {least['attribute']} are the least accurate (median "
+            f"{measure.noun} {high}), those that contain {most['attribute']} the most ({low})."
         )
     covered = set(frame["attribute"])
     missing = [name for name in forecast.workload.domain.names if name not in covered]

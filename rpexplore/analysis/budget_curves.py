@@ -1,7 +1,8 @@
-"""Standard errors against the budget: exact curves, from one solution (docs/mathematics.md §6.2).
+"""Accuracy against the budget: exact curves, from one solution (docs/mathematics.md §6.2).
 
-With a budget k times as large every standard error is divided by √k: on log axes all curves are
-parallel lines. They tell which budget goes with which error.
+With a budget k times as large every standard error and coefficient of variation is divided by √k,
+and every variance by k: on log axes all curves are parallel lines. They tell which budget goes with
+which accuracy.
 """
 
 import math
@@ -21,12 +22,16 @@ from rpexplore.analysis.budget_units import (
     typed_text,
     with_value,
 )
+from rpexplore.analysis.expected_cells import ExpectedCells, in_measure
 from rpexplore.analysis.forecast import group_name, order_groups
-from rpexplore.analysis.sufficient_budgets import SufficientBudget
+from rpexplore.analysis.measures import STANDARD_ERROR, Measure
+from rpexplore.analysis.sufficient_budgets import SufficientBudget, budget_for_error
 from rpexplore.analysis.usefulness import Usefulness, forecast_at_cost_1
 from rpexplore.common.formatting import rounded
+from rpexplore.errors import WorkloadError
 from rpexplore.planning.mechanism.table_variances import (
     CELLS,
+    TableVariances,
     cells_differ,
     is_negligible_difference,
 )
@@ -47,10 +52,11 @@ _MOST_NAMED = 6  # curves in a sentence
 
 @dataclass(frozen=True)
 class Curve:
-    """The standard error of some tables against the budget.
+    """The accuracy of some tables against the budget.
 
     name      "median table", "age × sex"
-    variance  at privacy cost 1 of one record, as `Optimum.mean_variances` has it
+    variance  at privacy cost 1 of one record, as `Optimum.mean_variances` has it; or the square of
+              a coefficient of variation
     table     the table whose it is; "" where it is no single one's
     """
 
@@ -58,52 +64,83 @@ class Curve:
     variance: float
     table: str = ""
 
-    def standard_error(self, rho: float, budget: Budget) -> float:
+    def value(self, rho: float, budget: Budget, measure: Measure = STANDARD_ERROR) -> float:
         """At ρ of the privacy unit that the budget is for."""
-        return math.sqrt(self.variance * budget.records_factor / (2 * rho))
+        return math.sqrt(self.variance * budget.records_factor / (2 * rho)) ** measure.power
 
 
-def quantile_curves(optimum: Optimum) -> list[Curve]:
+def variances_in(
+    optimum: Optimum, measure: Measure, cells: ExpectedCells | None = None
+) -> TableVariances:
+    """What curves in a measure are drawn of: variances, or squared coefficients of variation.
+
+    NaN for tables without a value. cells: of the optimum's workload, where the measure needs them
+    """
+    if not measure.is_share:
+        return optimum.table_variances
+    squares = in_measure(forecast_at_cost_1(optimum), measure, cells).values ** 2
+    return TableVariances(squares, squares, squares)
+
+
+def quantile_curves(optimum: Optimum, variances: TableVariances | None = None) -> list[Curve]:
     """The least accurate table, the median, the most accurate one; one curve if they are the same.
 
     Where the cells of tables differ: the least accurate cell, the median of the tables' mean
-    variances, and the most accurate cell.
+    variances, and the most accurate cell. variances: of `variances_in`; without them the optimum's
     """
-    variances = optimum.table_variances
-    least, most = int(np.argmax(variances.largest)), int(np.argmin(variances.smallest))
+    variances = variances or optimum.table_variances
+    least, most = int(np.nanargmax(variances.largest)), int(np.nanargmin(variances.smallest))
     high, low = float(variances.largest[least]), float(variances.smallest[most])
     if len(variances.mean) == 1:
-        return table_curves(optimum, 0)
+        return table_curves(optimum, 0, variances)
     if is_negligible_difference(math.sqrt(low), math.sqrt(high)):
         return [Curve("every table", high)]
     noun = "cell" if cells_differ(variances) else "table"
     return [
         Curve(f"least accurate {noun}", high, title_of(optimum.workload, least)),
-        Curve("median table", float(np.median(variances.mean))),
+        Curve("median table", float(np.nanmedian(variances.mean))),
         Curve(f"most accurate {noun}", low, title_of(optimum.workload, most)),
     ]
 
 
-def order_curves(optimum: Optimum, *, least_accurate: bool) -> list[Curve]:
-    """The least accurate cell or the median table of each number of attributes."""
+def order_curves(
+    optimum: Optimum, variances: TableVariances | None = None, *, least_accurate: bool
+) -> list[Curve]:
+    """The least accurate cell or the median table of each number of attributes.
+
+    variances: of `variances_in`; without them the optimum's
+    """
     groups, curves = order_groups(optimum.workload), []
-    of_tables = optimum.table_variances.largest if least_accurate else optimum.mean_variances
-    for group in np.unique(groups).tolist():
-        tables = np.flatnonzero(groups == group)
-        variances, name = of_tables[tables], group_name(group, optimum.workload)
+    all_variances = variances or optimum.table_variances
+    of_tables = all_variances.largest if least_accurate else all_variances.mean
+    having = ~np.isnan(of_tables)
+    for group in np.unique(groups[having]).tolist():
+        tables = np.flatnonzero((groups == group) & having)
+        shown, name = of_tables[tables], group_name(group, optimum.workload)
         if least_accurate and len(tables) > 1:
-            largest = int(np.argmax(variances))
+            largest = int(np.argmax(shown))
             title = title_of(optimum.workload, tables[largest])
-            curves.append(Curve(f"least accurate of {name}", float(variances[largest]), title))
+            curves.append(Curve(f"least accurate of {name}", float(shown[largest]), title))
         else:
-            curves.append(Curve(name, float(np.median(variances))))
+            curves.append(Curve(name, float(np.median(shown))))
     return curves
 
 
-def table_curves(optimum: Optimum, table: int) -> list[Curve]:
-    """One table's; two where its cells differ, their root mean square and the least accurate."""
-    name, variances = title_of(optimum.workload, table), optimum.table_variances
+def table_curves(
+    optimum: Optimum, table: int, variances: TableVariances | None = None
+) -> list[Curve]:
+    """One table's; two where its cells differ, their root mean square and the least accurate.
+
+    variances: of `variances_in`; without them the optimum's. Raises `WorkloadError` for a table
+    that has none there.
+    """
+    name, variances = title_of(optimum.workload, table), variances or optimum.table_variances
     mean, largest = float(variances.mean[table]), float(variances.largest[table])
+    if math.isnan(mean):
+        raise WorkloadError(
+            f"Table {name} has no coefficient of variation: its median cell has no expected count. "
+            "Choose another table, or the standard error."
+        )
     if is_negligible_difference(math.sqrt(mean), math.sqrt(largest)):
         return [Curve(name, mean, name)]
     return [
@@ -113,12 +150,15 @@ def table_curves(optimum: Optimum, table: int) -> list[Curve]:
 
 
 def errors_by_budget(
-    curves: Sequence[Curve], budget: Budget, also: Iterable[float] = ()
+    curves: Sequence[Curve],
+    budget: Budget,
+    also: Iterable[float] = (),
+    measure: Measure = STANDARD_ERROR,
 ) -> pd.DataFrame:
     """The curves at round budgets around the current one, which is among them.
 
     also: further ρ to reach and to have among them. Columns: series (number of the curve), curve,
-    table, rho (of the privacy unit), epsilon (at the stated δ, rounded up), standard_error.
+    table, rho (of the privacy unit), epsilon (at the stated δ, rounded up), and the measure.
     """
     current, delta = float(budget.rho), stated_delta(budget)
     also = [rho for rho in also if current / _FAR <= rho <= current * _FAR]
@@ -127,47 +167,75 @@ def errors_by_budget(
     rhos = sorted({*_round_budgets(low, high), low, current, high, *also})
     epsilons = [privacy.epsilon_from_rho(rho, delta) for rho in rhos]
     rows = [
-        (series, curve.name, curve.table, rho, epsilon, curve.standard_error(rho, budget))
+        (series, curve.name, curve.table, rho, epsilon, curve.value(rho, budget, measure))
         for series, curve in enumerate(curves)
         for rho, epsilon in zip(rhos, epsilons, strict=True)
     ]
-    columns = ["series", "curve", "table", "rho", "epsilon", "standard_error"]
+    columns = ["series", "curve", "table", "rho", "epsilon", measure.column]
     return pd.DataFrame(rows, columns=columns)
 
 
-def describe_curves(curves: Sequence[Curve], budget: Budget, record_noun: str) -> str:
-    """What the curves are at the current budget, and what half the error would cost."""
-    now = "; ".join(f"{curve.name} {_current(curve, budget)}" for curve in curves[:_MOST_NAMED])
-    half = 4 * budget.rho
+def describe_curves(
+    curves: Sequence[Curve], budget: Budget, record_noun: str, measure: Measure = STANDARD_ERROR
+) -> str:
+    """What the curves are at the current budget, and what half of that would cost."""
+    now = "; ".join(
+        f"{curve.name} {_current(curve, budget, measure)}" for curve in curves[:_MOST_NAMED]
+    )
+    half = times_for_half(measure) * budget.rho
     exact = typed_text(half)
     rho = exact if len(exact) <= 10 else rounded(half, 4)
     epsilon = f" ({epsilon_text(half, stated_delta(budget))})" if half < _MOST_RHO else ""
+    unit = measure.unit(record_noun)
+    times = {4: "four times", 2: "twice"}[times_for_half(measure)]
     return (
-        f"At the current budget, {rho_text(budget.rho, 4, 'nearest')}, the standard error in "
-        f"{record_noun} is: {now}. Half of it takes four times the budget, for every "
-        f"table: ρ = {rho}{epsilon}."
+        f"At the current budget, {rho_text(budget.rho, 4, 'nearest')}, the {measure.noun}"
+        f"{f' in {unit}' if unit else ''} is: {now}. Half of it takes {times} the budget, for "
+        f"every table: ρ = {rho}{epsilon}."
     )
 
 
-def describe_wanted_error(
-    curve: Curve, wanted: float, enough: SufficientBudget, budget: Budget, record_noun: str
+def budget_for_value(
+    curve: Curve, wanted: float, budget: Budget, measure: Measure = STANDARD_ERROR
+) -> SufficientBudget:
+    """The smallest budget at which a curve is as accurate as wanted.
+
+    Raises `BudgetError` for a wanted value that is not positive, or out of reach.
+    """
+    return budget_for_error(curve.variance, max(wanted, 0.0) ** (1 / measure.power), budget)
+
+
+def describe_wanted_value(
+    curve: Curve,
+    wanted: float,
+    enough: SufficientBudget,
+    budget: Budget,
+    record_noun: str,
+    measure: Measure = STANDARD_ERROR,
 ) -> str:
-    """What a wanted standard error would cost."""
+    """What a wanted accuracy would cost."""
     name = f"“{curve.name}”" if curve.table != curve.name else curve.name
     return (
-        f"For a standard error of {rounded(wanted, 6)} {record_noun} in {name} (now "
-        f"{_current(curve, budget)}), the budget must be {enough.text}: {enough.compared}."
+        f"For a {measure.noun} of {measure.stated(wanted, record_noun, 6)} in {name} (now "
+        f"{_current(curve, budget, measure)}), the budget must be {enough.text}: {enough.compared}."
     )
 
 
-def half_error(curve: Curve, budget: Budget) -> tuple[float, float]:
-    """The ρ at which a curve's standard error is half the current one, and that error."""
-    rho = 4 * float(budget.rho)
-    return rho, curve.standard_error(rho, budget)
+def half_value(
+    curve: Curve, budget: Budget, measure: Measure = STANDARD_ERROR
+) -> tuple[float, float]:
+    """The ρ at which a curve is at half its current value, and that value."""
+    rho = times_for_half(measure) * float(budget.rho)
+    return rho, curve.value(rho, budget, measure)
 
 
-def _current(curve: Curve, budget: Budget) -> str:
-    return rounded(curve.standard_error(float(budget.rho), budget), 3)
+def times_for_half(measure: Measure) -> int:
+    """How many times the budget halves a measure."""
+    return 2 if measure.power == 2 else 4
+
+
+def _current(curve: Curve, budget: Budget, measure: Measure) -> str:
+    return measure.text(curve.value(float(budget.rho), budget, measure))
 
 
 def _round_budgets(low: float, high: float) -> list[float]:

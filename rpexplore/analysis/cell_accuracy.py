@@ -14,7 +14,7 @@ import pandas as pd
 from rpexplore.analysis.accuracy import Z_95
 from rpexplore.analysis.cell_blocks import Blocks, TableNoise
 from rpexplore.analysis.forecast import Forecast
-from rpexplore.common.formatting import rounded
+from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.mechanism.table_variances import is_negligible_difference
 from rpexplore.workload.query_matrix import QueryMatrix, query_matrix
@@ -25,7 +25,7 @@ _CELLS_OF_A_SCREEN = 60
 MOST = 100  # blocks along an axis of two
 MOST_ALONG_A_LINE = 1000
 
-_NUMBERS = ("standard_error", "margin_95")
+_NUMBERS = ("standard_error", "variance", "margin_95")
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,7 @@ class CellAccuracy:
     is_even  whether the axis across goes on by values, so that a line may join them
     joint    how the label of a cell is made of those of the axes: " to " for ranges
     remarks  what holds for other attributes and for blocks, in sentences; may be ""
+    measure  in which it is told: of the standard error alone, whatever the counts
     """
 
     table: str
@@ -67,14 +68,22 @@ class CellAccuracy:
     is_even: bool
     joint: str
     remarks: str
+    measure: Measure = STANDARD_ERROR
+
+    @property
+    def values(self) -> np.ndarray:
+        """`errors` in the measure."""
+        return self.errors**self.measure.power
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row a block: its labels, standard_error and margin_95 (half a 95 % interval)."""
+        """One row a block: its labels, the measure, standard_error and margin_95 (half a 95 %
+        interval)."""
         blocks = np.nonzero(np.isfinite(self.errors))
         errors = self.errors[blocks]
         columns = label_columns(self.axes, blocks, _NUMBERS)
-        return pd.DataFrame(columns | {"standard_error": errors, "margin_95": errors * Z_95})
+        columns |= {self.measure.column: self.values[blocks], "standard_error": errors}
+        return pd.DataFrame(columns | {"margin_95": errors * Z_95})
 
     @property
     def least_accurate(self) -> tuple[int, ...]:
@@ -101,13 +110,15 @@ class CellAccuracy:
     def describe(self, record_noun: str) -> str:
         """Where the table is least and most accurate, and what the picture leaves out."""
         least, most = self.least_accurate, self.most_accurate
-        high, low = (rounded(float(self.errors[cell]), 3) for cell in (least, most))
+        high = self.measure.stated(float(self.values[least]), record_noun)
         if self.is_level:
-            text = f"All cells of {self.table} are equally accurate: σ = {high} {record_noun}."
+            symbol = self.measure.symbol
+            text = f"All cells of {self.table} are equally accurate: {symbol} = {high}."
         else:
+            low = self.measure.text(float(self.values[most]))
             text = (
-                f"The cells of {self.table} are not equally accurate: σ = {high} {record_noun} for "
-                f"{self.label(least)} against {low} for {self.label(most)}."
+                f"The cells of {self.table} are not equally accurate: {self.measure.symbol} = "
+                f"{high} for {self.label(least)} against {low} for {self.label(most)}."
             )
         return f"{text} {self.remarks}".strip()
 

@@ -1,4 +1,4 @@
-"""Distribution of the standard errors over tables: empirical distribution functions.
+"""Distribution of the accuracy over tables: empirical distribution functions.
 
 However many tables there are, a curve has at most `MOST_STEPS` + 1 points.
 """
@@ -11,7 +11,7 @@ import pandas as pd
 
 from rpexplore.analysis.accuracy import describe_medians
 from rpexplore.analysis.forecast import Forecast, group_name, order_groups
-from rpexplore.common.formatting import rounded
+from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.planning.mechanism.table_variances import is_negligible_difference
 
 MOST_STEPS = 200
@@ -26,14 +26,15 @@ _QUANTILES = {
 }
 
 
-Groups: TypeAlias = Mapping[int, tuple[str, np.ndarray]]  # {group: (name, standard errors)}
+Groups: TypeAlias = Mapping[int, tuple[str, np.ndarray]]  # {group: (name, values)}
 
 
 def errors_by_order(forecast: Forecast) -> Groups:
     """The tables of one plan by group of orders, ascending."""
-    groups = order_groups(forecast.workload)
+    groups = order_groups(forecast.workload)[forecast.having]
+    values = forecast.values[forecast.having]
     return {
-        group: (group_name(group, forecast.workload), forecast.standard_errors[groups == group])
+        group: (group_name(group, forecast.workload), values[groups == group])
         for group in np.unique(groups).tolist()
     }
 
@@ -41,17 +42,17 @@ def errors_by_order(forecast: Forecast) -> Groups:
 def errors_by_plan(forecasts: Sequence[Forecast]) -> Groups:
     """All tables under each plan, by the number of the plan."""
     return {
-        number: (forecast.name, forecast.standard_errors)
+        number: (forecast.name, forecast.values[forecast.having])
         for number, forecast in enumerate(forecasts)
     }
 
 
-def curves(groups: Groups) -> pd.DataFrame:
-    """The distribution function of each group: series (its name), group, share, standard_error."""
+def curves(groups: Groups, measure: Measure = STANDARD_ERROR) -> pd.DataFrame:
+    """The distribution function of each group: series (its name), group, share, and the measure."""
     parts = []
-    for group, (name, errors) in groups.items():
-        counts, at = steps(errors)
-        columns = {"share": counts / len(errors), "standard_error": at}
+    for group, (name, values) in groups.items():
+        counts, at = steps(values)
+        columns = {"share": counts / len(values), measure.column: at}
         parts.append(pd.DataFrame(columns).assign(series=name, group=group))
     return pd.concat(parts, ignore_index=True)
 
@@ -59,32 +60,36 @@ def curves(groups: Groups) -> pd.DataFrame:
 def quantiles(groups: Groups) -> pd.DataFrame:
     """One row a group: series (its name), tables, smallest, …, largest."""
     rows = []
-    for name, errors in groups.values():
-        values = np.quantile(errors, list(_QUANTILES.values())).tolist()
-        row = {"series": name, "tables": len(errors)}
-        rows.append(row | dict(zip(_QUANTILES, values, strict=True)))
+    for name, values in groups.values():
+        quantiles = np.quantile(values, list(_QUANTILES.values())).tolist()
+        row = {"series": name, "tables": len(values)}
+        rows.append(row | dict(zip(_QUANTILES, quantiles, strict=True)))
     return pd.DataFrame(rows)
 
 
-def describe_by_order(frame: pd.DataFrame, record_noun: str) -> str:
+def describe_by_order(
+    frame: pd.DataFrame, record_noun: str, measure: Measure = STANDARD_ERROR
+) -> str:
     """How the groups of `errors_by_order` compare; frame: their `quantiles`."""
     medians = {
         "the total" if row["series"] == "total" else f"tables of {row['series']}": row["median"]
         for row in frame.to_dict("records")
     }
-    return describe_medians(medians, "standard error", record_noun)
+    return describe_medians(medians, record_noun, measure)
 
 
-def describe_by_plan(frame: pd.DataFrame, record_noun: str) -> str:
+def describe_by_plan(
+    frame: pd.DataFrame, record_noun: str, measure: Measure = STANDARD_ERROR
+) -> str:
     """Which plan is best for half of the tables, and for nine tenths."""
     rows = frame.to_dict("records")
     half = min(rows, key=lambda row: row["median"])
     most = min(rows, key=lambda row: row["upper_tenth"])
-    median = f"{rounded(half['median'], 3)} {record_noun}"
+    median = f"{measure.symbol} at most {measure.stated(half['median'], record_noun)}"
     if is_negligible_difference(half["median"], max(row["median"] for row in rows)):
-        return f"Under every plan half of the tables have σ at most {median}."
-    text = f"“{half['series']}” has the smallest median: half of the tables have σ at most {median}"
-    at_most = f"at most {rounded(most['upper_tenth'], 3)}"
+        return f"Under every plan half of the tables have {median}."
+    text = f"“{half['series']}” has the smallest median: half of the tables have {median}"
+    at_most = f"at most {measure.text(most['upper_tenth'])}"
     if half is most:
         return f"{text}, nine in ten {at_most}."
     return f"{text}. For nine in ten “{most['series']}” is best, with {at_most}."

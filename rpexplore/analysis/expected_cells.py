@@ -11,11 +11,12 @@ each cell has its own standard error.
 
 import math
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from rpexplore.analysis.forecast import Forecast
+from rpexplore.analysis.measures import COEFFICIENT_OF_VARIATION, Measure
 from rpexplore.common.formatting import plural
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.workload.query_matrix import query_matrix
@@ -80,6 +81,11 @@ class ExpectedCells:
         held = np.ones(len(self.workload), dtype=bool)
         held[list(self.left_out)] = False
         return held
+
+    @cached_property
+    def has_coefficients(self) -> bool:
+        """Whether the median cell of some table is expected to hold any records."""
+        return bool(np.any(self.medians() > 0))
 
     @property
     def left_out_text(self) -> str:
@@ -232,6 +238,15 @@ class ShareCurve:
             if len(positive):
                 ends += [float(errors[0] / positive[-1]), float(errors[-1] / positive[0])]
         return (min(ends) / 2, max(ends) * 2) if ends else (1.0, 1.0)
+
+
+def in_measure(forecast: Forecast, measure: Measure, cells: ExpectedCells | None) -> Forecast:
+    """The same tables in another measure; cells: theirs, where it needs them."""
+    coefficients = None
+    if measure == COEFFICIENT_OF_VARIATION:
+        assert cells is not None
+        coefficients = cells.median_relative_errors(forecast)
+    return replace(forecast, measure=measure, coefficients=coefficients)
 
 
 def _gone_through(workload: Workload) -> tuple[tuple[int, ...], tuple[int, ...]]:

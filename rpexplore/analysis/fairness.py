@@ -1,7 +1,7 @@
 """How evenly accuracy is spread over the tables of a workload, by plan, in a few measures.
 
-All measures are of the standard error of a cell. None of them depends on the budget, but for the
-errors themselves, which a larger budget divides by one number. What the charts of the Fairness page
+All are of one measure of accuracy (`Forecast.measure`). None depends on the budget, but for the
+values themselves, which a larger budget divides by one number. What the charts of the Fairness page
 show is in `variance_by_size`, `distributions`, `accuracy_by_attribute` and `shadow_prices`.
 """
 
@@ -13,18 +13,19 @@ import pandas as pd
 
 from rpexplore.analysis.accuracy import Z_95
 from rpexplore.analysis.forecast import Forecast
+from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.common.formatting import describe_share, rounded
 from rpexplore.planning.mechanism.table_variances import is_negligible_difference
 from rpexplore.workload.table_text import titles
 from rpexplore.workload.workload import Workload
 
-# What to call each measure, and what it means.
+# What to call each measure of evenness, and what it means; σ stands for any measure of accuracy.
 MEASURES = {
-    "smallest": ("Smallest σ", "Standard error of a cell of the most accurate table."),
+    "smallest": ("Smallest σ", "That of a cell of the most accurate table."),
     "lower_tenth": ("10th percentile", "One tenth of the tables have at most this σ."),
     "median": ("Median σ", "Half of the tables have at most this σ."),
     "upper_tenth": ("90th percentile", "Nine tenths of the tables have at most this σ."),
-    "largest": ("Largest σ", "Standard error of a cell of the least accurate table."),
+    "largest": ("Largest σ", "That of a cell of the least accurate table."),
     "ratio": ("Largest ÷ smallest σ", "1 if all tables are equally accurate."),
     "tenths_ratio": ("90th ÷ 10th percentile", "The same without the tables at either end."),
     "gini": (
@@ -33,12 +34,13 @@ MEASURES = {
     ),
     "within_twice": ("Within twice the smallest", "Share of tables with σ at most twice that."),
 }
+_OF_ACCURACY = ("smallest", "lower_tenth", "median", "upper_tenth", "largest")
 
 
 def measures_of(forecast: Forecast) -> dict[str, float]:
     """The `MEASURES` of a plan."""
-    errors = forecast.standard_errors
-    low, lower, median, upper, high = np.quantile(errors, [0, 0.1, 0.5, 0.9, 1]).tolist()
+    values = forecast.values[forecast.having]
+    low, lower, median, upper, high = np.quantile(values, [0, 0.1, 0.5, 0.9, 1]).tolist()
     return {
         "smallest": low,
         "lower_tenth": lower,
@@ -47,8 +49,8 @@ def measures_of(forecast: Forecast) -> dict[str, float]:
         "largest": high,
         "ratio": high / low,
         "tenths_ratio": upper / lower,
-        "gini": gini(errors),
-        "within_twice": float(np.mean(errors <= 2 * low)),
+        "gini": gini(values),
+        "within_twice": float(np.mean(values <= 2 * low)),
     }
 
 
@@ -59,12 +61,16 @@ def measures(forecasts: Sequence[Forecast]) -> pd.DataFrame:
     )
 
 
-def side_by_side(frame: pd.DataFrame) -> pd.DataFrame:
-    """`measures` to read: a row a measure with its name and meaning, a column a plan, as texts."""
+def side_by_side(frame: pd.DataFrame, measure: Measure = STANDARD_ERROR) -> pd.DataFrame:
+    """`measures` to read: a row a measure with its name and meaning, a column a plan, as texts.
+
+    measure: of accuracy, that of the plans
+    """
     rows = []
     for field, (name, meaning) in MEASURES.items():
         values = zip(frame["plan"], frame[field].tolist(), strict=True)
-        texts = {plan: _measure_text(field, value) for plan, value in values}
+        texts = {plan: _measure_text(field, value, measure) for plan, value in values}
+        name, meaning = (text.replace("σ", measure.symbol) for text in (name, meaning))
         rows.append({"measure": name, **texts, "meaning": meaning})
     return pd.DataFrame(rows)
 
@@ -81,21 +87,21 @@ def gini(values: np.ndarray) -> float:
 
 def is_even(forecast: Forecast) -> bool:
     """Whether all tables are equally accurate, as far as anybody would notice."""
-    errors = forecast.standard_errors
-    return is_negligible_difference(float(errors.min()), float(errors.max()))
+    values = forecast.values[forecast.having]
+    return is_negligible_difference(float(values.min()), float(values.max()))
 
 
 def least_and_most_accurate(
     forecast: Forecast, most: int = 10
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The tables with the largest standard errors, largest first, and those with the smallest.
+    """The least accurate tables, the least accurate first, and the most accurate ones.
 
     Columns as those of `ranking`. Where there are few, none is in both.
     """
-    errors = forecast.standard_errors
-    few = min(most, len(errors) - len(errors) // 2)
-    ascending = np.argsort(errors, kind="stable")
-    least_accurate, most_accurate = ascending[::-1][:few], ascending[: min(most, len(errors) - few)]
+    ascending = forecast.having[np.argsort(forecast.values[forecast.having], kind="stable")]
+    count = len(ascending)
+    few = min(most, count - count // 2)
+    least_accurate, most_accurate = ascending[::-1][:few], ascending[: min(most, count - few)]
     return (
         _ranked_rows(forecast, least_accurate, titles(forecast.workload, least_accurate)),
         _ranked_rows(forecast, most_accurate, titles(forecast.workload, most_accurate)),
@@ -109,26 +115,27 @@ def all_titles(workload: Workload) -> np.ndarray:
 
 
 def ranking(forecast: Forecast) -> pd.DataFrame:
-    """All tables, the least accurate first: table, order, cells, standard_error, margin_95 and
-    times_median, how many times the median standard error that is; where cells differ also
-    smallest_standard_error and largest_standard_error, of the table's most and least accurate cell.
+    """All tables, the least accurate first: table, order, cells, the measure (in a column of its
+    name), standard_error, margin_95 and times_median, how many times the median of the measure that
+    is; where cells differ also smallest_standard_error and largest_standard_error, of the table's
+    most and least accurate cell. Tables that have no value in the measure stand last.
     """
-    rows = np.argsort(-forecast.standard_errors, kind="stable")
+    rows = np.argsort(-forecast.values, kind="stable")
     return _ranked_rows(forecast, rows, all_titles(forecast.workload)[rows])
 
 
 def _ranked_rows(
     forecast: Forecast, rows: np.ndarray, names: Sequence[str] | np.ndarray
 ) -> pd.DataFrame:
-    workload, errors = forecast.workload, forecast.standard_errors[rows]
+    workload, values = forecast.workload, forecast.values
     return pd.DataFrame(
         {
             "table": names,
             "order": workload.orders[rows],
             "cells": workload.cells[rows],
-            "standard_error": errors,
-            "margin_95": errors * Z_95,
-            "times_median": errors / np.median(forecast.standard_errors),
+            **forecast.columns(rows),
+            "margin_95": forecast.standard_errors[rows] * Z_95,
+            "times_median": values[rows] / np.median(values[forecast.having]),
         }
         | forecast.variances.extreme_columns(rows)
     )
@@ -136,31 +143,35 @@ def _ranked_rows(
 
 def describe_unevenness(forecast: Forecast, record_noun: str) -> str:
     """The least accurate table, and by how much, in a sentence or two."""
-    errors = forecast.standard_errors
-    extremes = np.array([np.argmin(errors), np.argmax(errors)])
+    values, measure = forecast.values, forecast.measure
+    extremes = np.array([np.nanargmin(values), np.nanargmax(values)])
     most, least = titles(forecast.workload, extremes)
-    if len(errors) == 1:
-        return (
-            f"There is one table, {least}: the standard error of a cell is "
-            f"{rounded(float(errors[0]), 3)} {record_noun}."
-        )
-    values = measures_of(forecast)
+    found = measures_of(forecast)
+    median = measure.stated(found["median"], record_noun)
+    if len(forecast.having) == 1:
+        return f"There is one table, {least}: the {measure.noun} of a cell is {median}."
     if is_even(forecast):
+        relative = "; small counts still have the larger relative errors"
+        relative = "" if measure.is_share else relative
         return (
-            f"All {len(errors):,} tables are equally accurate: the standard error of a cell is "
-            f"{rounded(values['median'], 3)} {record_noun}; small counts still have the larger "
-            "relative errors."
+            f"All {len(forecast.having):,} tables are equally accurate: the {measure.noun} of a "
+            f"cell is {median}{relative}."
         )
     return (
-        f"The least accurate table is {least}: its standard error of "
-        f"{rounded(values['largest'], 3)} {record_noun} is {rounded(values['ratio'], 2)} times "
-        f"that of the most accurate, {most}, at {rounded(values['smallest'], 3)}. "
-        f"{describe_share(values['within_twice'])} of the tables are within twice the smallest."
+        f"The least accurate table is {least}: its {measure.noun} of "
+        f"{measure.stated(found['largest'], record_noun)} is {rounded(found['ratio'], 2)} times "
+        f"that of the most accurate, {most}, at {measure.text(found['smallest'])}. "
+        f"{describe_share(found['within_twice'])} of the tables are within twice the smallest."
     )
 
 
-def describe_measures(frame: pd.DataFrame, record_noun: str) -> str:
-    """Which plan is the most even, which the least, and which has the smallest median error."""
+def describe_measures(
+    frame: pd.DataFrame, record_noun: str, measure: Measure = STANDARD_ERROR
+) -> str:
+    """Which plan is the most even, which the least, and which has the smallest median.
+
+    measure: of accuracy, that of the plans
+    """
     even, uneven = (frame.loc[row] for row in (frame["ratio"].idxmin(), frame["ratio"].idxmax()))
     accurate = frame.loc[frame["median"].idxmin()]
     if is_negligible_difference(1, uneven["ratio"]):
@@ -168,7 +179,7 @@ def describe_measures(frame: pd.DataFrame, record_noun: str) -> str:
     return (
         f"The most even plan is “{even['plan']}” (largest {_times(even['ratio'])} the smallest), "
         f"the least even “{uneven['plan']}” ({_times(uneven['ratio'])}). The smallest median "
-        f"standard error, {rounded(accurate['median'], 3)} {record_noun}, comes with "
+        f"{measure.noun}, {measure.stated(accurate['median'], record_noun)}, comes with "
         f"“{accurate['plan']}”."
     )
 
@@ -177,7 +188,9 @@ def _times(ratio: float) -> str:
     return f"{rounded(ratio, 3, zeros=True)} times"
 
 
-def _measure_text(field: str, value: float) -> str:
+def _measure_text(field: str, value: float, measure: Measure) -> str:
+    if field in _OF_ACCURACY:
+        return measure.text(value, zeros=True)
     if field == "within_twice":
         return describe_share(value)
     return f"{value:.3f}" if field == "gini" else rounded(value, 3, zeros=True)

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from rpexplore.analysis.measures import COEFFICIENT_OF_VARIATION, STANDARD_ERROR, Measure
 from rpexplore.common.formatting import plural
 from rpexplore.planning.losses.base import WEIGHTINGS, Loss, MaxVariance, SumOfVariances
 from rpexplore.planning.mechanism.cell_variances import CellVariances
@@ -48,13 +49,16 @@ def scheme_of(loss: Loss, workload: Workload) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """Accuracy of the tables of a workload, in one standard error of each.
+    """Accuracy of the tables of a workload, in one measure of one cell of each.
 
     cells          of the workload, as measured
     sigma_squared  float64[n_residuals]
     variances      of each table: of its mean, its least and its most accurate cell
     shadow_prices  float64[n_tables], sum 1: the share of the loss that each table has
     cell           whose standard error is looked at, of `table_variances.CELLS`
+    measure        what is looked at of it
+    coefficients   float64[n_tables]: the coefficient of variation of the median cell of each
+                   table, not finite where it has none; looked at in that measure only
     """
 
     name: str
@@ -63,6 +67,8 @@ class Forecast:
     variances: TableVariances
     shadow_prices: np.ndarray
     cell: str = "mean"
+    measure: Measure = STANDARD_ERROR
+    coefficients: np.ndarray | None = None
 
     @classmethod
     def of_plan(cls, name: str, plan: Plan) -> "Forecast":
@@ -88,6 +94,24 @@ class Forecast:
         """The standard error of each table that is looked at, float64[n_tables]."""
         return self.variances.standard_errors(self.cell)
 
+    @cached_property
+    def values(self) -> np.ndarray:
+        """Each table in the measure, float64[n_tables]; NaN where it has none."""
+        if self.measure != COEFFICIENT_OF_VARIATION:
+            return self.standard_errors**self.measure.power
+        assert self.coefficients is not None
+        return np.where(np.isfinite(self.coefficients), self.coefficients, np.nan)
+
+    @cached_property
+    def having(self) -> np.ndarray:
+        """Indices of the tables that have a value in the measure, int64[n]."""
+        return np.flatnonzero(~np.isnan(self.values))
+
+    def columns(self, tables: np.ndarray) -> dict[str, np.ndarray]:
+        """Columns for these tables: the measure, and the standard error."""
+        errors = {STANDARD_ERROR.column: self.standard_errors[tables]}
+        return {self.measure.column: self.values[tables]} | errors
+
     def cell_standard_errors(self, table: int) -> np.ndarray:
         """Standard error of every cell of a table, one axis an attribute."""
         return np.sqrt(self.cells.variances_of(table, self.sigma_squared))
@@ -102,9 +126,24 @@ class Forecast:
         return cells_differ(self.variances)
 
     @property
+    def cell_title(self) -> str:
+        """Which cell of a table is looked at; "" where all cells are alike."""
+        if self.measure == COEFFICIENT_OF_VARIATION:
+            return "its median cell"
+        return CELLS[self.cell] if self.cells_differ else ""
+
+    @property
     def cell_text(self) -> str:
-        """Which cell is looked at, in a sentence; "" where all cells are alike."""
-        return f"Of each table, {CELLS[self.cell]} is shown." if self.cells_differ else ""
+        """Which cell is looked at, in a sentence or two; "" where all cells are alike."""
+        if not self.cell_title:
+            return ""
+        text = f"Of each table, {self.cell_title} is shown."
+        missing = len(self.workload) - len(self.having)
+        if not missing:
+            return text
+        are = "is" if missing == 1 else "are"
+        which = f"{plural(missing, 'table')} whose median cell has no expected count"
+        return f"{text} {which} {are} left out."
 
 
 def order_groups(workload: Workload) -> np.ndarray:

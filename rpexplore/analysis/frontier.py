@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.common.formatting import rounded
 from rpexplore.planning.losses.base import MaxVariance, SumOfVariances
@@ -97,11 +98,13 @@ class Frontier:
         total = self.average_loss.value(variances.of_loss(self.average_loss), workload)
         return total, self.worst_loss.value(variances.of_loss(self.worst_loss), workload)
 
-    def errors(self, total: float, largest: float, budget: Budget) -> tuple[float, float]:
-        """(average, largest) standard error at a budget for (S, M): roots of mean and largest."""
-        cost = float(budget.record_privacy_cost)
+    def errors(
+        self, total: float, largest: float, budget: Budget, measure: Measure = STANDARD_ERROR
+    ) -> tuple[float, float]:
+        """(average, largest) at a budget for (S, M): mean and largest variance, or their roots."""
+        cost, power = float(budget.record_privacy_cost), measure.power
         weight = float(np.sum(self.average_loss.table_weights(self.best_average.workload)))
-        return math.sqrt(total / weight / cost), math.sqrt(largest / cost)
+        return math.sqrt(total / weight / cost) ** power, math.sqrt(largest / cost) ** power
 
 
 def frontier(
@@ -143,15 +146,17 @@ def frontier(
     return frontier
 
 
-def points_at(frontier: Frontier, budget: Budget) -> pd.DataFrame:
-    """One row a point: worst_weight, average and largest (standard errors at the budget), gap,
-    given_up and gained (per cent of the best average's errors; 0 for itself)."""
-    rows = [
-        (point.worst_weight, *frontier.errors(point.total, point.largest, budget), point.gap)
-        for point in frontier.points
-    ]
-    frame = pd.DataFrame(rows, columns=["worst_weight", "average", "largest", "gap"])
+def points_at(
+    frontier: Frontier, budget: Budget, measure: Measure = STANDARD_ERROR
+) -> pd.DataFrame:
+    """One row a point: worst_weight, average and largest (in the measure, at the budget), gap,
+    given_up and gained (per cent of those of the best average; 0 for itself)."""
+    points = frontier.points
+    errors = [frontier.errors(point.total, point.largest, budget, measure) for point in points]
+    frame = pd.DataFrame(errors, columns=["average", "largest"])
     return frame.assign(
+        worst_weight=[point.worst_weight for point in points],
+        gap=[point.gap for point in points],
         given_up=100 * (frame["average"] / frame["average"][0] - 1),
         gained=100 * (1 - frame["largest"] / frame["largest"][0]),
     )
@@ -165,19 +170,16 @@ def bend(frame: pd.DataFrame) -> int:
 
 
 def describe_frontier(
-    frontier: Frontier, frame: pd.DataFrame, measure: str, record_noun: str
+    frontier: Frontier, frame: pd.DataFrame, record_noun: str, measure: Measure = STANDARD_ERROR
 ) -> str:
-    """What a larger average error buys in the worst case.
-
-    frame: of `points_at`; measure: of `worst_measure`
-    """
+    """What a larger average buys in the worst case; frame: of `points_at`."""
     rows = frame.to_dict("records")
     first, middle, last = rows[0], rows[bend(frame)], rows[-1]
     alike = frontier.has_fixed_strategies
     among = " of the plans that measure attributes as yours does" if alike else ""
     start = (
-        f"The best average{among}, {rounded(first['average'], 3)} {record_noun}, comes with a "
-        f"{measure} of {rounded(first['largest'], 3)}."
+        f"The best average{among}, {measure.stated(first['average'], record_noun)}, comes with a "
+        f"{worst_case(frontier, measure)} of {rounded(first['largest'], 3)}."
     )
     if frontier.is_a_point:
         none = "None of these" if alike else "No plan"
@@ -186,8 +188,9 @@ def describe_frontier(
             f"{none} brings that below {rounded(last['largest'], 3)}."
         )
     if 0 < rows.index(middle) < len(rows) - 1:
-        return f"{start} From there, {_exchange(middle)}; all the way, {_exchange(last)}."
-    return f"{start} From there, {_exchange(last)}."
+        bent, all_the_way = _exchange(middle, measure), _exchange(last, measure)
+        return f"{start} From there, {bent}; all the way, {all_the_way}."
+    return f"{start} From there, {_exchange(last, measure)}."
 
 
 def describe_point(row: dict) -> str:
@@ -220,11 +223,13 @@ def describe_note(frontier: Frontier, row: dict) -> str:
     )
 
 
-def worst_measure(worst: MaxVariance, weights: np.ndarray) -> str:
+def worst_case(frontier: Frontier, measure: Measure = STANDARD_ERROR) -> str:
     """What the worst case is called."""
-    if worst.relative_to == "target":
-        return "largest ratio of standard error to target"
-    return "largest standard error" if np.all(weights == 1) else "largest weighted error"
+    if frontier.worst_loss.relative_to == "target":
+        squared = "squared " if measure.power == 2 else ""
+        return f"largest {squared}ratio of standard error to target"
+    weights = frontier.best_average.workload.weights
+    return f"largest {'' if np.all(weights == 1) else 'weighted '}{measure.noun}"
 
 
 def scenario_between(scenario: Scenario, frontier: Frontier, worst_weight: float) -> Scenario:
@@ -249,9 +254,9 @@ def scenario_between(scenario: Scenario, frontier: Frontier, worst_weight: float
     return scenario.with_settings(settings).replaced(loss=SumOfVariances())
 
 
-def _exchange(row: dict) -> str:
+def _exchange(row: dict, measure: Measure) -> str:
     return (
-        f"an average error {rounded(row['given_up'], 2)} % larger makes the worst case "
+        f"an average {measure.noun} {rounded(row['given_up'], 2)} % larger makes the worst case "
         f"{rounded(row['gained'], 2)} % smaller ({rounded(row['largest'], 3)})"
     )
 

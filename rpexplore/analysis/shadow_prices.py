@@ -29,7 +29,7 @@ def binding_tables(forecast: Forecast) -> np.ndarray:
 
 
 def by_table(forecast: Forecast, most: int | None = 10) -> pd.DataFrame:
-    """The tables with the largest shares: table, order, cells, share, standard_error.
+    """The tables with the largest shares: table, order, cells, share, the measure, standard_error.
 
     Where cells differ, also smallest_standard_error and largest_standard_error.
     """
@@ -41,7 +41,7 @@ def by_table(forecast: Forecast, most: int | None = 10) -> pd.DataFrame:
             "order": workload.orders[tables],
             "cells": workload.cells[tables],
             "share": forecast.shadow_prices[tables],
-            "standard_error": forecast.standard_errors[tables],
+            **forecast.columns(tables),
         }
         | forecast.variances.extreme_columns(tables)
     )

@@ -74,11 +74,13 @@ def met_by_budget(optima: Mapping[str, Optimum], budget: Budget) -> pd.DataFrame
     return pd.concat(parts, ignore_index=True)
 
 
-def last_to_be_met(optimum: Optimum, budget: Budget, most: int | None = None) -> pd.DataFrame:
+def last_to_be_met(
+    optimum: Optimum, budget: Budget, most: int | None = None, power: int = 1
+) -> pd.DataFrame:
     """The tables with a target, the one that needs the largest budget first.
 
-    Columns: table, target, standard_error (now, of the least accurate cell), met ("yes" or "no"),
-    needed_rho, times (needed over current).
+    Columns: table, target, present (of the least accurate cell), met ("yes" or "no"), needed_rho,
+    times (needed over current). power: 2 for variances instead of standard errors
     """
     needs = needed_rho(optimum, budget)
     tables = np.flatnonzero(~np.isnan(needs))
@@ -88,8 +90,8 @@ def last_to_be_met(optimum: Optimum, budget: Budget, most: int | None = None) ->
     return pd.DataFrame(
         {
             "table": titles(optimum.workload, tables),
-            "target": targets,
-            "standard_error": errors,
+            "target": targets**power,
+            "present": errors**power,
             "met": np.where(errors <= targets * MET_FACTOR, "yes", "no"),
             "needed_rho": needs[tables],
             "times": needs[tables] / float(budget.rho),
@@ -126,7 +128,7 @@ def describe_outlook(outlook: Outlook, record_noun: str) -> str:
     is_one, (last, *second) = outlook.targets == 1, outlook.last
     last_text = (
         f"{last['table']} (target {rounded(last['target'], 3)} {record_noun}, now "
-        f"{rounded(last['standard_error'], 3)})"
+        f"{rounded(last['present'], 3)})"
     )
     if outlook.met == outlook.targets:
         which = "It is the target of" if is_one else "Below that the first target missed is that of"

@@ -1,6 +1,6 @@
-"""Variance of a cell against the number of cells of its table (RP+ Figures 1 to 3).
+"""Accuracy of a cell against the number of cells of its table (RP+ Figures 1 to 3).
 
-The forecasts of one call are over the same tables.
+The forecasts of one call are over the same tables, in the same measure.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.forecast import Forecast, group_name, order_groups
-from rpexplore.common.formatting import rounded
 from rpexplore.planning.mechanism.table_variances import is_negligible_difference
 from rpexplore.workload.table_text import titles
 
@@ -24,13 +23,14 @@ _FLAT = 0.1
 
 
 def points(forecasts: Sequence[Forecast], tables: np.ndarray | None = None) -> pd.DataFrame:
-    """One row for each plan and table: plan, group, attributes, table, cells, variance,
-    standard_error; where cells differ also smallest_standard_error and largest_standard_error.
+    """One row for each plan and table: plan, group, attributes, table, cells, the measure,
+    standard_error, variance; where cells differ also smallest_standard_error and
+    largest_standard_error. Tables without a value in the measure are left out.
 
     tables: indices of the tables wanted; without it all of them.
     """
-    workload = forecasts[0].workload
-    tables = np.arange(len(workload)) if tables is None else tables
+    workload, having = forecasts[0].workload, _having(forecasts)
+    tables = having if tables is None else np.intersect1d(tables, having)
     groups = order_groups(workload)[tables]
     shared = {
         "group": groups,
@@ -40,11 +40,9 @@ def points(forecasts: Sequence[Forecast], tables: np.ndarray | None = None) -> p
     }
     parts = []
     for forecast in forecasts:
-        errors = forecast.standard_errors[tables]
-        own = {
-            "variance": errors**2,
-            "standard_error": errors,
-        } | forecast.variances.extreme_columns(tables)
+        own = forecast.columns(tables)
+        own |= {"variance": forecast.standard_errors[tables] ** 2}
+        own |= forecast.variances.extreme_columns(tables)
         parts.append(pd.DataFrame({"plan": forecast.name, **shared, **own}))
     return pd.concat(parts, ignore_index=True)
 
@@ -52,28 +50,35 @@ def points(forecasts: Sequence[Forecast], tables: np.ndarray | None = None) -> p
 def bins(forecasts: Sequence[Forecast]) -> pd.DataFrame:
     """The tables counted in bins of equal width on log axes, by group of orders.
 
-    One row for each plan, group and bin that holds a table: plan, group, attributes, cells,
-    variance, standard_error (of the bin's tables, geometric means) and tables.
+    One row for each plan, group and bin that holds a table: plan, group, attributes, cells, the
+    measure, standard_error, variance (of the bin's tables, geometric means) and tables. Tables
+    without a value in the measure are left out.
     """
-    workload = forecasts[0].workload
-    groups = order_groups(workload)
-    log_cells = np.log(workload.cells)
-    logs = [2 * np.log(forecast.standard_errors) for forecast in forecasts]
+    workload, having = forecasts[0].workload, _having(forecasts)
+    groups = order_groups(workload)[having]
+    log_cells = np.log(workload.cells[having])
+    logs = [np.log(forecast.values[having]) for forecast in forecasts]
     across = _bin_of(log_cells, log_cells.min(), log_cells.max())
     low, high = np.min(logs), np.max(logs)
     parts = []
-    for forecast, log_variances in zip(forecasts, logs, strict=True):
-        keys = (groups * _BINS + across) * _BINS + _bin_of(log_variances, low, high)
+    for forecast, log_values in zip(forecasts, logs, strict=True):
+        keys = (groups * _BINS + across) * _BINS + _bin_of(log_values, low, high)
         counts = np.bincount(keys)
         held = np.flatnonzero(counts)
         tables = counts[held]
-        variances = np.exp(np.bincount(keys, log_variances)[held] / tables)
+
+        def mean(logarithms: np.ndarray, keys=keys, held=held, tables=tables) -> np.ndarray:
+            """Geometric means of the bins."""
+            return np.exp(np.bincount(keys, logarithms)[held] / tables)
+
+        errors = mean(np.log(forecast.standard_errors[having]))
         columns = {
             "group": held // _BINS**2,
             "attributes": _names(held // _BINS**2, forecast),
-            "cells": np.exp(np.bincount(keys, log_cells)[held] / tables),
-            "variance": variances,
-            "standard_error": np.sqrt(variances),
+            "cells": mean(log_cells),
+            forecast.measure.column: mean(log_values),
+            "standard_error": errors,
+            "variance": errors**2,
             "tables": tables,
         }
         parts.append(pd.DataFrame({"plan": forecast.name, **columns}))
@@ -81,7 +86,7 @@ def bins(forecasts: Sequence[Forecast]) -> pd.DataFrame:
 
 
 def describe(forecasts: Sequence[Forecast], record_noun: str) -> str:
-    """How the variance of a cell goes with the number of cells under each plan.
+    """How the accuracy of a cell goes with the number of cells under each plan.
 
     Judged within the tables of one number of attributes, where these differ in size.
     """
@@ -89,15 +94,17 @@ def describe(forecasts: Sequence[Forecast], record_noun: str) -> str:
 
 
 def _trend(forecast: Forecast, record_noun: str) -> str:
-    errors, orders = forecast.standard_errors, forecast.workload.orders
-    low, high = float(errors.min()), float(errors.max())
+    having, measure = forecast.having, forecast.measure
+    values, orders = forecast.values[having], forecast.workload.orders[having]
+    low, high = float(values.min()), float(values.max())
+    subject = f"“{forecast.name}”: {measure.symbol}"
     if is_negligible_difference(low, high):
-        median = rounded(float(np.median(errors)), 3)
-        return f"“{forecast.name}”: σ is {median} {record_noun} for every table, whatever its size."
-    log_cells, log_errors = np.log(forecast.workload.cells), np.log(errors)
+        median = measure.stated(float(np.median(values)), record_noun)
+        return f"{subject} is {median} for every table, whatever its size."
+    log_cells, log_errors = np.log(forecast.workload.cells[having]), np.log(values)
     trend = _trend_by_size(log_cells, log_errors, orders)
     alike = " among tables of as many attributes" if len(set(orders.tolist())) > 1 else ""
-    text = f"“{forecast.name}”: σ ranges from {rounded(low, 3)} to {rounded(high, 3)} {record_noun}"
+    text = f"{subject} ranges from {measure.text(low)} to {measure.stated(high, record_noun)}"
     if abs(trend) < _TREND:
         return f"{text}, with little trend by size{alike}."
     if trend * _correlation(log_cells, log_errors) > 0:
@@ -126,6 +133,11 @@ def _correlation(left: np.ndarray, right: np.ndarray) -> float:
     left, right = left - left.mean(), right - right.mean()
     scale = float(np.sqrt(np.dot(left, left) * np.dot(right, right)))
     return float(np.dot(left, right)) / scale if scale > 0 else 0.0
+
+
+def _having(forecasts: Sequence[Forecast]) -> np.ndarray:
+    """Indices of the tables that have a value under every plan, int64[n]."""
+    return np.flatnonzero(np.all([~np.isnan(plan.values) for plan in forecasts], axis=0))
 
 
 def _bin_of(values: np.ndarray, low: float, high: float) -> np.ndarray:

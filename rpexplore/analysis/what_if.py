@@ -4,12 +4,13 @@ The budget stays. Standard errors before and after are those of two optima at on
 ratios hold at every budget.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.forecast import group_name, order_groups
+from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.common.formatting import rounded
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.optimum import Optimum
@@ -32,14 +33,15 @@ _LEAST_CHANGE = 0.05  # per cent: less than that counts as none
 
 @dataclass(frozen=True, eq=False)
 class AccuracyChanges:
-    """Standard errors before and after a change, at privacy cost 1 of one record.
+    """The accuracy before and after a change, at privacy cost 1 of one record.
 
-    Root mean squares over cells, where the cells of a table differ.
+    Of root mean squares over cells, where the cells of a table differ.
 
     workload   the tables there were, with those that were added
     concerned  bool[n_tables]: the tables that the change is about
     before     float64[n_tables]; NaN where it is not available
     after      the same after the change
+    measure    of the accuracy
     """
 
     workload_change: WorkloadChange
@@ -47,11 +49,21 @@ class AccuracyChanges:
     concerned: np.ndarray
     before: np.ndarray
     after: np.ndarray
+    measure: Measure = STANDARD_ERROR
 
     @property
     def per_cent(self) -> np.ndarray:
-        """The change of each standard error in per cent, float64[n_tables]; may be NaN."""
+        """The change of each table in per cent, float64[n_tables]; may be NaN."""
         return 100 * (self.after / self.before - 1)
+
+    def in_measure(self, measure: Measure) -> "AccuracyChanges":
+        """The same of standard errors (as `accuracy_changes` has them) or variances."""
+        before, after = self.before**measure.power, self.after**measure.power
+        return replace(self, before=before, after=after, measure=measure)
+
+    def scale(self, budget: Budget) -> float:
+        """What a budget makes of values at privacy cost 1."""
+        return float(budget.record_privacy_cost) ** (-self.measure.power / 2)
 
 
 def accuracy_changes(
@@ -72,7 +84,7 @@ def accuracy_changes(
     errors = [np.sqrt(_variances(optimum, larger)) for optimum in (before, after)]
     for of_optimum in errors:
         of_optimum[np.isinf(of_optimum)] = np.nan
-    return AccuracyChanges(workload_change, workload, concerned, *errors)
+    return AccuracyChanges(workload_change, workload, concerned, errors[0], errors[1])
 
 
 def by_order(changes: AccuracyChanges, budget: Budget) -> pd.DataFrame:
@@ -98,8 +110,8 @@ def by_order(changes: AccuracyChanges, budget: Budget) -> pd.DataFrame:
                     "concerned": concerned,
                     "tables": len(after),
                     "lost": int(np.count_nonzero(np.isnan(after))),
-                    "before": _median(changes.before[tables], budget),
-                    "after": _median(after, budget),
+                    "before": _median(changes.before[tables]) * changes.scale(budget),
+                    "after": _median(after) * changes.scale(budget),
                     **dict(zip(("smallest", "change", "largest"), spread, strict=True)),
                 }
             )
@@ -153,15 +165,17 @@ def describe_changes(changes: AccuracyChanges, budget: Budget, record_noun: str)
         effect = f"moves no other table by as much as {_LEAST_CHANGE} %"
     else:
         whose = "the other table" if len(others) == 1 else f"the other {len(others):,} tables"
-        effect = f"makes the standard errors of {whose} {_describe_spread(others)}"
+        effect = f"makes the {changes.measure.nouns} of {whose} {_describe_spread(others)}"
     return f"{subject} {effect}. {_describe_concerned(changes, budget, record_noun)}"
 
 
-def describe_extremes(frame: pd.DataFrame, record_noun: str) -> str:
+def describe_extremes(
+    frame: pd.DataFrame, record_noun: str, measure: Measure = STANDARD_ERROR
+) -> str:
     """The first and the last row of `extremes`."""
     first, last = (
-        f"{row['name']} (from {rounded(row['before'], 3)} to {rounded(row['after'], 3)} "
-        f"{record_noun}, {describe_change(row['change'])})"
+        f"{row['name']} (from {measure.text(row['before'])} to "
+        f"{measure.stated(row['after'], record_noun)}, {describe_change(row['change'])})"
         for row in (frame.iloc[0], frame.iloc[-1])
     )
     return f"The changes of the other tables range from {first} to {last}."
@@ -177,7 +191,8 @@ def describe_change(change: float) -> str:
 
 
 def _frame(changes: AccuracyChanges, budget: Budget, tables: np.ndarray) -> pd.DataFrame:
-    before, after = (errors[tables] * _scale(budget) for errors in (changes.before, changes.after))
+    scale = changes.scale(budget)
+    before, after = changes.before[tables] * scale, changes.after[tables] * scale
     return pd.DataFrame(
         {
             "table": titles(changes.workload, tables),
@@ -196,10 +211,11 @@ def _describe_concerned(changes: AccuracyChanges, budget: Budget, record_noun: s
     per_cent, count = _available(changes.per_cent[changes.concerned]), len(after)
     they = "It" if count == 1 else "They"
     if changes.workload_change.action == ADD:
-        error, median = rounded(_median(after, budget), 3), " (median)" if count > 1 else ""
-        return f"{they} will have a standard error of {error} {record_noun}{median}."
+        measure, median = changes.measure, " (median)" if count > 1 else ""
+        value = measure.stated(_median(after) * changes.scale(budget), record_noun)
+        return f"{they} will have a {measure.noun} of {value}{median}."
     if changes.workload_change.action == BOOST:
-        own = "Its own standard error becomes" if count == 1 else "Their own become"
+        own = f"Its own {changes.measure.noun} becomes" if count == 1 else "Their own become"
         return f"{own} {_describe_spread(per_cent)}."
     if len(per_cent) == 0:
         return f"{they} cannot be computed from the others."
@@ -235,13 +251,9 @@ def _available(values: np.ndarray) -> np.ndarray:
     return values[~np.isnan(values)]
 
 
-def _median(errors: np.ndarray, budget: Budget) -> float:
-    """The median at a budget of those that are available."""
-    return float(pd.Series(errors).median()) * _scale(budget)
-
-
-def _scale(budget: Budget) -> float:
-    return 1 / float(np.sqrt(float(budget.record_privacy_cost)))
+def _median(values: np.ndarray) -> float:
+    """The median of those that are available."""
+    return float(pd.Series(values).median())
 
 
 def _are_alike(changes: np.ndarray) -> bool:

@@ -6,6 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rpexplore.analysis import accuracy
+from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.figures import axes
 from rpexplore.figures.chart import Chart, columns_of
@@ -66,15 +67,16 @@ def standard_errors_by_order(frame: pd.DataFrame, record_noun: str) -> go.Figure
     return axes.with_layout(figure)
 
 
-def quantiles_text(row: dict) -> str:
-    """Which errors the tables of a row have, for its hover text."""
+def quantiles_text(row: dict, measure: Measure = STANDARD_ERROR) -> str:
+    """How accurate the tables of a row are, for its hover text."""
+    least, most = (axes.plotly_text(row[f"{end}_accurate_table"]) for end in ("least", "most"))
     return (
         f"{plural(row['tables'], 'table')}<br>"
-        f"largest {rounded(row['largest'], 3)}: {axes.plotly_text(row['least_accurate_table'])}<br>"
-        f"three quarters at most {rounded(row['upper_quartile'], 3)}<br>"
-        f"half at most {rounded(row['median'], 3)}<br>"
-        f"one quarter at most {rounded(row['lower_quartile'], 3)}<br>"
-        f"smallest {rounded(row['smallest'], 3)}: {axes.plotly_text(row['most_accurate_table'])}"
+        f"largest {measure.text(row['largest'])}: {least}<br>"
+        f"three quarters at most {measure.text(row['upper_quartile'])}<br>"
+        f"half at most {measure.text(row['median'])}<br>"
+        f"one quarter at most {measure.text(row['lower_quartile'])}<br>"
+        f"smallest {measure.text(row['smallest'])}: {most}"
     )
 
 

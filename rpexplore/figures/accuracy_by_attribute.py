@@ -6,7 +6,8 @@ import plotly.graph_objects as go
 
 from rpexplore.analysis import accuracy_by_attribute
 from rpexplore.analysis.forecast import Forecast
-from rpexplore.common.formatting import plural, rounded
+from rpexplore.analysis.measures import STANDARD_ERROR, Measure
+from rpexplore.common.formatting import capitalised, plural
 from rpexplore.figures import axes
 from rpexplore.figures.accuracy import quantiles_text
 from rpexplore.figures.chart import Chart, columns_of
@@ -26,24 +27,27 @@ def accuracy_by_attribute_chart(frame: pd.DataFrame, forecast: Forecast, record_
     )
     if left_out:
         remark += f" {plural(left_out, 'attribute')} in between left out; the numbers have all."
-    median = float(np.median(forecast.standard_errors))
+    median, measure = float(np.median(forecast.values[forecast.having])), forecast.measure
     return Chart(
-        standard_errors_by_attribute(drawn, median, record_noun),
-        subject="Standard errors of the tables that contain each attribute",
+        standard_errors_by_attribute(drawn, median, record_noun, measure),
+        subject=f"{capitalised(measure.nouns)} of the tables that contain each attribute",
         sentence=accuracy_by_attribute.describe(frame, forecast, record_noun),
         frame=frame,
-        columns=columns_of(frame),
-        file="standard_errors_by_attribute.csv",
+        columns=columns_of(frame, measure),
+        file=f"{measure.column}_by_attribute.csv",
         remark=remark,
         title="By attribute",
     )
 
 
-def standard_errors_by_attribute(frame: pd.DataFrame, median: float, record_noun: str) -> go.Figure:
+def standard_errors_by_attribute(
+    frame: pd.DataFrame, median: float, record_noun: str, measure: Measure = STANDARD_ERROR
+) -> go.Figure:
     """One line an attribute, in the order of the frame from the top.
 
     frame: of `analysis.accuracy_by_attribute.by_attribute`, or some of its rows
-    median: median standard error of all tables, marked for comparison
+    median: that of all tables, marked for comparison
+    measure: that of the frame
     """
     rows = frame.to_dict("records")
     figure = go.Figure()
@@ -65,16 +69,17 @@ def standard_errors_by_attribute(frame: pd.DataFrame, median: float, record_noun
             y=list(range(len(rows))),
             mode="markers+text",
             marker={"color": axes.BLUE, "size": 10},
-            text=[rounded(row["median"], 3, zeros=True) for row in rows],
+            text=[measure.text(row["median"], zeros=True) for row in rows],
             textposition="top center",
             hovertext=[
-                f"{axes.plotly_text(row['attribute'])}, in {quantiles_text(row)}" for row in rows
+                f"{axes.plotly_text(row['attribute'])}, in {quantiles_text(row, measure)}"
+                for row in rows
             ],
             hoverinfo="text",
         )
     )
     low, high = axes.log_range(min(frame["smallest"]), max(frame["largest"]))
-    figure.update_xaxes(axes.error_axis(low, high, record_noun), zeroline=False)
+    figure.update_xaxes(axes.error_axis(low, high, record_noun, measure), zeroline=False)
     figure.update_yaxes(axes.row_axis(list(frame["attribute"])), range=[len(rows) - 0.4, -0.8])
-    axes.marked_line(figure, median, f"median of all tables: {rounded(median, 3, zeros=True)}")
+    axes.marked_line(figure, median, f"median of all tables: {measure.text(median, zeros=True)}")
     return axes.with_layout(figure, 110 + 34 * len(rows), t=30)

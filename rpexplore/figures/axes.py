@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from rpexplore.common.formatting import rounded
+from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.figures.labels import LONGEST, shortened_labels
 
 BLUE = "#3c76c3"
@@ -86,6 +86,10 @@ def drawn(value: float) -> float:
     return float(f"{value:.6g}")
 
 
+# Where points can be clicked, all stay as they are but the one that was.
+UNFADED = {"unselected": {"marker": {"opacity": 1}}, "selected": {"marker": {"size": 13}}}
+
+
 def point(x: float, y: float, mark: dict, hover: str = "") -> go.Scatter:
     """A single point; mark: of `Style.mark`."""
     return go.Scatter(
@@ -95,6 +99,7 @@ def point(x: float, y: float, mark: dict, hover: str = "") -> go.Scatter:
         marker=mark,
         hovertext=hover,
         hoverinfo="text" if hover else "skip",
+        unselected=UNFADED["unselected"],
     )
 
 
@@ -154,22 +159,27 @@ def row_bars(
     return figure.update_layout(bargap=0.35)
 
 
-def log_axis(low: float, high: float, title: str | None = None) -> dict:
-    """Settings of a Plotly log axis from `low` to `high` with round ticks."""
+def log_axis(
+    low: float, high: float, title: str | None = None, measure: Measure = STANDARD_ERROR
+) -> dict:
+    """Settings of a Plotly log axis from `low` to `high` with round ticks; measure: of values."""
     ticks = log_ticks(low, high)
     return {
         "type": "log",
         "range": [math.log10(low), math.log10(high)],
         "tickvals": ticks,
-        "ticktext": [rounded(tick, 4) for tick in ticks],
+        "ticktext": [measure.text(tick, 4) for tick in ticks],
         "title": title,
         "gridcolor": GRID,
     }
 
 
-def error_axis(low: float, high: float, record_noun: str) -> dict:
-    """Settings of a Plotly log axis of standard errors."""
-    return log_axis(low, high, f"standard error of a cell ({plotly_text(record_noun)}, log scale)")
+def error_axis(
+    low: float, high: float, record_noun: str, measure: Measure = STANDARD_ERROR
+) -> dict:
+    """Settings of a Plotly log axis of standard errors, or of another measure."""
+    title = measure.label(plotly_text(record_noun), "log scale")
+    return log_axis(low, high, title, measure)
 
 
 def share_axis(title: str, low: float, high: float) -> dict:

@@ -1,4 +1,4 @@
-"""Curves against the budget: standard errors, and the share of targets met.
+"""Curves against the budget: accuracy, and the share of targets met.
 
 The budget is on a log axis, ρ below and ε above; the current one is a dashed line.
 """
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import pandas as pd
 import plotly.graph_objects as go
 
+from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.figures import axes
 from rpexplore.figures.labels import shortened
@@ -33,13 +34,19 @@ class Mark:
 
 
 def errors_by_budget(
-    frame: pd.DataFrame, present: float, delta: str, record_noun: str, marks: Sequence[Mark] = ()
+    frame: pd.DataFrame,
+    present: float,
+    delta: str,
+    record_noun: str,
+    marks: Sequence[Mark] = (),
+    measure: Measure = STANDARD_ERROR,
 ) -> go.Figure:
-    """Standard errors against the budget on log axes, each curve labelled at its end.
+    """A measure against the budget on log axes, each curve labelled at its end.
 
     frame: of `analysis.budget_curves.errors_by_budget`; present: ρ; delta: that of ε, as text
     """
-    low, high = axes.log_range(min(frame["standard_error"]), max(frame["standard_error"]))
+    column = measure.column
+    low, high = axes.log_range(min(frame[column]), max(frame[column]))
     figure, ends = go.Figure(_epsilon_line(frame, low, delta)), []
     for series in sorted(set(frame["series"])):
         rows = frame.loc[frame["series"] == series]
@@ -48,17 +55,20 @@ def errors_by_budget(
         figure.add_trace(
             go.Scatter(
                 x=list(rows["rho"]),
-                y=list(rows["standard_error"]),
-                mode="lines",
+                y=list(rows[column]),
+                mode="lines+markers",
                 line=look.line(),
-                text=[rounded(error, 3) for error in rows["standard_error"]],
-                hovertemplate=f"σ = %{{text}}  {axes.plotly_text(which)}<extra></extra>",
+                marker={"size": 5, "symbol": "circle"},
+                **axes.UNFADED,
+                text=[measure.text(value) for value in rows[column]],
+                hovertemplate=f"{measure.symbol} = %{{text}}  {axes.plotly_text(which)}"
+                "<extra></extra>",
             )
         )
         now = rows.loc[(rows["rho"] - present).abs().idxmin()]
-        figure.add_trace(axes.point(present, float(now["standard_error"]), look.mark()))
-        ends.append((float(rows["standard_error"].iloc[-1]), shortened(curve), look.colour))
-    figure.update_yaxes(axes.error_axis(low, high, record_noun))
+        figure.add_trace(axes.point(present, float(now[column]), look.mark()))
+        ends.append((float(rows[column].iloc[-1]), shortened(curve), look.colour))
+    figure.update_yaxes(axes.error_axis(low, high, record_noun, measure))
     limits = min(frame["rho"]), max(frame["rho"])
     for mark in marks:
         look = axes.style(mark.series).mark(is_open=True)
@@ -148,13 +158,20 @@ def _label_in_a_free_corner(
 
 
 def _epsilon_line(frame: pd.DataFrame, y: float, delta: str) -> go.Scatter:
-    """Nothing to see: it adds ε to what is shown while pointing at a budget."""
+    """Nothing to see: it adds ε to what is shown while pointing at a budget.
+
+    Its marks are clicked like those of the others, which lie in the same places along the axis.
+    """
+    unseen = {"marker": {"opacity": 0}}
     rows = frame.loc[frame["series"] == frame["series"].iloc[0]]
     return go.Scatter(
         x=list(rows["rho"]),
         y=[y] * len(rows),
-        mode="lines",
+        mode="lines+markers",
         line={"width": 0, "color": axes.GREY},
+        marker={"opacity": 0},
+        selected=unseen,
+        unselected=unseen,
         text=[rounded(epsilon, 3, "up") for epsilon in rows["epsilon"]],
         hovertemplate=f"ε = %{{text}} at δ = {axes.plotly_text(delta)}<extra></extra>",
     )

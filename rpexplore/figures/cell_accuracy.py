@@ -21,8 +21,8 @@ _SCALE = [[0.0, "#9cc5f2"], [0.35, "#5b90d4"], [0.65, "#8f62b3"], [1.0, "#932a5b
 
 
 def cells_of_table(accuracy: CellAccuracy, record_noun: str) -> go.Figure:
-    """The standard errors over the cells of a table; the least and the most accurate are marked."""
-    unit = f"standard error of a cell ({axes.plotly_text(record_noun)})"
+    """The accuracy over the cells of a table; the least and the most accurate are marked."""
+    unit = accuracy.measure.label(axes.plotly_text(record_noun))
     is_line = len(accuracy.axes) == 1
     figure = _line(accuracy, unit) if is_line else _heat_map(accuracy, unit)
     if not accuracy.is_level:
@@ -34,7 +34,7 @@ def cells_of_table(accuracy: CellAccuracy, record_noun: str) -> go.Figure:
 
 
 def _heat_map(accuracy: CellAccuracy, unit: str) -> go.Figure:
-    errors = accuracy.errors
+    errors = accuracy.values
     low, high = float(np.nanmin(errors)), float(np.nanmax(errors))
     colours, limits = errors, (low, max(high, low * (1 + 1e-9)))
     bar: dict = {"title": {"text": unit, "side": "right"}}
@@ -58,7 +58,7 @@ def _heat_map(accuracy: CellAccuracy, unit: str) -> go.Figure:
         y=list(range(errors.shape[0])),
         customdata=texts,
         hovertext=hovers,
-        hovertemplate="%{hovertext}<br>standard error: %{customdata}<extra></extra>",
+        hovertemplate=f"%{{hovertext}}<br>{accuracy.measure.noun}: %{{customdata}}<extra></extra>",
         colorscale=_SCALE,
         colorbar=bar,
         showscale=True,
@@ -69,12 +69,12 @@ def _heat_map(accuracy: CellAccuracy, unit: str) -> go.Figure:
 
 
 def _line(accuracy: CellAccuracy, unit: str) -> go.Figure:
-    errors = [axes.drawn(error) for error in accuracy.errors.tolist()]
+    errors = [axes.drawn(error) for error in accuracy.values.tolist()]
     points = {
         "x": list(range(len(errors))),
         "y": errors,
         "hovertext": [axes.plotly_text(label) for label in accuracy.axes[0].labels],
-        "hovertemplate": "%{hovertext}<br>standard error: %{y:,.3~g}<extra></extra>",
+        "hovertemplate": f"%{{hovertext}}<br>{accuracy.measure.noun}: %{{y:,.3~g}}<extra></extra>",
         "showlegend": False,
     }
     if accuracy.is_even:
@@ -95,7 +95,7 @@ def _mark(
     figure: go.Figure, accuracy: CellAccuracy, cell: tuple[int, ...], name: str, symbol: str
 ) -> None:
     """A mark with a light edge around a dark one, to be seen on any colour."""
-    error = float(accuracy.errors[cell])
+    error = float(accuracy.values[cell])
     y, x = cell if len(cell) == 2 else (axes.drawn(error), cell[0])
     label = axes.plotly_text(shortened(accuracy.label(cell)))
     figure.add_trace(
@@ -109,7 +109,7 @@ def _mark(
                 "color": "white",
                 "line": {"color": "black", "width": 2},
             },
-            name=f"{name}: {label}, σ = {rounded(error, 3)}",
+            name=f"{name}: {label}, {accuracy.measure.symbol} = {rounded(error, 3)}",
             hoverinfo="skip",
         )
     )

@@ -1,10 +1,12 @@
 """A chart as pages and reports show it: the figure, its sentence, its numbers and their columns."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import pandas as pd
 import plotly.graph_objects as go
+
+from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 
 Kind: TypeAlias = Literal["text", "name", "count", "share", "change", "estimate", "number"]
 
@@ -28,6 +30,7 @@ class Column:
 _CV = "Coefficient of variation"
 COLUMNS = {
     "plan": Column("plan", "text"),
+    "scenario": Column("scenario", "text"),
     "series": Column("series", "text"),
     "attributes": Column("attributes", "text"),
     "attribute": Column("attribute", "text"),
@@ -39,10 +42,11 @@ COLUMNS = {
     "tables": Column("tables", "count"),
     "variance": Column("variance"),
     "standard_error": Column("standard error σ", term="Standard error"),
+    "coefficient_of_variation": Column("coefficient of variation", "share", term=_CV),
     "margin_95": Column("95 % margin of error", term="Margin of error"),
     "smallest_standard_error": Column("most accurate cell σ", term="Least / most accurate"),
     "largest_standard_error": Column("least accurate cell σ", term="Least / most accurate"),
-    "cell": Column("standard error of", "text"),
+    "cell": Column("cell looked at", "text"),
     "times_median": Column("times the median"),
     "smallest": Column("smallest"),
     "lower_tenth": Column("10th percentile", term="10th / 90th percentile"),
@@ -73,11 +77,25 @@ COLUMNS = {
     "budget_share": Column("share of the budget", "share"),
 }
 _HIDDEN = {"group"}  # orders rows and colours, and says nothing by itself
+_OF_A_MEASURE = {
+    "smallest", "lower_tenth", "lower_quartile", "median", "upper_quartile", "upper_tenth",
+    "largest",
+}  # fmt: skip
 
 
-def columns_of(frame: pd.DataFrame) -> dict[str, Column]:
-    """The columns of an analysis that are shown, in their order."""
-    return {str(name): COLUMNS[str(name)] for name in frame.columns if name not in _HIDDEN}
+def columns_of(frame: pd.DataFrame, measure: Measure = STANDARD_ERROR) -> dict[str, Column]:
+    """The columns of an analysis that are shown, in their order; measure: that of its quantiles."""
+    names = [str(name) for name in frame.columns if name not in _HIDDEN]
+    return {
+        name: in_measure(COLUMNS[name], measure) if name in _OF_A_MEASURE else COLUMNS[name]
+        for name in names
+    }
+
+
+def in_measure(column: Column, measure: Measure) -> Column:
+    """A column of standard errors as one of another measure."""
+    kind: Kind = "share" if measure.is_share else column.kind
+    return replace(column, heading=column.heading.replace("σ", measure.symbol), kind=kind)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 
 from rpexplore.analysis import distributions, relative_errors
 from rpexplore.analysis.forecast import Forecast
+from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.common.formatting import rounded
 from rpexplore.figures import axes
 from rpexplore.figures.chart import Chart, Column, columns_of
@@ -14,15 +15,15 @@ from rpexplore.figures.chart import Chart, Column, columns_of
 
 def distribution_by_order_chart(forecast: Forecast, record_noun: str) -> Chart:
     """How many tables are how accurate, by number of attributes."""
-    groups = distributions.errors_by_order(forecast)
+    groups, measure = distributions.errors_by_order(forecast), forecast.measure
     frame = distributions.quantiles(groups)
-    total = distributions.quantiles({0: ("all tables", forecast.standard_errors)})
+    total = distributions.quantiles({0: ("all tables", forecast.values[forecast.having])})
     return Chart(
-        shares_of_tables(distributions.curves(groups), record_noun),
-        subject="Share of tables with at most so large a standard error, by number of attributes",
-        sentence=distributions.describe_by_order(frame, record_noun),
+        shares_of_tables(distributions.curves(groups, measure), record_noun, measure),
+        subject=f"Share of tables with at most so large a {measure.noun}, by number of attributes",
+        sentence=distributions.describe_by_order(frame, record_noun, measure),
         frame=pd.concat([frame, total], ignore_index=True),
-        columns=columns_of(frame) | {"series": Column("tables of", "text")},
+        columns=columns_of(frame, measure) | {"series": Column("tables of", "text")},
         file="distribution_by_order.csv",
         remark="The further left a curve, the more accurate its tables; the steeper, the more "
         "alike.",
@@ -32,14 +33,14 @@ def distribution_by_order_chart(forecast: Forecast, record_noun: str) -> Chart:
 
 def distribution_by_plan_chart(forecasts: Sequence[Forecast], record_noun: str) -> Chart:
     """How many tables are how accurate, by plan."""
-    groups = distributions.errors_by_plan(forecasts)
+    groups, measure = distributions.errors_by_plan(forecasts), forecasts[0].measure
     frame = distributions.quantiles(groups)
     return Chart(
-        shares_of_tables(distributions.curves(groups), record_noun),
-        subject="Share of tables with at most so large a standard error, by plan",
-        sentence=distributions.describe_by_plan(frame, record_noun),
+        shares_of_tables(distributions.curves(groups, measure), record_noun, measure),
+        subject=f"Share of tables with at most so large a {measure.noun}, by plan",
+        sentence=distributions.describe_by_plan(frame, record_noun, measure),
         frame=frame,
-        columns=columns_of(frame) | {"series": Column("plan", "text")},
+        columns=columns_of(frame, measure) | {"series": Column("plan", "text")},
         file="distribution_by_plan.csv",
         title="How many would be under another rule",
     )
@@ -61,20 +62,22 @@ def publishable_cells_chart(curves: pd.DataFrame, frame: pd.DataFrame, coefficie
     )
 
 
-def shares_of_tables(frame: pd.DataFrame, record_noun: str) -> go.Figure:
-    """Distribution functions of the standard error: the share of tables with at most so much.
+def shares_of_tables(
+    frame: pd.DataFrame, record_noun: str, measure: Measure = STANDARD_ERROR
+) -> go.Figure:
+    """Distribution functions of the measure: the share of tables with at most so much.
 
     frame: of `analysis.distributions.curves`
     """
     figure = go.Figure()
-    for trace in _traces(frame, "standard_error", "hv"):
+    for trace in _traces(frame, measure.column, "hv"):
         trace.hovertemplate = (
-            "%{y:.0%} of the tables have a standard error<br>of at most %{x:,.3~g}"
+            f"%{{y:.0%}} of the tables have a {measure.noun}<br>of at most %{{x:{measure.hover}}}"
             f"<extra>{axes.plotly_text(str(trace.name))}</extra>"
         )
         figure.add_trace(trace)
-    errors = frame["standard_error"]
-    figure.update_xaxes(axes.error_axis(*axes.log_range(min(errors), max(errors)), record_noun))
+    limits = axes.log_range(min(frame[measure.column]), max(frame[measure.column]))
+    figure.update_xaxes(axes.error_axis(*limits, record_noun, measure))
     return _with_share_axis(figure, "share of tables")
 
 

@@ -1,4 +1,4 @@
-"""The Fairness chart: variance of a cell against cells of its table, a panel for each plan."""
+"""The Fairness chart: accuracy of a cell against cells of its table, a panel for each plan."""
 
 import math
 import textwrap
@@ -9,7 +9,8 @@ import plotly.graph_objects as go
 
 from rpexplore.analysis import variance_by_size
 from rpexplore.analysis.forecast import Forecast
-from rpexplore.common.formatting import rounded
+from rpexplore.analysis.measures import STANDARD_ERROR, Measure
+from rpexplore.common.formatting import capitalised, rounded
 from rpexplore.figures import axes
 from rpexplore.figures.chart import Chart, columns_of
 
@@ -18,24 +19,26 @@ _LARGEST_BUBBLE = 14  # px
 _COLUMNS = 2  # of panels: more would lie on each other on a narrow screen
 _WIDTH_OF_TITLE = 22  # characters of a line
 _GAP = 0.08  # between columns, of the width
-_HEIGHT, _ROOM = 190, 75  # px: of a panel, and between rows
+_HEIGHT, _ROOM = 150, 65  # px: of a panel, and between rows
 
 
 def fairness_chart(forecasts: Sequence[Forecast], record_noun: str, own: str = "") -> Chart:
-    """The Fairness chart: cell variance against cell count, log–log.
+    """The Fairness chart: the measure of the forecasts against the number of cells, log–log.
 
     own: the plan that is marked
     """
+    measure = forecasts[0].measure
     binned = len(forecasts[0].workload) > variance_by_size.MOST_POINTS
     frame = (variance_by_size.bins if binned else variance_by_size.points)(forecasts)
     return Chart(
-        by_plan(frame, record_noun, own),
-        subject="Variance of a cell against the number of cells of its table, by plan",
+        by_plan(frame, record_noun, own, measure),
+        subject=f"{capitalised(measure.noun)} of a cell against the number of cells of its table, "
+        "by plan",
         sentence=variance_by_size.describe(forecasts, record_noun),
         frame=frame,
         columns=columns_of(frame),
-        file="cell_variances.csv",
-        remark="Each mark stands for the tables of nearly that size and variance; the larger, the "
+        file="accuracy_by_size.csv",
+        remark="Each mark stands for the tables of nearly that size and accuracy; the larger, the "
         "more tables."
         if binned
         else "Each mark is a table.",
@@ -43,8 +46,10 @@ def fairness_chart(forecasts: Sequence[Forecast], record_noun: str, own: str = "
     )
 
 
-def by_plan(frame: pd.DataFrame, record_noun: str, own: str = "") -> go.Figure:
-    """A panel for each plan, with shared axes; the right axis reads standard errors.
+def by_plan(
+    frame: pd.DataFrame, record_noun: str, own: str = "", measure: Measure = STANDARD_ERROR
+) -> go.Figure:
+    """A panel for each plan, with shared axes.
 
     frame: of `analysis.variance_by_size.points`, a point a table, or of `.bins`, a bubble a bin,
     its area by the number of tables. own: the plan that is marked as the reader's.
@@ -53,25 +58,27 @@ def by_plan(frame: pd.DataFrame, record_noun: str, own: str = "") -> go.Figure:
     named: set[str] = set()
     traces = []
     for panel, plan in enumerate(plans):
-        for trace in _traces(frame.loc[frame["plan"] == plan], frame):
+        for trace in _traces(frame.loc[frame["plan"] == plan], frame, measure):
             trace |= {"xaxis": f"x{_number(panel)}", "yaxis": f"y{_number(panel)}"}
             trace |= {"showlegend": trace["name"] not in named}
             named.add(trace["name"])
             traces.append(trace)
     titles = [f"{plan} (yours)" if plan == own else plan for plan in plans]
-    return _figure(traces, frame, record_noun, titles)
+    return _figure(traces, frame, record_noun, titles, measure)
 
 
-def single_tables(frame: pd.DataFrame, record_noun: str) -> go.Figure:
+def single_tables(
+    frame: pd.DataFrame, record_noun: str, measure: Measure = STANDARD_ERROR
+) -> go.Figure:
     """Every table of one plan as a point, drawn by WebGL: made for ten thousand and more.
 
     frame: of `analysis.variance_by_size.points` for one plan
     """
-    traces = [trace | {"type": "scattergl"} for trace in _traces(frame, frame)]
-    return _figure(traces, frame, record_noun, [""])
+    traces = [trace | {"type": "scattergl"} for trace in _traces(frame, frame, measure)]
+    return _figure(traces, frame, record_noun, [""], measure)
 
 
-def _traces(part: pd.DataFrame, whole: pd.DataFrame) -> list[dict]:
+def _traces(part: pd.DataFrame, whole: pd.DataFrame, measure: Measure) -> list[dict]:
     """One trace for each group of orders of a plan."""
     traces = []
     for group in sorted(set(part["group"])):
@@ -94,11 +101,10 @@ def _traces(part: pd.DataFrame, whole: pd.DataFrame) -> list[dict]:
             {
                 "type": "scatter",
                 "x": rows["cells"].to_numpy(dtype="float32"),
-                "y": rows["variance"].to_numpy(dtype="float32"),
-                "customdata": rows["standard_error"].to_numpy(dtype="float32"),
+                "y": rows[measure.column].to_numpy(dtype="float32"),
                 "text": texts,
-                "hovertemplate": f"{head}<br>cells: {about}%{{x:,.0f}}<br>variance: {about}"
-                f"%{{y:,.3~g}}<br>standard error: {about}%{{customdata:,.3~g}}<extra></extra>",
+                "hovertemplate": f"{head}<br>cells: {about}%{{x:,.0f}}<br>{measure.noun}: {about}"
+                f"%{{y:{measure.hover}}}<extra></extra>",
                 "mode": "markers",
                 "marker": marker,
                 "name": name,
@@ -109,22 +115,28 @@ def _traces(part: pd.DataFrame, whole: pd.DataFrame) -> list[dict]:
 
 
 def _figure(
-    traces: list[dict], frame: pd.DataFrame, record_noun: str, titles: list[str]
+    traces: list[dict],
+    frame: pd.DataFrame,
+    record_noun: str,
+    titles: list[str],
+    measure: Measure,
 ) -> go.Figure:
     """The figure with a panel for each title.
 
     Made of plain values in one go: adding to a Plotly figure bit by bit takes several times as
     long.
     """
-    panels, unit = len(titles), axes.plotly_text(record_noun)
+    panels = len(titles)
     columns = min(panels, _COLUMNS)
     rows = math.ceil(panels / columns)
     inside = rows * _HEIGHT + (rows - 1) * _ROOM
     width, height, room = (1 + _GAP) / columns - _GAP, _HEIGHT / inside, _ROOM / inside
     cells_low, cells_high = axes.log_range(min(frame["cells"]), max(frame["cells"]))
-    low, high = axes.log_range(min(frame["variance"]), max(frame["variance"]))
+    low, high = axes.log_range(min(frame[measure.column]), max(frame[measure.column]))
     across = _axis(cells_low, cells_high, 4 if panels > 1 else 9, whole=True)
-    variances, errors = _axis(low, high, 8), _axis(math.sqrt(low), math.sqrt(high), 8)
+    upwards, name = _axis(low, high, 8), measure.label(axes.plotly_text(record_noun), "log scale")
+    if measure.is_share:
+        upwards["ticktext"] = [measure.text(tick, 4) for tick in upwards["tickvals"]]
     layout: dict = {"annotations": []}
     for panel, title in enumerate(titles):
         (row, column), number = divmod(panel, columns), _number(panel)
@@ -134,11 +146,11 @@ def _figure(
             "anchor": f"y{number}",
             "title": "cells of the table" if panel + columns >= panels else None,
         }
-        layout[f"yaxis{number}"] = variances | {
+        layout[f"yaxis{number}"] = upwards | {
             "domain": [max(top - height, 0), top],
             "anchor": f"x{number}",
             "showticklabels": column == 0,
-            "title": f"variance of a cell ({unit}², log scale)" if in_middle and not column else "",
+            "title": name if in_middle and not column else "",
         }
         lines = textwrap.wrap(title, _WIDTH_OF_TITLE)
         layout["annotations"].append(
@@ -154,29 +166,6 @@ def _figure(
                 "font": {"size": 13},
             }
         )
-        if column < columns - 1 and panel < panels - 1:
-            continue
-        # The same heights read as standard errors. An axis is only drawn with something on it.
-        right = panels + row + 1
-        layout[f"yaxis{right}"] = errors | {
-            "title": f"standard error ({unit})" if in_middle else "",
-            "overlaying": f"y{number}",
-            "anchor": f"x{number}",
-            "side": "right",
-            "showgrid": False,
-        }
-        unseen = {
-            "type": "scatter",
-            "x": [cells_low],
-            "y": [math.sqrt(low)],
-            "xaxis": f"x{number}",
-            "yaxis": f"y{right}",
-            "mode": "markers",
-            "marker": {"opacity": 0},
-            "hoverinfo": "skip",
-            "showlegend": False,
-        }
-        traces = [*traces, unseen]
     figure = go.Figure({"data": traces, "layout": layout})
     axes.with_layout(figure, inside + 140, legend=True, t=80)
     return figure.update_layout(legend_y=1 + 40 / inside, legend_itemsizing="constant")

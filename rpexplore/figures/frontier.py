@@ -7,6 +7,7 @@ from typing import TypeAlias
 import pandas as pd
 import plotly.graph_objects as go
 
+from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.common.formatting import rounded
 from rpexplore.figures import axes
 
@@ -17,12 +18,17 @@ _OVERLAP = 1.001  # marks within this factor in both errors have one label
 
 
 def average_against_worst(
-    frame: pd.DataFrame, bend: int, present: tuple[float, float], worst: str, record_noun: str
+    frame: pd.DataFrame,
+    bend: int,
+    present: tuple[float, float],
+    worst: str,
+    record_noun: str,
+    measure: Measure = STANDARD_ERROR,
 ) -> go.Figure:
     """The plans of which none is better at both, as a curve; further down and left is better.
 
     frame: of `analysis.frontier.points_at`; bend: the row to point out; present: (average, largest)
-    standard error of the current plan; worst: what the worst case is called
+    of the current plan; worst: what the worst case is called
     """
     rows = frame.to_dict("records")
     look = axes.style(0)
@@ -35,10 +41,11 @@ def average_against_worst(
             marker={"symbol": look.marker, "size": 8},
             hovertext=[_hover(row) for row in rows],
             hoverinfo="text",
+            **axes.UNFADED,
         )
     )
     figure.add_trace(axes.point(*present, axes.style(1).mark(17, 3, is_open=True)))
-    average = f"average standard error ({axes.plotly_text(record_noun)})"
+    average = f"average {measure.noun} ({measure.unit(axes.plotly_text(record_noun))})"
     sides = (
         _axis([present[0], *frame["average"]], average),
         _axis([present[1], *frame["largest"]], axes.plotly_text(worst)),

@@ -1,10 +1,11 @@
-"""From before to after: how standard errors move, one row a table or a group of tables."""
+"""From before to after: how the accuracy moves, one row a table or a group of tables."""
 
 import math
 
 import pandas as pd
 import plotly.graph_objects as go
 
+from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.common.formatting import rounded
 from rpexplore.figures import axes
 
@@ -12,8 +13,10 @@ _LEAST_MARGIN = 1.03  # around the marks, a factor
 _CHARACTER = 6.5  # pixels, about
 
 
-def before_and_after(frame: pd.DataFrame, record_noun: str) -> go.Figure:
-    """A line from each standard error before, a hollow mark, to the one after, a filled one.
+def before_and_after(
+    frame: pd.DataFrame, record_noun: str, measure: Measure = STANDARD_ERROR
+) -> go.Figure:
+    """A line from each value before, a hollow mark, to the one after, a filled one.
 
     frame: columns name, concerned (bool: drawn in another style), before, after (NaN where there is
     none), and note, what stands at the right; one row each, from the top.
@@ -46,7 +49,7 @@ def before_and_after(frame: pd.DataFrame, record_noun: str) -> go.Figure:
         )
     values = [v for v in (*frame["before"], *frame["after"]) if not math.isnan(v)]
     margin = max((max(values) / min(values)) ** 0.1, _LEAST_MARGIN)
-    axis = axes.error_axis(min(values) / margin, max(values) * margin, record_noun)
+    axis = axes.error_axis(min(values) / margin, max(values) * margin, record_noun, measure)
     step = 1 + len(axis["tickvals"]) // 5  # on a narrow screen as well, labels stand side by side
     axis |= {ticks: axis[ticks][::step] for ticks in ("tickvals", "ticktext")}
     figure.update_xaxes(axis, showgrid=True, tickangle=0)

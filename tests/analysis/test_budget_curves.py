@@ -54,7 +54,7 @@ def test_least_accurate_median_and_most_accurate():
     plan = solved.at(rp.Budget(rho=1))
     least, median, most = curves.quantile_curves(solved)
     errors = plan.standard_errors
-    result = [curve.standard_error(1.0, rp.Budget(rho=1)) for curve in (least, median, most)]
+    result = [curve.value(1.0, rp.Budget(rho=1)) for curve in (least, median, most)]
     assert result == pytest.approx([errors.max(), np.sqrt(np.median(errors**2)), errors.min()])
     assert least.table == title(workload.tables[int(errors.argmax())])
     assert most.table == title(workload.tables[int(errors.argmin())])
@@ -119,7 +119,7 @@ def test_in_words():
     assert "least accurate table 15; median table 10." in sentence
     assert "ρ = 0.4 (ε = 4.61 at δ = 1e-6)" in sentence
     enough = budget_for_error(45.0, 7.5, present)
-    sentence = curves.describe_wanted_error(result[0], 7.5, enough, present, "people")
+    sentence = curves.describe_wanted_value(result[0], 7.5, enough, present, "people")
     assert sentence.startswith(
         "For a standard error of 7.5 people in “least accurate table” (now 15)"
     )
@@ -129,7 +129,7 @@ def test_in_words():
 
 def test_half_the_error_is_at_four_times_the_budget():
     present = rp.Budget(rho="0.1", max_records_per_person=3)
-    rho, error = curves.half_error(curves.Curve("age", 45.0), present)
+    rho, error = curves.half_value(curves.Curve("age", 45.0), present)
     # √(45 × 3² / 0.2) = 45
     assert (rho, error) == pytest.approx((0.4, 22.5))
 
@@ -145,16 +145,12 @@ def test_budget_curves_start_and_end_at_cells(unequal_optimum, dense_errors):
         ("least accurate cell", "largest", np.max),
         ("most accurate cell", "smallest", np.min),
     ):
-        error = curves[name].standard_error(rho, BUDGET)
+        error = curves[name].value(rho, BUDGET)
         assert error == pytest.approx(pick(errors_at(dense_errors, cell)), rel=1e-6)
     table = unequal_optimum.workload.tables.index(("age", "sex"))
     median, largest = budget_curves.table_curves(unequal_optimum, table)
-    assert median.standard_error(rho, BUDGET) == pytest.approx(
-        errors_at(dense_errors, "mean")[table]
-    )
-    assert largest.standard_error(rho, BUDGET) == pytest.approx(
-        errors_at(dense_errors, "largest")[table]
-    )
+    assert median.value(rho, BUDGET) == pytest.approx(errors_at(dense_errors, "mean")[table])
+    assert largest.value(rho, BUDGET) == pytest.approx(errors_at(dense_errors, "largest")[table])
     assert largest.name == "age (cumulative) × sex, its least accurate cell"
     (alike,) = budget_curves.table_curves(
         unequal_optimum, unequal_optimum.workload.tables.index(("sex",))

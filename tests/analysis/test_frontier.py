@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,10 +12,12 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.analysis import frontier as trade
 from rpexplore.analysis.frontier import frontier
+from rpexplore.analysis.measures import STANDARD_ERROR, VARIANCE
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.planner import optimum, optimum_with_strategies_of
 from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.table_settings import TableSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from tests.support.oracles import random_workload
 from tests.support.strategies import workloads
@@ -91,7 +94,7 @@ def test_one_plan_may_be_the_best_at_both():
     assert result.is_a_point
     assert len(result.points) == 2
     frame = trade.points_at(result, BUDGET)
-    sentence = trade.describe_frontier(result, frame, "largest standard error", "people")
+    sentence = trade.describe_frontier(result, frame, "people")
     assert sentence.startswith("There is next to nothing to trade")
     single = rp.Workload.of(domain, ["a0"])
     assert trade.frontier(*ends_of(single)).is_a_point
@@ -134,12 +137,11 @@ def test_in_words(result):
     assert 0 < trade.bend(frame) < len(frame) - 1
     assert row["gained"] > 0.5 * frame["gained"].max()
     assert row["given_up"] < 0.5 * frame["given_up"].max()
-    sentence = trade.describe_frontier(result, frame, "largest standard error", "people")
+    sentence = trade.describe_frontier(result, frame, "people")
     given_up, gained = (rounded(row[name], 2) for name in ("given_up", "gained"))
-    assert (
-        f"an average error {given_up} % larger makes the worst case {gained} % smaller" in sentence
-    )
-    assert sentence.count("an average error ") == 2
+    exchange = f"{given_up} % larger makes the worst case {gained} % smaller"
+    assert f"an average standard error {exchange}" in sentence
+    assert sentence.count("an average standard error ") == 2
     assert "all the way" in sentence
     assert sentence.startswith("The best average, ")
     assert trade.describe_marks(result).endswith("budget; none is better at both.")
@@ -199,10 +201,24 @@ def test_it_tells_how_far_it_is_and_can_be_stopped(ends):
         trade.frontier(*ends, on_progress=stop)
 
 
-def test_what_the_worst_case_is_called():
-    assert trade.worst_measure(rp.MaxVariance(), np.ones(3)) == "largest standard error"
-    assert "weight" in trade.worst_measure(rp.MaxVariance(), np.array([1.0, 2.0]))
-    assert "target" in trade.worst_measure(rp.MaxVariance("target"), np.ones(3))
+def test_what_the_worst_case_is_called(result, scenario):
+    assert trade.worst_case(result) == "largest standard error"
+    assert trade.worst_case(result, VARIANCE) == "largest variance"
+    weighted = scenario.with_settings([TableSetting(("age",), weight=3.0)]).workload
+    average = replace(result.best_average, workload=weighted)
+    assert "weighted" in trade.worst_case(replace(result, best_average=average))
+    assert "target" in trade.worst_case(replace(result, worst_loss=rp.MaxVariance("target")))
+
+
+def test_variances_are_traded_like_their_roots(result):
+    errors = trade.points_at(result, BUDGET, STANDARD_ERROR)
+    variances = trade.points_at(result, BUDGET, VARIANCE)
+    for name in ("average", "largest"):
+        assert variances[name].tolist() == pytest.approx((errors[name] ** 2).tolist())
+    last = variances.iloc[-1]
+    assert last["given_up"] == pytest.approx(100 * (last["average"] / variances["average"][0] - 1))
+    sentence = trade.describe_frontier(result, variances, "people", VARIANCE)
+    assert " people², comes with a largest variance of " in sentence
 
 
 # ---- tables whose cells are not equally accurate

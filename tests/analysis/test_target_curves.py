@@ -74,10 +74,10 @@ def test_the_last_to_be_met_stands_first(workload):
     errors = dict(zip(workload.tables, solved.standard_errors(BUDGET), strict=True))
     assert len(frame) == 7
     assert frame["needed_rho"].is_monotonic_decreasing
-    ratio = frame["standard_error"] / frame["target"]
+    ratio = frame["present"] / frame["target"]
     np.testing.assert_allclose(frame["times"], ratio**2, rtol=1e-12)
     first = frame.iloc[0]
-    assert first["standard_error"] == errors[tuple(first["table"].split(" × "))]
+    assert first["present"] == errors[tuple(first["table"].split(" × "))]
     assert frame["met"].tolist() == ["yes" if each <= 1 else "no" for each in ratio]
     assert set(frame["met"]) == {"yes", "no"}
 
@@ -188,7 +188,7 @@ def test_a_target_is_met_by_the_least_accurate_cell(unequal_plan, dense_errors):
         float(SCENARIO.budget.rho) * (dense_errors[table].max() / between) ** 2, rel=1e-5
     )
     last = target_curves.last_to_be_met(solved, SCENARIO.budget).iloc[0]
-    assert last["standard_error"] == pytest.approx(dense_errors[table].max(), rel=1e-5)
+    assert last["present"] == pytest.approx(dense_errors[table].max(), rel=1e-5)
     assert last["met"] == "no"
     result = target_curves.outlook(solved, None, SCENARIO.budget)
     assert (result.met, result.is_least) == (0, False)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis import what_if
+from rpexplore.analysis.measures import VARIANCE
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.planner import optimum, optimum_with_strategies_of
 from rpexplore.scenarios.scenario import Scenario
@@ -165,6 +166,15 @@ def test_the_ratios_hold_at_every_budget(workload_change):
     one, other = (what_if.of_tables(result, rp.Budget(rho=rho)) for rho in ("0.01", "5"))
     pd.testing.assert_series_equal(one["change"], other["change"])
     np.testing.assert_allclose(one["before"], other["before"] * math.sqrt(500))
+
+
+def test_variances_move_by_the_squares():
+    result = moves_of(WorkloadChange(LEAVE_OUT, ("region",)))
+    errors, variances = result, result.in_measure(VARIANCE)
+    one, other = (what_if.of_tables(each, BUDGET) for each in (errors, variances))
+    np.testing.assert_allclose(other["after"], one["after"] ** 2)
+    np.testing.assert_allclose(1 + other["change"] / 100, (1 + one["change"] / 100) ** 2)
+    assert "makes the variances of " in what_if.describe_changes(variances, BUDGET, "people")
 
 
 @given(st.sampled_from(CHANGES), st.sampled_from(["0.01", "3"]))

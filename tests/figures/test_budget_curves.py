@@ -27,7 +27,11 @@ def errors():
 
 
 def lines_of(figure):
-    return [trace for trace in figure.data if trace.mode == "lines" and trace.line.width]
+    return [
+        trace
+        for trace in figure.data
+        if (trace.mode or "").startswith("lines") and trace.line.width
+    ]
 
 
 def texts_of(figure):

@@ -7,7 +7,9 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis import variance_by_size as analysis
+from rpexplore.analysis.expected_cells import in_measure
 from rpexplore.analysis.forecast import SCHEMES
+from rpexplore.analysis.measures import STANDARD_ERROR, VARIANCE
 from rpexplore.figures import fairness as figures
 from tests.analysis.schemes import forecast_of, of_schemes
 from tests.published import figures as published
@@ -19,9 +21,9 @@ def adult():
 
 
 def drawn(figure, panel):
-    """The traces of a panel, without the one that only carries the right axis."""
+    """The traces of a panel."""
     axis = "x" if panel == 0 else f"x{panel + 1}"
-    return [t for t in figure.data if (t.xaxis or "x") == axis and t.marker.opacity]
+    return [t for t in figure.data if (t.xaxis or "x") == axis]
 
 
 def test_a_panel_holds_the_tables_of_its_plan(adult):
@@ -37,7 +39,7 @@ def test_a_panel_holds_the_tables_of_its_plan(adult):
         ]
         assert sum(len(trace.x) for trace in traces) == 470
         result = np.concatenate([trace.y for trace in traces])
-        np.testing.assert_allclose(result, forecast.standard_errors**2, rtol=1e-6)
+        np.testing.assert_allclose(result, forecast.standard_errors, rtol=1e-6)
         cells = np.concatenate([trace.x for trace in traces])
         np.testing.assert_allclose(cells, forecast.workload.cells, rtol=1e-6)
 
@@ -54,29 +56,30 @@ def test_orders_differ_in_colour_and_marker_alike_in_all_panels(adult):
     assert sum(bool(trace.showlegend) for trace in figure.data) == 4
 
 
-def test_axes_are_shared_and_the_right_one_reads_standard_errors(adult):
-    figure = figures.by_plan(analysis.points(adult), "people")
+@pytest.mark.parametrize(
+    ("measure", "title"),
+    [
+        (STANDARD_ERROR, "standard error of a cell (people, log scale)"),
+        (VARIANCE, "variance of a cell (people², log scale)"),
+    ],
+)
+def test_axes_are_shared_and_say_the_measure(adult, measure, title):
+    adult = [in_measure(forecast, measure, None) for forecast in adult]
+    figure = figures.by_plan(analysis.points(adult), "people", measure=measure)
     layout = figure.layout
     for axis in (layout.xaxis, layout.xaxis2, layout.xaxis3, layout.xaxis4):
         assert axis.type == "log"
         assert axis.range == layout.xaxis.range
         assert 10 ** axis.range[0] < 1
         assert 10 ** axis.range[1] > 10**6
-    variances = [value for forecast in adult for value in forecast.standard_errors**2]
+    values = [value for forecast in adult for value in forecast.values]
     for axis in (layout.yaxis, layout.yaxis2, layout.yaxis3, layout.yaxis4):
         assert axis.type == "log"
         assert axis.range == layout.yaxis.range
-        assert 10 ** axis.range[0] < min(variances)
-        assert 10 ** axis.range[1] > max(variances)
-    for axis, left in ((layout.yaxis5, "y2"), (layout.yaxis6, "y4")):  # at the end of each row
-        assert axis.type == "log"
-        assert np.array(axis.range) * 2 == pytest.approx(np.array(layout.yaxis.range))
-        assert axis.overlaying == left
-    titles = [layout[f"yaxis{n}"].title.text for n in ("", "3", "5", "6")]
-    assert titles == ["", "variance of a cell (people², log scale)", "", "standard error (people)"]
-    # Without anything on them Plotly would not draw them.
-    unseen = [(trace.xaxis, trace.yaxis) for trace in figure.data if not trace.marker.opacity]
-    assert unseen == [("x2", "y5"), ("x4", "y6")]
+        assert 10 ** axis.range[0] < min(values)
+        assert 10 ** axis.range[1] > max(values)
+    assert [layout[f"yaxis{n}"].title.text for n in ("", "3")] == ["", title]
+    assert f"{measure.noun}: " in figure.data[0].hovertemplate
 
 
 def test_panels_are_titled_in_pairs_and_the_own_one_is_marked(adult):
@@ -114,9 +117,8 @@ def test_bubbles_tell_their_number_of_tables_by_area(adult):
 def test_single_tables_are_drawn_by_webgl():
     forecast = forecast_of(published.workload("CPS", "<=3"))
     figure = figures.single_tables(analysis.points([forecast]), "people")
-    kinds = {trace.type for trace in figure.data if trace.yaxis != "y2"}
-    assert kinds == {"scattergl"}
-    assert sum(len(trace.x) for trace in figure.data if trace.yaxis != "y2") == 26
+    assert {trace.type for trace in figure.data} == {"scattergl"}
+    assert sum(len(trace.x) for trace in figure.data) == 26
 
 
 def test_names_are_not_read_as_markup():

@@ -37,6 +37,7 @@ TITLES = {
 VIEWS = {
     "workload": ("which", "weights", "aggregation"),
     "fairness": (
+        "Plans",
         "By size",
         "Distribution",
         "Tables",
@@ -46,6 +47,12 @@ VIEWS = {
     ),
     "tradeoffs": ("Smaller errors", "Targets", "Average vs worst case", "What if"),
     "queries": ("Query by query", "Baselines", "Privacy profile", "Release"),
+    "compared_by": (
+        "Share of tables by accuracy",
+        "Table by table",
+        "Tables of one alone",
+        "Inputs and outcomes",
+    ),
 }
 
 

@@ -97,7 +97,7 @@ def test_user_text_is_never_formatting_and_never_in_the_address(app, hostile_eve
             assert not [name for name in names if name in options]
         assert {*session.query_params} <= {"project", "part"}
     # Choices of views and plans, which are named by the app.
-    assert bound == {"plan_shown", "curves", "average", "what_if"}
+    assert bound == {"accuracy", "plan_shown", "curves", "average", "what_if"}
 
 
 def test_user_text_is_no_formatting_among_bases_and_queries_about_another_codebook(

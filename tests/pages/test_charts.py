@@ -39,7 +39,7 @@ def test_every_chart_has_a_caption_an_alternative_text_and_its_numbers(app, two)
         if page.partition(":")[0] in ("plan", "fairness", "tradeoffs", "scenarios", "queries"):
             check_charts(session)
             assert bool(session.get("plotly_chart")) == (page not in WITHOUT_CHART), page
-        if page == "scenarios":  # drawn over each other
+        if page == "scenarios":  # the first of its views, drawn over each other
             (chart,) = session.get("plotly_chart")
             names = [trace["name"] for trace in json.loads(chart.proto.spec)["data"]]
             assert names == list(two.names)

@@ -23,7 +23,8 @@ def chart(session, index=0):
 
 
 def panels(session):
-    """Titles of the panels of the first chart, each in one line."""
+    """Titles of the panels of the Fairness chart, each in one line."""
+    session.show("fairness", "By size")
     notes = chart(session)["layout"]["annotations"]
     return [note["text"].replace("<br>", " ") for note in notes]
 
@@ -42,7 +43,10 @@ def test_the_first_screen_shows_unevenness_and_another_plan_can_be_looked_at(app
     assert metrics["Least accurate table"] == f"σ = {errors.max():.3g}"
     assert metrics["Most accurate table"] == f"σ = {errors.min():.3g}"
     assert metrics["Least vs most accurate"] == f"{errors.max() / errors.min():.2f} times"
-    assert session.texts("caption")[:2] == ["people, in \\(total\\)", "people, in sex × region"]
+    assert plain(session.texts("caption")[:2]) == (
+        f"±{1.96 * errors.max():.3g} people (95 %), in (total) "
+        f"±{1.96 * errors.min():.3g} people (95 %), in sex × region"
+    )
     assert panels(session) == [f"{EQUAL} (yours)", SQRT, CELLS, LARGEST]
     assert session.segmented_control(key="plan_shown").value == EQUAL
     # Cells of a marginal are equally accurate: there is none to choose.
@@ -93,6 +97,42 @@ def test_own_targets_make_an_own_plan(app, small):
     )
 
 
+# ---- measures
+
+
+def test_the_measure_is_chosen_once_for_all_pages(app, small):
+    session = app("fairness", small)
+    measure = session.segmented_control(key="accuracy")
+    assert measure.options == ["Standard error", "Variance"]  # no counts are expected
+    session.scenario = small.replaced(expected=ExpectedCounts.of_total(5000))
+    session.run().segmented_control(key="accuracy").set_value("CV").run()
+    errors = errors_of(small, small.loss)
+    # Of 5,000 people 100 are expected in each cell of age × region, the fewest.
+    worst = errors[small.workload.position(("age", "region"))] / 100
+    assert session.metrics()["Least accurate table"] == f"CV = {100 * worst:.3g} %"
+    for name in VIEWS["fairness"]:
+        assert not session.show("fairness", name).error
+    titles = {}
+    for page, tabs, view in (
+        ("fairness", "fairness", "By size"),
+        ("tradeoffs", "tradeoffs", "Smaller errors"),
+        ("tradeoffs", "tradeoffs", "What if"),
+    ):
+        session.open(page).show(tabs, view)
+        if view == "What if":
+            session.multiselect(key="what if attributes").set_value(["region"]).run()
+        layout = chart(session)["layout"]
+        axes = [layout[axis].get("title", {}).get("text", "") for axis in layout if "axis" in axis]
+        titles[view] = " ".join(filter(None, axes))
+    assert "coefficient of variation of a cell (log scale)" in titles["By size"]
+    assert "coefficient of variation of a cell (log scale)" in titles["Smaller errors"]
+    assert "standard error of a cell (people, log scale)" in titles["What if"]
+    assert "Shown as standard errors" in plain(session.texts("caption"))
+    session.segmented_control(key="accuracy").set_value("Variance").run()
+    title = chart(session)["layout"]["xaxis"]["title"]["text"]
+    assert title == "variance of a cell (people², log scale)"
+
+
 # ---- views
 
 
@@ -141,8 +181,8 @@ def test_many_tables_do_not_travel_with_the_charts_and_are_points_on_demand(app,
     session.multiselect(key="single tables with").set_value(["a07"]).run()
     assert not session.info
     drawn = chart(session, 1)
-    assert {trace["type"] for trace in drawn["data"][:-1]} == {"scattergl"}
-    assert sum(len(trace["text"]) for trace in drawn["data"][:-1]) == 1226
+    assert {trace["type"] for trace in drawn["data"]} == {"scattergl"}
+    assert sum(len(trace["text"]) for trace in drawn["data"]) == 1226
     assert len(session.get("plotly_chart")[1].proto.spec) < MEGABYTE
     session.multiselect(key="single tables with").set_value(["a07", "a08", "a09", "a10"]).run()
     assert "0 tables." in plain(session.texts("info"))

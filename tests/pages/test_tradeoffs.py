@@ -116,9 +116,9 @@ def test_tables_are_added_to_the_chart_and_given_up_with_the_codebook(tradeoffs,
 def test_a_wanted_error_is_priced_and_comes_true(tradeoffs, small):
     budget = rp.Budget(mu="0.5", max_records_per_person=3)
     session = tradeoffs(small.replaced(budget=budget))
-    session.text_input(key="wanted error").set_value("0").run()
+    session.text_input(key="wanted standard_error").set_value("0").run()
     assert "must be above 0" in plain(session.texts("error"))
-    session.text_input(key="wanted error").set_value("3").run()
+    session.text_input(key="wanted standard_error").set_value("3").run()
     assert "For a standard error of 3 people" in plain(session.texts("markdown"))
     session.press("Use this budget")
     assert session.scenario.budget.stated[0][0] == budget.stated[0][0]
@@ -138,7 +138,7 @@ def test_targets_and_what_they_take(tradeoffs, small):
     metrics = session.metrics()
     assert metrics["Targets met now"] == f"{(errors <= 4).sum()} of 7"
     frame = session.dataframe[-1].value
-    assert frame["standard_error"].tolist() == pytest.approx(sorted(errors, reverse=True))
+    assert frame["present"].tolist() == pytest.approx(sorted(errors, reverse=True))
     session.press("Use this budget")
     assert (session.scenario.plan().standard_errors <= 4).all()
     assert session.metrics()["Targets met now"] == "7 of 7"

@@ -64,8 +64,7 @@ def test_one_control_says_which_cell_all_views_are_about(app, solved):
 
 def test_other_rules_are_planned_on_their_own_and_once(app, monkeypatch):
     weighed = SCENARIO.with_settings([TableSetting(("age",), 3.0)]).replaced(uniform_reference=True)
-    session = app("fairness", weighed)
-    assert not session.exception
+    session = app("fairness", weighed).show("fairness", "By size")
     panels = json.loads(session.get("plotly_chart")[0].proto.spec)["layout"]["annotations"]
     titles = [panel["text"].replace("<br>", " ") for panel in panels]
     assert titles[1:] == list(SCHEMES)
@@ -155,8 +154,9 @@ def test_scenarios_with_other_bases_stand_side_by_side(app):
     session.test.session_state["project"] = Project((SCENARIO, more))
     session.run()
     assert not session.exception
+    session.show("compared_by", "Inputs and outcomes")
     rows = session.dataframe[0].value["row"].tolist()
     assert "Aggregation" in rows
     assert "Largest ÷ smallest σ of a cell" in session.dataframe[1].value["row"].tolist()
-    differences = session.dataframe[-1].value
+    differences = session.show("compared_by", "Table by table").dataframe[-1].value
     assert {"left_largest", "right_largest"} <= set(differences.columns)

@@ -16,13 +16,12 @@ from rpexplore.figures.chart import COLUMNS, Chart, columns_of
 from rpexplore.figures.distributions import distribution_by_order_chart, distribution_by_plan_chart
 from rpexplore.figures.fairness import fairness_chart, single_tables
 from rpexplore.figures.shadow_prices import shadow_prices_chart
-from rpexplore.planning.mechanism.table_variances import CELLS
 
 MOST_POINTS = 20_000  # drawn one by one
 
 
 def tables_by_size(compared: list[Forecast], chosen: Forecast) -> None:
-    """The Fairness chart, of all plans, and the measures of evenness beside each other."""
+    """The Fairness chart, of all plans."""
     record_noun, own = current().record_noun, own_scheme()
     chart = kept(fairness_chart, tuple(compared), record_noun, own)
     if "table" in chart.frame:
@@ -30,12 +29,18 @@ def tables_by_size(compared: list[Forecast], chosen: Forecast) -> None:
     else:
         _draw(chart, chosen)
         _single_tables(chosen)
+
+
+def plans(compared: list[Forecast], chosen: Forecast) -> None:
+    """Which share of the tables is how accurate under each plan, and how evenly."""
+    record_noun = current().record_noun
+    _draw(distribution_by_plan_chart(compared, record_noun), chosen)
     st.subheader("The plans side by side")
-    measures = kept(fairness.measures, tuple(compared))
-    sentence = fairness.describe_measures(measures, record_noun)
+    measures, measure = kept(fairness.measures, tuple(compared)), chosen.measure
+    sentence = fairness.describe_measures(measures, record_noun, measure)
     st.markdown(escaped(sentence))
     st.dataframe(
-        fairness.side_by_side(measures),
+        fairness.side_by_side(measures, measure),
         hide_index=True,
         alt=f"Measures of evenness by plan. {sentence}",
         column_config={"measure": "Measure", "meaning": "What it says"},
@@ -61,8 +66,8 @@ def _single_tables(chosen: Forecast) -> None:
     else:
         frame = variance_by_size.points([chosen], tables)
         chart = Chart(
-            single_tables(frame, current().record_noun),
-            subject="Variance of a cell against the number of cells of single tables",
+            single_tables(frame, current().record_noun, chosen.measure),
+            subject=f"{chosen.measure.title} of a cell against the size of single tables",
             sentence=f"{count} of “{chosen.name}”, each a mark; point at it for its name.",
             frame=frame,
             columns=columns_of(frame),
@@ -71,17 +76,10 @@ def _single_tables(chosen: Forecast) -> None:
         _draw(chart, chosen)
 
 
-def distributions(compared: list[Forecast], chosen: Forecast) -> None:
-    """Which share of the tables is how accurate: by order, and under each plan."""
-    record_noun = current().record_noun
-    left, right = st.columns(2)
-    with left:
-        st.subheader("By number of attributes")
-        chart = distribution_by_order_chart(chosen, record_noun)
-        _draw(chart, chosen, f"Under “{escaped(chosen.name)}”.")
-    with right:
-        st.subheader("By plan, all tables")
-        _draw(distribution_by_plan_chart(compared, record_noun), chosen)
+def distribution(chosen: Forecast) -> None:
+    """Which share of the tables is how accurate, by number of attributes."""
+    chart = distribution_by_order_chart(chosen, current().record_noun)
+    _draw(chart, chosen, f"Under “{escaped(chosen.name)}”.")
 
 
 def tables_by_attribute(chosen: Forecast) -> None:
@@ -109,7 +107,7 @@ def all_tables(chosen: Forecast) -> None:
     st.subheader(heading)
     frame = kept(fairness.ranking, chosen)
     frame = _with_cell(frame, chosen)
-    numbers(frame, columns_of(frame), "tables_by_standard_error.csv", heading)
+    numbers(frame, columns_of(frame), "tables_by_accuracy.csv", heading)
 
 
 def binding_tables(chosen: Forecast) -> None:
@@ -134,7 +132,7 @@ def binding_tables(chosen: Forecast) -> None:
 
 def _draw(chart: Chart, forecast: Forecast, more: str = "") -> None:
     """Draw a chart; it says at which cell of each table it looks, where cells differ."""
-    if forecast.cells_differ:
+    if forecast.cell_text:
         chart = replace(
             chart,
             sentence=f"{chart.sentence} {forecast.cell_text}",
@@ -146,4 +144,4 @@ def _draw(chart: Chart, forecast: Forecast, more: str = "") -> None:
 
 def _with_cell(frame: pd.DataFrame, forecast: Forecast) -> pd.DataFrame:
     """The numbers with the cell that they are about, where cells of a table differ."""
-    return frame.assign(cell=CELLS[forecast.cell]) if forecast.cells_differ else frame
+    return frame.assign(cell=forecast.cell_title) if forecast.cell_text else frame

@@ -1,8 +1,11 @@
 """The cells of one table on the Fairness page: which queries are answered more accurately."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from pages.components.shared.charts import chart_with_numbers
+from pages.components.shared.measure import without_counts
 from pages.components.shared.session import current, kept
 from pages.components.shared.table_choice import table_input
 from rpexplore.analysis import cell_accuracy
@@ -16,6 +19,7 @@ from rpexplore.workload.query_matrix import QueryMatrix
 CELLS_VIEW = "Cells of a table"
 MOST_OPTIONS = 1000  # queries to choose from
 LEAST_ACCURATE = "the least accurate"
+NO_CV = "the coefficients of variation of single cells are listed under “Relative errors”."
 
 
 def cells_view(chosen: Forecast) -> None:
@@ -29,17 +33,20 @@ def cells_view(chosen: Forecast) -> None:
         matrices = cell_accuracy.query_matrices(chosen, table)
         axes = _axes(chosen, table, matrices)
         fixed = _fixed(matrices, axes)
-    accuracy = kept(cell_accuracy.accuracy_of_cells, chosen, table, axes, fixed)
+    found = kept(cell_accuracy.accuracy_of_cells, chosen, table, axes, fixed)
+    with right:
+        accuracy = replace(found, measure=without_counts(chosen.measure, NO_CV))
     record_noun = current().record_noun
     description = capitalised(describe_table(chosen.workload, table, record_noun))
     frame = accuracy.frame
-    attributes = {name: Column(name, "name") for name in frame.columns[:-2]}
+    count = len(accuracy.axes)
+    attributes = {name: Column(name, "name") for name in frame.columns[:count]}
     chart = Chart(
         cells_of_table(accuracy, record_noun),
-        subject="Standard error over the cells of a table",
+        subject=f"{accuracy.measure.title} over the cells of a table",
         sentence=accuracy.describe(record_noun),
         frame=frame,
-        columns=attributes | columns_of(frame.iloc[:, -2:]),
+        columns=attributes | columns_of(frame.iloc[:, count:]),
         file="cells_of_a_table.csv",
         remark=f"The table: {description}. Under “{chosen.name}”.",
     )

@@ -2,10 +2,14 @@
 
 import streamlit as st
 
+from pages.components.shared.charts import metrics
+from pages.components.shared.measure import cells_of_open_scenario, measure_input
 from pages.components.shared.session import attempt, current, escaped, kept
 from pages.components.shared.solutions import NO_PLAN, optimum
 from rpexplore.analysis import fairness
+from rpexplore.analysis.expected_cells import in_measure
 from rpexplore.analysis.forecast import SCHEMES, Forecast, scheme_of, unweighted
+from rpexplore.analysis.measures import COEFFICIENT_OF_VARIATION
 from rpexplore.common.formatting import describe_share, rounded
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.table_variances import CELLS
@@ -74,13 +78,18 @@ def choose_forecast(compared: list[Forecast]) -> Forecast:
     return by_name.get(chosen or "", compared[0])
 
 
-def at_chosen_cell(compared: list[Forecast], chosen: Forecast) -> tuple[list[Forecast], Forecast]:
-    """The forecasts as seen at one cell of each table, which the curator chooses.
+def seen_as_chosen(compared: list[Forecast], chosen: Forecast) -> tuple[list[Forecast], Forecast]:
+    """The forecasts in the measure, and at the cell of each table, that the curator chooses."""
+    cells = cells_of_open_scenario()
+    measure = measure_input([cells])
+    there = compared
+    if measure != COEFFICIENT_OF_VARIATION and any(plan.cells_differ for plan in compared):
+        there = _at_chosen_cell(compared)
+    there = [kept(in_measure, plan, measure, cells, slot=plan.name) for plan in there]
+    return there, there[compared.index(chosen)]
 
-    Unchanged where all cells of a table are equally accurate: then there is nothing to choose.
-    """
-    if not any(forecast.cells_differ for forecast in compared):
-        return compared, chosen
+
+def _at_chosen_cell(compared: list[Forecast]) -> list[Forecast]:
     cell = st.segmented_control(
         "The cells of a table are not equally accurate here. Cell to look at",
         list(CELLS),
@@ -89,10 +98,9 @@ def at_chosen_cell(compared: list[Forecast], chosen: Forecast) -> tuple[list[For
         required=True,
         key="cell_shown",
         bind="query-params",
-        help="Of each table; everything below is about that standard error.",
+        help="Of each table; everything below is about that cell.",
     )
-    there = [kept(forecast.at_cell, cell or "mean", slot=forecast.name) for forecast in compared]
-    return there, there[compared.index(chosen)]
+    return [kept(forecast.at_cell, cell or "mean", slot=forecast.name) for forecast in compared]
 
 
 def headline(chosen: Forecast) -> None:
@@ -101,16 +109,33 @@ def headline(chosen: Forecast) -> None:
     if fairness.is_even(chosen):
         st.markdown(escaped(fairness.describe_unevenness(chosen, current().record_noun)))
         return
-    measures = fairness.measures_of(chosen)
-    least, most = (frame["table"][0] for frame in fairness.least_and_most_accurate(chosen, 1))
-    largest, smallest, ratio, gini = (column.container(gap="xxsmall") for column in st.columns(4))
-    largest.metric("Least accurate table", f"σ = {rounded(measures['largest'], 3)}")
-    largest.caption(f"{record_noun}, in {escaped(str(least))}")
-    smallest.metric("Most accurate table", f"σ = {rounded(measures['smallest'], 3)}")
-    smallest.caption(f"{record_noun}, in {escaped(str(most))}")
-    ratio.metric("Least vs most accurate", f"{rounded(measures['ratio'], 3, zeros=True)} times")
-    ratio.caption(
-        f"{describe_share(measures['within_twice'])} of the tables within twice the smallest"
-    )
-    gini.metric("Gini index of σ", rounded(measures["gini"], 2, zeros=True))
-    gini.caption("0: all tables equally accurate")
+    found, measure = fairness.measures_of(chosen), chosen.measure
+    symbol = measure.symbol
+    figures = [
+        (
+            f"{which} accurate table",
+            f"{symbol} = {measure.text(found[end])}",
+            f"±{rounded(frame['margin_95'].tolist()[0], 3)} {record_noun} (95 %), in "
+            f"{escaped(str(frame['table'][0]))}",
+        )
+        for which, end, frame in zip(
+            ("Least", "Most"),
+            ("largest", "smallest"),
+            fairness.least_and_most_accurate(chosen, 1),
+            strict=True,
+        )
+    ]
+    within = describe_share(found["within_twice"])
+    figures += [
+        (
+            "Least vs most accurate",
+            f"{rounded(found['ratio'], 3, zeros=True)} times",
+            f"{within} of the tables within twice the smallest",
+        ),
+        (
+            f"Gini index of {symbol}",
+            rounded(found["gini"], 2, zeros=True),
+            "0: all tables equally accurate",
+        ),
+    ]
+    metrics(*figures)

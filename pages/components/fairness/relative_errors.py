@@ -20,7 +20,7 @@ def relative_errors_view(compared: list[Forecast], chosen: Forecast) -> None:
         "one of 10,000. The **coefficient of variation** (CV) of a cell is its standard error "
         "divided by its expected count; many offices publish a cell only up to a certain CV."
     )
-    cells = expected_cells(chosen.workload)
+    cells = expected_cells(current().workload)
     if cells is None:
         st.info(
             "Expected counts say what an error is worth: type or load them beside the codebook."

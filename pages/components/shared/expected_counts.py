@@ -1,6 +1,7 @@
 """Expected counts, which say what an accuracy is worth, and the limit of publishable cells."""
 
 from collections.abc import Callable
+from typing import Any
 
 import streamlit as st
 
@@ -22,18 +23,27 @@ from rpexplore.common.typed_numbers import needed_number_of, number_of, number_t
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
 from rpexplore.planning.plan import Plan
+from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.workload import Workload
 
 HERE = "expected"
 
 
-def expected_cells(workload: Workload) -> ExpectedCells | None:
+def expected_cells(
+    workload: Workload,
+    scenario: Scenario | None = None,
+    show: Callable[[str], Any] = st.error,
+) -> ExpectedCells | None:
     """The expected counts of all cells of these tables.
 
-    None without expected counts, and where they do not fit, which the page says.
+    None without expected counts, and where they do not fit, which `show` is told. scenario: whose
+    counts; else those of the open one
     """
-    expected = current().expected
-    return expected and attempt(lambda: kept(ExpectedCells.of, expected, workload))
+    scenario = current() if scenario is None else scenario
+    expected = scenario.expected
+    return expected and attempt(
+        lambda: kept(ExpectedCells.of, expected, workload, slot=scenario.name), show=show
+    )
 
 
 def usefulness_of(planned: Plan) -> Usefulness | None:

@@ -3,16 +3,19 @@
 import streamlit as st
 
 from pages.components.shared.charts import chart_with_numbers, numbers
+from pages.components.shared.measure import cells_of_open_scenario
 from pages.components.shared.numbers import number_field
 from pages.components.shared.session import attempt, current, escaped, kept, show_messages
 from pages.components.shared.solutions import optimum
 from pages.components.tradeoffs.adopt import use_budget
 from rpexplore.analysis import budget_curves, target_curves
 from rpexplore.analysis.budget_units import stated_delta
-from rpexplore.analysis.sufficient_budgets import SufficientBudget, budget_for_error
+from rpexplore.analysis.measures import STANDARD_ERROR, Measure
+from rpexplore.analysis.sufficient_budgets import SufficientBudget
+from rpexplore.common.formatting import capitalised
 from rpexplore.figures.budget_curves import Mark, errors_by_budget, targets_by_budget
-from rpexplore.figures.chart import COLUMNS, Chart, Column
-from rpexplore.planning.mechanism.table_variances import cells_differ
+from rpexplore.figures.chart import COLUMNS, Chart, Column, in_measure
+from rpexplore.planning.mechanism.table_variances import TableVariances, cells_differ
 from rpexplore.planning.optimum import Optimum
 from rpexplore.workload.table_text import readable_title, table_from_text, texts_of_tables
 
@@ -28,58 +31,64 @@ SHOWN = {
 TABLE_COLUMNS = {
     "table": COLUMNS["table"],
     "target": Column("target σ"),
-    "standard_error": Column("current σ"),
+    "present": Column("current σ"),
     "met": Column("met now", "text"),
     "needed_rho": Column("met from ρ"),
     "times": Column("times the current budget"),
 }
 
 
-def budget_view(solution: Optimum) -> None:
-    """Exact curves, and the budget that a wanted standard error would take."""
+def budget_view(solution: Optimum, measure: Measure) -> None:
+    """Exact curves, and the budget that a wanted accuracy would take."""
     budget, record_noun = current().budget, current().record_noun
     left, right = st.columns([1, 2], gap="large")
     with left:
-        drawn = _chosen_curves(solution)
-        wanted = _wanted_error(drawn)
+        drawn = _chosen_curves(solution, measure)
+        wanted = _wanted_value(drawn, measure)
     if wanted is None:
-        rho, error = budget_curves.half_error(drawn[0], budget)
-        mark = Mark(rho, error, "half the error: 4 × ρ")
-        frame = budget_curves.errors_by_budget(drawn, budget)
+        rho, value = budget_curves.half_value(drawn[0], budget, measure)
+        mark = Mark(rho, value, f"half of it: {budget_curves.times_for_half(measure)} × ρ")
+        frame = budget_curves.errors_by_budget(drawn, budget, measure=measure)
     else:
-        series, error, enough = wanted
-        mark = Mark(enough.needed, error, f"wanted: {error:g}", series)
-        frame = budget_curves.errors_by_budget(drawn, budget, [enough.needed])
+        series, value, enough = wanted
+        mark = Mark(enough.needed, value, f"wanted: {measure.text(value, 6)}", series)
+        frame = budget_curves.errors_by_budget(drawn, budget, [enough.needed], measure)
     marks = [mark] if mark.rho <= frame["rho"].to_numpy().max() else []
     delta = stated_delta(budget)
     with right:
         chart_with_numbers(
             Chart(
-                errors_by_budget(frame, float(budget.rho), delta, record_noun, marks),
-                subject="Standard error of a cell against the budget",
-                sentence=budget_curves.describe_curves(drawn, budget, record_noun),
+                errors_by_budget(frame, float(budget.rho), delta, record_noun, marks, measure),
+                subject=f"{capitalised(measure.noun)} of a cell against the budget",
+                sentence=budget_curves.describe_curves(drawn, budget, record_noun, measure),
                 frame=frame,
                 columns={
                     "curve": Column("curve", "text"),
                     "table": COLUMNS["table"],
                     "rho": COLUMNS["rho"],
                     "epsilon": Column(f"the same as ε at δ = {delta}"),
-                    "standard_error": COLUMNS["standard_error"],
+                    measure.column: COLUMNS[measure.column],
                 },
                 file="errors_by_budget.csv",
             )
         )
 
 
-def _chosen_curves(solution: Optimum) -> list[budget_curves.Curve]:
+def _wanted_key(measure: Measure) -> str:
+    return f"wanted {measure.column}"
+
+
+def _chosen_curves(solution: Optimum, measure: Measure) -> list[budget_curves.Curve]:
     """The curves to draw: an overview, and tables of the curator's choice."""
     shown = st.selectbox(
         "Curves", list(SHOWN), format_func=SHOWN.__getitem__, key="curves", bind="query-params"
     )
+    variances = kept(budget_curves.variances_in, solution, measure, cells_of_open_scenario())
     if shown == QUANTILES:
-        drawn = budget_curves.quantile_curves(solution)
+        drawn = budget_curves.quantile_curves(solution, variances)
     else:
-        drawn = budget_curves.order_curves(solution, least_accurate=shown == LEAST_ACCURATE)
+        is_least = shown == LEAST_ACCURATE
+        drawn = budget_curves.order_curves(solution, variances, least_accurate=is_least)
     workload, domain = solution.workload, solution.workload.domain
     few = len(workload) <= MOST_OPTIONS
     typed = st.multiselect(
@@ -93,39 +102,49 @@ def _chosen_curves(solution: Optimum) -> list[budget_curves.Curve]:
         persist_state="session",
     )
     for text in typed:
-        table = attempt(lambda text=text: workload.position(table_from_text(domain, text)))
-        if table is not None:
-            drawn.extend(budget_curves.table_curves(solution, table))
+        drawn.extend(attempt(lambda text=text: _curves_of(solution, text, variances)) or [])
     return drawn
 
 
-def _wanted_error(drawn: list[budget_curves.Curve]) -> tuple[int, float, SufficientBudget] | None:
-    """Which curve's standard error is wanted, how large, and the budget it takes; None: none."""
+def _curves_of(
+    solution: Optimum, text: str, variances: TableVariances
+) -> list[budget_curves.Curve]:
+    workload = solution.workload
+    table = workload.position(table_from_text(workload.domain, text))
+    return budget_curves.table_curves(solution, table, variances)
+
+
+def _wanted_value(
+    drawn: list[budget_curves.Curve], measure: Measure
+) -> tuple[int, float, SufficientBudget] | None:
+    """Which curve is wanted to be how accurate, and the budget it takes; None: none."""
     budget, record_noun = current().budget, current().record_noun
-    st.markdown("**Budget for a wanted error**")
+    st.markdown("**Budget for a wanted accuracy**")
     indices = range(len(drawn))
     series = st.selectbox(
-        "Whose error", indices, format_func=lambda index: drawn[index].name, key="wanted for"
+        "Of", indices, format_func=lambda index: drawn[index].name, key="wanted for"
     )
-    wanted = number_field(
-        f"Wanted standard error σ, in {escaped(record_noun)}",
-        "wanted error",
+    unit = "in %" if measure.is_share else f"in {escaped(measure.unit(record_noun))}"
+    typed = number_field(
+        f"Wanted {measure.noun} {unit}",
+        _wanted_key(measure),
         least=0.0,
         placeholder="such as 5",
-        help="An answer is within 2 σ of the true one, 95 % of the time.",
+        help="An answer is within 2 standard errors of the true one, 95 % of the time.",
         persist_state="session",
     )
-    if wanted is None or series not in indices:
+    if typed is None or series not in indices:
         return None
-    enough = attempt(lambda: budget_for_error(drawn[series].variance, wanted, budget))
+    wanted = measure.from_typed(typed)
+    enough = attempt(lambda: budget_curves.budget_for_value(drawn[series], wanted, budget, measure))
     if enough is None:
         return None
-    sentence = budget_curves.describe_wanted_error(
-        drawn[series], wanted, enough, budget, record_noun
+    sentence = budget_curves.describe_wanted_value(
+        drawn[series], wanted, enough, budget, record_noun, measure
     )
     st.markdown(escaped(sentence))
     st.button(
-        "Use this budget",
+        f"Use this budget: {enough.short_text}",
         on_click=use_budget,
         args=(HERE, enough.budget),
         disabled=enough.budget == budget,
@@ -134,7 +153,7 @@ def _wanted_error(drawn: list[budget_curves.Curve]) -> tuple[int, float, Suffici
     return series, wanted, enough
 
 
-def targets_view(solution: Optimum) -> None:
+def targets_view(solution: Optimum, measure: Measure) -> None:
     """Targets met at rising budgets, the smallest sufficient one, and the last to be met."""
     some, every = target_curves.has_targets(solution)
     if not some:
@@ -181,7 +200,7 @@ def targets_view(solution: Optimum) -> None:
     )
     with right:
         chart_with_numbers(chart)
-    _last_to_be_met(solution)
+    _last_to_be_met(solution, STANDARD_ERROR if measure.is_share else measure)
 
 
 def _headline(outlook: target_curves.Outlook, every: bool) -> None:
@@ -210,14 +229,15 @@ def _headline(outlook: target_curves.Outlook, every: bool) -> None:
     show_messages(HERE)
 
 
-def _last_to_be_met(solution: Optimum) -> None:
+def _last_to_be_met(solution: Optimum, measure: Measure) -> None:
     """All tables with a target, the one that needs the largest budget first."""
     budget = current().budget
     st.subheader("The last to be met first")
-    frame = kept(target_curves.last_to_be_met, solution, budget)
+    frame = kept(target_curves.last_to_be_met, solution, budget, None, measure.power)
     if cells_differ(solution.table_variances):
         st.caption(
-            "A target is met when the least accurate cell of its table meets it; the standard "
-            "errors are those of that cell."
+            f"A target is met when the least accurate cell of its table meets it; the "
+            f"{measure.nouns} are those of that cell."
         )
-    numbers(frame, TABLE_COLUMNS, "targets.csv", "Tables with a target, the last to be met first")
+    columns = {name: in_measure(column, measure) for name, column in TABLE_COLUMNS.items()}
+    numbers(frame, columns, "targets.csv", "Tables with a target, the last to be met first")

@@ -4,12 +4,14 @@ import streamlit as st
 
 from pages.components.shared.background import worked_out
 from pages.components.shared.charts import chart_with_numbers
+from pages.components.shared.measure import without_counts
 from pages.components.shared.session import current, escaped, show_messages
 from pages.components.shared.solutions import optimum
 from pages.components.tradeoffs.adopt import save_scenario
 from rpexplore.analysis import frontier
+from rpexplore.analysis.measures import STANDARD_ERROR, VARIANCE, Measure
 from rpexplore.common.concurrency import Progress
-from rpexplore.figures.chart import Chart, Column
+from rpexplore.figures.chart import Chart, Column, in_measure
 from rpexplore.figures.frontier import average_against_worst
 from rpexplore.planning.losses.base import (
     WEIGHTINGS,
@@ -21,6 +23,8 @@ from rpexplore.planning.optimum import Optimum
 from rpexplore.planning.planner import optimum_with_strategies_of
 
 HERE = "frontier"
+POINT = "point of frontier"
+NO_CV = "the objectives weigh these, whatever the counts."
 COLUMNS = {
     "average": Column("average σ", digits=4),
     "largest": Column("worst case", digits=4),
@@ -30,8 +34,13 @@ COLUMNS = {
     "gap": Column("proven within"),
 }
 
+AVERAGE = {
+    STANDARD_ERROR: " The average is the root of the mean variance.",
+    VARIANCE: " The average is the mean variance.",
+}
 
-def frontier_view(solution: Optimum) -> None:
+
+def frontier_view(solution: Optimum, measure: Measure) -> None:
     """The frontier between the sum and the largest variance, with the current plan on it."""
     loss = solution.loss
     current_weighting = loss.weighting if isinstance(loss, SumOfVariances) else "equal"
@@ -45,12 +54,13 @@ def frontier_view(solution: Optimum) -> None:
         bind="query-params",
     )
     with right:
+        measure = without_counts(measure, NO_CV)
         curve = _frontier(solution, SumOfVariances(weighting or "equal"))
         if curve is not None:
-            _show(curve, solution)
+            _show(curve, solution, measure)
     if curve is not None and not curve.is_a_point:
         with left:
-            _save_point(curve)
+            _save_point(curve, measure)
 
 
 def _frontier(solution: Optimum, average: SumOfVariances) -> frontier.Frontier | None:
@@ -77,44 +87,44 @@ def _frontier_with_strategies(
     return frontier.frontier(*ends, on_progress=on_progress)
 
 
-def _show(curve: frontier.Frontier, solution: Optimum) -> None:
+def _show(curve: frontier.Frontier, solution: Optimum, measure: Measure) -> None:
     """The curve in a sentence and as a chart, and its numbers."""
     budget, record_noun = current().budget, current().record_noun
-    frame = frontier.points_at(curve, budget)
-    measure = frontier.worst_measure(curve.worst_loss, solution.workload.weights)
-    sentence = frontier.describe_frontier(curve, frame, measure, record_noun)
+    frame = frontier.points_at(curve, budget, measure)
+    worst = frontier.worst_case(curve, measure)
+    sentence = frontier.describe_frontier(curve, frame, record_noun, measure)
     if curve.is_a_point:
         st.info(escaped(sentence))
         return
     own_point = curve.values(solution.table_variances)
-    current_errors = curve.errors(*own_point, budget)
-    unit = "" if curve.worst_loss.relative_to == "target" else f" ({record_noun})"
+    present = curve.errors(*own_point, budget, measure)
+    is_ratio = curve.worst_loss.relative_to == "target"
+    unit = "" if is_ratio else f" ({measure.unit(record_noun)})"
     chart_with_numbers(
         Chart(
             average_against_worst(
-                frame, frontier.bend(frame), current_errors, f"{measure}{unit}", record_noun
+                frame, frontier.bend(frame), present, f"{worst}{unit}", record_noun, measure
             ),
             subject="The best averages against the best worst cases",
             sentence=sentence,
             frame=frame,
-            columns=COLUMNS,
+            columns={name: in_measure(column, measure) for name, column in COLUMNS.items()},
             file="average_against_worst.csv",
-            remark=f"{frontier.describe_marks(curve)} The average is the root of the mean "
-            "variance.",
+            remark=f"{frontier.describe_marks(curve)}{AVERAGE[measure]}",
         )
     )
 
 
-def _save_point(curve: frontier.Frontier) -> None:
+def _save_point(curve: frontier.Frontier, measure: Measure) -> None:
     """One of the plans as a scenario of its own."""
-    frame = frontier.points_at(curve, current().budget)
+    frame = frontier.points_at(curve, current().budget, measure)
     rows = frame.to_dict("records")
     index = st.selectbox(
         "A plan of the curve",
         range(len(rows)),
         index=frontier.bend(frame),
         format_func=lambda index: frontier.describe_point(rows[index]),
-        key="point of frontier",
+        key=POINT,
         help="Between the ends, the weight of each table is set to give this plan"
         + (", if attributes are measured as in yours." if curve.has_fixed_strategies else "."),
     )

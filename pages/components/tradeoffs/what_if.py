@@ -4,6 +4,7 @@ import streamlit as st
 
 from pages.components.shared.background import worked_out
 from pages.components.shared.charts import chart_with_numbers, numbers
+from pages.components.shared.measure import without_counts
 from pages.components.shared.numbers import number_field
 from pages.components.shared.session import (
     attempt,
@@ -15,8 +16,10 @@ from pages.components.shared.session import (
 )
 from pages.components.tradeoffs.adopt import save_scenario
 from rpexplore.analysis import what_if
+from rpexplore.analysis.measures import Measure
 from rpexplore.common.concurrency import Progress
-from rpexplore.figures.chart import COLUMNS, Chart, Column
+from rpexplore.common.formatting import capitalised
+from rpexplore.figures.chart import COLUMNS, Chart, Column, in_measure
 from rpexplore.figures.what_if import before_and_after
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.optimum import Optimum
@@ -33,6 +36,7 @@ from rpexplore.scenarios.workload_changes import (
 from rpexplore.workload.workload import Workload
 
 HERE = "what if"
+NO_CV = "coefficients of variation change by the same per cent."
 ACTIONS = {LEAVE_OUT: "are left out", BOOST: "get another weight", ADD: "are added"}
 ANY = "any number"
 MOST_DRAWN = 10  # single tables
@@ -55,7 +59,7 @@ TABLE_COLUMNS = {
 }
 
 
-def what_if_view(solution: Optimum) -> None:
+def what_if_view(solution: Optimum, measure: Measure) -> None:
     """Choose tables and how they change; see how every other table changes."""
     action = st.segmented_control(
         "What if these tables …",
@@ -98,6 +102,8 @@ def what_if_view(solution: Optimum) -> None:
         changes = worked_out(_accuracy_changes, solution, workload, scenario.loss, workload_change)
     if changes is None:
         return
+    with right:
+        changes = changes.in_measure(without_counts(measure, NO_CV))
     budget = scenario.budget
     sentence = what_if.describe_changes(changes, budget, scenario.record_noun)
     with right:
@@ -106,7 +112,8 @@ def what_if_view(solution: Optimum) -> None:
         _apply_or_save(workload_change, workload, sentence)
     frame = kept(what_if.of_tables, changes, budget)
     with st.expander("The numbers of every table"):
-        numbers(frame, TABLE_COLUMNS, "what_if.csv", "Changes of every table")
+        columns = _columns(TABLE_COLUMNS, changes)
+        numbers(frame, columns, "what_if.csv", "Changes of every table")
 
 
 def _accuracy_changes(
@@ -121,17 +128,22 @@ def _accuracy_changes(
     return what_if.accuracy_changes(solution, after, workload_change)
 
 
+def _columns(columns: dict[str, Column], changes: what_if.AccuracyChanges) -> dict[str, Column]:
+    return {name: in_measure(column, changes.measure) for name, column in columns.items()}
+
+
 def _charts(changes: what_if.AccuracyChanges, sentence: str) -> None:
     """The change by number of attributes, and for the tables that change most and least."""
     budget, record_noun = current().budget, current().record_noun
-    groups = what_if.by_order(changes, budget)
+    groups, measure = what_if.by_order(changes, budget), changes.measure
+    plural = capitalised(measure.nouns)
     chart_with_numbers(
         Chart(
-            before_and_after(groups, record_noun),
-            subject="Standard errors before and after the change, by number of attributes",
+            before_and_after(groups, record_noun, measure),
+            subject=f"{plural} before and after the change, by number of attributes",
             sentence=sentence,
             frame=groups,
-            columns=GROUP_COLUMNS,
+            columns=_columns(GROUP_COLUMNS, changes),
             file="what_if_by_order.csv",
             remark="Hollow: current; filled: changed. Medians; in brackets the range of the "
             "changes, if any.",
@@ -142,11 +154,13 @@ def _charts(changes: what_if.AccuracyChanges, sentence: str) -> None:
         frame = what_if.extremes(changes, budget, MOST_DRAWN)
         chart_with_numbers(
             Chart(
-                before_and_after(frame, record_noun),
-                subject="Standard errors of single tables before and after the change",
-                sentence=what_if.describe_extremes(frame, record_noun),
+                before_and_after(frame, record_noun, measure),
+                subject=f"{plural} of single tables before and after the change",
+                sentence=what_if.describe_extremes(frame, record_noun, measure),
                 frame=frame,
-                columns={"name": COLUMNS["table"], **ERRORS, "change": TABLE_COLUMNS["change"]},
+                columns=_columns(
+                    {"name": COLUMNS["table"], **ERRORS, "change": TABLE_COLUMNS["change"]}, changes
+                ),
                 file="what_if_extremes.csv",
             )
         )
