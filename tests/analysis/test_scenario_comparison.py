@@ -4,13 +4,24 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
+from rpexplore.analysis.expected_cells import ExpectedCells
+from rpexplore.analysis.measures import COEFFICIENT_OF_VARIATION, VARIANCE
+from rpexplore.analysis.scenarios import shared_tables
 from rpexplore.analysis.scenarios import side_by_side as comparison
+from rpexplore.analysis.scenarios.shared_tables import Contender
+from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
 from rpexplore.scenarios.table_settings import TableSetting
 from tests.analysis.bases import MARGINALS, SCENARIO
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
 PLAIN = Scenario(DOMAIN, WorkloadRequest(order=2), name="plain", record_noun="people")
+
+
+def contender(scenario, plan=None):
+    """A scenario with its plan and what is expected of its tables."""
+    expected, plan = scenario.expected, plan or scenario.plan()
+    return Contender(scenario, plan, expected and ExpectedCells.of(expected, plan.workload))
 
 
 def differing(result):
@@ -57,9 +68,9 @@ def test_outcomes_are_those_of_the_plans():
 
 def test_tables_are_matched_by_their_attributes():
     reordered = rp.Domain.from_sizes({"region": 5, "age": 10})
-    left = PLAIN.plan()
-    right = Scenario(reordered, WorkloadRequest(order=2), budget=rp.Budget(rho="0.4")).plan()
-    frame = comparison.table_differences(left, right)
+    other = Scenario(reordered, WorkloadRequest(order=2), budget=rp.Budget(rho="0.4"))
+    left, right = PLAIN.plan(), other.plan()
+    frame = shared_tables.table_differences(contender(PLAIN), contender(other))
     assert set(frame["table"]) == {"(total)", "age", "region", "age × region"}
     for row in frame.to_dict("records"):
         table = () if row["table"] == "(total)" else tuple(row["table"].split(" × "))
@@ -71,18 +82,19 @@ def test_tables_are_matched_by_their_attributes():
 
 
 def test_differences_in_words():
-    left = PLAIN.plan()
-    same = comparison.table_differences(left, left)
-    assert "7 tables in common, and all are equally accurate" in comparison.describe_differences(
+    left = contender(PLAIN)
+    same = shared_tables.table_differences(left, left)
+    assert "7 tables in common, and all are equally accurate" in shared_tables.describe_differences(
         same, "a", "b"
     )
-    right = PLAIN.replaced(budget=rp.Budget(rho="0.4")).plan()
-    sentence = comparison.describe_differences(comparison.table_differences(left, right), "a", "b")
+    right = contender(PLAIN.replaced(budget=rp.Budget(rho="0.4")))
+    frame = shared_tables.table_differences(left, right)
+    sentence = shared_tables.describe_differences(frame, "a", "b")
     assert "0 tables have a larger standard error and 7 a smaller one" in sentence
     assert "(median −50 %)" in sentence
     other = Scenario(rp.Domain.from_sizes({"x": 3}), WorkloadRequest("listed", listed=(("x",),)))
-    none = comparison.table_differences(left, other.plan())
-    assert comparison.describe_differences(none, "a", "b").endswith("no table in common.")
+    none = shared_tables.table_differences(left, contender(other))
+    assert shared_tables.describe_differences(none, "a", "b").endswith("no table in common.")
 
 
 def test_a_scenario_in_a_line():
@@ -149,13 +161,79 @@ def test_scenarios_that_ask_otherwise_differ_in_that(unequal_plan):
 
 
 def test_only_tables_asked_alike_are_compared(unequal_plan):
-    frame = comparison.table_differences(MARGINALS.plan(), unequal_plan)
+    unequal = contender(SCENARIO, unequal_plan)
+    frame = shared_tables.table_differences(contender(MARGINALS), unequal)
     assert sorted(frame["table"]) == ["(total)", "sex"]
-    more = SCENARIO.replaced(budget=rp.Budget(rho="0.8", max_records_per_person=2)).plan()
-    frame = comparison.table_differences(unequal_plan, more)
+    more = SCENARIO.replaced(budget=rp.Budget(rho="0.8", max_records_per_person=2))
+    frame = shared_tables.table_differences(unequal, contender(more))
     assert len(frame) == len(unequal_plan.workload)
     np.testing.assert_allclose(frame["change"], -0.5, rtol=1e-6)
     np.testing.assert_allclose(frame["right_largest"] / frame["left_largest"], 0.5, rtol=1e-6)
-    sentence = comparison.describe_differences(frame, "a", "b")
+    sentence = shared_tables.describe_differences(frame, "a", "b")
     assert "smaller one (median −50 %)" in sentence
     assert "a larger root mean square error" in sentence
+
+
+# ---- over the tables that all have
+
+KNOWN = PLAIN.replaced(expected=ExpectedCounts.of_total(1000))
+
+
+def test_outcomes_are_those_of_the_shared_tables():
+    """1,000 people over 10, 2, 5, 20, 50 and 10 cells: 100, 500, 200, 50, 20 and 100 in each."""
+    ones = KNOWN.replaced(name="ones", request=WorkloadRequest(order=1), loss=rp.MaxVariance())
+    both = [contender(KNOWN.with_settings([TableSetting(("age",), target=1)])), contender(ones)]
+    frame = shared_tables.outcomes(both).set_index("scenario")
+    for name, one in zip(("plain", "ones"), both, strict=True):
+        errors = one.plan.standard_errors[:4]  # the total, age, sex and region in both
+        wanted = sum(
+            cells
+            for cells, error in zip((1, 10, 2, 5), errors, strict=True)
+            if error / (1000 / cells) <= 0.2
+        )
+        assert frame.loc[name, "share"] == pytest.approx(wanted / 18)
+        assert frame.loc[name, "median_margin"] == pytest.approx(1.959964 * np.median(errors))
+        assert frame.loc[name, "largest_margin"] == pytest.approx(1.959964 * errors.max())
+    assert frame[["targets", "missed", "own"]].to_numpy().tolist() == [[1, 1, 3], [0, 0, 0]]
+    own = shared_tables.list_own_tables(both)
+    assert own["table"].tolist() == ["age × sex", "age × region", "sex × region"]
+    assert shared_tables.describe_outcomes(both)[-1] == (
+        "Targets: “plain” misses 1 of 1; “ones” has none."
+    )
+
+
+def test_who_is_better_where_in_words():
+    small, large = KNOWN.replaced(budget=rp.Budget(rho="0.0002")), KNOWN.replaced(name="large")
+    first, second = shared_tables.describe_outcomes([contender(small), contender(large)])
+    assert first.startswith("“large” makes the most cells publishable: ")
+    assert first.endswith(" in “plain”.")
+    assert second == "“large” is the most accurate at every number of attributes (median)."
+    cells = PLAIN.replaced(name="cells", loss=rp.SumOfVariances("cells"))
+    (where,) = shared_tables.describe_outcomes([contender(PLAIN), contender(cells)])
+    assert where == (
+        "The most accurate (median): “plain” for the total and tables of 1 attribute; “cells” for "
+        "tables of 2 attributes."
+    )
+    (alike,) = shared_tables.describe_outcomes(
+        [contender(PLAIN), contender(PLAIN.replaced(name="same"))]
+    )
+    assert alike == "The median accuracy is the same in all of them."
+    other = Scenario(rp.Domain.from_sizes({"x": 3}), WorkloadRequest("listed", listed=(("x",),)))
+    none = [contender(PLAIN), contender(other)]
+    assert shared_tables.outcomes(none).empty
+    assert shared_tables.describe_outcomes(none) == ["These scenarios have no table in common."]
+
+
+def test_differences_in_other_measures_with_shares_and_targets():
+    left = contender(KNOWN.with_settings([TableSetting(("age",), target="±1")]))
+    right = contender(KNOWN.replaced(budget=rp.Budget(rho="0.4")))
+    frame = shared_tables.table_differences(left, right, VARIANCE).set_index("table")
+    assert frame["change"].tolist() == pytest.approx([-0.75] * 7)
+    assert frame.loc["age", "left"] == pytest.approx(left.plan.largest_variance(("age",)))
+    assert frame.loc["age", "left_target"].startswith("short by ±")
+    assert "right_target" not in frame
+    assert frame.loc["(total)", "left_share"] == 1
+    frame = shared_tables.table_differences(left, right, COEFFICIENT_OF_VARIATION)
+    error = left.plan.standard_errors[left.plan.workload.position(("age", "sex"))]
+    shown = frame.set_index("table").loc["age × sex", "left"]
+    assert shown == pytest.approx(error / 50)

@@ -149,9 +149,9 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
     page.get_by_text("Minimise the largest error", exact=True).click()
     expect(metric(page, "A cell of the least accurate table, 95 %")).to_be_visible()
     go_to(page, "Scenarios")
-    expect(page.get_by_text("26 tables in common")).to_be_visible()
+    expect(page.get_by_text("Over the 26 tables that all of them have")).to_be_visible()
     expect(page.locator(".js-plotly-plot").first).to_be_visible()
-    page.get_by_text("Outcomes", exact=True).scroll_into_view_if_needed()
+    page.get_by_role("heading", name="Side by side").scroll_into_view_if_needed()
     picture(page, "6-scenarios")
 
     # A refresh loses nothing.

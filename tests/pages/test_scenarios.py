@@ -7,7 +7,10 @@ import pytest
 import streamlit as st
 
 import rpexplore as rp
+from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.scenarios.project import Project
+from rpexplore.scenarios.table_settings import TableSetting
+from tests.pages.conftest import VIEWS, plain
 
 
 @pytest.fixture
@@ -70,18 +73,47 @@ def test_the_open_scenario_is_renamed_and_annotated(three):
 
 
 def test_scenarios_are_compared_table_by_table_or_left_out(three):
+    three.show("compared_by", "Table by table")
     three.selectbox(key="compared from").set_value("as agreed").run()
     three.selectbox(key="compared to").set_value("generous").run()
     frame = three.dataframe[-1].value
     assert len(frame) == 7
     assert frame["change"].to_numpy() == pytest.approx([0.05**0.5 - 1] * 7)
+    three.show("compared_by", "Inputs and outcomes")
     three.multiselect(key="compared").set_value(["as agreed", "generous"]).run()
     assert three.dataframe[0].value.shape[1] == 2 + 2
     press(three, "duplicate", 0)
     assert three.multiselect(key="compared").value == ["as agreed", "as agreed (2)", "generous"]
 
 
+def test_scenarios_are_judged_over_the_tables_they_share(three, small):
+    known = small.replaced(name="as agreed", expected=ExpectedCounts.of_total(200))
+    aimed = known.with_settings([TableSetting(("age",), target=4.0)]).replaced(name="aimed")
+    larger = aimed.with_request(order=3).replaced(name="larger", budget=rp.Budget(rho=2))
+    three.test.session_state["project"] = Project((known, aimed, larger), 0)
+    three.run()
+    said = plain(three.texts("markdown"))
+    assert "“larger” makes the most cells publishable" in said
+    assert "“larger” is the most accurate at every number of attributes" in said
+    assert "“aimed” misses 1 of 1; “larger” meets the one." in said
+    (rows,) = [html.proto.body for html in three.get("html") if "rows bars" in html.proto.body]
+    assert rows.count("<tr>") == 1 + 3
+    assert "Over the 7 tables that all of them have; 1 only in “larger”." in plain(
+        three.texts("caption")
+    )
+    for view in VIEWS["compared_by"]:
+        assert not three.show("compared_by", view).error
+    three.show("compared_by", "Tables of one alone")
+    assert three.dataframe[-1].value["table"].tolist() == ["age × sex × region"]
+    three.show("compared_by", "Table by table")
+    three.segmented_control(key="accuracy").set_value("CV").run()
+    three.selectbox(key="compared to").set_value("larger").run()
+    frame = three.dataframe[-1].value
+    assert {"left_share", "right_share", "right_target"} <= set(frame.columns)
+
+
 def test_what_differs_is_marked(three):
+    three.show("compared_by", "Inputs and outcomes")
     inputs = three.dataframe[0].value.set_index("row")
     assert inputs.loc["Objective", "differs"] == "≠"
     assert inputs.loc["Attributes", "differs"] == ""

@@ -6,12 +6,17 @@ import pandas as pd
 import streamlit as st
 
 from pages.components.shared.charts import chart_with_numbers, numbers
+from pages.components.shared.expected_counts import expected_cells
+from pages.components.shared.measure import measure_input
 from pages.components.shared.session import bound, escaped, kept, project
 from pages.components.shared.solutions import plan
-from rpexplore.analysis.forecast import Forecast
-from rpexplore.analysis.scenarios import side_by_side as scenario_comparison
-from rpexplore.figures.chart import COLUMNS, Column
+from rpexplore.analysis.measures import Measure
+from rpexplore.analysis.scenarios import shared_tables, side_by_side
+from rpexplore.analysis.scenarios.shared_tables import Contender
+from rpexplore.common.formatting import plural
+from rpexplore.figures.chart import COLUMNS, Column, Kind, columns_of, in_measure
 from rpexplore.figures.distributions import distribution_by_plan_chart
+from rpexplore.figures.share_rows import scenario_rows
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.scenario import Scenario
 
@@ -31,13 +36,52 @@ def comparison() -> None:
     plans = [planned for scenario in scenarios if (planned := plan(scenario)) is not None]
     if len(plans) < len(scenarios):
         return
+    contenders = list(map(_contender, scenarios, plans))
+    _shared(contenders)
+    views = {
+        "Share of tables by accuracy": lambda: _curves(contenders),
+        "Table by table": lambda: _tables(contenders),
+        "Tables of one alone": lambda: _own_tables(contenders),
+        "Inputs and outcomes": lambda: _texts(scenarios, plans),
+    }
+    for tab, draw in zip(
+        st.tabs(list(views), key="compared_by", bind="query-params"), views.values(), strict=True
+    ):
+        if tab.open:
+            with tab:
+                draw()
+
+
+def _contender(scenario: Scenario, planned: Plan) -> Contender:
+    cells = expected_cells(planned.workload, scenario)
+    return kept(Contender, scenario, planned, cells, slot=scenario.name)
+
+
+def _shared(contenders: list[Contender]) -> None:
+    """What each gives for the tables that all have, and which is better where."""
+    frame = kept(shared_tables.outcomes, contenders)
+    for sentence in kept(shared_tables.describe_outcomes, contenders):
+        st.markdown(escaped(sentence))
+    if frame.empty:
+        return
+    nouns = [contender.scenario.record_noun for contender in contenders]
+    st.html(scenario_rows(frame, nouns))
+    count = plural(len(shared_tables.shared_rows(contenders)[0]), "table")
+    own = ", ".join(
+        f"{row['own']:,} only in “{row['scenario']}”"
+        for row in frame.to_dict("records")
+        if row["own"]
+    )
+    st.caption(escaped(f"Over the {count} that all of them have{f'; {own}' if own else ''}."))
+
+
+def _texts(scenarios: list[Scenario], plans: list[Plan]) -> None:
+    """Inputs and outcomes as texts."""
     differing = st.toggle("Only where they differ", key="only differing", persist_state="session")
-    inputs = kept(scenario_comparison.inputs, scenarios)
-    outcomes = kept(scenario_comparison.outcomes, scenarios, plans)
+    inputs = kept(side_by_side.inputs, scenarios)
+    outcomes = kept(side_by_side.outcomes, scenarios, plans)
     _side_by_side("Inputs", inputs, scenarios, differing)
-    _side_by_side("Outcomes", outcomes, scenarios, differing)
-    _curves(scenarios, plans)
-    _tables(scenarios, plans)
+    _side_by_side("Outcomes, all tables", outcomes, scenarios, differing)
 
 
 def _chosen() -> list[Scenario]:
@@ -85,52 +129,71 @@ def _side_by_side(
     )
 
 
-def _curves(scenarios: list[Scenario], plans: list[Plan]) -> None:
-    """The distribution of standard errors of every scenario, in one chart."""
+def _measure(contenders: list[Contender]) -> Measure:
+    return measure_input([contender.cells for contender in contenders])
+
+
+def _curves(contenders: list[Contender]) -> None:
+    """The distribution of the accuracy of every scenario, in one chart."""
+    measure = _measure(contenders)
     forecasts = [
-        kept(Forecast.of_plan, scenario.name, planned, slot=scenario.name)
-        for scenario, planned in zip(scenarios, plans, strict=True)
+        kept(contender.seen_in, measure, slot=contender.scenario.name) for contender in contenders
     ]
-    record_noun = scenario_comparison.common_noun(scenarios)
+    record_noun = side_by_side.common_noun([contender.scenario for contender in contenders])
     chart = kept(distribution_by_plan_chart, forecasts, record_noun)
     chart = replace(
         chart,
-        subject="Share of tables by standard error, one curve a scenario",
+        subject=f"Share of tables by {measure.noun}, one curve a scenario",
         columns=chart.columns | {"series": Column("scenario", "text")},
         file="scenarios.csv",
         remark="A curve further left is a more accurate plan.",
     )
-    st.markdown("**Share of tables by accuracy**")
     chart_with_numbers(chart)
 
 
-def _tables(scenarios: list[Scenario], plans: list[Plan]) -> None:
-    """The standard errors of single tables in two of the scenarios."""
-    st.markdown("**Table by table**")
-    names = [scenario.name for scenario in scenarios]
+def _tables(contenders: list[Contender]) -> None:
+    """The accuracy of single tables in two of the scenarios."""
+    measure = _measure(contenders)
+    names = [contender.scenario.name for contender in contenders]
     left, right = st.columns(2)
     one = left.selectbox("From", names, key=_valid_key("compared from", names))
     others = [name for name in names if name != one]
     two = right.selectbox("to", others, key=_valid_key("compared to", others))
-    before, after = plans[names.index(one)], plans[names.index(two)]
-    frame = kept(scenario_comparison.table_differences, before, after)
-    st.markdown(escaped(scenario_comparison.describe_differences(frame, one, two)))
+    before, after = contenders[names.index(one)], contenders[names.index(two)]
+    frame = kept(shared_tables.table_differences, before, after, measure)
+    st.markdown(escaped(shared_tables.describe_differences(frame, one, two, measure)))
     if frame.empty:
         return
     differ = "left_largest" in frame  # the cells of some table
-    mean = "root mean square of cells" if differ else "standard error"
-    columns = {
-        "table": COLUMNS["table"],
-        "order": COLUMNS["order"],
-        "left": Column(f"{mean} σ in {one}"),
-        "right": Column(f"{mean} σ in {two}"),
+    headings = {
+        "": "root mean square of cells σ" if differ else f"{measure.noun} σ",
+        "_largest": "least accurate cell σ",
+        "_share": "publishable",
+        "_target": "target",
     }
-    if differ:
-        columns["left_largest"] = Column(f"least accurate cell σ in {one}")
-        columns["right_largest"] = Column(f"least accurate cell σ in {two}")
-    columns["change"] = Column("change of the root mean square" if differ else "change", "share")
-    alt = f"Standard error of each table in {one} and in {two}"
+    kinds: dict[str, Kind] = {"_share": "share", "_target": "text"}
+    columns = {"table": COLUMNS["table"], "order": COLUMNS["order"]}
+    for end, heading in headings.items():
+        for side, name in (("left", one), ("right", two)):
+            if f"{side}{end}" in frame:
+                column = Column(heading, kinds.get(end, "number"))
+                column = column if end in kinds else in_measure(column, measure)
+                columns[f"{side}{end}"] = replace(column, heading=f"{column.heading}, {name}")
+        if not end:
+            columns["change"] = Column("change", "share")
+    alt = f"{measure.title} of each table in {one} and in {two}"
     numbers(frame, columns, "differences.csv", alt)
+
+
+def _own_tables(contenders: list[Contender]) -> None:
+    """The tables that only one scenario has."""
+    frame = kept(shared_tables.list_own_tables, contenders)
+    if frame.empty:
+        st.info("Every table is in several of these scenarios.")
+        return
+    columns = columns_of(frame) | {"share": Column("publishable", "share")}
+    columns = {name: column for name, column in columns.items() if name in frame}
+    numbers(frame, columns, "own_tables.csv", "Tables that only one scenario has")
 
 
 def _valid_key(key: str, names: list[str]) -> str:

@@ -1,1 +1,7 @@
-"""Scenarios compared: their inputs and outcomes, `side_by_side`."""
+"""Scenarios compared.
+
+`side_by_side` has their inputs and outcomes, `shared_tables` which is of more use, and where, over
+the tables that all of them have.
+
+Imports `analysis` and what that may import.
+"""

@@ -1,4 +1,4 @@
-"""Scenarios side by side: their inputs, their accuracy and privacy, and single tables."""
+"""Scenarios side by side: their inputs, their accuracy and privacy."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,12 +8,11 @@ import pandas as pd
 
 from rpexplore.analysis.accuracy import headline
 from rpexplore.analysis.budget_units import DELTAS, stated_delta, text_in_unit
+from rpexplore.analysis.scenarios.shared_tables import tables_with_bases
 from rpexplore.analysis.targets_met import target_counts
 from rpexplore.common.formatting import describe_count, plural, rounded
-from rpexplore.planning.mechanism.table_variances import SAME, cells_differ
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.scenario import Scenario
-from rpexplore.workload.table_text import titles
 from rpexplore.workload.workload import Workload
 
 
@@ -70,60 +69,6 @@ def common_noun(scenarios: Sequence[Scenario]) -> str:
     return nouns.pop() if len(nouns) == 1 else "records"
 
 
-def table_differences(left: Plan, right: Plan) -> pd.DataFrame:
-    """Tables that both plans have, by attribute names and bases, the one that changes most first.
-
-    Columns: table, order, left, right (standard errors), change (right over left, minus 1). Where
-    the cells of a table differ these are root mean squares, and left_largest and right_largest are
-    those of the least accurate cells.
-    """
-    at_right = {table: index for index, table in enumerate(_tables_with_bases(right.workload))}
-    pairs = [
-        (index, at_right[table])
-        for index, table in enumerate(_tables_with_bases(left.workload))
-        if table in at_right
-    ]
-    lefts, rights = np.array(pairs, dtype=np.int64).reshape(len(pairs), 2).T
-    ratio = right.standard_errors[rights] / left.standard_errors[lefts]
-    order = np.argsort(-np.abs(np.log(ratio)), kind="stable")
-    lefts, rights = lefts[order], rights[order]
-    largest = {}
-    if any(cells_differ(plan.table_variances) for plan in (left, right)):
-        largest = {
-            "left_largest": left.largest_standard_errors[lefts],
-            "right_largest": right.largest_standard_errors[rights],
-        }
-    return pd.DataFrame(
-        {
-            "table": titles(left.workload, lefts),
-            "order": left.workload.orders[lefts],
-            "left": left.standard_errors[lefts],
-            "right": right.standard_errors[rights],
-            **largest,
-            "change": ratio[order] - 1,
-        }
-    )
-
-
-def describe_differences(frame: pd.DataFrame, left: str, right: str) -> str:
-    """What `table_differences` shows, in one or two sentences."""
-    if frame.empty:
-        return f"“{left}” and “{right}” have no table in common."
-    ratios = frame["change"].to_numpy() + 1
-    common = f"{plural(len(frame), 'table')} in common"
-    worse, better = int(np.sum(ratios > SAME)), int(np.sum(ratios < 1 / SAME))
-    if worse == better == 0:
-        return f"“{left}” and “{right}” have {common}, and all are equally accurate in both."
-    first = frame.iloc[0]
-    measure = "root mean square error" if "left_largest" in frame else "standard error"
-    return (
-        f"“{left}” and “{right}” have {common}. In “{right}” {plural(worse, 'table')} "
-        f"{'has' if worse == 1 else 'have'} a larger {measure} and {better:,} a smaller one "
-        f"(median {_percent(float(np.median(ratios)) - 1)}). The largest change is that of "
-        f"{first['table']}: from {rounded(first['left'], 3)} to {rounded(first['right'], 3)}."
-    )
-
-
 def summary(scenario: Scenario) -> str:
     """A scenario in a line: tables, objective, budget."""
     tables = plural(len(scenario.workload), "table")
@@ -172,19 +117,6 @@ def _inputs(scenario: Scenario) -> dict[str, tuple[str, Any]]:
     }
 
 
-def _tables_with_bases(workload: Workload) -> list[frozenset]:
-    """Each table as its attribute names, with their bases where these are not single values."""
-    if workload.is_marginals:
-        return [frozenset(table) for table in workload.tables]
-    names = workload.domain.names
-    attributes = [
-        names[attribute] if basis.is_identity else (names[attribute], basis)
-        for attribute, basis in workload.attribute_bases
-    ]
-    rows = workload.attribute_basis_index.tolist()
-    return [frozenset(attributes[index] for index in row if index >= 0) for row in rows]
-
-
 def _bases(workload: Workload) -> tuple[str, list[object]]:
     """Bases other than single values: "age: cumulative; region: hierarchy", and what is compared.
 
@@ -199,7 +131,7 @@ def _bases(workload: Workload) -> tuple[str, list[object]]:
     text = "; ".join(f"{attribute.name}: {basis.suffix(attribute)}" for attribute, basis in chosen)
     bases: list[object] = [(attribute.name, basis) for attribute, basis in chosen]
     if any(len(several) > 1 for several in workload.bases):
-        bases += _tables_with_bases(workload)
+        bases += tables_with_bases(workload)
     return text or "single values", bases
 
 
@@ -225,9 +157,3 @@ def _spread(plan: Plan) -> float:
     """Largest standard error of a cell over the smallest."""
     smallest = plan.table_variances.standard_errors("smallest")
     return float(np.max(plan.largest_standard_errors) / np.min(smallest))
-
-
-def _percent(change: float) -> str:
-    """ "+12 %", "−3.4 %", "0 %"."""
-    text = rounded(100 * change, 2)
-    return f"{'' if change <= 0 else '+'}{text} %".replace("-", "−")
