@@ -1,6 +1,6 @@
 """How figures, charts and their numbers are shown: in words, as a picture, as a table, as CSV."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,26 @@ NUMBERS = "Numbers and picture of this chart"
 METRIC_WIDTH = 220  # px, for labels that would be cut off
 
 
-def chart_with_numbers(chart: Chart, more: str = "") -> None:
-    """A chart with its caption and its numbers to look up; `more` is Markdown for the caption."""
+def chart_with_numbers(
+    chart: Chart, more: str = "", *, take: Callable[[dict[str, Any]], None] | None = None
+) -> None:
+    """A chart with its caption and its numbers to look up: every chart of the app.
+
+    more: Markdown for the caption. take: called with a point of a curve that is clicked, as Plotly
+    has it ("x", "y", "point_index")
+    """
     name = Path(chart.file).stem
-    st.plotly_chart(chart.figure, alt=chart.alternative_text, config=picture_config(name))
+    look: Any = {"alt": chart.alternative_text, "config": picture_config(name)}
+    if take is None:
+        st.plotly_chart(chart.figure, **look)
+    else:
+        key = f"clicked in {name}"
+
+        def clicked() -> None:
+            for point in st.session_state[key]["selection"]["points"][:1]:
+                take(point)
+
+        st.plotly_chart(chart.figure, key=key, on_select=clicked, selection_mode="points", **look)
     st.caption(f"{escaped(chart.caption)} {more}".strip())
     with st.expander(NUMBERS):
         listing(chart.frame, chart.columns, chart.subject)

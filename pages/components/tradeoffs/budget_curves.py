@@ -1,5 +1,7 @@
 """Standard errors and targets met against the budget, on the Trade-offs page."""
 
+from typing import Any
+
 import streamlit as st
 
 from pages.components.shared.charts import chart_with_numbers, numbers
@@ -13,6 +15,7 @@ from rpexplore.analysis.budget_units import stated_delta
 from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.analysis.sufficient_budgets import SufficientBudget
 from rpexplore.common.formatting import capitalised
+from rpexplore.common.typed_numbers import number_text
 from rpexplore.figures.budget_curves import Mark, errors_by_budget, targets_by_budget
 from rpexplore.figures.chart import COLUMNS, Chart, Column, in_measure
 from rpexplore.planning.mechanism.table_variances import TableVariances, cells_differ
@@ -55,6 +58,13 @@ def budget_view(solution: Optimum, measure: Measure) -> None:
         frame = budget_curves.errors_by_budget(drawn, budget, [enough.needed], measure)
     marks = [mark] if mark.rho <= frame["rho"].to_numpy().max() else []
     delta = stated_delta(budget)
+
+    def take(point: dict[str, Any]) -> None:
+        """Fill in what the chosen curve is at the budget that was clicked."""
+        of = st.session_state.get("wanted for") or 0
+        value = drawn[of].value(point["x"], budget, measure)
+        st.session_state[_wanted_key(measure)] = number_text(measure.to_type(value))
+
     with right:
         chart_with_numbers(
             Chart(
@@ -70,7 +80,9 @@ def budget_view(solution: Optimum, measure: Measure) -> None:
                     measure.column: COLUMNS[measure.column],
                 },
                 file="errors_by_budget.csv",
-            )
+                remark="Click a point to fill in what it takes.",
+            ),
+            take=take,
         )
 
 
@@ -130,7 +142,8 @@ def _wanted_value(
         _wanted_key(measure),
         least=0.0,
         placeholder="such as 5",
-        help="An answer is within 2 standard errors of the true one, 95 % of the time.",
+        help="A point of a curve that is clicked is filled in here. An answer is within 2 standard "
+        "errors of the true one, 95 % of the time.",
         persist_state="session",
     )
     if typed is None or series not in indices:

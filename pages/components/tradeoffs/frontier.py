@@ -1,5 +1,7 @@
 """Average against worst case, on the Trade-offs page: what the one costs the other."""
 
+from typing import Any
+
 import streamlit as st
 
 from pages.components.shared.background import worked_out
@@ -98,6 +100,12 @@ def _show(curve: frontier.Frontier, solution: Optimum, measure: Measure) -> None
         return
     own_point = curve.values(solution.table_variances)
     present = curve.errors(*own_point, budget, measure)
+
+    def take(point: dict[str, Any]) -> None:
+        """Choose the plan whose mark was clicked; the current plan has a mark of its own."""
+        if point["curve_number"] == 0:
+            st.session_state[POINT] = point["point_index"]
+
     is_ratio = curve.worst_loss.relative_to == "target"
     unit = "" if is_ratio else f" ({measure.unit(record_noun)})"
     chart_with_numbers(
@@ -110,8 +118,9 @@ def _show(curve: frontier.Frontier, solution: Optimum, measure: Measure) -> None
             frame=frame,
             columns={name: in_measure(column, measure) for name, column in COLUMNS.items()},
             file="average_against_worst.csv",
-            remark=f"{frontier.describe_marks(curve)}{AVERAGE[measure]}",
-        )
+            remark=f"{frontier.describe_marks(curve)}{AVERAGE[measure]} Click a mark to take it.",
+        ),
+        take=take,
     )
 
 
