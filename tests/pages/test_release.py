@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
+from pages.components.release.confirmation import ASKED
 from pages.components.release.release_task import RELEASE_TASK
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.domain.expected_counts import ExpectedCounts
@@ -453,6 +454,10 @@ def test_a_list_of_queries_is_checked_run_shown_and_shares_the_ledger(app, small
     session.press("Dry run")
     assert any("All is in order" in text for text in session.texts("success"))
     assert not output.exists()
+    # A dialog that was left open on the page of the tables does not open here.
+    session.test.session_state[ASKED] = rp.Plan.file_format
+    session.run()
+    assert not [button for button in session.button if button.label.startswith("Spend")]
     finish(confirmed_run(session))
     assert not session.exception
     done = QueryRelease.load(output)

@@ -21,10 +21,10 @@ HERE = "confirmation"
 ASKED, TYPED = "confirmation asked", "confirmed name"
 
 
-def ask() -> None:
-    """Have the dialog open from the next run of the page on."""
-    if ASKED not in st.session_state:  # a second click leaves what is typed
-        st.session_state.update({ASKED: True, TYPED: ""})
+def ask(plan: ReleasePlan) -> None:
+    """Have the dialog of this kind of plan open from the next run of the page on."""
+    if st.session_state.get(ASKED) != plan.file_format:  # a second click leaves what is typed
+        st.session_state.update({ASKED: plan.file_format, TYPED: ""})
 
 
 def confirmation(
@@ -34,7 +34,7 @@ def confirmation(
 
     paid: whether the run is charged already
     """
-    if ASKED not in st.session_state:
+    if st.session_state.get(ASKED) != inputs.plan.file_format:
         return
 
     @st.dialog("Run the release?", width="medium", on_dismiss=_close)

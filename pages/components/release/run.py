@@ -131,7 +131,8 @@ def _set_up(planned: ReleasePlan) -> None:
     with buttons:
         dry_run_button(inputs)
     checked = inputs_after_dry_run(inputs)
-    buttons.button(label, type="primary", disabled=checked is None, on_click=ask)
+    is_refused = checked is None
+    buttons.button(label, type="primary", disabled=is_refused, on_click=ask, args=(planned,))
     if checked is not None:
         confirmation(checked, _start, paid=paid)
 
