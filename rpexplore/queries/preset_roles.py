@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -26,7 +26,7 @@ _FILLERS = frozenset(
     ["a", "alone", "and", "in", "kind", "living", "of", "only", "or", "people", "persons", "the"]
 )
 _NOT = {"no", "non", "none"}
-_MOST_COMPARED = 200  # values of an attribute, with the names of categories
+_MOST_COMPARED = 100  # values of an attribute, with the names of categories
 _LEAST_ALIKE = 0.5  # of the words of a value and a category, to be taken for the same
 _UNDER = ("under", "below", "less", "younger", "<")
 _OVER = ("over", "older", "above", "more", "+", ">", "≥")
@@ -70,12 +70,15 @@ class Role:
         return frozenset({self.categories.index(option)} if option != IN_TOTALS else ())
 
     @cached_property
-    def words_of_options(self) -> dict[str, list[frozenset[str]]]:
-        """The words of every name of each option."""
-        return {
-            option: [_words(name) for name in (option, *self.aliases.get(option, ()))]
-            for option in self.options[:-1]
-        }
+    def names_by_word(self) -> dict[str, list[tuple[frozenset[str], int]]]:
+        """By each word the names of options that have it: (its words, index of the option)."""
+        names: dict[str, list[tuple[frozenset[str], int]]] = {}
+        for index, option in enumerate(self.options[:-1]):
+            for name in (option, *self.aliases.get(option, ())):
+                words = _words(name)
+                for word in words:
+                    names.setdefault(word, []).append((words, index))
+        return names
 
 
 @dataclass(frozen=True)
@@ -194,18 +197,19 @@ def describe_match(role: Role, match: RoleMatch | None, domain: Domain) -> str:
 
 def _guessed_option(role: Role, names: Iterable[str]) -> str:
     """The option that is most like any of these names of a value."""
-    names = list(names)
+    names = dict.fromkeys(names)
     for name in names:
         lowest, highest = ages_of(name) if role.ages else (0, -1)
         for category, (first, last) in zip(role.categories, role.ages, strict=False):
             if first <= lowest <= highest <= last:
                 return category
-    likeness = {
-        option: max(_alike(_words(name), words) for name in names for words in known)
-        for option, known in role.words_of_options.items()
-    }
-    best = max(likeness, key=likeness.__getitem__)
-    return best if likeness[best] >= _LEAST_ALIKE else IN_TOTALS
+    most, best = _LEAST_ALIKE, -1  # the last option: in totals only
+    for words in map(_words, names):
+        for known, index in {pair for word in words for pair in role.names_by_word.get(word, ())}:
+            likeness = _alike(words, known)
+            if likeness > most or (likeness == most and not 0 <= best < index):
+                most, best = likeness, index
+    return role.options[best]
 
 
 def _likeness(role: Role, attribute: Attribute) -> float:
@@ -218,8 +222,8 @@ def _likeness(role: Role, attribute: Attribute) -> float:
     if role.categories and has_texts and attribute.size <= _MOST_COMPARED:
         options = guessed_match(role, attribute).options
         known = sum(option != IN_TOTALS for option in options) / len(options)
-        # Two words may be alike by chance; most of a list are not.
-        score += known if score or known > 0.7 else 0
+        # Values may be alike by chance; most of a list are not, unless they are numbers.
+        score += known if score or (known > 0.7 and not role.ages) else 0
     if score and role.usual_size:
         score += 0.5 * min(role.usual_size, attribute.size) / max(role.usual_size, attribute.size)
     return score
@@ -262,6 +266,7 @@ def _check_ages(role: Role, attribute: Attribute, options: Iterable[str]) -> Non
                 )
 
 
+@lru_cache(maxsize=20_000)  # each text is compared in several roles
 def _words(text: str) -> frozenset[str]:
     """The words of a text that tell it from others; a text without any is one word."""
     split = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text).casefold()

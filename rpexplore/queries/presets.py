@@ -69,7 +69,7 @@ _HISPANIC = Role(
 _VOTING_AGE = Role(
     "voting_age",
     "Voting age",
-    ("voting", "adult", "adults", "age", "ages"),
+    ("voting", "adult", "adults", "age", "ages", "years"),
     ("Under 18 years", "18 years and over"),
     aliases={"Under 18 years": ("Child", "Minor"), "18 years and over": ("Adult",)},
     ages=((0, 17), (18, float("inf"))),

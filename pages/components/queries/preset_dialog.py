@@ -10,7 +10,7 @@ from rpexplore.common.formatting import plural
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain
 from rpexplore.queries.definitions import StatedQueries
-from rpexplore.queries.fitted_presets import Preset
+from rpexplore.queries.fitted_presets import GEOGRAPHY, Preset
 from rpexplore.queries.preset_roles import (
     IN_TOTALS,
     Role,
@@ -149,9 +149,13 @@ def _tables_told(preset: Preset, codebook: Domain, matches: Mapping[str, RoleMat
     if tables is None:
         return False
     titles = ", ".join(" × ".join(table) for table in tables)
+    area = matches.get(GEOGRAPHY.key)
+    levels = ""
+    if area is not None and codebook[area.attribute].groups:
+        levels = f", {escaped(area.attribute)} at every level"
     st.markdown(
-        f"{plural(len(tables), 'table')}: {escaped(titles)}. They are asked by each value, and are "
-        "added to the tables that you have."
+        f"{plural(len(tables), 'table')}: {escaped(titles)}. They are asked by each value{levels}, "
+        "and are added to the tables that you have."
     )
     return bool(tables)
 
