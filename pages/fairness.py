@@ -11,6 +11,7 @@ from pages.components.fairness.cells import CELLS_VIEW, cells_view
 from pages.components.fairness.forecasts import choose_forecast, forecasts, headline, seen_as_chosen
 from pages.components.fairness.relative_errors import relative_errors_view
 from pages.components.shared.explanations import explained_title
+from pages.components.shared.next_page import next_page
 from pages.components.shared.session import current
 
 explained_title("Fairness")
@@ -38,4 +39,4 @@ if compared:
         if tab.open:
             with tab:
                 draw()
-    st.page_link("pages/tradeoffs.py", label="Next: trade-offs", icon=":material/arrow_forward:")
+    next_page("tradeoffs", "Trade-offs")

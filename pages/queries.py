@@ -9,6 +9,7 @@ from pages.components.queries.preset_dialog import preset_button
 from pages.components.queries.query_lines import HERE, query_list, remove_button, take_typed
 from pages.components.queries.solutions import optimum, plan, query_budget
 from pages.components.shared.explanations import explained_title
+from pages.components.shared.next_page import next_page
 from pages.components.shared.session import current, show_messages
 from rpexplore.queries.definitions import StatedQueries
 from rpexplore.queries.plan import QueryPlan
@@ -62,3 +63,4 @@ else:
             planned = None if budget is None else plan(solution, budget)
             if planned is not None:
                 answer(planned, stated, solution)
+next_page("results", "Results")

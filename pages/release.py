@@ -7,6 +7,7 @@ from pages.components.release.export import export_section
 from pages.components.release.last_release import last_release
 from pages.components.release.run import run_form, run_in_place_of_form
 from pages.components.shared.explanations import explained_title
+from pages.components.shared.next_page import next_page
 from pages.components.shared.session import current
 from pages.components.shared.solutions import plan
 from rpexplore.planning.plan import Plan
@@ -30,3 +31,4 @@ with right:
             st.page_link(
                 "pages/queries.py", label="Your list of queries is released on the Queries page"
             )
+next_page("results", "Results")

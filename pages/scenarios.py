@@ -5,6 +5,7 @@ import streamlit as st
 from pages.components.scenarios.comparison import comparison
 from pages.components.scenarios.project_file import project_file
 from pages.components.shared.explanations import explained_title
+from pages.components.shared.next_page import next_page
 from pages.components.shared.session import (
     bound,
     change_project,
@@ -104,4 +105,4 @@ right.text_area(
 )
 comparison()
 project_file(HERE)
-st.page_link("pages/release.py", label="Next: export and release", icon=":material/arrow_forward:")
+next_page("release", "Release")

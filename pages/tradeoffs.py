@@ -4,6 +4,7 @@ import streamlit as st
 
 from pages.components.shared.explanations import explained_title
 from pages.components.shared.measure import cells_of_open_scenario, measure_input
+from pages.components.shared.next_page import next_page
 from pages.components.shared.solutions import optimum, plan
 from pages.components.tradeoffs.budget_curves import budget_view, targets_view
 from pages.components.tradeoffs.frontier import frontier_view
@@ -41,4 +42,4 @@ else:
             with tab:
                 st.subheader(question)
                 draw(solution, measure)
-    st.page_link("pages/scenarios.py", label="Next: scenarios", icon=":material/arrow_forward:")
+    next_page("scenarios", "Scenarios")

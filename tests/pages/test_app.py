@@ -133,6 +133,24 @@ def test_addresses_in_texts_are_no_links():
     assert read.replace("\N{WORD JOINER}", "") == text
 
 
+def test_every_page_says_what_comes_next(app):
+    session = app()
+    for page, following in {
+        "codebook": "Tables",
+        "workload": "Weights and targets",
+        "plan": "Release",
+        "queries": "Results",
+        "release": "Results",
+        "fairness": "Trade-offs",
+        "tradeoffs": "Scenarios",
+        "scenarios": "Release",
+    }.items():
+        session.open(page)
+        links = [link.proto.label for link in session.get("page_link")]
+        links += [button.label for button in session.button]
+        assert f"Next: {following}" in links, page
+
+
 def test_nothing_is_lost_by_switching_pages(app, small):
     session = app("plan", small)
     session.text_input(key="typed budget").set_value("0.37").run()
