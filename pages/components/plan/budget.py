@@ -93,12 +93,13 @@ def budget_inputs() -> None:
 
 
 def budget_meaning() -> None:
-    """What the budget promises, in other units, and beside those of published releases."""
+    """What the budget promises, what it is in other units, and which ones were published."""
     budget = current().budget
     for note in budget_units.budget_warnings(budget):
         st.info(note)
     st.caption(budget_units.describe_guess(budget))
-    with st.expander("The same budget in other units"):
+    with st.expander("Budget in context"):
+        st.markdown("**In other units**")
         st.dataframe(
             budget_units.equivalents(budget),
             hide_index=True,
@@ -110,7 +111,7 @@ def budget_meaning() -> None:
             "The promise is ρ; each ε follows from it, rounded up. μ would be exact for "
             "continuous noise; the noise drawn here is discrete."
         )
-    with st.expander("Published releases beside this budget"):
+        st.markdown("**Beside published releases**")
         nearest = deployments_beside(budget)
         st.markdown(
             "\n".join(
@@ -125,5 +126,6 @@ def budget_meaning() -> None:
 
 @st.dialog("Published releases and their budgets", width="large")
 def _all_releases() -> None:
+    """All published releases with their sources."""
     frame = deployments_near(current().budget, most=None).astype({"year": str})
     numbers(frame, COLUMNS, "published_releases.csv", "Published releases and their budgets")
