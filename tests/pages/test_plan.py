@@ -82,7 +82,9 @@ def test_published_releases_stand_beside_the_budget(app, small):
     assert "U.S. Census Bureau, 2021: ρ = 2.56 for a person" in text
     assert "compare only for the same privacy unit" in plain(session.texts("caption"))
     session.press("All published releases")
-    assert len(session.dataframe[-1].value) == 31
+    listed = session.dataframe[-1]
+    assert len(listed.value) == 31
+    assert "source" in listed.proto.columns
 
 
 # ---- the budget

@@ -7,6 +7,7 @@ from pages.components.shared.session import bound, change, current, escaped, sho
 from rpexplore.analysis import budget_units
 from rpexplore.analysis.glossary import meaning
 from rpexplore.export.report.context import COLUMNS
+from rpexplore.figures.chart import Column
 from rpexplore.privacy.deployments import (
     deployments_beside,
     deployments_near,
@@ -128,4 +129,5 @@ def budget_meaning() -> None:
 def _all_releases() -> None:
     """All published releases with their sources."""
     frame = deployments_near(current().budget, most=None).astype({"year": str})
-    numbers(frame, COLUMNS, "published_releases.csv", "Published releases and their budgets")
+    columns = COLUMNS | {"source": Column("source", "text")}
+    numbers(frame, columns, "published_releases.csv", "Published releases and their budgets")
