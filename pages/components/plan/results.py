@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.components.fairness.cells import CELLS_VIEW
 from pages.components.plan.one_table import EXPLAIN, explained
-from pages.components.shared.charts import MOST_ROWS, chart_with_numbers, chosen_row
+from pages.components.shared.charts import MOST_ROWS, chart_with_numbers, chosen_row, listing
 from pages.components.shared.files import download
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis import accuracy, targets_met
@@ -49,22 +49,25 @@ def table_list(planned: Plan) -> None:
             "required": Column("required", "text", term="Required"),
             "outcome": Column("met or short by", "text"),
         }
-    order = kept(accuracy.least_accurate_first, planned, containing)
-    alt, key = "All tables with their standard errors", f"tables {hash(order.tobytes())}"
-    row = chosen_row(frame, columns, alt, key)
-    if row is not None:
-        with st.container(border=True):
-            st.markdown(f"**{EXPLAIN}: {escaped(str(frame['table'].iloc[row]))}**")
-            explained(planned, int(order[row]))
-    elif len(frame) <= MOST_ROWS:
-        st.caption(
-            "Click a table, or go to it by the arrow keys, to have its standard error explained."
-        )
-    else:
+    alt = "All tables with their standard errors"
+    if len(frame) > MOST_ROWS:
+        listing(frame, columns, alt)
         st.caption(
             f"Where at most {MOST_ROWS:,} tables are listed, a click on one explains its standard "
             "error."
         )
+    else:
+        order = accuracy.least_accurate_first(planned, containing)
+        row = chosen_row(frame, columns, alt, f"tables {hash(order.tobytes())}")
+        if row is None:
+            st.caption(
+                "Click a table, or go to it by the arrow keys, to have its standard error "
+                "explained."
+            )
+        else:
+            with st.container(border=True):
+                st.markdown(f"**{EXPLAIN}: {escaped(str(frame['table'].iloc[row]))}**")
+                explained(planned, int(order[row]))
     if "largest_standard_error" in columns:
         st.caption(
             "Standard error σ and margin of error are root mean squares over the cells of a table. "

@@ -78,10 +78,7 @@ def listing(frame: pd.DataFrame, columns: Mapping[str, Any], alt: str) -> None:
 
 
 def chosen_row(frame: pd.DataFrame, columns: Mapping[str, Any], alt: str, key: str) -> int | None:
-    """The row of a `listing` in which a cell is chosen; None: none is, or the listing is long."""
-    if len(frame) > MOST_ROWS:
-        listing(frame, columns, alt)
-        return None
+    """A `listing` that is not long, and the row in which a cell is chosen; None: none is."""
     event = st.dataframe(
         frame,
         key=key,
