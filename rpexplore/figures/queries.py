@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from rpexplore.analysis.queries import OPTIMUM
 from rpexplore.common.formatting import rounded
 from rpexplore.figures import axes
-from rpexplore.figures.labels import shortened_labels
+from rpexplore.figures.labels import shortened, shortened_labels
 from rpexplore.privacy.conversions import rho_text
 
 _PLAN, _BASELINE = axes.style(0), axes.style(1)
@@ -70,7 +70,8 @@ def shares_of_cells(frame: pd.DataFrame) -> go.Figure:
             )
         )
     cells = frame["cell"].tolist()
-    short = shortened_labels(cells, _LONGEST)
+    # Names of several attributes may differ anywhere; the numbers have them whole.
+    short = [shortened(label, _LONGEST) for label in shortened_labels(cells, _LONGEST)]
     ticks = list(range(0, len(cells), math.ceil(len(cells) / _MOST_TICKS)))
     figure.update_xaxes(
         title="cell",

@@ -72,6 +72,18 @@ def test_shares_are_shown_from_zero():
     assert axis.range[1] > 1
 
 
+def test_long_names_leave_room_for_the_marks():
+    frame = frame_of([1.0] * 8)
+    frame["cell"] = [
+        f"{race} or any other race alone, {sex} of whatever age, {place}"
+        for race in ("White", "Black")
+        for sex in ("women", "men")
+        for place in ("in a household", "in group quarters")
+    ]
+    texts = shares_of_cells(frame).layout.xaxis.ticktext
+    assert max(map(len, texts)) <= 18
+
+
 def test_names_are_no_markup_and_few_are_written():
     figure = shares_of_cells(frame_of([0.5] * 1000 + [1.0] * 24))
     assert len(figure.layout.xaxis.ticktext) <= 6
