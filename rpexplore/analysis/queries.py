@@ -73,7 +73,7 @@ def of_queries(plan: QueryPlan, stated: StatedQueries) -> pd.DataFrame:
     """
     conditions = stated.conditions
     if len(stated) <= _MOST_CONDITIONS:
-        conditions = [stated.condition(query) for query in range(len(stated))]
+        conditions = stated.all_conditions
     errors = plan.standard_errors.tolist()
     return pd.DataFrame(
         {

@@ -14,6 +14,7 @@ marks (doubled inside). A query without a name is called by its condition.
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -84,6 +85,11 @@ class StatedQueries:
 
     def __len__(self) -> int:
         return len(self.queries)
+
+    @cached_property
+    def all_conditions(self) -> tuple[str | None, ...]:
+        """`condition` of every query, in the order of the list; finding one takes a moment."""
+        return tuple(self.condition(query) for query in range(len(self)))
 
     def condition(self, query: int) -> str | None:
         """The condition of a query as it was typed, or one that counts the same cells.
