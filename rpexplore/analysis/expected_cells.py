@@ -19,6 +19,7 @@ from rpexplore.analysis.forecast import Forecast
 from rpexplore.analysis.measures import COEFFICIENT_OF_VARIATION, Measure
 from rpexplore.common.formatting import plural
 from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.domain.publishable import coefficients_of_variation
 from rpexplore.workload.query_matrix import query_matrix
 from rpexplore.workload.table_text import titles
 from rpexplore.workload.workload import Workload
@@ -266,9 +267,10 @@ def _gone_through(workload: Workload) -> tuple[tuple[int, ...], tuple[int, ...]]
 @lru_cache(maxsize=6)
 def _ratios(cells: ExpectedCells, forecast: Forecast) -> list[np.ndarray]:
     """Of each of `cells.unequal`, the relative errors of its cells, ascending."""
-    ratios = []
-    with np.errstate(divide="ignore"):
-        for table in cells.unequal:
-            errors = forecast.cell_standard_errors(table)
-            ratios.append(np.sort(errors / np.abs(cells.answers(table)), axis=None))
-    return ratios
+    return [
+        np.sort(
+            coefficients_of_variation(forecast.cell_standard_errors(table), cells.answers(table)),
+            axis=None,
+        )
+        for table in cells.unequal
+    ]

@@ -14,6 +14,7 @@ from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.fairness import all_titles
 from rpexplore.analysis.forecast import Forecast, group_name, order_groups
 from rpexplore.common.formatting import describe_count, describe_share, plural
+from rpexplore.domain.publishable import coefficients_of_variation
 from rpexplore.errors import WorkloadError
 
 # The coefficients of variation of a curve.
@@ -133,8 +134,7 @@ def of_cells(
     if table in cells.unequal or table in cells.left_out:
         errors = forecast.cell_standard_errors(table)
     expected, errors = answers.ravel(), errors.ravel()
-    with np.errstate(divide="ignore"):
-        relative = errors / np.abs(expected)
+    relative = coefficients_of_variation(errors, expected)
     indices = np.indices(answers.shape).reshape(answers.ndim, answers.size)
     axes = [
         Axis(matrix.attribute.name, tuple(matrix.labels()))

@@ -19,6 +19,7 @@ from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.forecast import Forecast, group_name, order_groups
 from rpexplore.common.formatting import describe_count, describe_share, plural, rounded
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
+from rpexplore.domain.publishable import coefficients_of_variation
 from rpexplore.planning.optimum import Optimum, record_cost
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
@@ -305,8 +306,7 @@ def _levels(cells: ExpectedCells, forecast: Forecast) -> list[_Level]:
     for (index, name), pairs in parts.items():
         attribute, basis = workload.attribute_bases[index]
         counts, errors = (np.concatenate(each) for each in zip(*pairs, strict=True))
-        with np.errstate(divide="ignore"):
-            ratios = np.sort(errors / counts)
+        ratios = np.sort(coefficients_of_variation(errors, counts))
         title = attribute_title(workload.domain.attributes[attribute], basis)
         medians = float(np.median(counts)), float(np.median(errors))
         levels.append(_Level(title, name, len(pairs), ratios, *medians))

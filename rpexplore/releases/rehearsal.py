@@ -14,6 +14,7 @@ from rpexplore.common.formatting import plural, rounded
 from rpexplore.data.counts import Counts
 from rpexplore.domain.domain import AttributeIndices, AttributeSet
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts
+from rpexplore.domain.publishable import are_publishable
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.reconstruction import answers, contribution, marginal
@@ -106,7 +107,7 @@ def rehearse(
         workload.tables[position],
         table_of_cells(labels, values, variances).to_pandas(),
         answers_expected,
-        np.sqrt(variances) <= cv_limit * np.abs(answers_expected),
+        are_publishable(np.sqrt(variances), answers_expected, cv_limit),
         cv_limit,
     )
 
