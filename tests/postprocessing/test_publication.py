@@ -1,0 +1,69 @@
+"""Publishable cells of released tables, by their own noisy counts."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rpexplore.errors import WorkloadError
+from rpexplore.postprocessing.publication import Publication
+
+# CVs of 10, 20, 21, 10 and 100 %, and none where the count is 0; −100 is not above 0.
+COUNTS, ERRORS = [100, 50, 100, -100, 5, 0], [10, 10, 21, 10, 5, 1]
+ANSWERS = ["yes", "yes", "no", "no", "no", "no"]
+
+
+def released() -> pd.DataFrame:
+    values, errors = np.array(COUNTS, dtype=float), np.array(ERRORS, dtype=float)
+    return pd.DataFrame(
+        {
+            "cv": list("abcdef"),
+            "value": values,
+            "standard_error": errors,
+            "lower_95": values - 2 * errors,
+            "upper_95": values + 2 * errors,
+        }
+    )
+
+
+def processed() -> pd.DataFrame:
+    frame = released().rename(columns={"value": "unbiased_value"})
+    frame.insert(1, "value", 1000.0)
+    return frame.assign(value_is="rounded; biased")
+
+
+@pytest.mark.parametrize("made", [released, processed])
+def test_cells_up_to_the_limit_and_above_0_are_publishable(made):
+    frame = made()
+    table = Publication(0.2).table(frame)
+    n_labels = 1
+    assert table.columns[0] == "cv (attribute)"
+    behind = table.columns.get_loc("upper_95") + 1
+    assert table.columns[behind : behind + 2].tolist() == ["cv", "publishable"]
+    assert table["publishable"].tolist() == ANSWERS
+    assert table["cv"].tolist() == pytest.approx([0.1, 0.2, 0.21, 0.1, 1, np.nan], nan_ok=True)
+    kept = table.drop(columns=["cv", "publishable"])
+    assert kept.iloc[:, n_labels:].equals(frame.iloc[:, n_labels:])
+    # 21 % and 100 % are within 100 %; what is not above 0 is not publishable at any limit.
+    assert Publication(1.0).publishable(frame).tolist() == [True, True, True, False, True, False]
+
+
+@pytest.mark.parametrize("made", [released, processed])
+def test_other_cells_are_left_empty_if_wanted(made):
+    frame = made()
+    table = Publication(0.2, leave_empty=True).table(frame)
+    numbers = [name for name in table if name in ("value", "unbiased_value", "lower_95", "cv")]
+    assert table.loc[2:, numbers].isna().to_numpy().all()
+    assert table.loc[:1, numbers].notna().to_numpy().all()
+    assert table["standard_error"].tolist() == ERRORS
+    assert table["publishable"].tolist() == ANSWERS
+    assert frame.equals(made())  # the release's own table is as it was
+
+
+def test_how_many_are_publishable_is_a_sentence():
+    assert Publication(0.125).rule == "Noisy count above 0 and CV at most 12.5 %"
+    assert Publication().describe(53, 80) == "53 of 80 cells are publishable (66 %)."
+    empty = Publication(leave_empty=True)
+    assert empty.describe(1, 2) == "1 of 2 cells is publishable (50 %); the others are left empty."
+    assert empty.describe(2, 2) == "2 of 2 cells are publishable (100 %)."
+    with pytest.raises(WorkloadError, match="got 20"):
+        Publication(20)
