@@ -1,7 +1,7 @@
 """Lines of Python, R, SAS and Stata that read a table of a folder, made from its own columns.
 
-They read labels as text ("01" stays so) and all numbers in full, and add the coefficient of
-variation of the noise to every cell.
+They read labels as text ("01" stays so) and all numbers in full, and add to every cell the
+coefficient of variation by its noisy count, and whether that makes it publishable.
 """
 
 import re
@@ -13,13 +13,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
+from rpexplore.domain.expected_counts import CV_LIMIT
 from rpexplore.releases.stored_columns import not_what_was_written
 from rpexplore.releases.table_files import table_path
 
 _NAME_LENGTH = 32  # of variables in SAS
 _LEAST_BYTES = 8  # of a text in SAS
 # Names in SAS that are not for one variable of a table.
-_TAKEN = {"_n_", "_error_", "_all_", "_character_", "_numeric_", "cv"}
+_TAKEN = {"_n_", "_error_", "_all_", "_character_", "_numeric_", "cv", "publishable"}
 
 
 @dataclass(frozen=True)
@@ -61,37 +62,47 @@ class TableFile:
             raise not_what_was_written(as_parquet, "it cannot be read any more") from None
         return cls(path, tuple(columns))
 
-    @property
-    def code(self) -> dict[str, str]:
-        """Name of a language -> lines that read the table, to be run in the folder."""
+    def code(self, cv_limit: float = CV_LIMIT) -> dict[str, str]:
+        """Name of a language -> lines that read the table, to be run in the folder.
+
+        cv_limit: the largest coefficient of variation of a publishable cell
+        """
+        limit = f"{cv_limit:.10g}"
         return {
-            "Python": self._python(),
-            "R": self._r(),
-            "SAS": self._sas(),
-            "Stata": self._stata(),
+            "Python": self._python(limit),
+            "R": self._r(limit),
+            "SAS": self._sas(limit),
+            "Stata": self._stata(limit),
         }
 
-    def _python(self) -> str:
+    @property
+    def _estimate(self) -> str:
+        """The column that standard errors and intervals belong to."""
+        return "unbiased_value" if self.columns[-1].name == "value_is" else "value"
+
+    def _python(self, limit: str) -> str:
         return (
             "import pandas as pd\n"
             "\n"
             f'table = pd.read_parquet("{self.path}.parquet")\n'
-            'table["cv"] = table["standard_error"] / table["value"].abs()\n'
+            f'table["cv"] = table["standard_error"] / table["{self._estimate}"].abs()\n'
+            f'table["publishable"] = (table["{self._estimate}"] > 0) & (table["cv"] <= {limit})\n'
             "print(table.head())\n"
         )
 
-    def _r(self) -> str:
+    def _r(self, limit: str) -> str:
         kinds = ["numeric" if column.n_bytes is None else "character" for column in self.columns]
         listed = ",\n    ".join(f'rep("{kind}", {len(list(run))})' for kind, run in groupby(kinds))
         return (
             f'table <- read.csv("{self.path}.csv", check.names = FALSE, encoding = "UTF-8",\n'
             "  na.strings = character(0), colClasses = c(\n"
             f"    {listed}))\n"
-            "table$cv <- table$standard_error / abs(table$value)\n"
+            f"table$cv <- table$standard_error / abs(table${self._estimate})\n"
+            f"table$publishable <- table${self._estimate} > 0 & table$cv <= {limit}\n"
             "head(table)\n"
         )
 
-    def _sas(self) -> str:
+    def _sas(self, limit: str) -> str:
         inputs, labels = [], []
         for column, variable in zip(self.columns, self._variables, strict=True):
             # CSV files may have one byte more: an apostrophe before what could be a formula.
@@ -107,19 +118,21 @@ class TableFile:
             "termstr=lf;\n"
             f"  input\n{listed};\n"
             f"{named}"
-            "  cv = standard_error / abs(value);\n"
+            f"  cv = divide(standard_error, abs({self._estimate}));\n"
+            f"  publishable = ({self._estimate} > 0 and cv <= {limit});\n"
             "run;\n"
             "proc print data=table(obs=6);\n"
             "run;\n"
         )
 
-    def _stata(self) -> str:
+    def _stata(self, limit: str) -> str:
         texts = [i for i, column in enumerate(self.columns, start=1) if column.n_bytes is not None]
         kept = f"stringcols({' '.join(map(str, texts))}) " if texts else ""
         return (
             f'import delimited "{self.path}.csv", varnames(1) case(preserve) ///\n'
             f'    encoding("utf-8") bindquote(strict) {kept}asdouble clear\n'
-            "generate double cv = standard_error / abs(value)\n"
+            f"generate double cv = standard_error / abs({self._estimate})\n"
+            f"generate byte publishable = {self._estimate} > 0 & cv <= {limit}\n"
             "list in 1/`=min(6, _N)'\n"
         )
 

@@ -8,6 +8,7 @@ import numpy as np
 from rpexplore.common.csv_text import FORMULAS_ESCAPED
 from rpexplore.common.formatting import plural
 from rpexplore.common.template_text import text_from_template
+from rpexplore.domain.expected_counts import CV_LIMIT
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.queries.plan import QueryPlan
@@ -26,6 +27,7 @@ def table_readme(folder: Path, plan: Plan, note: MeasurementNote) -> str:
         "tables.md.j2",
         plan,
         note,
+        limit=f"{100 * CV_LIMIT:g} %",
         example=TableFile.of(folder, example, workload.tables[example]),
         basis_lines=_basis_lines(workload),
         has_custom_basis=any(not basis.counts_records for _, basis in workload.attribute_bases),

@@ -13,6 +13,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.errors import ReleaseError
 from rpexplore.postprocessing.processed_folder import postprocess
+from rpexplore.postprocessing.publication import Publication
 from rpexplore.releases.reading_code import TableFile
 from rpexplore.releases.release import release
 from rpexplore.releases.table_release import Release
@@ -47,15 +48,17 @@ def results(request, released, tmp_path_factory):
 
 
 def check_rows(read: pd.DataFrame, frame: pd.DataFrame) -> None:
-    """The table as it is in the folder, and a column of CVs behind."""
-    assert read.columns.tolist() == [*frame.columns, "cv"]
+    """The table as it is in the folder, and behind it CVs and what is publishable."""
+    assert read.columns.tolist() == [*frame.columns, "cv", "publishable"]
     for name in frame.columns:
         if pd.api.types.is_float_dtype(frame[name].dtype):
             assert read[name].to_numpy() == pytest.approx(frame[name].to_numpy(), rel=1e-12)
         else:
             assert read[name].astype(str).tolist() == frame[name].astype(str).tolist()
-    cv = frame["standard_error"] / frame["value"].abs()
-    assert read["cv"].to_numpy(dtype=float) == pytest.approx(cv.to_numpy(), rel=1e-10)
+    publication = Publication(0.3)
+    cv = publication.table(frame)["cv"].to_numpy()
+    assert read["cv"].to_numpy(dtype=float) == pytest.approx(cv, rel=1e-10)
+    assert read["publishable"].astype(bool).tolist() == publication.publishable(frame).tolist()
 
 
 def all_files(results):
@@ -66,7 +69,7 @@ def all_files(results):
 def test_the_lines_of_python_read_every_table(results, tmp_path, monkeypatch):
     monkeypatch.chdir(results.folder)
     for file, frame in all_files(results):
-        (tmp_path / "lines.py").write_text(file.code["Python"], encoding="utf-8")
+        (tmp_path / "lines.py").write_text(file.code(0.3)["Python"], encoding="utf-8")
         check_rows(runpy.run_path(str(tmp_path / "lines.py"))["table"], frame)
 
 
@@ -76,7 +79,7 @@ def test_the_lines_of_r_read_every_table(results, tmp_path):
     written = 'write.csv(table, "{}", row.names = FALSE, fileEncoding = "UTF-8")\n'
     code = "options(digits = 15)\n"
     for i, (file, _) in enumerate(files):
-        code += file.code["R"] + written.format(tmp_path / f"{i}.csv")
+        code += file.code(0.3)["R"] + written.format(tmp_path / f"{i}.csv")
     (tmp_path / "all.R").write_text(code, encoding="utf-8")
     command = ["Rscript", "--vanilla", str(tmp_path / "all.R")]
     environment = os.environ | {"LC_ALL": "C.UTF-8"}
@@ -92,7 +95,7 @@ def test_the_lines_of_r_read_every_table(results, tmp_path):
 def test_sas_is_told_a_name_and_a_length_for_every_column(released):
     position = released.table_names.index(DOMAIN.names[:1] + DOMAIN.names[2:])
     file = TableFile.of(released.folder, position, released.table_names[position])
-    code = file.code["SAS"]
+    code = file.code()["SAS"]
     lines = re.search(r"input\n(.*?);", code, re.DOTALL)[1].split("\n")
     # Codes of at most 4 bytes, é being two; "North, and on" has 13, and one more may come before.
     assert [line.strip() for line in lines] == [
@@ -112,14 +115,14 @@ def test_sas_is_told_a_name_and_a_length_for_every_column(released):
 def test_an_attribute_called_like_a_number_is_kept_apart(released):
     position = released.table_names.index(("value",))
     file = TableFile.of(released.folder, position, ("value",))
-    assert "    value_attribute :$8.\n    value\n" in file.code["SAS"]
+    assert "    value_attribute :$8.\n    value\n" in file.code()["SAS"]
 
 
 def test_stata_keeps_labels_as_text(released):
     position = released.table_names.index(DOMAIN.names[:2])
-    code = TableFile.of(released.folder, position, DOMAIN.names[:2]).code["Stata"]
+    code = TableFile.of(released.folder, position, DOMAIN.names[:2]).code()["Stata"]
     assert "stringcols(1 2 3) asdouble" in code  # a code, its label, and a number that is a label
-    total = TableFile.of(released.folder, 0, ()).code["Stata"]
+    total = TableFile.of(released.folder, 0, ()).code()["Stata"]
     assert "stringcols" not in total
 
 
@@ -128,7 +131,7 @@ def test_the_readme_shows_the_lines_for_a_table(released):
     shown = "".join(line[4:] + "\n" for line in readme.split("\n") if line.startswith("    "))
     (file,) = (file for file, _ in all_files(released) if f'"{file.path}.parquet"' in readme)
     assert [len(names) for names in released.table_names if names][-1] == 3
-    for lines in file.code.values():
+    for lines in file.code().values():
         assert lines.replace("\n\n", "\n") in shown
 
 
