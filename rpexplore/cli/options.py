@@ -121,6 +121,7 @@ _CV_LIMIT = (
     "With expected counts: the largest coefficient of variation of a publishable cell (else 0.2, "
     "which is 20 %)."
 )
+_WORKBOOK_CV_LIMIT = "The largest coefficient of variation of a publishable cell: 0.2 is 20 %."
 _A_CODEBOOK = "Table Schema (.json), or attribute,value,label (.csv)."
 _A_RELEASE = "The folder of a release, or of combined tables."
 
@@ -289,6 +290,8 @@ ReleaseFolder = Annotated[Path, _argument("RELEASE", _A_RELEASE)]
 AnyResults = Annotated[
     Path, _argument("RELEASE", "The folder of a release, or of combined or processed tables.")
 ]
+WorkbookCvLimit = Annotated[float, _option("X", _WORKBOOK_CV_LIMIT)]
+LeaveEmpty = Annotated[bool, _flag("--leave-empty", "Leave cells above the limit empty.")]
 WorkbookOut = Annotated[Path, _option("FILE", "Where the workbook goes: an .xlsx file.")]
 Where = Annotated[list[str] | None, _argument("A=VALUES", _WHERE)]
 Folder = Annotated[Path, _option("FOLDER", "A new folder for the tables.")]

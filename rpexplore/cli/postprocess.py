@@ -2,6 +2,7 @@
 
 from rpexplore.cli import inputs, options
 from rpexplore.cli.console import progress, refuse_existing, say_result
+from rpexplore.domain.expected_counts import CV_LIMIT
 from rpexplore.errors import RpexploreError
 
 # Each verb imports what it needs itself, so that none waits for what it does not use.
@@ -135,23 +136,28 @@ def postprocess(
 def workbook(
     release: options.AnyResults,
     out: options.WorkbookOut,
+    cv_limit: options.WorkbookCvLimit = CV_LIMIT,
+    leave_empty: options.LeaveEmpty = False,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Write tables as an Excel workbook.
 
-    First the privacy label and a list of the tables, then a sheet a table, with standard errors and
-    intervals. Costs no privacy.
+    First the privacy label and a list of the tables, then a sheet a table, with standard errors,
+    intervals, coefficients of variation (CV) and which cells are publishable. Costs no privacy.
     """
     from rpexplore.common.formatting import plural
+    from rpexplore.postprocessing.publication import Publication
     from rpexplore.postprocessing.results import load_results
     from rpexplore.postprocessing.workbook import write_workbook
 
     if out.suffix.lower() != ".xlsx":
         raise RpexploreError(f"A workbook must end in .xlsx, got {out.name!r}.")
+    publication = Publication(cv_limit, leave_empty)
     refuse_existing(out, force)
     with progress("Reading the tables") as on_progress:
-        sheets = write_workbook(load_results(release), out, on_progress=on_progress)
+        results = load_results(release)
+        sheets = write_workbook(results, out, publication=publication, on_progress=on_progress)
     count = len({sheet.position for sheet in sheets})
     facts = {"workbook": str(out), "table_count": count, "sheets": [sheet.name for sheet in sheets]}
     say_result(

@@ -4,19 +4,23 @@ Rows are written one after another, so that memory does not grow with the tables
 numbers, everything else is text: nothing in a codebook can become a formula.
 """
 
+import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.common.files import whole_file
 from rpexplore.common.formatting import capitalised, plural
 from rpexplore.errors import ReleaseError
+from rpexplore.postprocessing.publication import CV_COLUMN, CV_MEANING, Publication
 from rpexplore.postprocessing.results import (
     Results,
     cell_counts,
@@ -24,6 +28,7 @@ from rpexplore.postprocessing.results import (
     is_biased,
     load_results,
 )
+from rpexplore.releases.table_files import table_path
 
 if TYPE_CHECKING:
     from xlsxwriter.format import Format
@@ -37,10 +42,12 @@ CONTENTS = "Privacy label"
 
 _NAME_LENGTH = 31  # of a sheet, in units of UTF-16
 _NOT_IN_NAMES = re.compile(r"[\[\]:*?/\\']|[^ -\U0010ffff]")
-_WIDTHS = (28, 90, 34, 12)  # of the first sheet's columns, in characters
+_WIDTHS = (28, 90, 34, 12, 12)  # of the first sheet's columns, in characters
 _WIDTH = 16
+_LIST_HEADS = ("File", "Attributes", "Sheet", "Cells", "Publishable")
+_USUAL = Publication()
 _PATTERN = "#,##0.0"  # how numbers are shown; all their digits are there
-_PATTERNS = {"standard_error": "#,##0.00"}
+_PATTERNS = {"standard_error": "#,##0.00", CV_COLUMN: "0.0%"}
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,7 @@ def write_workbook(
     output: str | Path,
     *,
     tables: Iterable[Sequence[str]] | None = None,
+    publication: Publication = _USUAL,
     on_progress: Progress = no_progress,
 ) -> list[Sheet]:
     """Write an Excel workbook of tables to the file `output`, replacing what was there.
@@ -71,6 +79,7 @@ def write_workbook(
 
     Args:
         tables: The attributes of those to write, as in `results.table_names`; all if left out.
+        publication: Which cells are marked as publishable, and what becomes of the others.
 
     Returns:
         The sheets of tables.
@@ -90,17 +99,23 @@ def write_workbook(
     with whole_file(output) as part:
         # Rows wait in files beside it: whatever stops the writing, they are cleared with it.
         workbook = Workbook(str(part), {"constant_memory": True, "tmpdir": str(part.parent)})
-        contents = _Contents(workbook.add_worksheet(CONTENTS), workbook.add_format, results)
+        contents = workbook.add_worksheet(CONTENTS)
         look_of = _looks(workbook.add_format)
+        publishable: list[int] = []  # cells of each sheet
         for position in positions:
-            frame = results.table(results.table_names[position])
-            parts = [sheet for sheet in sheets if sheet.position == position]
-            for sheet in parts:
+            released = results.table(results.table_names[position])
+            frame = publication.table(released)
+            accurate = publication.publishable(released)
+            for sheet in (sheet for sheet in sheets if sheet.position == position):
                 rows = frame.iloc[sheet.start : sheet.stop]
                 _write_cells(workbook.add_worksheet(sheet.name), rows, look_of)
-            contents.add(results.table_names[position], parts)
+                publishable.append(int(np.sum(accurate[sheet.start : sheet.stop])))
             n_written += counts[position]
             on_progress("Writing the workbook", n_written / n_cells)
+        label = _label(results, publication, sum(publishable), n_cells)
+        _write_contents(
+            contents, workbook.add_format, label, results.table_names, sheets, publishable
+        )
         try:
             workbook.close()
         except FileCreateError as error:
@@ -108,11 +123,11 @@ def write_workbook(
     return sheets
 
 
-def workbook_bytes(folder: Path) -> bytes:
+def workbook_bytes(folder: Path, publication: Publication = _USUAL) -> bytes:
     """The file that `write_workbook` writes of all tables in a folder, for a download."""
     with TemporaryDirectory() as temporary:
         path = Path(temporary) / "tables.xlsx"
-        write_workbook(load_results(folder), path)
+        write_workbook(load_results(folder), path, publication=publication)
         return path.read_bytes()
 
 
@@ -151,14 +166,14 @@ def _sheets(results: Results, positions: Sequence[int], counts: Sequence[int]) -
         title = " × ".join(results.table_names[position]) or "total"
         for number, start in enumerate(starts, start=1):
             part = f".{number}" if len(starts) > 1 else ""
-            name = _sheet_name(f"{position + 1}{part} {title}")
+            name = _sheet_name(f"{position:04d}{part} {title}")
             stop = min(start + SHEET_ROWS - 1, counts[position])
             sheets.append(Sheet(name, position, start, stop))
     return sheets
 
 
 def _sheet_name(text: str) -> str:
-    """A name that Excel takes; different where the texts begin with different numbers."""
+    """A name that Excel takes, beginning with the number of the table's file; each is another."""
     safe = _NOT_IN_NAMES.sub("_", text)
     # An astral character takes two units, and is not cut in half.
     cut = safe.encode("utf-16-le")[: 2 * _NAME_LENGTH].decode("utf-16-le", "ignore")
@@ -172,49 +187,68 @@ def _looks(add_format: Callable[[dict[str, Any]], "Format"]) -> Callable[[str], 
     return lambda column: made[_PATTERNS.get(column, _PATTERN)]
 
 
-class _Contents:
-    """The first sheet: what is promised, how to read the numbers, and a link to each table."""
+def _write_contents(
+    sheet: "Worksheet",
+    add_format: Callable[[dict[str, Any]], "Format"],
+    label: Iterable[tuple[str, str]],
+    table_names: Sequence[Sequence[str]],
+    sheets: Sequence[Sheet],
+    publishable: Sequence[int],
+) -> None:
+    """The first sheet: what is promised, how to read the numbers, and a link to each table.
 
-    def __init__(
-        self, sheet: "Worksheet", add_format: Callable[[dict[str, Any]], "Format"], results: Results
-    ) -> None:
-        bold = add_format({"bold": True, "valign": "top"})
-        wrapped = add_format({"text_wrap": True})
-        self._sheet, self._link = sheet, add_format({"font_color": "#1d4f8f", "underline": 1})
-        for column, width in enumerate(_WIDTHS):
-            sheet.set_column(column, column, width)
-        _text(sheet, 0, 0, "Noisy tables under differential privacy", bold)
-        facts = _label(results)
-        for row, (term, sentence) in enumerate(facts, start=2):
-            _text(sheet, row, 0, term, bold)
-            _text(sheet, row, 1, sentence, wrapped)
-        self._row = len(facts) + 3
-        for column, head in enumerate(("Table", "Attributes", "Sheet", "Cells")):
-            _text(sheet, self._row, column, head, bold)
+    publishable: how many cells of each sheet are
+    """
+    bold = add_format({"bold": True, "valign": "top"})
+    wrapped = add_format({"text_wrap": True})
+    link_look = add_format({"font_color": "#1d4f8f", "underline": 1})
+    for column, width in enumerate(_WIDTHS):
+        sheet.set_column(column, column, width)
+    _text(sheet, 0, 0, "Noisy tables under differential privacy", bold)
+    row = 1
+    for term, sentence in label:
+        row += 1
+        _text(sheet, row, 0, term, bold)
+        _text(sheet, row, 1, sentence, wrapped)
+    row += 2
+    for column, head in enumerate(_LIST_HEADS):
+        _text(sheet, row, column, head, bold)
+    parts = Counter(listed.position for listed in sheets)
+    for listed, n_publishable in zip(sheets, publishable, strict=True):
+        row += 1
+        names = table_names[listed.position]
+        _text(sheet, row, 0, Path(table_path(listed.position, names)).name)
+        _text(sheet, row, 1, _title(names, listed, parts[listed.position]))
+        link = f"internal:'{listed.name}'!A1"
+        _done(sheet.write_url(row, 2, link, link_look, listed.name), listed.name)
+        _number(sheet, row, 3, listed.stop - listed.start)
+        _number(sheet, row, 4, n_publishable)
 
-    def add(self, names: Sequence[str], sheets: Sequence[Sheet]) -> None:
-        """A row for each sheet of a table."""
-        for number, sheet in enumerate(sheets, start=1):
-            self._row += 1
-            part = f", part {number} of {len(sheets)}" if len(sheets) > 1 else ""
-            _number(self._sheet, self._row, 0, sheet.position + 1)
-            _text(self._sheet, self._row, 1, (" × ".join(names) or "total") + part)
-            link = f"internal:'{sheet.name}'!A1"
-            _done(self._sheet.write_url(self._row, 2, link, self._link, sheet.name), sheet.name)
-            _number(self._sheet, self._row, 3, sheet.stop - sheet.start)
+
+def _title(names: Sequence[str], sheet: Sheet, n_parts: int) -> str:
+    """ "age × sex", "total", "region, part 1 of 2"."""
+    part = f", part {sheet.start // (SHEET_ROWS - 1) + 1} of {n_parts}" if n_parts > 1 else ""
+    return (" × ".join(names) or "total") + part
 
 
-def _label(results: Results) -> list[tuple[str, str]]:
+def _label(
+    results: Results, publication: Publication, n_publishable: int, n_cells: int
+) -> list[tuple[str, str]]:
     """Terms and what there is to say of them."""
     reading = (
         "The counts after post-processing; beside them the unbiased noisy counts, with their own "
         "standard error and interval."
         if is_biased(results)
-        else "Noisy counts. Unbiased; not rounded; may be negative."
+        else "Noisy counts. Not rounded; may be negative."
     )
     return [
         ("Guarantee", guarantee_of(results)),
         ("Values", f"{reading} {capitalised(results.label)}."),
+        ("CV", CV_MEANING),
+        (
+            "Publishable",
+            f"{publication.rule}. {publication.describe(n_publishable, n_cells)}",
+        ),
         (
             "Standard error",
             "Of the privacy noise alone; errors that were in the records come on top.",
@@ -248,7 +282,7 @@ def _write_cells(
         for column, (value, look) in enumerate(zip(values, looks, strict=True)):
             if look is None:
                 _text(sheet, row, column, str(value))
-            else:
+            elif not math.isnan(value):
                 _number(sheet, row, column, value, look)
 
 

@@ -53,4 +53,8 @@ def test_a_workbook_has_a_sheet_for_every_table(planned):
     assert facts["table_count"] == len(facts["sheets"]) == 7
     assert "exists already" in planned.refused("workbook", "release", "--out", "tables.xlsx")
     planned.done("workbook", "release", "--out", "tables.xlsx", "--force")
+    limit = ("--cv-limit", "0.05", "--leave-empty", "--force")
+    planned.done("workbook", "release", "--out", "tables.xlsx", *limit)
+    facts = [row[1].value or "" for row in openpyxl.load_workbook("tables.xlsx").worksheets[0]]
+    assert any("CV at most 5 %." in text and "left empty" in text for text in map(str, facts))
     assert "must end in .xlsx" in planned.refused("workbook", "release", "--out", "tables.csv")

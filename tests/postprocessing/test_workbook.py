@@ -14,9 +14,11 @@ from rpexplore.errors import ReleaseError
 from rpexplore.postprocessing import workbook
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.processed_folder import postprocess
+from rpexplore.postprocessing.publication import Publication
 from rpexplore.postprocessing.results import cell_counts, guarantee_of
 from rpexplore.postprocessing.workbook import CONTENTS, check_size, workbook_bytes, write_workbook
 from rpexplore.releases.release import release
+from rpexplore.releases.table_files import table_path
 from rpexplore.releases.table_release import Release
 
 # What Excel takes for a formula, an escape or a reference, or forbids in the name of a sheet.
@@ -52,6 +54,7 @@ def rows_of(sheet) -> list[tuple]:
 
 def check_cells(sheet, frame: pd.DataFrame) -> None:
     """Every cell is what the table has: floats to the last bit but one, texts as texts."""
+    frame = Publication().table(frame)
     head, *rows = sheet.iter_rows()
     assert [cell.value for cell in head] == frame.columns.tolist()
     assert len(rows) == len(frame)
@@ -92,11 +95,19 @@ def test_the_first_sheet_has_the_label_and_a_link_to_every_table(results, tmp_pa
     facts = {row[0]: row[1] for row in rows}
     assert facts["Guarantee"] == guarantee_of(results)
     assert results.label.lower() in facts["Values"].lower()
-    start = next(i for i, row in enumerate(rows) if row[0] == "Table") + 1
+    assert facts["Values"].lower().count("unbiased;") <= 1
+    start = next(i for i, row in enumerate(rows) if row[0] == "File") + 1
     listed = rows[start:]
     for row, sheet, count in zip(listed, sheets, cell_counts(results), strict=True):
-        names = " × ".join(results.table_names[sheet.position]) or "total"
-        assert row == (sheet.position + 1, names, sheet.name, count)
+        names = results.table_names[sheet.position]
+        publishable = int(Publication().publishable(results.table(names)).sum())
+        file = Path(table_path(sheet.position, names)).name
+        assert row == (file, " × ".join(names) or "total", sheet.name, count, publishable)
+        assert sheet.name.startswith(file[:4])
+    assert (
+        f"{sum(row[4] for row in listed):,} of {sum(cell_counts(results)):,}"
+        in facts["Publishable"]
+    )
     links = [first.cell(start + i + 1, 3).hyperlink.location for i in range(len(listed))]
     assert links == [f"'{sheet.name}'!A1" for sheet in sheets]
 
@@ -111,6 +122,25 @@ def test_a_table_that_is_longer_than_a_sheet_is_on_several(released, tmp_path, m
         check_cells(book[sheet.name], frame.iloc[sheet.start : sheet.stop])
     listed = [row[1] for row in rows_of(book[CONTENTS])[-2:]]
     assert listed == [f"{table[0]}, part 1 of 2", f"{table[0]}, part 2 of 2"]
+
+
+def test_cells_that_are_not_publishable_are_left_empty_if_wanted(results, tmp_path):
+    publication = Publication(0.3, leave_empty=True)
+    sheets = write_workbook(results, tmp_path / "x.xlsx", publication=publication)
+    book, empty = read(tmp_path / "x.xlsx"), 0
+    for sheet, table in zip(sheets, results.table_names, strict=True):
+        head, *rows = rows_of(book[sheet.name])
+        for cells, is_publishable in zip(
+            rows, publication.publishable(results.table(table)), strict=True
+        ):
+            row = dict(zip(head, cells, strict=True))
+            assert row["publishable"] == ("yes" if is_publishable else "no")
+            assert (row["value"] is None) == (row["cv"] is None) == (not is_publishable)
+            empty += not is_publishable
+    assert empty > 0
+    facts = {row[0]: row[1] for row in rows_of(book[CONTENTS])}
+    assert facts["Publishable"].startswith("Noisy count above 0 and CV at most 30 %. ")
+    assert facts["Publishable"].endswith("; the others are left empty.")
 
 
 def test_a_workbook_for_a_download_is_made_from_the_folder(released):
