@@ -63,6 +63,18 @@ def test_where_the_objective_ignores_targets_the_panel_is_about_one_that_does_no
     assert "required: 1 of 1" in plain(session.texts("markdown"))
 
 
+def test_required_targets_are_put_first_at_the_same_budget(app, small):
+    error = app("plan", small).planned.largest_standard_errors[-1]
+    required = Target(f"{0.95 * error:.3g}", required=True)
+    changed = small.with_settings([TableSetting(small.workload.tables[-1], target=required)])
+    session = app("plan", changed)
+    assert "does not put required targets first" in targets_sentence(session)
+    session.button(key="required first, targets").click().run()
+    assert not session.exception
+    assert session.scenario == changed.replaced(loss=rp.SumWithinTargets())
+    assert "required first, targets" not in [button.key for button in session.button]
+
+
 def targets_sentence(session):
     """The sentence about targets, with its escapes."""
     mark = "**Targets.** "

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages.components.shared.charts import numbers
+from pages.components.shared.required_first import required_first_button
 from pages.components.shared.session import attempt, change_fields, current, escaped, show_messages
 from pages.components.shared.solutions import minimum_budget_for_targets, optimum
 from rpexplore.analysis import binding_targets
@@ -50,6 +51,7 @@ def targets_met(planned: Plan) -> None:
             f" Furthest off is {first['table']}: {first['now']} for a target of {first['wanted']}."
         )
     st.markdown(f":material/straighten: **Targets.** {escaped(text)}")
+    required_first_button(planned, HERE)
     if solution.budget is None:  # else the plan is another one at another budget
         _smallest_budget(solution, counts.targets)
     with st.expander("Binding targets"):

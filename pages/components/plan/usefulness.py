@@ -79,7 +79,7 @@ def _answers(planned: Plan) -> tuple[Answer, Answer | None]:
 
 def _headline(now: Answer, before: Answer | None) -> None:
     top, record_noun = now.top, escaped(current().record_noun)
-    since = "" if before is None else f"since {stated_text(before.plan.budget)}"
+    since = "" if before is None else _since(now, before)
     with st.container(key="figures"):
         if now.useful is not None:
             former = None if before is None else before.useful
@@ -123,6 +123,12 @@ def _headline(now: Answer, before: Answer | None) -> None:
     )
 
 
+def _since(now: Answer, before: Answer) -> str:
+    if now.plan.budget == before.plan.budget:
+        return "since the last change"
+    return f"since {stated_text(before.plan.budget)}"
+
+
 def _rows(now: Answer, before: Answer | None) -> None:
     """One row a number of attributes, with bars where there are expected counts."""
     record_noun = current().record_noun
@@ -137,6 +143,7 @@ def _rows(now: Answer, before: Answer | None) -> None:
     st.caption(
         f"Publishable: cells with a coefficient of variation of at most {limit}."
         f"{' Tick: before the last change.' if former else ''}"
+        f" Expected counts: {escaped(now.useful.cells.expected.text)}."
     )
     levels = now.useful.by_level()
     if len(levels):
@@ -175,7 +182,9 @@ def share_by_budget() -> None:
     if now is None or now.useful is None or solution is None:
         return
     if solution.budget is not None:
-        st.caption("With this objective the plan is another one at every budget.")
+        st.caption(
+            "With this objective each budget has a plan of its own: move the slider to see another."
+        )
         return
     frame = kept(publishable_by_budget, solution, now.useful)
     former = None if before is None else before.useful

@@ -10,6 +10,7 @@ from pages.components.shared.editors import apply_cells, removable, revision
 from pages.components.shared.expected_counts import expected_cells
 from pages.components.shared.files import download
 from pages.components.shared.numbers import number_field
+from pages.components.shared.required_first import required_first_button
 from pages.components.shared.session import change, current, escaped, kept, say, show_messages
 from rpexplore.analysis import workload_grid
 from rpexplore.analysis.accuracy import csv_of_tables
@@ -76,6 +77,7 @@ def settings(planned: Plan | None) -> None:
         groups_in_effect()
         if planned is not None and (met := target_counts(planned)).targets:
             st.markdown(f":material/straighten: **Targets.** {escaped(met.text)}")
+            required_first_button(planned, HERE)
         if n_tables == 0:
             st.info("No table has all of these attributes.")
         else:

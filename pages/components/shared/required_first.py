@@ -1,0 +1,24 @@
+"""The way out where a required target is missed by an objective that does not see to it."""
+
+import streamlit as st
+
+from pages.components.shared.session import change_fields, current
+from rpexplore.analysis.binding_targets import objective_for_targets
+from rpexplore.analysis.targets_met import target_counts
+from rpexplore.planning.plan import Plan
+
+
+def required_first_button(planned: Plan, here: str) -> None:
+    """Offered while it would change something. here: where refusals of the change are told."""
+    counts = target_counts(planned)
+    if counts.required_met == counts.required or current().loss.meets_required_targets:
+        return
+    st.button(
+        "Put required targets first",
+        help="At the same budget: required targets are met if the budget allows it, and the error "
+        "of the other tables is then as small as it can be.",
+        on_click=change_fields,
+        args=(here,),
+        kwargs={"loss": objective_for_targets(current())},
+        key=f"required first, {here}",
+    )
