@@ -42,7 +42,7 @@ class Publication:
         cv = coefficients_of_variation(frame["standard_error"].to_numpy(dtype=float), estimates)
         taken = {name: f"{name} (attribute)" for name in (CV_COLUMN, PUBLISHABLE_COLUMN)}
         table = frame.rename(columns=taken)
-        behind = table.columns.get_loc("upper_95") + 1
+        behind = table.columns.tolist().index("upper_95") + 1
         table.insert(behind, CV_COLUMN, np.where(np.isfinite(cv), cv, np.nan))
         table.insert(behind + 1, PUBLISHABLE_COLUMN, np.where(publishable, "yes", "no"))
         if self.leave_empty:

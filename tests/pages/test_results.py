@@ -293,5 +293,5 @@ def test_combining_opens_the_combined_tables_or_says_why_not(app, released, tmp_
 def test_a_table_comes_with_the_lines_that_read_it(app, released, kind):
     session = look(opened(app, released[kind]), ["age", "sex"])
     position = ALL.position(["age", "sex"])
-    code = TableFile.of(released[kind], position, ("age", "sex")).code
+    code = TableFile.of(released[kind], position, ("age", "sex")).code()
     assert [block.value for block in session.code] == [lines.rstrip() for lines in code.values()]

@@ -21,7 +21,7 @@ def reading_code(results: Results, folder: Path, attributes: Sequence[str]) -> N
         return
     names = results.table_names[positions[0]]
     try:
-        code = kept(TableFile.of, folder, positions[0], names).code
+        code = kept(TableFile.of, folder, positions[0], names).code()
     except RpexploreError:  # the browser above has said so
         return
     with st.expander("Read this table in Python, R, SAS or Stata"):
