@@ -107,7 +107,7 @@ def test_no_serious_finding_where_attributes_have_other_bases(page):
     ).to_be_visible()
     assert not findings(page)
     go_to(page, "Plan")
-    expect(page.locator(".js-plotly-plot")).to_be_visible()
+    expect(page.locator(".js-plotly-plot").first).to_be_visible()
     page.wait_for_timeout(1500)
     assert not findings(page)
 
