@@ -6,7 +6,7 @@ has opened. Nothing is looked into.
 
 import os
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from pathlib import Path
 from rpexplore.data.files.listing import LEDGER, VERSION_LOGS, file_kind
 
 MOST_LISTED = 500
-MOST_SEEN = 10_000  # names that are looked at, hidden ones included
+MOST_SEEN = 5_000  # names that are looked at, hidden ones included
 _SECONDS = 0.3  # after which no further folder is looked at
 
 
@@ -59,13 +59,13 @@ class Offered:
 
 def records(folder: Folder) -> Choice:
     """Files of records, and folders whose files are the parts of one table."""
-    files = [name for name in folder.files if file_kind(name)]
-    others = [name for name in folder.files if not file_kind(name) and not name.startswith(LEDGER)]
+    kinds = {name: kind for name in folder.files if (kind := file_kind(name))}
+    others = [name for name in folder.files if name not in kinds and not name.startswith(LEDGER)]
     keyed = {name for name in folder.folders if "=" in name}
-    are_parts = len(files) > 1 and not folder.folders and len({*map(file_kind, files)}) == 1
+    are_parts = len(kinds) > 1 and not folder.folders and len({*kinds.values()}) == 1
     return Choice(
         itself=not others and (bool(keyed) or are_parts),
-        files=files,
+        files=list(kinds),
         folders=[name for name in folder.folders if name not in keyed],
     )
 
@@ -73,8 +73,8 @@ def records(folder: Folder) -> Choice:
 def codebooks(folder: Folder) -> Choice:
     """JSON files, and `records`, whose columns can begin a codebook."""
     choice = records(folder)
-    files = [name for name in folder.files if file_kind(name) or name.lower().endswith(".json")]
-    return Choice(choice.itself, files, choice.folders)
+    files = {*choice.files, *(name for name in folder.files if name.lower().endswith(".json"))}
+    return Choice(choice.itself, sorted(files), choice.folders)
 
 
 def ledgers(folder: Folder) -> Choice:
@@ -98,20 +98,24 @@ def offered(
 ) -> Offered:
     """What of this kind lies under the folders; those that cannot be read are passed over."""
     names: dict[Path, str] = {}
-    waiting = deque(_roots(folders))
-    seen, end = 0, time.monotonic() + _SECONDS
-    while waiting and len(names) <= most and seen < most_seen and time.monotonic() < end:
-        path, name = waiting.popleft()
-        folder, n_seen = _look_at(path, most_seen - seen)
-        seen += n_seen
-        choice = kind(folder)
-        if choice.itself:
-            names.setdefault(path, f"{name}{os.sep}")
-        for file in choice.files:
-            names.setdefault(path / file, f"{name}{os.sep}{file}")
-        waiting += [(path / inner, f"{name}{os.sep}{inner}") for inner in choice.folders]
-    is_cut = bool(waiting) or len(names) > most or seen >= most_seen
-    return Offered(dict(islice(names.items(), most)), is_cut)
+    roots = list(_roots(folders))
+    end = time.monotonic() + _SECONDS
+    is_cut = False
+    for root in roots:
+        waiting, left = [root], most_seen // len(roots)  # so that a huge folder hides no other
+        while waiting and left > 0 and len(names) <= most and time.monotonic() < end:
+            path, name = waiting.pop()
+            folder, n_seen = _look_at(path, left)
+            left -= n_seen
+            choice = kind(folder)
+            if choice.itself:
+                names.setdefault(path, f"{name}{os.sep}")
+            for file in choice.files:
+                names.setdefault(path / file, f"{name}{os.sep}{file}")
+            for inner in reversed(choice.folders):
+                waiting.append((path / inner, f"{name}{os.sep}{inner}"))
+        is_cut = is_cut or bool(waiting) or left <= 0
+    return Offered(dict(islice(names.items(), most)), is_cut or len(names) > most)
 
 
 def _roots(folders: Sequence[Path]) -> Iterator[tuple[Path, str]]:

@@ -33,12 +33,12 @@ def names(kind, *folders, **limits):
 def test_records_are_files_and_folders_of_parts(shelf):
     assert names(records, shelf) == [
         "shelf/people.csv",
+        "shelf/made/tables/x.csv",
         "shelf/older/visits.CSV.GZ",
         "shelf/parts/",
         "shelf/parts/a.parquet",
         "shelf/parts/b.parquet",
         "shelf/stays/",
-        "shelf/made/tables/x.csv",
     ]
     found = offered([shelf], records)
     assert not found.is_cut
@@ -77,8 +77,12 @@ def test_huge_folders_are_cut_and_say_so(tmp_path):
     assert not offered([tmp_path], codebooks).is_cut
     few = offered([tmp_path], codebooks, most=10)
     assert (len(few.names), few.is_cut) == (10, True)
-    unseen = offered([tmp_path], codebooks, most_seen=5)
-    assert (len(unseen.names), unseen.is_cut) == (5, True)
+    # A huge folder hides no other one.
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/small.json").touch()
+    unseen = offered([tmp_path, tmp_path / "other"], codebooks, most_seen=10)
+    assert (len(unseen.names), unseen.is_cut) == (6, True)
+    assert "other/small.json" in unseen.names.values()
 
 
 def test_slow_disks_are_not_waited_for(shelf, monkeypatch):
