@@ -54,16 +54,38 @@ def arrange(action: str, key: int) -> None:
         say(HERE, "success", f"Deleted “{now.names[position]}”. Undo, above, brings it back.")
 
 
+def name_and_note(key: int) -> None:
+    """Fields for those of the open scenario, which has this key."""
+    left, right = st.columns([1, 2])
+    left.text_input(
+        "Name of the open scenario",
+        max_chars=NAME_LENGTH,
+        **bound("scenario name", current().name, lambda name: describe(key, name=name)),
+    )
+    right.text_area(
+        "Note on it",
+        max_chars=NOTE_LENGTH,
+        height=68,
+        placeholder="Why this one, what was agreed",
+        help="It is printed in the report and in the files that are exported with the plan.",
+        **bound("scenario note", current().note, lambda note: describe(key, note=note)),
+    )
+
+
 def scenario_line(position: int) -> None:
     """One scenario in the list: its name, its inputs, its note, and buttons."""
     scenario, last = project().scenarios[position], len(project().scenarios) - 1
     key, is_open = project().keys[position], position == project().open_index
     with st.container(border=True):
         text, buttons = st.columns([3, 2], vertical_alignment="center")
-        name = f"**{escaped(scenario.name)}**" + (" (open)" if is_open else "")
-        text.markdown(f"{name}  \n{escaped(summary(scenario))}")
-        if scenario.note:
-            text.caption(escaped(scenario.note))
+        with text:
+            if is_open:
+                name_and_note(key)
+                st.markdown(f"Open: {escaped(summary(scenario))}")
+            else:
+                st.markdown(f"**{escaped(scenario.name)}**  \n{escaped(summary(scenario))}")
+                if scenario.note:
+                    st.caption(escaped(scenario.note))
         line = buttons.container(horizontal=True, horizontal_alignment="right", gap="small")
         for action, label, icon, disabled in (
             ("open", "Open", None, is_open),
@@ -88,21 +110,6 @@ show_messages(HERE)
 for position in range(len(project().scenarios)):
     scenario_line(position)
 
-key = project().keys[project().open_index]
-left, right = st.columns([1, 2])
-left.text_input(
-    "Name of the open scenario",
-    max_chars=NAME_LENGTH,
-    **bound("scenario name", current().name, lambda name: describe(key, name=name)),
-)
-right.text_area(
-    "Note on it",
-    max_chars=NOTE_LENGTH,
-    height=68,
-    placeholder="Why this one, what was agreed",
-    help="It is printed in the report and in the files that are exported with the plan.",
-    **bound("scenario note", current().note, lambda note: describe(key, note=note)),
-)
 comparison()
 project_file(HERE)
 next_page("release", "Release")

@@ -41,9 +41,9 @@ def test_a_single_scenario_is_offered_to_be_duplicated(app, small):
     # A name that is typed just before the click is not lost.
     session.text_input(key="scenario name").set_value("as agreed")
     press(session, "duplicate", 0)
-    assert session.project.names == ("as agreed", "Scenario 1 (2)")
-    assert session.scenario.name == "Scenario 1 (2)"
-    assert session.selectbox(key="open scenario").value == "Scenario 1 (2)"
+    assert session.project.names == ("as agreed", "as agreed (2)")
+    assert session.scenario.name == "as agreed (2)"
+    assert session.selectbox(key="open scenario").value == "as agreed (2)"
 
 
 def test_scenarios_are_arranged(three):
