@@ -118,4 +118,4 @@ def _traces(frame: pd.DataFrame, across: str, shape: str) -> list[go.Scatter]:
 
 def _with_share_axis(figure: go.Figure, title: str) -> go.Figure:
     figure.update_yaxes(axes.share_axis(title, -0.02, 1.02))
-    return axes.with_layout(figure, 400, legend=True, t=70).update_layout(legend_y=1.1)
+    return axes.with_layout(figure, 340, legend=True, t=70).update_layout(legend_y=1.1)

@@ -130,7 +130,7 @@ def headline(chosen: Forecast) -> None:
         (
             "Least vs most accurate",
             f"{rounded(found['ratio'], 3, zeros=True)} times",
-            f"{within} of the tables within twice the smallest",
+            f"{within} of tables: at most twice",
         ),
         (
             f"Gini index of {symbol}",

@@ -60,8 +60,8 @@ def _contender(scenario: Scenario, planned: Plan) -> Contender:
 def _shared(contenders: list[Contender]) -> None:
     """What each gives for the tables that all have, and which is better where."""
     frame = kept(shared_tables.outcomes, contenders)
-    for sentence in kept(shared_tables.describe_outcomes, contenders):
-        st.markdown(escaped(sentence))
+    sentences = kept(shared_tables.describe_outcomes, contenders)
+    st.markdown("  \n".join(map(escaped, sentences)))
     if frame.empty:
         return
     nouns = [contender.scenario.record_noun for contender in contenders]
