@@ -139,7 +139,7 @@ def _save_point(curve: frontier.Frontier, measure: Measure) -> None:
     )
     worst_weight = curve.points[index or 0].worst_weight
     st.button(
-        "Save as scenario",
+        f"Save as scenario: {frontier.describe_point(rows[index or 0])}",
         on_click=save_scenario,
         args=(
             HERE,
