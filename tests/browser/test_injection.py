@@ -96,7 +96,7 @@ def test_names_that_are_code_stay_text_everywhere(page, server, project, records
         drawn(page)
         check(page)
         tabs = page.get_by_role("tab")
-        assert (tabs.count() > 3) == (name in ("Fairness", "Trade-offs", "Scenarios"))
+        assert (tabs.count() > 3) == (name in ("Fairness", "Trade-offs", "Scenarios", "Queries"))
         for index in range(tabs.count()):
             tabs.nth(index).click()
             drawn(page)
