@@ -104,7 +104,6 @@ def test_names_that_are_code_stay_text_everywhere(page, server, project, records
 
     # Release: records, ledger and output with such names.
     go_to(page, "Release")
-    page.get_by_text("The tables", exact=True).click()
     page.get_by_text("A file or folder on this computer").click()
     name_path(page, records)
     ledger = records.parent / f"{LATEX.replace('/', '')}.sqlite"
