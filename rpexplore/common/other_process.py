@@ -1,8 +1,8 @@
 """Work in another process: this one's interpreter stays free for its other threads.
 
 For work that holds the interpreter for seconds at a time: a report, a workbook. The process gets a
-function of this package and its arguments as a pickle through a pipe, and gives its result back in
-the same way; it says nothing else, so that no log can hold what it works on.
+function of this package and its arguments as a pickle, and gives its result back in the same way;
+it says nothing else, so that no log can hold what it works on.
 """
 
 import os
@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from tempfile import TemporaryFile
 from typing import Any, TypeVar
 
 from rpexplore.common.concurrency import Progress, no_progress
@@ -39,15 +40,18 @@ def in_other_process(
     """
     command = [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {_START}"]
     pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nowhere) as process:
+    # From a file, as a pipe would have to be filled while the answer is waited for.
+    with TemporaryFile() as task:
+        pickle.dump((function, args), task, pickle.HIGHEST_PROTOCOL)
+        task.seek(0)
+        process = subprocess.Popen(command, stdin=task, stdout=pipe, stderr=nowhere)
+    with process:
         try:
-            task: bytes | None = pickle.dumps((function, args), pickle.HIGHEST_PROTOCOL)
             answer = None
             while answer is None:
                 on_progress(doing, 0.1)
                 with suppress(subprocess.TimeoutExpired):
-                    answer, _ = process.communicate(task, timeout=_REPORTS)
-                task = None  # it is on its way
+                    answer, _ = process.communicate(timeout=_REPORTS)
         except BaseException:
             process.kill()
             raise

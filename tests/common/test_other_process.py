@@ -10,9 +10,9 @@ from rpexplore.common.other_process import in_other_process
 from rpexplore.errors import DataError, RpexploreError
 
 
-def doubled(number):
+def reversed_there(content):
     sys.stdout.write("whatever is printed on the way")
-    return os.getpid(), 2 * number
+    return os.getpid(), content[::-1]
 
 
 def refuse():
@@ -20,9 +20,10 @@ def refuse():
 
 
 def test_the_result_comes_from_another_process():
-    pid, number = in_other_process(doubled, 21)
+    content = b"0123456789" * 100_000  # more than a pipe holds
+    pid, result = in_other_process(reversed_there, content)
     assert pid != os.getpid()
-    assert number == 42
+    assert result == content[::-1]
 
 
 def test_an_error_is_raised_here_with_what_is_for_the_screen_only(capfd):
