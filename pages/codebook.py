@@ -11,6 +11,7 @@ from pages.components.shared.expected_counts import expected_counts_inputs
 from pages.components.shared.explanations import explained_title
 from pages.components.shared.next_page import next_page
 from pages.components.shared.session import bound, change_fields, current, show_messages
+from rpexplore.analysis.glossary import meaning
 from rpexplore.common.formatting import describe_count
 from rpexplore.scenarios.codebook_grid import values_in_all
 
@@ -34,8 +35,8 @@ if len(domain) == 0:
     st.button("Add an attribute", icon=":material/add:", on_click=add_attribute)
 else:
     left, middle, right = st.columns(3)
-    left.metric("Attributes", f"{len(domain):,}")
-    middle.metric("Values in all", f"{values_in_all(domain):,}")
+    left.metric("Attributes", f"{len(domain):,}", help=meaning("Attribute"))
+    middle.metric("Values in all", f"{values_in_all(domain):,}", help=meaning("Category"))
     right.metric(
         "Combinations of all attributes",
         describe_count(domain.n_cells),
@@ -62,9 +63,6 @@ st.text_input(
 )
 if len(domain) > 0:
     st.subheader("Expected counts")
-    st.markdown(
-        "How many records there will be, about. The plan does not need it; with it, every accuracy "
-        "is shown beside the counts, and how many cells will be **publishable**."
-    )
+    st.markdown(meaning("Expected counts"))
     expected_counts_inputs()
     next_page("workload", "Tables")

@@ -88,6 +88,7 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
     "Accuracy": {
         "Standard error": "The standard deviation of the noise in a count, σ. Errors that were in "
         "the records before come on top.",
+        "Variance": "The square of the standard error, σ². Objectives are made of variances.",
         "Margin of error": "Half of the 95 % interval, 1.96 σ: the true count is within it 95 % "
         "of the time.",
         "Coefficient of variation": "The standard error as a share of the expected count, CV.",

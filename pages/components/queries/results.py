@@ -9,6 +9,7 @@ from pages.components.shared.background import worked_out
 from pages.components.shared.charts import chart_with_numbers, metrics, numbers
 from pages.components.shared.files import download
 from pages.components.shared.session import current, escaped, kept
+from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.queries import (
     budgets_needed,
     count_publishable,
@@ -107,9 +108,8 @@ def outcomes(planned: QueryPlan, stated: StatedQueries) -> None:
     if expected is not None and "expected" in columns:
         source = f"Expected counts: {escaped(expected.text)}. "
     st.caption(
-        f"{source}Errors are in {escaped(current().record_noun)}. Share of the "
-        "budget: queries with a share have binding targets, which make the smallest budget as "
-        "large as it is. The targets of all others are met with it as well."
+        f"{source}Errors are in {escaped(current().record_noun)}. Queries with a share of the "
+        f"budget have binding targets. {meaning('Binding targets')}"
     )
 
 

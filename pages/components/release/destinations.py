@@ -18,6 +18,7 @@ from pages.components.shared.files import (
     why_no_name,
 )
 from pages.components.shared.session import escaped
+from rpexplore.analysis.glossary import meaning
 from rpexplore.common.csv_text import begins_formula
 from rpexplore.common.exact_numbers import exact_fraction, shown_few
 from rpexplore.common.formatting import data_size
@@ -92,7 +93,7 @@ def ledger_input(form: ReleaseForm) -> Ledger | None:
         key="ledger",
         persist_state="session",
         placeholder=where,
-        help="Every run is entered there before its noise is drawn, with what it costs.",
+        help=meaning("Ledger"),
     )
     path = path_of(typed) if typed.strip() else usual
     if path is None:
@@ -155,8 +156,7 @@ def limit_input(form: ReleaseForm, account: Account | None) -> Fraction | None:
         key="limit",
         persist_state="session",
         placeholder="no limit",
-        help="The total ρ that all releases of these records may cost. Noted in the ledger at "
-        "the first run; runs beyond it are refused.",
+        help=f"{meaning('Budget limit')} Noted in the ledger at the first run.",
     ).strip()
     if typed:
         return form.attempt(lambda: _limit(typed))

@@ -16,6 +16,7 @@ from pages.components.release.release_task import (
 from pages.components.results.browser import browse, browse_answers
 from pages.components.shared.background import Task, follow, has_ended
 from pages.components.shared.session import escaped
+from rpexplore.analysis.glossary import meaning
 from rpexplore.data.source import Source
 from rpexplore.releases.charged_run import DryRun
 from rpexplore.releases.ledger import Account
@@ -32,8 +33,7 @@ def dry_run_button(inputs: ReleaseInputs) -> None:
     st.button(
         "Dry run",
         key="dry run button",
-        help="The plan, the folder, the ledger and every record are checked as for a "
-        "run. Nothing is spent and nothing written.",
+        help=meaning("Dry run"),
         on_click=_begin_dry_run,
         args=(inputs,),
     )

@@ -9,6 +9,7 @@ from pages.components.release.form import ReleaseForm
 from pages.components.release.release_task import RELEASE_TASK, project_task
 from pages.components.shared.file_choice import data_files, path_choice
 from pages.components.shared.session import attempt, escaped, kept
+from rpexplore.analysis.glossary import meaning
 from rpexplore.common.exact_numbers import shown_few
 from rpexplore.common.formatting import plural
 from rpexplore.data.databases.connections import connection_named, connection_names, secrets_file
@@ -191,11 +192,7 @@ def unknown_value_input(form: ReleaseForm) -> dict[str, str]:
     domain = form.planned.domain
     _forget_other_codebook(domain)
     with st.expander("Out-of-codebook values", expanded=bool(st.session_state.get("others"))):
-        st.markdown(
-            "Records with a value that is not in the codebook, or with none, are refused before "
-            "any privacy is spent. Or choose attributes, and a category each, that takes such "
-            "values."
-        )
+        st.markdown(meaning("Out-of-codebook values"))
         chosen = st.multiselect(
             "Out-of-codebook values are counted in a category of",
             domain.names,

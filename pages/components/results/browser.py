@@ -8,6 +8,7 @@ from pages.components.results.views import bar_view, grid_view, heat_view
 from pages.components.shared.charts import numbers
 from pages.components.shared.session import escaped, kept
 from rpexplore.analysis import released_cells
+from rpexplore.analysis.glossary import meaning
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
@@ -104,10 +105,7 @@ def _subtotal(results: Results, attributes: tuple[str, ...], record_noun: str) -
     if not ordered or any(domain[name].size > MOST_VALUES for name in ordered):
         return
     st.subheader("Subtotals")
-    st.markdown(
-        "Other sums of this table, such as a range of ages. Each has its exact standard error, "
-        "which takes the correlation of its parts into account."
-    )
+    st.markdown(meaning("Subtotal"))
     chosen: dict[str, Sequence[int]] = {}
     for name, column in zip(ordered, st.columns(max(len(ordered), 2)), strict=False):
         with column:

@@ -15,6 +15,7 @@ from pages.components.shared.file_choice import (
 )
 from pages.components.shared.files import new_folder_input
 from pages.components.shared.session import kept, say
+from rpexplore.analysis.glossary import meaning
 from rpexplore.common.concurrency import Progress
 from rpexplore.data.files.offered import ledgers
 from rpexplore.postprocessing.combination import combine
@@ -37,9 +38,8 @@ def postprocessing(source: Release | Estimates, folder: Path) -> None:
     """What can be made of unbiased tables; folder: where they are."""
     st.subheader("Post-processing")
     st.markdown(
-        "Other tables can be made of the released ones without looking at any records: that costs "
-        "no privacy. The released tables stay as they are; new ones go to a folder of their own, "
-        "with a label."
+        f"{meaning('Post-processing')} The released tables stay as they are; new ones go to a "
+        "folder of their own, with a label."
     )
     if follow_begun(POSTPROCESSING):
         return

@@ -7,13 +7,10 @@ import streamlit as st
 from pages.components.shared.expected_counts import expected_cells
 from pages.components.shared.session import current
 from rpexplore.analysis.expected_cells import ExpectedCells
+from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.measures import COEFFICIENT_OF_VARIATION, STANDARD_ERROR, VARIANCE, Measure
 
-HELP = (
-    "The standard error σ of a cell, in the unit of the counts; its coefficient of variation (CV), "
-    "which is the standard error over the expected count; or its variance σ², which plans are made "
-    "to minimise. A margin of error, 95 %, is 1.96 σ."
-)
+TERMS = ("Standard error", "Coefficient of variation", "Variance", "Margin of error")
 
 
 def cells_of_open_scenario() -> ExpectedCells | None:
@@ -34,7 +31,7 @@ def measure_input(expected: Iterable[ExpectedCells | None]) -> Measure:
         required=True,
         key="accuracy",
         bind="query-params",
-        help=HELP,
+        help=" ".join(meaning(term) for term in TERMS),
     )
     return by_title.get(title or "", STANDARD_ERROR)
 
