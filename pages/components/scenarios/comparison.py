@@ -66,7 +66,7 @@ def _shared(contenders: list[Contender]) -> None:
         return
     nouns = [contender.scenario.record_noun for contender in contenders]
     st.html(scenario_rows(frame, nouns))
-    count = plural(len(shared_tables.shared_rows(contenders)[0]), "table")
+    count = plural(int(frame["shared"].iloc[0]), "table")
     own = ", ".join(
         f"{row['own']:,} only in “{row['scenario']}”"
         for row in frame.to_dict("records")

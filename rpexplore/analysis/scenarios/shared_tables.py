@@ -17,9 +17,11 @@ from rpexplore.common.formatting import describe_share, joined, plural, rounded
 from rpexplore.planning.mechanism.table_variances import SAME, cells_differ
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.workload_changes import row_indices
 from rpexplore.workload.table_text import title_of, titles
 from rpexplore.workload.targets import MET_FACTOR
-from rpexplore.workload.workload import Workload
+
+_BEHIND = 2**31 - 1  # more than there are attributes
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,11 +31,6 @@ class Contender:
     scenario: Scenario
     plan: Plan
     cells: ExpectedCells | None = None
-
-    @cached_property
-    def positions(self) -> dict[frozenset, int]:
-        """The index of each table, by its attributes and bases."""
-        return {table: index for index, table in enumerate(tables_with_bases(self.plan.workload))}
 
     @cached_property
     def forecast(self) -> Forecast:
@@ -49,29 +46,32 @@ class Contender:
         return in_measure(self.forecast, measure, self.cells)
 
 
-def tables_with_bases(workload: Workload) -> list[frozenset]:
-    """Each table as its attribute names, with their bases where these are not single values."""
-    if workload.is_marginals:
-        return [frozenset(table) for table in workload.tables]
-    names = workload.domain.names
-    attributes = [
-        names[attribute] if basis.is_identity else (names[attribute], basis)
-        for attribute, basis in workload.attribute_bases
-    ]
-    rows = workload.attribute_basis_index.tolist()
-    return [frozenset(attributes[index] for index in row if index >= 0) for row in rows]
-
-
 def shared_rows(contenders: Sequence[Contender]) -> list[np.ndarray]:
     """Indices of the tables that all have, int64[n] for each contender, in one order."""
-    first, *others = contenders
-    shared = [
-        table for table in first.positions if all(table in other.positions for other in others)
-    ]
-    return [
-        np.array([contender.positions[table] for table in shared], dtype=np.int64)
-        for contender in contenders
-    ]
+    first, *others = _tables(contenders)
+    indices = np.array([np.arange(len(first)), *(row_indices(first, other) for other in others)])
+    return list(indices[:, np.all(indices >= 0, axis=0)])
+
+
+def _tables(contenders: Sequence[Contender]) -> list[np.ndarray]:
+    """The tables of each as rows of ascending numbers, padded at the end with −1.
+
+    The same number is the same attribute, by its name, in the same basis.
+    """
+    numbers: dict[object, int] = {}
+    tables = []
+    for contender in contenders:
+        workload = contender.plan.workload
+        names = workload.domain.names
+        keys = [
+            (names[attribute], None if basis.is_identity else basis)
+            for attribute, basis in workload.attribute_bases
+        ]
+        # The last stands for the −1 of the padding, and sorts behind all others.
+        number = [*(numbers.setdefault(key, len(numbers)) for key in keys), _BEHIND]
+        rows = np.sort(np.array(number)[workload.attribute_basis_index], axis=1)
+        tables.append(np.where(rows == _BEHIND, -1, rows))
+    return tables
 
 
 def outcomes(contenders: Sequence[Contender]) -> pd.DataFrame:
@@ -79,10 +79,11 @@ def outcomes(contenders: Sequence[Contender]) -> pd.DataFrame:
 
     Columns: scenario, budget, share (of the cells that are publishable, NaN where not known),
     median_margin and largest_margin (95 %, of the median table and of the least accurate cell),
-    least_accurate (the table that has it), targets, missed, own (how many tables no other has).
+    least_accurate (the table that has it), targets, missed, shared (how many tables all have), own
+    (how many no other has).
     """
-    rows = []
-    for contender, tables in zip(contenders, shared_rows(contenders), strict=True):
+    shared, own, rows = shared_rows(contenders), own_tables(contenders), []
+    for contender, tables, of_its_own in zip(contenders, shared, own, strict=True):
         if not len(tables):
             break
         plan, workload = contender.plan, contender.plan.workload
@@ -97,29 +98,31 @@ def outcomes(contenders: Sequence[Contender]) -> pd.DataFrame:
                 "least_accurate": title_of(workload, tables[np.argmax(largest)]),
                 "targets": int(np.count_nonzero(~np.isnan(targets))),
                 "missed": int(np.count_nonzero(largest > targets * MET_FACTOR)),
-                "own": len(own_tables(contender, contenders)),
+                "shared": len(tables),
+                "own": len(of_its_own),
             }
         )
     return pd.DataFrame(rows)
 
 
-def own_tables(contender: Contender, contenders: Sequence[Contender]) -> np.ndarray:
-    """Indices of the tables that no other has, int64[n]."""
-    others = [other.positions for other in contenders if other is not contender]
-    own = [
-        index
-        for table, index in contender.positions.items()
-        if not any(table in other for other in others)
-    ]
-    return np.array(own, dtype=np.int64)
+def own_tables(contenders: Sequence[Contender]) -> list[np.ndarray]:
+    """Indices of the tables that no other has, int64[n] for each contender."""
+    tables, own = _tables(contenders), []
+    for index, rows in enumerate(tables):
+        others = (other for number, other in enumerate(tables) if number != index)
+        is_own = np.ones(len(rows), dtype=bool)
+        for other in others:
+            is_own &= row_indices(rows, other) < 0
+        own.append(np.flatnonzero(is_own))
+    return own
 
 
 def list_own_tables(contenders: Sequence[Contender]) -> pd.DataFrame:
     """The tables that only one has: scenario, table, order, cells, margin_95, publishable share
     (column share, where it is known)."""
     parts = []
-    for contender in contenders:
-        tables, workload = own_tables(contender, contenders), contender.plan.workload
+    for contender, tables in zip(contenders, own_tables(contenders), strict=True):
+        workload = contender.plan.workload
         columns = {
             "scenario": contender.scenario.name,
             "table": titles(workload, tables),

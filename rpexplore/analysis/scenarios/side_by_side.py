@@ -8,7 +8,6 @@ import pandas as pd
 
 from rpexplore.analysis.accuracy import headline
 from rpexplore.analysis.budget_units import DELTAS, stated_delta, text_in_unit
-from rpexplore.analysis.scenarios.shared_tables import tables_with_bases
 from rpexplore.analysis.targets_met import target_counts
 from rpexplore.common.formatting import describe_count, plural, rounded
 from rpexplore.planning.plan import Plan
@@ -117,6 +116,19 @@ def _inputs(scenario: Scenario) -> dict[str, tuple[str, Any]]:
     }
 
 
+def _tables_with_bases(workload: Workload) -> list[frozenset]:
+    """Each table as its attribute names, with their bases where these are not single values."""
+    if workload.is_marginals:
+        return [frozenset(table) for table in workload.tables]
+    names = workload.domain.names
+    attributes = [
+        names[attribute] if basis.is_identity else (names[attribute], basis)
+        for attribute, basis in workload.attribute_bases
+    ]
+    rows = workload.attribute_basis_index.tolist()
+    return [frozenset(attributes[index] for index in row if index >= 0) for row in rows]
+
+
 def _bases(workload: Workload) -> tuple[str, list[object]]:
     """Bases other than single values: "age: cumulative; region: hierarchy", and what is compared.
 
@@ -131,7 +143,7 @@ def _bases(workload: Workload) -> tuple[str, list[object]]:
     text = "; ".join(f"{attribute.name}: {basis.suffix(attribute)}" for attribute, basis in chosen)
     bases: list[object] = [(attribute.name, basis) for attribute, basis in chosen]
     if any(len(several) > 1 for several in workload.bases):
-        bases += tables_with_bases(workload)
+        bases += _tables_with_bases(workload)
     return text or "single values", bases
 
 
