@@ -75,6 +75,7 @@ def run_release(page: Page, scenario: str) -> None:
     page.get_by_role("button", name="Run the release").dblclick()
     name = page.get_by_role("dialog").get_by_role("textbox")
     name.fill(scenario)
+    settled(page)  # the second click has drawn the dialog anew
     name.press("Enter")
 
 
