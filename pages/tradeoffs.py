@@ -28,7 +28,7 @@ if solution is None:
     st.page_link("pages/plan.py", label="To the plan")
 else:
     if solution.budget is not None:
-        st.info(
+        st.caption(
             "With this objective, the best plan differs from budget to budget. What is shown for "
             "other budgets keeps the proportions of the current plan; the plan that is made for "
             "one can only be better."

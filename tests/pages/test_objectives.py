@@ -56,4 +56,4 @@ def test_trade_offs_of_an_objective_that_depends_on_the_budget(app, with_require
     for view in VIEWS["tradeoffs"][1:]:
         session.show("tradeoffs", view)
         assert not session.error, view
-        assert "differs from budget to budget" in " ".join(session.texts("info"))
+        assert "differs from budget to budget" in " ".join(session.texts("caption"))
