@@ -195,6 +195,10 @@ def test_outcomes_are_those_of_the_shared_tables():
         assert frame.loc[name, "median_margin"] == pytest.approx(1.959964 * np.median(errors))
         assert frame.loc[name, "largest_margin"] == pytest.approx(1.959964 * errors.max())
     assert frame[["targets", "missed", "own"]].to_numpy().tolist() == [[1, 1, 3], [0, 0, 0]]
+    assert frame["budget"].tolist() == ["ρ = 0.1", "ρ = 0.1"]
+    other = KNOWN.replaced(name="other", budget=rp.Budget(mu="0.5"))  # ρ = μ²/2
+    mixed = shared_tables.outcomes([both[0], contender(other)])
+    assert mixed["budget"].tolist() == ["ρ = 0.1", "ρ = 0.125"]
     own = shared_tables.list_own_tables(both)
     assert own["table"].tolist() == ["age × sex", "age × region", "sex × region"]
     assert shared_tables.describe_outcomes(both)[-1] == (

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.accuracy import Z_95, describe_order
-from rpexplore.analysis.budget_units import stated_text
+from rpexplore.analysis.budget_units import stated_delta, stated_text, stated_unit
 from rpexplore.analysis.expected_cells import ExpectedCells, in_measure
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.analysis.measures import STANDARD_ERROR, Measure
@@ -16,11 +16,14 @@ from rpexplore.analysis.targets_met import targets_frame
 from rpexplore.common.formatting import describe_share, joined, plural, rounded
 from rpexplore.planning.mechanism.table_variances import SAME, cells_differ
 from rpexplore.planning.plan import Plan
+from rpexplore.privacy.budget import Budget
+from rpexplore.privacy.conversions import rho_text
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_changes import row_indices
 from rpexplore.workload.table_text import title_of, titles
 from rpexplore.workload.targets import MET_FACTOR
 
+_LEAST_CHANGE = 0.0005  # less counts as none
 _BEHIND = 2**31 - 1  # more than there are attributes
 
 
@@ -83,6 +86,9 @@ def outcomes(contenders: Sequence[Contender]) -> pd.DataFrame:
     (how many no other has).
     """
     shared, own, rows = shared_rows(contenders), own_tables(contenders), []
+    budgets = [contender.scenario.budget for contender in contenders]
+    alike = len({(stated_unit(budget), stated_delta(budget)) for budget in budgets}) == 1
+    describe = stated_text if alike else _in_rho
     for contender, tables, of_its_own in zip(contenders, shared, own, strict=True):
         if not len(tables):
             break
@@ -91,7 +97,7 @@ def outcomes(contenders: Sequence[Contender]) -> pd.DataFrame:
         rows.append(
             {
                 "scenario": contender.scenario.name,
-                "budget": stated_text(contender.scenario.budget),
+                "budget": describe(contender.scenario.budget),
                 "share": _share(contender, tables),
                 "median_margin": Z_95 * float(np.median(plan.standard_errors[tables])),
                 "largest_margin": Z_95 * float(largest.max()),
@@ -209,6 +215,11 @@ def describe_differences(
     )
 
 
+def _in_rho(budget: Budget) -> str:
+    """A budget in the unit in which all can be compared."""
+    return rho_text(budget.rho, 4, "nearest")
+
+
 def _share(contender: Contender, tables: np.ndarray) -> float:
     """The publishable share of the cells of these tables; NaN where it is not known."""
     if contender.shares is None:
@@ -290,5 +301,5 @@ def _quoted(names: Sequence[str]) -> str:
 
 def _percent(change: float) -> str:
     """ "+12 %", "−3.4 %", "0 %"."""
-    text = rounded(100 * change, 2)
+    text = rounded(100 * change, 2) if abs(change) > _LEAST_CHANGE else "0"
     return f"{'' if change <= 0 else '+'}{text} %".replace("-", "−")
