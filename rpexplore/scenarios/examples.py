@@ -221,6 +221,17 @@ EXAMPLES = (
 )
 
 
+def without_invented_counts(scenario: Scenario, domain: Domain) -> Scenario:
+    """The scenario without the expected counts of an example, unless `domain` is its codebook.
+
+    They are invented, and say nothing about anybody's own records.
+    """
+    invented = any(
+        scenario.expected == example.expected and domain != example.domain for example in EXAMPLES
+    )
+    return scenario.replaced(expected=None) if invented else scenario
+
+
 def example_for(domain: Domain, columns: Iterable[str]) -> Example | None:
     """The example whose records could be those of a plan; None if there is none.
 

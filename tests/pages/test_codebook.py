@@ -76,6 +76,21 @@ def test_a_codebook_is_typed_or_comes_from_a_plan_and_an_unusable_one_leaves_it(
     assert session.scenario == before
 
 
+def test_the_counts_of_an_example_stay_with_its_codebook(app):
+    session = app("codebook")
+    household = session.scenario.domain
+    counts = session.scenario.expected
+    assert counts is not None
+    upload(session, "same.json", household.text("same.json").encode())
+    assert session.scenario.expected == counts
+    # One's own codebook may have the same attributes: the counts are of other people all the same.
+    own = rp.Domain(household.attributes[:3])
+    upload(session, "own.json", own.text("own.json").encode())
+    assert session.scenario.domain == own
+    assert session.scenario.expected is None
+    assert "expected counts" not in plain(session.texts("warning"))
+
+
 def test_what_a_codebook_leaves_out_is_named(app, small):
     fields = [
         {"name": "sex", "type": "boolean", "groups": [["a"], ["b"]]},

@@ -19,6 +19,7 @@ from pages.components.shared.autosave import (
 )
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
+from rpexplore.scenarios.examples import without_invented_counts
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
 
@@ -141,8 +142,11 @@ def change_domain(
     notes: list[str] = []
 
     def scenario() -> Scenario:
-        changed, given_up = current().with_domain(
-            make(), renamed=renamed, from_elsewhere=from_elsewhere
+        before, domain = current(), make()
+        if from_elsewhere:
+            before = without_invented_counts(before, domain)
+        changed, given_up = before.with_domain(
+            domain, renamed=renamed, from_elsewhere=from_elsewhere
         )
         notes.extend(given_up)
         return changed.replaced(**more)
