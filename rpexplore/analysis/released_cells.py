@@ -15,6 +15,7 @@ from rpexplore.analysis.cell_accuracy import Axis, label_columns
 from rpexplore.common.formatting import joined, plural, rounded
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.publishable import are_publishable_as_estimated
 from rpexplore.errors import WorkloadError
 
 _ESTIMATES = ("value", "standard_error", "lower_95", "upper_95")
@@ -100,22 +101,34 @@ class ReleasedCells:
             for axis, limit in zip(self.axes, most, strict=True)
         )
         remarks = [
-            f"Of the {len(axis.labels):,} values of {axis.name} the first {limit:,} are drawn; the "
-            "grid has them all."
+            f"Of the {len(axis.labels):,} values of {axis.name} the first {limit:,} are shown; the "
+            "list has them all."
             for axis, limit in zip(self.axes, most, strict=True)
             if len(axis.labels) > limit
         ]
         return self._part(axes, tuple(slice(limit) for limit in most), remarks)
 
-    def crossed(self) -> pd.DataFrame:
+    def suppressed(self, cv_limit: float) -> "ReleasedCells":
+        """The same cells without values and intervals (NaN) where they are not publishable."""
+        emptied = {
+            name: np.where(self.publishable(cv_limit), getattr(self, name), np.nan)
+            for name in ("value", "unbiased", "lower", "upper")
+        }
+        return replace(self, **emptied)
+
+    def crossed(self, cv_limit: float | None = None) -> pd.DataFrame:
         """Counts and margins as texts, "2,481 ±54", the first axis down and the second across.
 
-        Cells without a value are empty. For one or two axes.
+        With a limit of coefficients of variation, those that are not publishable are in
+        parentheses; cells without a value are empty. For one or two axes.
         """
-        texts = [
-            "" if np.isnan(value) else f"{value:,.0f} ±{rounded(margin, 2)}"
-            for value, margin in zip(self.value.ravel(), self.margin.ravel(), strict=True)
-        ]
+        texts = self._texts
+        if cv_limit is not None:
+            publishable = self.publishable(cv_limit).ravel().tolist()
+            texts = [
+                text if plain or not text else f"({text})"
+                for text, plain in zip(texts, publishable, strict=True)
+            ]
         down, *across = self.axes
         columns = across[0].labels if across else ("count",)
         cells = np.array(texts, dtype=object).reshape(len(down.labels), -1)
@@ -133,6 +146,10 @@ class ReleasedCells:
     def includes_zero(self) -> np.ndarray:
         """Whether the interval of a cell includes 0, bool, shaped as the values."""
         return (self.lower <= 0) & (self.upper >= 0)
+
+    def publishable(self, cv_limit: float) -> np.ndarray:
+        """Whether each cell is publishable by its own noisy count, bool, shaped as the values."""
+        return are_publishable_as_estimated(self.standard_error, self.unbiased, cv_limit)
 
     @property
     def margin(self) -> np.ndarray:
@@ -189,6 +206,14 @@ class ReleasedCells:
             )
         marked = "Such cells are crossed." if crossed else "Such cells are left blank."
         return self._sentences(start, self._doubtful, marked if np.any(self.includes_zero) else "")
+
+    @property
+    def _texts(self) -> list[str]:
+        """Each cell as a text, "2,481 ±54"; "" without a value."""
+        return [
+            "" if np.isnan(value) else f"{value:,.0f} ±{rounded(margin, 2)}"
+            for value, margin in zip(self.value.ravel(), self.margin.ravel(), strict=True)
+        ]
 
     @property
     def _kind(self) -> str:

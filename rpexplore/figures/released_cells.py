@@ -136,6 +136,7 @@ def heat_map(cells: ReleasedCells, record_noun: str, *, by_margin: bool) -> go.F
     doubtful = cells.includes_zero
     colours, look = _by_margin(cells) if by_margin else _by_count(cells, record_noun)
     z = np.vectorize(axes.drawn)(colours).astype(object)
+    z[np.isnan(cells.value)] = None
     if not is_crossed(cells):
         z[doubtful] = None
     hovers = _hovers(cells, [f"{left}, {top}" for left in down.labels for top in across.labels])
@@ -163,8 +164,10 @@ def heat_map(cells: ReleasedCells, record_noun: str, *, by_margin: bool) -> go.F
 
 def _by_count(cells: ReleasedCells, record_noun: str) -> tuple[np.ndarray, dict]:
     """Numbers to colour by, and how: around 0 by the count, far from it by its logarithm."""
-    colours, width = cells.value, float(np.median(cells.margin))
-    low, high = min(float(colours.min()), 0.0), max(float(colours.max()), 0.0)
+    colours, margins = cells.value, cells.margin[~np.isnan(cells.margin)]
+    width = float(np.median(margins)) if len(margins) else 0.0
+    low = float(np.fmin.reduce(colours, axis=None, initial=0.0))
+    high = float(np.fmax.reduce(colours, axis=None, initial=0.0))
     zmin, zmax = low, high if high > low else low + 1.0
     if 0 < _WIDE * width < max(-low, high):
         ticks = _decades(low, high, width)
@@ -254,6 +257,9 @@ def _hovers(cells: ReleasedCells, labels: Sequence[str]) -> list[str]:
     texts = []
     numbers = (array.ravel().tolist() for array in (cells.value, cells.unbiased, cells.margin))
     for label, value, unbiased, margin in zip(labels, *numbers, strict=True):
+        if math.isnan(value):
+            texts.append(f"{axes.plotly_text(label)}<br>not publishable")
+            continue
         text = f"{_count(unbiased)} ±{rounded(margin, 3)}"
         if cells.is_biased:
             text = f"processed: {_count(value)}<br>unbiased: {text}"

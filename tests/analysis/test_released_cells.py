@@ -95,7 +95,7 @@ def test_parts_are_those_of_the_array():
     np.testing.assert_array_equal(cut.lower, fixed.lower.T[:2])
     assert cut.axes[0].labels == ("a", "b")
     assert cut.remarks == (
-        "age label: male. Of the 4 values of value the first 2 are drawn; the grid has them all."
+        "age label: male. Of the 4 values of value the first 2 are shown; the list has them all."
     )
 
 

@@ -17,6 +17,7 @@ from rpexplore.common.formatting import rounded
 from rpexplore.postprocessing.combination_folder import load_combined
 from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.postprocessing.processed_tables import ProcessedTables
+from rpexplore.postprocessing.publication import Publication
 from rpexplore.queries.definitions import stated_from_text
 from rpexplore.releases.reading_code import TableFile
 from rpexplore.releases.release import release
@@ -58,7 +59,7 @@ def opened(app, folder):
     return session
 
 
-def look(session, attributes, view="Grid"):
+def look(session, attributes, view="List"):
     session.multiselect(key="looked at").set_value(attributes).run()
     if session.radio(key="results view").value != view:
         session.radio(key="results view").set_value(view).run()
@@ -138,7 +139,7 @@ def test_names_are_never_formatting(app, hostile, tmp_path):
     release(plan, tmp_path / "records.csv", tmp_path / "out")
     session = app("results", hostile)
     session.text_input(key="results folder").set_value(str(tmp_path / "out")).run()
-    for view in ("Grid", "Bars", "Heat map"):
+    for view in ("Grid", "List", "Bars", "Heat map"):
         look(session, list(names[:4]), view)
         texts = [text for kind in ("markdown", "caption", "info") for text in session.texts(kind)]
         labels = [widget.label for widget in (*session.selectbox, *session.get("download_button"))]
@@ -147,11 +148,14 @@ def test_names_are_never_formatting(app, hostile, tmp_path):
                 assert mark not in text
 
 
-def test_a_grid_shows_the_table_as_released_and_subtotals_with_exact_errors(app, released):
+def test_a_list_shows_the_table_as_released_and_subtotals_with_exact_errors(app, released):
     session = look(opened(app, released["all"]), ["age", "sex"])
     expected = Release.load(released["all"]).table(["age", "sex"])
     pd.testing.assert_frame_equal(
-        session.dataframe[0].value, expected, check_dtype=False, check_categorical=False
+        session.dataframe[0].value,
+        Publication().table(expected),
+        check_dtype=False,
+        check_categorical=False,
     )
     margin = rounded(1.959964 * float(expected["standard_error"][0]))
     assert f"A count is within ±{margin} people" in plain(session.texts("markdown"))
@@ -170,6 +174,30 @@ def test_a_grid_shows_the_table_as_released_and_subtotals_with_exact_errors(app,
     session.multiselect(key="looked at").set_value(["age", "sex", "region"]).run()
     assert "There is no released table" in session.info[0].value
     assert not session.dataframe
+
+
+def test_cells_above_the_limit_are_marked_or_left_empty(app, released):
+    session = look(opened(app, released["all"]), ["sex", "age"], "Grid")
+    table = Release.load(released["all"]).table(["age", "sex"])
+    limit = next(field for field in session.text_input if field.key.startswith("limit of"))
+    assert limit.value == "20"
+    for leave_empty in (False, True):
+        limit.set_value("30").run()
+        session.checkbox(key="leave cells empty").set_value(leave_empty).run()
+        publication = Publication(0.3, leave_empty)
+        n_publishable = int(publication.publishable(table).sum())
+        assert 0 < n_publishable < 20
+        assert publication.describe(n_publishable, 20) in plain(session.texts("markdown"))
+        texts = session.dataframe[0].value[["female", "male"]].to_numpy().ravel().tolist()
+        others = [text for text in texts if text.startswith("(") or not text]
+        assert len(others) == 20 - n_publishable
+        assert (others[0] == "") == leave_empty
+        labels = [button.label for button in session.get("download_button")]
+        assert labels[0] == f"Download age_sex{'-publishable' * leave_empty}.csv"
+    look(session, ["age", "sex"], "List")
+    shown = session.dataframe[0].value
+    assert shown["value"].isna().tolist() == (shown["publishable"] == "no").tolist()
+    assert "table$cv <= 0.3" in session.code[1].value
 
 
 def test_bars_side_by_side_of_a_fixed_value(app, released):

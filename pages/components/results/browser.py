@@ -1,10 +1,10 @@
-"""The results browser: tables as grids, bars or heat maps, subtotals, and answers to queries."""
+"""The results browser: tables in several views, subtotals, and answers to queries."""
 
 from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.components.results.views import bar_view, grid_view, heat_view
+from pages.components.results.views import bar_view, grid_view, heat_view, list_view
 from pages.components.shared.charts import numbers
 from pages.components.shared.session import escaped, kept
 from rpexplore.analysis import released_cells
@@ -13,6 +13,7 @@ from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
 from rpexplore.figures.chart import COLUMNS, Column
+from rpexplore.postprocessing.publication import CV_MEANING, Publication
 from rpexplore.postprocessing.results import (
     Results,
     attributes_in_tables,
@@ -26,6 +27,7 @@ from rpexplore.releases.query_release import QueryRelease
 
 VIEWS = {  # how many attributes each needs, what draws it, and what it is called in a sentence
     "Grid": (0, grid_view, "a grid"),
+    "List": (0, list_view, "a list"),
     "Bars": (1, bar_view, "bars"),
     "Heat map": (2, heat_view, "a heat map"),
 }
@@ -40,7 +42,7 @@ ANSWER_COLUMNS = {
 }
 
 
-def browse(results: Results, record_noun: str) -> tuple[str, ...]:
+def browse(results: Results, record_noun: str, publication: Publication) -> tuple[str, ...]:
     """One table, chosen by its attributes, which are returned.
 
     record_noun: what a record stands for, in the plural
@@ -61,7 +63,8 @@ def browse(results: Results, record_noun: str) -> tuple[str, ...]:
             needed = "an attribute" if least == 1 else "two attributes"
             st.info(f"Choose {needed} at least to see the table as {name}.")
         else:
-            draw(results, attributes, record_noun)
+            _say_what_is_publishable(results, attributes, publication)
+            draw(results, attributes, record_noun, publication)
         if is_biased(results):
             st.caption(
                 "Subtotals with exact errors are those of the unbiased counts: open the release "
@@ -74,6 +77,14 @@ def browse(results: Results, record_noun: str) -> tuple[str, ...]:
     except OSError as error:
         st.error(escaped(f"The tables cannot be read any more ({error.strerror or error})."))
     return attributes
+
+
+def _say_what_is_publishable(
+    results: Results, attributes: tuple[str, ...], publication: Publication
+) -> None:
+    publishable = publication.publishable(kept(results.table, attributes))
+    share = publication.describe(int(publishable.sum()), publishable.size)
+    st.markdown(f"**{share}**", help=f"{publication.rule}. {CV_MEANING}")
 
 
 def _attributes(results: Results) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import streamlit as st
 from pages.components.shared.charts import download_frame
 from pages.components.shared.files import download
 from rpexplore.common.other_process import in_other_process
+from rpexplore.postprocessing.publication import Publication
 from rpexplore.postprocessing.results import Results, cell_counts
 from rpexplore.postprocessing.workbook import MAX_TABLES, workbook_bytes
 
@@ -22,12 +23,17 @@ def table_downloads(frame: pd.DataFrame, file: str) -> None:
         download(parquet, lambda: frame.to_parquet(index=False))
 
 
-def workbook_download(results: Results, folder: Path) -> None:
+def workbook_download(results: Results, folder: Path, publication: Publication) -> None:
     """A button for all tables; where they are many, how to make the workbook without the app."""
     counts = cell_counts(results)
     if sum(counts) <= MOST_IN_WORKBOOK and len(counts) <= MAX_TABLES:
         label = "Download all tables as an Excel workbook"
-        download("tables.xlsx", lambda: in_other_process(workbook_bytes, folder), label)
+        kind = "-publishable" if publication.leave_empty else ""
+        download(
+            f"tables{kind}.xlsx",
+            lambda: in_other_process(workbook_bytes, folder, publication),
+            label,
+        )
     else:
         st.caption(
             "These tables are too many to be made a workbook here; `rpexplore workbook` writes one "

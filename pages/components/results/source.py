@@ -60,8 +60,12 @@ def open_folder(folder: Path) -> None:
 
 def record_noun_of(source: Results) -> str:
     """What a record stands for, if these tables can be those of the open scenario."""
-    known = set(attributes_in_tables(source)) <= set(current().domain.names)
-    return current().record_noun if known else "records"
+    return current().record_noun if is_of_current(source) else "records"
+
+
+def is_of_current(source: Results) -> bool:
+    """Whether these tables can be those of the open scenario."""
+    return set(attributes_in_tables(source)) <= set(current().domain.names)
 
 
 def _load(folder: Path, on_progress: Progress) -> Results | QueryRelease:

@@ -1,4 +1,4 @@
-"""The views of a table of the results: a grid, bars with intervals, and a heat map."""
+"""The views of a table of the results: a grid, a list, bars with intervals, and a heat map."""
 
 import re
 from collections.abc import Sequence
@@ -20,17 +20,52 @@ from rpexplore.figures.released_cells import (
     heat_map,
     is_crossed,
 )
+from rpexplore.postprocessing.publication import (
+    CV_COLUMN,
+    PUBLISHABLE_COLUMN,
+    Publication,
+)
 from rpexplore.postprocessing.results import Results, has_counts, in_column_order, is_biased
 
 MOST_OPTIONS = 1000  # values of an attribute, to choose from
+MOST_ROWS, MOST_COLUMNS = 1000, 100  # of a grid
 TOGETHER = "all together"
 COUNTS, MARGINS = "Counts", "Margins of error"
 
 
-def grid_view(results: Results, attributes: tuple[str, ...], record_noun: str) -> None:
-    """The table as it was released, every cell with its interval."""
-    frame = kept(results.table, attributes)
-    margin = escaped(describe_margin(frame, record_noun))
+def grid_view(
+    results: Results, attributes: tuple[str, ...], record_noun: str, publication: Publication
+) -> None:
+    """One attribute down, maybe a second across, as a plan shows a table; others fixed."""
+    if not attributes:
+        list_view(results, attributes, record_noun, publication)
+        return
+    cells, remark = kept(_as_released, results, attributes), ""
+    axes = _by_size(cells)[:2]
+    if len(attributes) > len(axes):
+        part, remark = _across_and_down(results, attributes, "grid", publication)
+        if part is None:
+            st.info(remark)
+            return
+        cells = part
+    else:
+        cells = _shown(cells.along(axes), publication)
+    cells = cells.first([MOST_ROWS, MOST_COLUMNS][: len(cells.axes)])
+    frame = cells.crossed(publication.cv_limit)
+    listing(frame, {name: Column(name, "name") for name in frame.columns}, _alt(results))
+    marked = "" if publication.leave_empty else "In parentheses: cells that are not publishable."
+    sentences = ("± is the 95 % margin of error.", marked, cells.remarks, remark)
+    st.caption(escaped(" ".join(filter(None, sentences))))
+    frame = publication.table(kept(results.table, attributes))
+    table_downloads(frame, _file_of(attributes, publication))
+
+
+def list_view(
+    results: Results, attributes: tuple[str, ...], record_noun: str, publication: Publication
+) -> None:
+    """The table as it was released, one row a cell, with its interval and CV."""
+    released = kept(results.table, attributes)
+    margin = escaped(describe_margin(released, record_noun))
     if is_biased(results):
         st.markdown(
             f"The unbiased count is within {margin} of the true one, 95 % of the time. The "
@@ -42,12 +77,14 @@ def grid_view(results: Results, attributes: tuple[str, ...], record_noun: str) -
             f"A count is within {margin} of the true one, 95 % of the time. Counts are unbiased, "
             "not rounded, and may be negative."
         )
-    alt = "Processed table" if is_biased(results) else "Noisy table"
-    listing(frame, _columns_of(frame), alt)
-    table_downloads(frame, _file_of(attributes))
+    frame = publication.table(released)
+    listing(frame, _columns_of(frame), _alt(results))
+    table_downloads(frame, _file_of(attributes, publication))
 
 
-def bar_view(results: Results, attributes: tuple[str, ...], record_noun: str) -> None:
+def bar_view(
+    results: Results, attributes: tuple[str, ...], record_noun: str, publication: Publication
+) -> None:
     """One attribute on the axis, maybe a second side by side; others fixed or together."""
     cells = _cells(results, attributes)
     left, right = st.columns([1, 3], gap="large")
@@ -56,7 +93,7 @@ def bar_view(results: Results, attributes: tuple[str, ...], record_noun: str) ->
         others = [name for name in attributes if name != along]
         beside, groups = _groups(cells, along, others) if others else (None, ())
         axes = [along] if beside is None else [along, beside]
-        part, remark = _part(results, cells, axes)
+        part, remark = _part(results, cells, axes, publication)
     with right:
         if part is None:
             st.info(remark)
@@ -71,17 +108,16 @@ def bar_view(results: Results, attributes: tuple[str, ...], record_noun: str) ->
             part.describe_bars(record_noun),
             "Counts with their 95 % intervals as bars",
             remark,
+            publication,
         )
 
 
-def heat_view(results: Results, attributes: tuple[str, ...], record_noun: str) -> None:
+def heat_view(
+    results: Results, attributes: tuple[str, ...], record_noun: str, publication: Publication
+) -> None:
     """Two attributes on the axes; others fixed or together."""
-    cells = _cells(results, attributes)
     left, right = st.columns([1, 3], gap="large")
     with left:
-        across = st.selectbox("Across", _by_size(cells), key=f"heat across {attributes}")
-        others = [name for name in _by_size(cells) if name != across]
-        down = st.selectbox("Down", others, key=f"heat down {others}")
         colour = st.radio(
             "Colour",
             [COUNTS, MARGINS],
@@ -90,7 +126,7 @@ def heat_view(results: Results, attributes: tuple[str, ...], record_noun: str) -
             help="A margin of error is shown as a share of the count. At 100 % and more the count "
             "cannot be told from 0.",
         )
-        part, remark = _part(results, cells, [down, across])
+        part, remark = _across_and_down(results, attributes, "heat", publication)
     with right:
         if part is None:
             st.info(remark)
@@ -103,7 +139,19 @@ def heat_view(results: Results, attributes: tuple[str, ...], record_noun: str) -
             f"{'Margins of error as a share of the counts' if by_margin else 'Counts'} as a heat "
             "map",
             remark,
+            publication,
         )
+
+
+def _across_and_down(
+    results: Results, attributes: tuple[str, ...], key: str, publication: Publication
+) -> tuple[ReleasedCells | None, str]:
+    """Cells along two attributes, of which it draws the choice, as `_part` has them."""
+    cells = _cells(results, attributes)
+    across = st.selectbox("Across", _by_size(cells), key=f"{key} across {attributes}")
+    others = [name for name in _by_size(cells) if name != across]
+    down = st.selectbox("Down", others, key=f"{key} down {others}")
+    return _part(results, cells, [down, across], publication)
 
 
 def _groups(
@@ -134,7 +182,7 @@ def _groups(
 
 
 def _part(
-    results: Results, cells: ReleasedCells, axes: Sequence[str]
+    results: Results, cells: ReleasedCells, axes: Sequence[str], publication: Publication
 ) -> tuple[ReleasedCells | None, str]:
     """The cells along these axes, and a remark on attributes that are summed; or None and why.
 
@@ -166,7 +214,11 @@ def _part(
             f"without {escaped(' and '.join(summed))}; choose a value there."
         )
     remark = f"{', '.join(summed)}: {TOGETHER}." if summed else ""
-    return _cells(results, names).at(fixed).along(axes), remark
+    return _shown(_cells(results, names), publication).at(fixed).along(axes), remark
+
+
+def _shown(cells: ReleasedCells, publication: Publication) -> ReleasedCells:
+    return cells.suppressed(publication.cv_limit) if publication.leave_empty else cells
 
 
 def _cells(results: Results, attributes: tuple[str, ...]) -> ReleasedCells:
@@ -178,18 +230,33 @@ def _all_cells(results: Results, attributes: tuple[str, ...]) -> ReleasedCells:
     return ReleasedCells.of(results.counts(attributes), attributes)
 
 
+def _as_released(results: Results, attributes: tuple[str, ...]) -> ReleasedCells:
+    """The cells with the aggregation that the table has."""
+    return ReleasedCells.of(results.table(attributes), attributes)
+
+
 def _by_size(cells: ReleasedCells) -> list[str]:
     """The attributes, those with the most values first."""
     return [axis.name for axis in sorted(cells.axes, key=lambda axis: -len(axis.labels))]
 
 
 def _chart(
-    figure: go.Figure, cells: ReleasedCells, sentence: str, subject: str, remark: str
+    figure: go.Figure,
+    cells: ReleasedCells,
+    sentence: str,
+    subject: str,
+    remark: str,
+    publication: Publication,
 ) -> None:
     """A chart of cells, and its numbers as a table and as CSV."""
-    frame, file = cells.frame, _file_of([axis.name for axis in cells.axes])
+    frame = publication.table(cells.frame)
+    file = _file_of([axis.name for axis in cells.axes], publication)
     columns = _columns_of(frame)
     chart_with_numbers(Chart(figure, subject, sentence, frame, columns, file, remark))
+
+
+def _alt(results: Results) -> str:
+    return "Processed table" if is_biased(results) else "Noisy table"
 
 
 def _columns_of(frame: pd.DataFrame) -> dict[str, Column]:
@@ -200,6 +267,8 @@ def _columns_of(frame: pd.DataFrame) -> dict[str, Column]:
         "standard_error": COLUMNS["standard_error"],
         "lower_95": Column("95 % interval from", "estimate"),
         "upper_95": Column("95 % interval to", "estimate"),
+        CV_COLUMN: Column("CV", "share"),
+        PUBLISHABLE_COLUMN: Column("publishable", "text"),
     }
     if is_processed:
         of_counts["unbiased_value"] = Column("noisy count (unbiased)", "estimate")
@@ -207,7 +276,11 @@ def _columns_of(frame: pd.DataFrame) -> dict[str, Column]:
     return {name: of_counts.get(name, Column(name, "name")) for name in frame.columns}
 
 
-def _file_of(names: Sequence[str]) -> str:
-    """What to call a downloaded table: "age_sex.csv", as in the folder of a release."""
-    parts = (re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") for name in names)
-    return f"{'_'.join(filter(None, parts))[:80] or 'table'}.csv"
+def _file_of(names: Sequence[str], publication: Publication) -> str:
+    """What to call a downloaded table: "age_sex.csv", as in the folder of a release.
+
+    "age_sex-publishable.csv" where other cells are left empty.
+    """
+    parts = (re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") for name in names or ("total",))
+    kind = "-publishable" if publication.leave_empty else ""
+    return f"{'_'.join(filter(None, parts))[:80] or 'table'}{kind}.csv"
