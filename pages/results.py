@@ -3,7 +3,6 @@
 from pages.components.results.browser import browse, browse_answers
 from pages.components.results.downloads import workbook_download
 from pages.components.results.postprocess import HERE, POSTPROCESSING, postprocessing
-from pages.components.results.publication import publication_input
 from pages.components.results.reading_code import reading_code
 from pages.components.results.source import record_noun_of, results_source
 from pages.components.shared.background import finish, follow_begun
@@ -22,8 +21,7 @@ if results is not None:
     if isinstance(source, QueryRelease):
         browse_answers(source)
     else:
-        publication = publication_input(source)
-        attributes = browse(source, record_noun_of(source), publication)
+        attributes, publication = browse(source, record_noun_of(source))
         workbook_download(source, folder, publication)
         reading_code(source, folder, attributes, publication.cv_limit)
         if isinstance(source, ProcessedTables):

@@ -184,3 +184,15 @@ def test_sums_in_words():
     assert everybody.startswith("people in all: 5 ±1.96")
     assert vector_of(region, (1, 3)) == [0, 1, 0, 1]
     assert vector_of(region, ()) == [1, 1, 1, 1]
+
+
+def test_a_grid_marks_what_is_not_publishable_or_leaves_it_empty():
+    values = np.array([[100.0, 4], [-50, 9.9]])
+    attributes = (rp.Attribute("age", rp.Integers(0, 1)), rp.Attribute("sex", rp.Integers(0, 1)))
+    frame = rows(attributes, values, np.full((2, 2), 4.0))  # CVs of 2, 50, 4 and 20.2 %
+    cells = ReleasedCells.of(frame, ["age", "sex"])
+    marked = [["100 ±3.9", "(4 ±3.9)"], ["(-50 ±3.9)", "(10 ±3.9)"]]
+    assert cells.crossed(0.2)[["0", "1"]].to_numpy().tolist() == marked
+    emptied = cells.suppressed(0.2).crossed(0.2)
+    assert emptied[["0", "1"]].to_numpy().tolist() == [["100 ±3.9", ""], ["", ""]]
+    assert cells.crossed()["0"].tolist() == ["100 ±3.9", "-50 ±3.9"]

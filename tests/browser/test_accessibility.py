@@ -121,8 +121,8 @@ def test_no_serious_finding_on_any_view_of_results(visitor, server, released, na
     visitor.goto(f"{server}/results")
     name_path(visitor, released / name)
     expect(visitor.get_by_test_id("stDataFrame")).to_be_visible()
-    for view in ("Grid", "Bars", "Heat map"):
+    for view in ("Grid", "List", "Bars", "Heat map"):
         visitor.get_by_text(view, exact=True).click()
-        expect(visitor.locator(".js-plotly-plot")).to_have_count(int(view != "Grid"))
+        expect(visitor.locator(".js-plotly-plot")).to_have_count(int(view not in ("Grid", "List")))
         drawn(visitor)
         assert not findings(visitor), view

@@ -169,3 +169,18 @@ def test_the_largest_heat_map_is_small_enough_for_a_browser():
     text = picture(np.outer(side, side), 30).to_json()
     assert len(text) < 6_000_000
     assert "NaN" not in text
+
+
+def test_cells_without_a_value_are_blank_and_say_so():
+    cells = made([[50, 4, 300], [-5, 60, 70]], np.full((2, 3), 9.8), "sex", "age")
+    shown = cells.suppressed(0.2)  # standard errors of 5: −5 and 4 are not publishable
+    for by_margin in (False, True):
+        (heat,) = heat_map(shown, "people", by_margin=by_margin).data
+        assert [[each is None for each in row] for row in heat.z] == [
+            [False, True, False],
+            [True, False, False],
+        ]
+        assert heat.hovertext[1][0].endswith("not publishable")
+    nothing = cells.suppressed(0.001)
+    assert "NaN" not in heat_map(nothing, "people", by_margin=False).to_json()
+    assert bars_with_intervals(shown, "people").data[1].hovertext[0].endswith("not publishable")

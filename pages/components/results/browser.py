@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from pages.components.results.publication import publication_input
 from pages.components.results.views import bar_view, grid_view, heat_view, list_view
 from pages.components.shared.charts import numbers
 from pages.components.shared.session import escaped, kept
@@ -42,21 +43,23 @@ ANSWER_COLUMNS = {
 }
 
 
-def browse(results: Results, record_noun: str, publication: Publication) -> tuple[str, ...]:
-    """One table, chosen by its attributes, which are returned.
+def browse(results: Results, record_noun: str) -> tuple[tuple[str, ...], Publication]:
+    """One table, chosen by its attributes; returned with what of it is publishable.
 
     record_noun: what a record stands for, in the plural
     """
     attributes = _attributes(results)
+    with st.container(horizontal=True, gap="large"):
+        view = st.radio(
+            "Show as", list(VIEWS), key="results view", horizontal=True, persist_state="session"
+        )
+        publication = publication_input(results)
     if not has_counts(results, attributes):
         others = " Take one out, or choose others." if attributes else " Choose some."
         what = "processed" if is_biased(results) else "released"
         exactly = "exactly these attributes" if is_biased(results) else "all of these attributes"
         st.info(f"There is no {what} table with {exactly}.{others}")
-        return attributes
-    view = st.radio(
-        "Show as", list(VIEWS), key="results view", horizontal=True, persist_state="session"
-    )
+        return attributes, publication
     least, draw, name = VIEWS[view]
     try:
         if len(attributes) < least:
@@ -76,7 +79,7 @@ def browse(results: Results, record_noun: str, publication: Publication) -> tupl
         st.error(escaped(error.on_screen()))
     except OSError as error:
         st.error(escaped(f"The tables cannot be read any more ({error.strerror or error})."))
-    return attributes
+    return attributes, publication
 
 
 def _say_what_is_publishable(
@@ -139,26 +142,19 @@ def _answer(
 
 def _values(attribute: Attribute) -> Sequence[int]:
     """The chosen values' indices: a range of numbers, or any categories; (): all."""
-    name, indices, label = escaped(attribute.name), range(attribute.size), attribute.values.label
+    # Options are labels: a browser keeps what it shows, and results may number others alike.
+    name, labels = escaped(attribute.name), attribute.labels()
     if isinstance(attribute.values, Categories):
-        return st.multiselect(
-            name,
-            indices,
-            format_func=label,
-            key=f"summed {attribute.name}",
-            placeholder="all together",
-        )
+        key = f"summed {attribute.name}"
+        chosen = st.multiselect(name, labels, key=key, placeholder="all together")
+        return [labels.index(label) for label in chosen]
     left, right = st.columns(2)
-    first = left.selectbox(f"{name} from", indices, format_func=label, key=f"from {attribute.name}")
-    upper = range(first, attribute.size)
-    last = right.selectbox(
-        f"{name} to",
-        upper,
-        index=len(upper) - 1,
-        format_func=label,
-        key=f"to {attribute.name} from {first}",
-    )
-    return range(first, last + 1)
+    lowest = left.selectbox(f"{name} from", labels, key=f"from {attribute.name}")
+    first = labels.index(lowest)
+    upper = labels[first:]
+    key = f"to {attribute.name} from {lowest}"
+    highest = right.selectbox(f"{name} to", upper, len(upper) - 1, key=key)
+    return range(first, labels.index(highest) + 1)
 
 
 def browse_answers(release: QueryRelease) -> None:

@@ -13,7 +13,7 @@ from rpexplore.postprocessing.results import Results
 def publication_input(results: Results) -> Publication:
     """A limit, at first that of the open scenario where the tables can be its, and a choice."""
     usual = current().cv_limit if is_of_current(results) else CV_LIMIT
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="bottom", width="content"):
         percent = number_field(
             "Publishable: CV at most (%)",
             f"limit of results, usually {usual}",

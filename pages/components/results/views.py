@@ -170,15 +170,15 @@ def _groups(
     first = tuple(range(min(len(labels), MOST_GROUPS)))
     if len(labels) <= MOST_GROUPS:
         return beside, first
+    # Options are labels: a browser keeps what it shows, and results may number others alike.
     picked = st.multiselect(
         escaped(f"Values of {beside}, up to {MOST_GROUPS}"),
-        range(len(labels)),
-        first,
-        format_func=labels.__getitem__,
+        labels,
+        labels[:MOST_GROUPS],
         max_selections=MOST_GROUPS,
-        key=f"bars groups of {beside} among {len(labels)}",
+        key=f"bars groups of {beside}",
     )
-    return beside, tuple(sorted(picked)) or first
+    return beside, tuple(sorted(labels.index(label) for label in picked)) or first
 
 
 def _part(
@@ -192,21 +192,18 @@ def _part(
     for axis in cells.axes:
         if axis.name in axes:
             continue
-        labels = [TOGETHER, *axis.labels]
-        row = 0
+        label = TOGETHER
         if len(axis.labels) <= MOST_OPTIONS:
-            row = st.selectbox(
+            label = st.selectbox(
                 escaped(axis.name),
-                range(len(labels)),
+                [TOGETHER, *axis.labels],
                 index=0 if can_be_summed else 1,
-                format_func=labels.__getitem__,
-                key=f"results value of {axis.name} among {len(axis.labels)}"
-                f"{'' if can_be_summed else ', no sum'}",
+                key=f"results value of {axis.name}{'' if can_be_summed else ', no sum'}",
             )
-        if row:
-            fixed[axis.name] = row - 1
-        else:
+        if label == TOGETHER:
             summed.append(axis.name)
+        else:
+            fixed[axis.name] = axis.labels.index(label)
     names = in_column_order(results, [*axes, *fixed])
     if not has_counts(results, names):
         return None, (

@@ -14,6 +14,11 @@ button[data-selected="true"] p,
     overflow: visible;
     white-space: normal;
 }
+/* The toolbar of a table stands above it: not upon the field that filters its rows. */
+[data-testid="stElementContainer"]:has(> .stMultiSelect)
+    + [data-testid="stElementContainer"]:has(.stDataFrame) {
+    margin-top: 1.75rem;
+}
 .st-key-steps a { padding-inline: 0; }
 /* Plan and Tables: inputs beside the answer, above it where there is little room. */
 .st-key-layout {
