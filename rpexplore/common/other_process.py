@@ -22,6 +22,7 @@ from rpexplore.errors import RpexploreError
 T = TypeVar("T")
 _REPORTS = 0.2  # seconds between reports of progress, at which the work can be cancelled
 _START = "from rpexplore.common.other_process import _serve; _serve()"
+_NICE = 10  # lower priority than the process that waits for it, whose pages come first
 _LIFE_SIGN = 1.0  # seconds after which a process without a parent ends
 
 
@@ -68,6 +69,8 @@ def in_other_process(
 
 def _serve() -> None:
     """Do in a new process what its standard input says, and write the result to its output."""
+    if hasattr(os, "nice"):  # not on Windows
+        os.nice(_NICE)
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     # Whatever is printed on the way must not get between the bytes of the result.
     output = os.fdopen(os.dup(1), "wb")

@@ -65,7 +65,7 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
         _piece(
             "tables.csv",
             "Every table with its cells, standard error, weight and target.",
-            lambda: csv_of_tables(planned),
+            lambda: in_other_process(csv_of_tables, planned) if slow else csv_of_tables(planned),
         )
         _piece(
             "plan.py",
