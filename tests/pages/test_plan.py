@@ -10,7 +10,7 @@ from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.explanation import explanation
 from rpexplore.analysis.usefulness import Usefulness
 from rpexplore.domain.expected_counts import ExpectedCounts
-from tests.pages.conftest import plain
+from tests.pages.conftest import check_charts, plain
 
 
 def test_the_plan_is_there_at_once(app):
@@ -54,6 +54,7 @@ def test_a_table_is_shown_as_it_would_look_and_explained(app, small):
     for view in ("Bars", "Grid"):
         session.segmented_control(key="made up as").set_value(view).run()
         assert not session.error
+        check_charts(session)
     session.segmented_control(key="view of one table").set_value("Explain this number").run()
     (parts,) = [each.value for each in session.dataframe if "measured" in each.value]
     assert parts["share"].sum() == pytest.approx(1)
