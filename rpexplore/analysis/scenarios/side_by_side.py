@@ -7,10 +7,11 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.accuracy import headline
-from rpexplore.analysis.budget_units import DELTAS, stated_delta, text_in_unit
+from rpexplore.analysis.budget_units import DELTAS, stated_delta, stated_text
 from rpexplore.analysis.targets_met import target_counts
 from rpexplore.common.formatting import describe_count, plural, rounded
 from rpexplore.planning.plan import Plan
+from rpexplore.privacy.conversions import rho_text
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.workload import Workload
 
@@ -71,7 +72,7 @@ def common_noun(scenarios: Sequence[Scenario]) -> str:
 def summary(scenario: Scenario) -> str:
     """A scenario in a line: tables, objective, budget."""
     tables = plural(len(scenario.workload), "table")
-    return f"{tables}; {scenario.loss.title}; {_describe_budget(scenario)}"
+    return f"{tables}; {scenario.loss.title}; {stated_text(scenario.budget)}"
 
 
 def _side_by_side(texts: dict[str, list[str]], values: list[list[Any]]) -> pd.DataFrame:
@@ -110,7 +111,7 @@ def _inputs(scenario: Scenario) -> dict[str, tuple[str, Any]]:
             {workload.tables[table]: targets[which[table]] for table in with_target},
         ),
         "Objective": (scenario.loss.title, None),
-        "Privacy budget": (_describe_budget(scenario), budget.privacy_cost),
+        "Privacy budget": (rho_text(budget.rho), budget.privacy_cost),
         "Privacy unit": (budget.unit, None),
         "Counts of": (scenario.record_noun, None),
     }
@@ -159,10 +160,6 @@ def _describe_targets(workload: Workload) -> str:
 def _describe_range(values: np.ndarray) -> str:
     low, high = float(values.min()), float(values.max())
     return rounded(low, 3) if low == high else f"{rounded(low, 3)} to {rounded(high, 3)}"
-
-
-def _describe_budget(scenario: Scenario) -> str:
-    return f"ρ = {text_in_unit(scenario.budget, 'rho')}"
 
 
 def _spread(plan: Plan) -> float:
