@@ -169,7 +169,7 @@ def test_the_frontier_is_drawn_and_a_plan_of_it_kept_as_a_scenario(tradeoffs, sm
     assert frame["largest"].iloc[0] == pytest.approx(first.standard_errors.max(), rel=1e-6)
     last = small.replaced(loss=rp.MaxVariance()).plan()
     assert frame["largest"].iloc[-1] == pytest.approx(last.standard_errors.max(), rel=1e-6)
-    point = session.selectbox(key="point of frontier").value
+    point = next(box for box in session.selectbox if box.label == "A plan of the curve").value
     session.press("Save as scenario")
     assert session.project.names == ("Scenario 1", "Scenario 1 (2)")
     assert session.scenario.name == "Scenario 1 (2)"

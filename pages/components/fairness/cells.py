@@ -84,7 +84,8 @@ def _fixed(matrices: list[QueryMatrix], axes: tuple[int, ...]) -> dict[int, int]
             matrix.attribute.name,
             range(len(labels)),
             format_func=labels.__getitem__,
-            key=f"cells fixed {matrix.attribute.name}",
+            # Other labels, another box: a browser keeps what it shows.
+            key=f"cells fixed {matrix.attribute.name} {hash(tuple(labels))}",
         )
         if row:
             fixed[axis] = row - 1

@@ -61,8 +61,9 @@ def budget_view(solution: Optimum, measure: Measure) -> None:
 
     def take(point: dict[str, Any]) -> None:
         """Fill in what the chosen curve is at the budget that was clicked."""
-        of = st.session_state.get("wanted for") or 0
-        value = drawn[of].value(point["x"], budget, measure)
+        of = st.session_state.get("wanted for")
+        curve = next((curve for curve in drawn if curve.name == of), drawn[0])
+        value = curve.value(point["x"], budget, measure)
         st.session_state[_wanted_key(measure)] = number_text(measure.to_type(value))
 
     with right:
@@ -132,10 +133,9 @@ def _wanted_value(
     """Which curve is wanted to be how accurate, and the budget it takes; None: none."""
     budget, record_noun = current().budget, current().record_noun
     st.markdown("**Budget for a wanted accuracy**")
-    indices = range(len(drawn))
-    series = st.selectbox(
-        "Of", indices, format_func=lambda index: drawn[index].name, key="wanted for"
-    )
+    # By name, which means the same curve among others; a browser keeps what it shows.
+    names = [curve.name for curve in drawn]
+    name = st.selectbox("Of", names, key="wanted for")
     unit = "in %" if measure.is_share else f"in {escaped(measure.unit(record_noun))}"
     typed = number_field(
         f"Wanted {measure.noun} {unit}",
@@ -146,8 +146,9 @@ def _wanted_value(
         "errors of the true one, 95 % of the time.",
         persist_state="session",
     )
-    if typed is None or series not in indices:
+    if typed is None or name not in names:
         return None
+    series = names.index(name)
     wanted = measure.from_typed(typed)
     enough = attempt(lambda: budget_curves.budget_for_value(drawn[series], wanted, budget, measure))
     if enough is None:

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.components.shared.background import worked_out
 from pages.components.shared.charts import chart_with_numbers
 from pages.components.shared.measure import without_counts
-from pages.components.shared.session import current, escaped, show_messages
+from pages.components.shared.session import bound, current, escaped, show_messages
 from pages.components.shared.solutions import optimum
 from pages.components.tradeoffs.adopt import save_scenario
 from rpexplore.analysis import frontier
@@ -104,7 +104,7 @@ def _show(curve: frontier.Frontier, solution: Optimum, measure: Measure) -> None
     def take(point: dict[str, Any]) -> None:
         """Choose the plan whose mark was clicked; the current plan has a mark of its own."""
         if point["curve_number"] == 0:
-            st.session_state[POINT] = point["point_index"]
+            st.session_state[POINT] = curve, point["point_index"]
 
     is_ratio = curve.worst_loss.relative_to == "target"
     unit = "" if is_ratio else f" ({measure.unit(record_noun)})"
@@ -128,23 +128,29 @@ def _save_point(curve: frontier.Frontier, measure: Measure) -> None:
     """One of the plans as a scenario of its own."""
     frame = frontier.points_at(curve, current().budget, measure)
     rows = frame.to_dict("records")
+    chosen_of, chosen = st.session_state.get(POINT, (None, 0))
+    texts = [frontier.describe_point(row) for row in rows]
+
+    def take(index: int) -> None:
+        st.session_state[POINT] = curve, index
+
     index = st.selectbox(
         "A plan of the curve",
         range(len(rows)),
-        index=frontier.bend(frame),
-        format_func=lambda index: frontier.describe_point(rows[index]),
-        key=POINT,
+        format_func=texts.__getitem__,
+        # Other texts, another box: a browser keeps what it shows.
+        **bound(f"{POINT}: {texts}", chosen if chosen_of is curve else frontier.bend(frame), take),
         help="Between the ends, the weight of each table is set to give this plan"
         + (", if attributes are measured as in yours." if curve.has_fixed_strategies else "."),
     )
-    worst_weight = curve.points[index or 0].worst_weight
+    worst_weight = curve.points[index].worst_weight
     st.button(
-        f"Save as scenario: {frontier.describe_point(rows[index or 0])}",
+        f"Save as scenario: {texts[index]}",
         on_click=save_scenario,
         args=(
             HERE,
             lambda: frontier.scenario_between(current(), curve, worst_weight),
-            frontier.describe_note(curve, rows[index or 0]),
+            frontier.describe_note(curve, rows[index]),
         ),
     )
     show_messages(HERE)
