@@ -49,7 +49,7 @@ def browse(results: Results, record_noun: str) -> tuple[tuple[str, ...], Publica
     record_noun: what a record stands for, in the plural
     """
     attributes = _attributes(results)
-    with st.container(horizontal=True, gap="large"):
+    with st.container(horizontal=True, gap="medium"):
         view = st.radio(
             "Show as", list(VIEWS), key="results view", horizontal=True, persist_state="session"
         )
