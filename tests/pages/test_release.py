@@ -52,6 +52,7 @@ def test_a_release_from_start_to_finish(app, records, tmp_path):
     assert session.code[0].value == str(tmp_path / "out")
     done = Release.load(tmp_path / "out")
     session.multiselect(key="looked at").set_value(["sex"]).run()
+    session.radio(key="results view").set_value("List").run()
     shown = session.dataframe[0].value
     assert shown["value"].tolist() == done.table(["sex"])["value"].tolist()
     session.multiselect(key="looked at").set_value(["sex", "age", "region"]).run()
