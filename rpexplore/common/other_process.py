@@ -7,6 +7,7 @@ it says nothing else, so that no log can hold what it works on.
 
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -14,6 +15,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from tempfile import TemporaryFile
+from types import FrameType
 from typing import Any, TypeVar
 
 from rpexplore.common.concurrency import Progress, no_progress
@@ -24,6 +26,7 @@ _REPORTS = 0.2  # seconds between reports of progress, at which the work can be 
 _START = "from rpexplore.common.other_process import _serve; _serve()"
 _NICE = 10  # lower priority than the process that waits for it, whose pages come first
 _LIFE_SIGN = 1.0  # seconds after which a process without a parent ends
+_CLEANING_UP = 5.0  # seconds that a process has to end what it has begun and delete its files
 
 
 def in_other_process(
@@ -54,7 +57,7 @@ def in_other_process(
                 with suppress(subprocess.TimeoutExpired):
                     answer, _ = process.communicate(timeout=_REPORTS)
         except BaseException:
-            process.kill()
+            _end(process)
             raise
     if process.returncode != 0:
         raise RpexploreError(
@@ -67,8 +70,20 @@ def in_other_process(
     return result
 
 
+def _end(process: subprocess.Popen) -> None:
+    """End the process, after it has cleaned up if it does so in time."""
+    process.terminate()
+    try:
+        process.communicate(timeout=_CLEANING_UP)
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        process.kill()
+
+
 def _serve() -> None:
     """Do in a new process what its standard input says, and write the result to its output."""
+    signal.signal(signal.SIGTERM, _clean_up)
     if hasattr(os, "nice"):  # not on Windows
         os.nice(_NICE)
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
@@ -84,8 +99,19 @@ def _serve() -> None:
         pickle.dump(answer, output, pickle.HIGHEST_PROTOCOL)
 
 
+def _clean_up(number: int, frame: FrameType | None) -> None:
+    """End this process by an exception, which ends what was begun and deletes temporary files."""
+    signal.signal(number, signal.SIG_IGN)  # another one must not interrupt that
+    sys.exit(1)
+
+
 def _end_with(parent: int) -> None:
     """End this process when its parent has ended."""
     while os.getppid() == parent:
         time.sleep(_LIFE_SIGN)
+    # To the main thread, as a signal interrupts no other thread's waiting.
+    main = threading.main_thread().ident
+    if main is not None and hasattr(signal, "pthread_kill"):  # not on Windows
+        signal.pthread_kill(main, signal.SIGTERM)
+        time.sleep(_CLEANING_UP)
     os._exit(1)

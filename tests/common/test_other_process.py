@@ -1,11 +1,16 @@
 """Work in another process: its result, its errors, and that it can be stopped."""
 
 import os
+import signal
+import subprocess
 import sys
 import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
+from rpexplore.common import other_process as module
 from rpexplore.common.other_process import in_other_process
 from rpexplore.errors import DataError, RpexploreError
 
@@ -17,6 +22,45 @@ def reversed_there(content):
 
 def refuse():
     raise DataError("The value is wrong.", private="It was 17.")
+
+
+def print_there(folder):
+    """Start a program and wait for it, beside a temporary file: as a PDF is printed."""
+    code = (
+        "import os, pathlib, time; pathlib.Path('pid').write_text(f'{os.getpid()}\\n'); "
+        "time.sleep(60)"
+    )
+    with TemporaryDirectory(dir=folder) as scratch:
+        Path(scratch, "report.html").touch()
+        subprocess.run([sys.executable, "-c", code], cwd=folder, check=False)
+
+
+def go_on(folder):
+    """Ignore that the process is to end."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    (folder / "pid").write_text(f"{os.getpid()}\n")
+    time.sleep(60)
+
+
+def has_begun(folder):
+    pid = folder / "pid"
+    return pid.is_file() and pid.read_text().endswith("\n")
+
+
+def nothing_is_left(folder):
+    """Whether the program of `print_there` has ended and its temporary folder is gone."""
+    try:
+        os.kill(int((folder / "pid").read_text()), 0)
+    except ProcessLookupError:
+        return os.listdir(folder) == ["pid"]
+    return False
+
+
+def wait_until(condition, *args):
+    end = time.monotonic() + 60
+    while not condition(*args):
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def test_the_result_comes_from_another_process():
@@ -41,6 +85,40 @@ def test_it_is_ended_when_it_is_cancelled():
     start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         in_other_process(time.sleep, 60, on_progress=cancel)
+    assert time.monotonic() - start < 30
+
+
+def test_what_it_has_begun_ends_with_it_when_it_is_cancelled(tmp_path):
+    def cancel(doing, share):
+        if has_begun(tmp_path):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        in_other_process(print_there, tmp_path, on_progress=cancel)
+    assert nothing_is_left(tmp_path)
+
+
+def test_what_it_has_begun_ends_with_it_when_its_parent_is_gone(tmp_path):
+    code = (
+        f"import sys; sys.path[:] = {sys.path!r}; from pathlib import Path; "
+        f"from tests.common.test_other_process import in_other_process, print_there; "
+        f"in_other_process(print_there, Path({str(tmp_path)!r}))"
+    )
+    with subprocess.Popen([sys.executable, "-c", code]) as parent:
+        wait_until(has_begun, tmp_path)
+        parent.kill()
+    wait_until(nothing_is_left, tmp_path)
+
+
+def test_a_process_that_cannot_clean_up_is_ended_all_the_same(tmp_path, monkeypatch):
+    def cancel(doing, share):
+        if has_begun(tmp_path):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "_CLEANING_UP", 0.1)
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        in_other_process(go_on, tmp_path, on_progress=cancel)
     assert time.monotonic() - start < 30
 
 
