@@ -17,7 +17,7 @@ from rpexplore.data.files.listing import LEDGER, VERSION_LOGS, file_kind
 
 MOST_LISTED = 500
 MOST_SEEN = 5_000  # names that are looked at, hidden ones included
-_SECONDS = 0.3  # after which no further folder is looked at
+_SECONDS = 0.3  # for all folders, after which no further one is looked at
 
 
 @dataclass(frozen=True)
@@ -96,26 +96,53 @@ def folders_with(file: str) -> Kind:
 def offered(
     folders: Sequence[Path], kind: Kind, *, most: int = MOST_LISTED, most_seen: int = MOST_SEEN
 ) -> Offered:
-    """What of this kind lies under the folders; those that cannot be read are passed over."""
-    names: dict[Path, str] = {}
+    """What of this kind lies under the folders; those that cannot be read are passed over.
+
+    Each folder has its share of names and of time, so that a huge or slow one hides no other.
+    """
     roots = list(_roots(folders))
-    end = time.monotonic() + _SECONDS
-    is_cut = False
-    for root in roots:
-        waiting, left = [root], most_seen // len(roots)  # so that a huge folder hides no other
-        while waiting and left > 0 and len(names) <= most and time.monotonic() < end:
-            path, name = waiting.pop()
-            folder, n_seen = _look_at(path, left)
-            left -= n_seen
-            choice = kind(folder)
-            if choice.itself:
-                names.setdefault(path, f"{name}{os.sep}")
-            for file in choice.files:
-                names.setdefault(path / file, f"{name}{os.sep}{file}")
-            for inner in reversed(choice.folders):
-                waiting.append((path / inner, f"{name}{os.sep}{inner}"))
-        is_cut = is_cut or bool(waiting) or left <= 0
-    return Offered(dict(islice(names.items(), most)), is_cut or len(names) > most)
+    lists = [
+        _under(root, kind, most, most_seen // len(roots), _SECONDS / len(roots)) for root in roots
+    ]
+    # One name of each folder, then a second one of each, and so on.
+    turns = sorted(
+        (place, root, path)
+        for root, (names, _) in enumerate(lists)
+        for place, path in enumerate(names)
+    )
+    paths = dict.fromkeys(path for _, _, path in turns)
+    taken = set(islice(paths, most))
+    listed: dict[Path, str] = {}
+    for names, _ in lists:
+        for path, name in names.items():
+            if path in taken:
+                listed.setdefault(path, name)
+    return Offered(listed, len(paths) > most or any(is_cut for _, is_cut in lists))
+
+
+def _under(
+    root: tuple[Path, str], kind: Kind, most: int, left: int, seconds: float
+) -> tuple[dict[Path, str], bool]:
+    """What of this kind lies under a folder, and whether there may be more.
+
+    Args:
+        most: Names, after which no further folder is looked at.
+        left: Names that may be looked at.
+    """
+    names: dict[Path, str] = {}
+    waiting, end = [root], time.monotonic() + seconds
+    while waiting and left > 0 and len(names) <= most and time.monotonic() < end:
+        path, name = waiting.pop()
+        folder, n_seen = _look_at(path, left)
+        left -= n_seen
+        choice = kind(folder)
+        if choice.itself:
+            names[path] = f"{name}{os.sep}"
+        for file in choice.files:
+            names[path / file] = f"{name}{os.sep}{file}"
+        for inner in reversed(choice.folders):
+            waiting.append((path / inner, f"{name}{os.sep}{inner}"))
+    return names, bool(waiting) or left <= 0
 
 
 def _roots(folders: Sequence[Path]) -> Iterator[tuple[Path, str]]:

@@ -85,6 +85,26 @@ def test_huge_folders_are_cut_and_say_so(tmp_path):
     assert "other/small.json" in unseen.names.values()
 
 
+def test_many_names_in_a_folder_leave_room_for_those_of_others(tmp_path):
+    for folder, count in (("many", 30), ("more", 20), ("few", 2)):
+        (tmp_path / folder).mkdir()
+        for number in range(count):
+            (tmp_path / folder / f"{number:02}.json").touch()
+    folders = [tmp_path / name for name in ("many", "more", "few")]
+    found = offered(folders, codebooks, most=12)
+    assert [name.split("/")[0] for name in found.names.values()] == [
+        *["many"] * 5, *["more"] * 5, *["few"] * 2
+    ]  # fmt: skip
+    assert found.is_cut
+    assert len(offered(folders, codebooks, most=52).names) == 52
+    assert not offered(folders, codebooks, most=52).is_cut
+    # A folder inside another one is listed once, also where the other one has too many names.
+    inside = offered([tmp_path, tmp_path / "many"], codebooks, most=52)
+    assert (len(inside.names), inside.is_cut) == (52, False)
+    few = offered([tmp_path, tmp_path / "many"], codebooks, most=12)
+    assert any(path.parent.name == "many" for path in few.names)
+
+
 def test_slow_disks_are_not_waited_for(shelf, monkeypatch):
     look_at = module._look_at
 
@@ -97,3 +117,6 @@ def test_slow_disks_are_not_waited_for(shelf, monkeypatch):
     found = offered([shelf], records)
     assert list(found.names.values()) == ["shelf/people.csv"]
     assert found.is_cut
+    # A slow folder does not take the time of another one.
+    found = offered([shelf, shelf.parent / "elsewhere"], records)
+    assert list(found.names.values()) == ["shelf/people.csv", "elsewhere/secret.csv"]
