@@ -100,11 +100,7 @@ class BoardNotes:
 
     def with_comment(self, heading: str, text: str) -> "BoardNotes":
         """A copy with this comment on a section, in the place of an earlier one."""
-        return self.replaced(comments=tuple({**dict(self.comments), heading: text}.items()))
-
-    def replaced(self, **changes: Any) -> "BoardNotes":
-        """A copy with other fields."""
-        return replace(self, **changes)
+        return replace(self, comments=tuple({**dict(self.comments), heading: text}.items()))
 
     # ---- files
 

@@ -1,6 +1,7 @@
 """Notes for the board: kept with the scenario, in sections that reports have."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -31,7 +32,7 @@ def test_comments_stand_in_the_order_of_the_report_and_empty_ones_go():
     assert [heading for heading, _ in NOTES.comments] == ["Accuracy", "Targets"]
     assert NOTES.questions == ("Who keeps the ledger?", "Who reviews?")
     assert NOTES.with_comment("Accuracy", " ").comments == (("Targets", "As agreed.\nIn May."),)
-    assert NOTES.replaced(decision="").decided_on == ""
+    assert replace(NOTES, decision="").decided_on == ""
 
 
 def test_a_file_may_leave_out_what_is_empty(tmp_path):

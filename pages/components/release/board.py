@@ -1,5 +1,6 @@
 """What the report tells the board beside the plan: comments, open questions, and the decision."""
 
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -70,4 +71,4 @@ def board_notes_input(planned: Plan) -> None:
 
 
 def _change(**fields: Any) -> None:
-    change(HERE, lambda: current().replaced(board=current().board.replaced(**fields)))
+    change(HERE, lambda: current().replaced(board=replace(current().board, **fields)))

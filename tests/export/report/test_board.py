@@ -1,5 +1,7 @@
 """What people add to a report for the board: printed in its section, and nothing but text."""
 
+from dataclasses import replace
+
 import pytest
 
 from rpexplore.export.bundle import contents_of
@@ -56,7 +58,7 @@ def test_a_decision_says_whether_it_is_on_this_plan():
     text = page_with(notes).text
     assert "Approved. This is the plan that the decision is on." in text
     assert "Signature of A. Miller, chair" in text
-    text = page_with(notes.replaced(decided_on="0" * 64)).text
+    text = page_with(replace(notes, decided_on="0" * 64)).text
     assert "on another plan, with the SHA-256 0000000000000000…, not on the one of this" in text
 
 
