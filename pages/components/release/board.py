@@ -5,9 +5,11 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components.shared.session import bound, change, current, show_messages
+from pages.components.shared.editors import revision
+from pages.components.shared.session import attempt, bound, change, current, show_messages
+from rpexplore.errors import WorkloadError
 from rpexplore.planning.plan import Plan
-from rpexplore.scenarios.board_notes import SECTIONS, TEXT_LENGTH
+from rpexplore.scenarios.board_notes import SECTIONS, TEXT_LENGTH, BoardNotes
 
 HERE = "board"
 
@@ -43,14 +45,7 @@ def board_notes_input(planned: Plan) -> None:
                 lambda text: _change(comments=notes.with_comment(heading, text).comments),
             ),
         )
-        st.text_area(
-            "Open questions, one a line",
-            **bound(
-                "open questions",
-                "\n".join(notes.questions),
-                lambda text: _change(questions=tuple(text.split("\n"))),
-            ),
-        )
+        _lines_input("Open questions, one a line", "questions", notes)
         st.text_area(
             "Decision",
             max_chars=TEXT_LENGTH,
@@ -58,16 +53,36 @@ def board_notes_input(planned: Plan) -> None:
             "that the decision is on another one.",
             **bound("decision", notes.decision, decide),
         )
-        st.text_area(
+        _lines_input(
             "Decided by: name, role and date, one a line",
+            "decided_by",
+            notes,
             placeholder="A. Miller, chair, 2026-11-20",
-            **bound(
-                "decided by",
-                "\n".join(notes.decided_by),
-                lambda text: _change(decided_by=tuple(text.split("\n"))),
-            ),
         )
         show_messages(HERE)
+
+
+def _lines_input(label: str, field: str, notes: BoardNotes, placeholder: str = "") -> None:
+    """A field of lines; refused ones stay to be mended, with the reason, until an undo."""
+    refused = f"{revision(HERE)} refused {field}"
+
+    def with_lines(text: str) -> BoardNotes:
+        return replace(current().board, **{field: tuple(text.split("\n"))})
+
+    def take(text: str) -> None:
+        try:
+            changed = with_lines(text)
+        except WorkloadError:
+            st.session_state[refused] = text
+        else:
+            st.session_state.pop(refused, None)
+            change(HERE, lambda: current().replaced(board=changed))
+
+    text = st.session_state.get(refused)
+    shown = "\n".join(getattr(notes, field)) if text is None else text
+    st.text_area(label, placeholder=placeholder, **bound(field.replace("_", " "), shown, take))
+    if text is not None:
+        attempt(lambda: with_lines(text), "Not saved yet. ")
 
 
 def _change(**fields: Any) -> None:
