@@ -291,7 +291,7 @@ AnyResults = Annotated[
     Path, _argument("RELEASE", "The folder of a release, or of combined or processed tables.")
 ]
 WorkbookCvLimit = Annotated[float, _option("X", _WORKBOOK_CV_LIMIT)]
-LeaveEmpty = Annotated[bool, _flag("--leave-empty", "Leave cells above the limit empty.")]
+LeaveEmpty = Annotated[bool, _flag("--leave-empty", "Leave cells that are not publishable empty.")]
 WorkbookOut = Annotated[Path, _option("FILE", "Where the workbook goes: an .xlsx file.")]
 Where = Annotated[list[str] | None, _argument("A=VALUES", _WHERE)]
 Folder = Annotated[Path, _option("FOLDER", "A new folder for the tables.")]

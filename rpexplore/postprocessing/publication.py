@@ -55,6 +55,12 @@ class Publication:
         errors = frame["standard_error"].to_numpy(dtype=float)
         return are_publishable_as_estimated(errors, _estimates(frame), self.cv_limit)
 
+    def hides(self, estimate: float, standard_error: float) -> bool:
+        """Whether a noisy count is left empty."""
+        error, count = np.array(standard_error), np.array(estimate)
+        publishable = are_publishable_as_estimated(error, count, self.cv_limit)
+        return self.leave_empty and not publishable.item()
+
     @property
     def rule(self) -> str:
         """Which cells are publishable, for the beginning of a sentence."""

@@ -194,6 +194,14 @@ def test_cells_above_the_limit_are_marked_or_left_empty(app, released):
         assert (others[0] == "") == leave_empty
         labels = [button.label for button in session.get("download_button")]
         assert labels[0] == f"Download age_sex{'-publishable' * leave_empty}.csv"
+    hidden = "This subtotal is not publishable, and is left empty."
+    assert hidden not in plain(session.texts("info"))
+    limit.set_value("0.1").run()
+    assert plain(session.texts("info")) == hidden
+    session.checkbox(key="leave cells empty").uncheck().run()
+    assert "95 % of the time" in plain(session.texts("info"))
+    limit.set_value("30").run()
+    session.checkbox(key="leave cells empty").check().run()
     look(session, ["age", "sex"], "List")
     shown = session.dataframe[0].value
     assert shown["value"].isna().tolist() == (shown["publishable"] == "no").tolist()

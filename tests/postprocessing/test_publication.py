@@ -59,6 +59,13 @@ def test_other_cells_are_left_empty_if_wanted(made):
     assert frame.equals(made())  # the release's own table is as it was
 
 
+def test_a_single_count_is_left_empty_by_the_same_rule():
+    empty = Publication(0.2, leave_empty=True)
+    hidden = [empty.hides(*cell) for cell in zip(COUNTS, ERRORS, strict=True)]
+    assert hidden == [answer == "no" for answer in ANSWERS]
+    assert not Publication(0.2).hides(5, 5)
+
+
 def test_how_many_are_publishable_is_a_sentence():
     assert Publication(0.125).rule == "Noisy count above 0 and CV at most 12.5 %"
     assert Publication().describe(53, 80) == "53 of 80 cells are publishable (66 %)."

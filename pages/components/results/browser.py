@@ -74,7 +74,7 @@ def browse(results: Results, record_noun: str) -> tuple[tuple[str, ...], Publica
                 "that these tables were made of."
             )
         else:
-            _subtotal(results, attributes, record_noun)
+            _subtotal(results, attributes, record_noun, publication)
     except RpexploreError as error:
         st.error(escaped(error.on_screen()))
     except OSError as error:
@@ -110,7 +110,9 @@ def _attributes(results: Results) -> tuple[str, ...]:
     return in_column_order(results, chosen)
 
 
-def _subtotal(results: Results, attributes: tuple[str, ...], record_noun: str) -> None:
+def _subtotal(
+    results: Results, attributes: tuple[str, ...], record_noun: str, publication: Publication
+) -> None:
     """Widgets to choose values of each attribute of a table, and what they add up to."""
     domain = results.domain
     if domain is None:
@@ -125,6 +127,9 @@ def _subtotal(results: Results, attributes: tuple[str, ...], record_noun: str) -
         with column:
             chosen[name] = _values(domain[name])
     answer = kept(_answer, results, domain, attributes, chosen)
+    if publication.hides(answer.value, answer.standard_error):
+        st.info("This subtotal is not publishable, and is left empty.")
+        return
     sentence = released_cells.describe_sum(
         domain, chosen, answer.value, answer.standard_error, record_noun
     )

@@ -25,7 +25,7 @@ def publication_input(results: Results) -> Publication:
             persist_state="session",
         )
         leave_empty = st.checkbox(
-            "Leave cells above the limit empty",
+            "Leave cells that are not publishable empty",
             key="leave cells empty",
             persist_state="session",
             help="In what is shown and downloaded here: CSV, Parquet and the workbook. The folder "
