@@ -14,7 +14,7 @@ CV_MEANING = (
     "The coefficient of variation: the standard error over the size of the noisy count. It is that "
     "of the released estimate, not of the true count, which nobody may know."
 )
-_LEFT_EMPTY = ("value", "unbiased_value", "lower_95", "upper_95", CV_COLUMN)
+_LEFT_EMPTY = ["value", "lower_95", "upper_95", CV_COLUMN]
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,9 @@ class Publication:
         table.insert(behind, CV_COLUMN, np.where(np.isfinite(cv), cv, np.nan))
         table.insert(behind + 1, PUBLISHABLE_COLUMN, np.where(publishable, "yes", "no"))
         if self.leave_empty:
-            emptied = [name for name in _LEFT_EMPTY if name in table.columns]
-            table.loc[~publishable, emptied] = np.nan
+            # Of tables that are not processed, a column called unbiased_value is an attribute.
+            unbiased = ["unbiased_value"] if _are_processed(frame) else []
+            table.loc[~publishable, _LEFT_EMPTY + unbiased] = np.nan
         return table
 
     def publishable(self, frame: pd.DataFrame) -> np.ndarray:
@@ -80,5 +81,8 @@ class Publication:
 
 def _estimates(frame: pd.DataFrame) -> np.ndarray:
     """The noisy counts: those that standard errors and intervals belong to."""
-    is_processed = frame.columns[-1] == "value_is"
-    return frame["unbiased_value" if is_processed else "value"].to_numpy(dtype=float)
+    return frame["unbiased_value" if _are_processed(frame) else "value"].to_numpy(dtype=float)
+
+
+def _are_processed(frame: pd.DataFrame) -> bool:
+    return frame.columns[-1] == "value_is"

@@ -80,25 +80,40 @@ class TableFile:
         """The column that standard errors and intervals belong to."""
         return "unbiased_value" if self.columns[-1].name == "value_is" else "value"
 
+    @property
+    def _added(self) -> list[str]:
+        """What the CV, and whether it makes a cell publishable, are called beside the columns."""
+        # Stata leaves out of a name what names there cannot have: "c v" becomes "cv".
+        names = {re.sub(r"\W", "", column.name) for column in self.columns}
+        added = []
+        for name in ("cv", "publishable"):
+            while name in names:
+                name = f"cell_{name}"
+            added.append(name)
+        return added
+
     def _python(self, limit: str) -> str:
+        cv, publishable = self._added
         return (
             "import pandas as pd\n"
             "\n"
             f'table = pd.read_parquet("{self.path}.parquet")\n'
-            f'table["cv"] = table["standard_error"] / table["{self._estimate}"].abs()\n'
-            f'table["publishable"] = (table["{self._estimate}"] > 0) & (table["cv"] <= {limit})\n'
+            f'table["{cv}"] = table["standard_error"] / table["{self._estimate}"].abs()\n'
+            f'table["{publishable}"] = (table["{self._estimate}"] > 0) & '
+            f'(table["{cv}"] <= {limit})\n'
             "print(table.head())\n"
         )
 
     def _r(self, limit: str) -> str:
+        cv, publishable = self._added
         kinds = ["numeric" if column.n_bytes is None else "character" for column in self.columns]
         listed = ",\n    ".join(f'rep("{kind}", {len(list(run))})' for kind, run in groupby(kinds))
         return (
             f'table <- read.csv("{self.path}.csv", check.names = FALSE, encoding = "UTF-8",\n'
             "  na.strings = character(0), colClasses = c(\n"
             f"    {listed}))\n"
-            f"table$cv <- table$standard_error / abs(table${self._estimate})\n"
-            f"table$publishable <- table${self._estimate} > 0 & table$cv <= {limit}\n"
+            f"table${cv} <- table$standard_error / abs(table${self._estimate})\n"
+            f"table${publishable} <- table${self._estimate} > 0 & table${cv} <= {limit}\n"
             "head(table)\n"
         )
 
@@ -126,13 +141,14 @@ class TableFile:
         )
 
     def _stata(self, limit: str) -> str:
+        cv, publishable = self._added
         texts = [i for i, column in enumerate(self.columns, start=1) if column.n_bytes is not None]
         kept = f"stringcols({' '.join(map(str, texts))}) " if texts else ""
         return (
             f'import delimited "{self.path}.csv", varnames(1) case(preserve) ///\n'
             f'    encoding("utf-8") bindquote(strict) {kept}asdouble clear\n'
-            f"generate double cv = standard_error / abs({self._estimate})\n"
-            f"generate byte publishable = {self._estimate} > 0 & cv <= {limit}\n"
+            f"generate double {cv} = standard_error / abs({self._estimate})\n"
+            f"generate byte {publishable} = {self._estimate} > 0 & {cv} <= {limit}\n"
             "list in 1/`=min(6, _N)'\n"
         )
 

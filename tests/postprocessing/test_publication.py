@@ -59,6 +59,13 @@ def test_other_cells_are_left_empty_if_wanted(made):
     assert frame.equals(made())  # the release's own table is as it was
 
 
+def test_an_attribute_called_as_a_processed_count_keeps_its_labels():
+    frame = released().rename(columns={"cv": "unbiased_value"})
+    table = Publication(0.2, leave_empty=True).table(frame)
+    assert table["unbiased_value"].tolist() == list("abcdef")
+    assert table["value"].isna().tolist() == [answer == "no" for answer in ANSWERS]
+
+
 def test_a_single_count_is_left_empty_by_the_same_rule():
     empty = Publication(0.2, leave_empty=True)
     hidden = [empty.hides(*cell) for cell in zip(COUNTS, ERRORS, strict=True)]

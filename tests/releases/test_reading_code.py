@@ -118,6 +118,26 @@ def test_an_attribute_called_like_a_number_is_kept_apart(released):
     assert "    value_attribute :$8.\n    value\n" in file.code()["SAS"]
 
 
+def test_attributes_called_as_what_is_added_are_kept(tmp_path, monkeypatch):
+    (tmp_path / "tables").mkdir()
+    frame = pd.DataFrame(
+        {"cv": ["a", "b"], "publishable": ["c", "d"], "cell_c v": ["e", "f"]}
+        | {"value": [10.0, 2.0], "standard_error": 1.0, "lower_95": [8.0, 0.0], "upper_95": 12.0}
+    )
+    path = tmp_path / "tables" / "0000_cv.parquet"
+    frame.to_parquet(path)
+    code = TableFile.of(tmp_path, 0, ["cv"]).code(0.3)
+    (tmp_path / "lines.py").write_text(code["Python"], encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    read = runpy.run_path(str(tmp_path / "lines.py"))["table"]
+    assert read[frame.columns.tolist()].equals(frame)
+    assert read["cell_cell_cv"].tolist() == [0.1, 0.5]
+    assert read["cell_publishable"].tolist() == [True, False]
+    assert "table$cell_publishable <- table$value > 0 & table$cell_cell_cv <= 0.3" in code["R"]
+    assert "generate double cell_cell_cv = " in code["Stata"]
+    assert "generate byte cell_publishable = value > 0 & cell_cell_cv <= 0.3" in code["Stata"]
+
+
 def test_stata_keeps_labels_as_text(released):
     position = released.table_names.index(DOMAIN.names[:2])
     code = TableFile.of(released.folder, position, DOMAIN.names[:2]).code()["Stata"]
