@@ -10,7 +10,8 @@ from pages.components.codebook.grid import GRID, HERE, change_codebook
 from pages.components.shared.editors import revision
 from pages.components.shared.file_choice import data_files, path_choice
 from pages.components.shared.files import upload
-from pages.components.shared.session import attempt, change, current, escaped, say
+from pages.components.shared.session import attempt, change, current, escaped, kept, say
+from rpexplore.common.exact_numbers import shown
 from rpexplore.common.files import file_bytes
 from rpexplore.common.formatting import plural
 from rpexplore.data.files.codebook_file import (
@@ -41,7 +42,7 @@ def choose_file() -> None:
     )
     dropped = None
     with suppress(RpexploreError):  # said when it was dropped
-        dropped = file and recognise(file.getvalue(), file.name)
+        dropped = file and kept(recognise, file.getvalue(), file.name, by=(file.file_id,))
     if isinstance(dropped, ColumnsFile):
         choose_columns(dropped, file.name)
         return
@@ -120,6 +121,6 @@ def _take_plan(content: bytes, name: str) -> None:
 
 def _no_codebook(file: OwnFile, name: str) -> str:
     return (
-        f"{name} is no codebook, but a file of the kind {file.format}; a project is opened on "
-        "Home. Nothing was changed."
+        f"{name} is no codebook, but a file of the kind {shown(file.format)}; a project is opened "
+        "on Home. Nothing was changed."
     )

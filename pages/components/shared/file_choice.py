@@ -81,7 +81,7 @@ def paths_choice(label: str, key: str, choices: Offered, *, help: str) -> list[P
     """Several paths: from a list that can be searched, and typed ones."""
     row = st.container(horizontal=True, vertical_alignment="bottom")
     listed = row.container()
-    with row.popover("Other paths"):
+    with row.popover(_OTHER):
         typed = st.text_area("Paths on this computer, one a line", key=key, persist_state="session")
     kept = f"{key} listed"
     if kept in st.session_state:  # without those that are gone meanwhile

@@ -4,6 +4,7 @@ Of records nothing but the names and the declared types of their columns is look
 """
 
 import csv
+import io
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -92,15 +93,16 @@ def recognise(content: bytes, filename: str) -> Recognised:
     if content.startswith(_RECORDS):
         return ColumnsFile("data file", header_of_bytes(content, filename))
     _refuse_no_text(content, filename)
-    if not _may_be_codebook(content):
+    if not _may_be_codebook(content, filename):
         if file_kind(filename) is None:
             raise DomainError(
                 f"{filename} is neither a codebook nor a data file: a codebook is JSON, or CSV "
                 "with the columns attribute and value; data files end in .csv or .parquet."
             )
         return ColumnsFile("data file", header_of_bytes(content, filename))
+    _refuse_large(len(content), filename)
     text = utf8_text(content, filename, DomainError)
-    if _is_json(content):
+    if _is_json(content, filename):
         return _from_json(text, filename)
     return CodebookFile("CSV codebook", Domain(tuple(attributes_from_csv(text, filename))), {})
 
@@ -119,13 +121,8 @@ def recognise_path(path: Path) -> Recognised:
         raise DomainError(f"{path} cannot be read ({error.strerror}); check the path.") from None
     if not head.startswith(_RECORDS):
         _refuse_no_text(head, path.name)
-        if _may_be_codebook(head):
-            size = path.stat().st_size
-            if size > MOST_BYTES:
-                raise DomainError(
-                    f"{path.name} has {data_size(size)}, more than any codebook "
-                    f"({data_size(MOST_BYTES)}); leave out what is no attribute."
-                )
+        if _may_be_codebook(head, path.name):
+            _refuse_large(path.stat().st_size, path.name)
             return recognise(file_bytes(path, str(path), DomainError), path.name)
     return ColumnsFile("data file", read_header(path), path)
 
@@ -139,17 +136,27 @@ def _refuse_no_text(content: bytes, filename: str) -> None:
         )
 
 
-def _is_json(content: bytes) -> bool:
-    return content[:HEAD].removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"["))
+def _refuse_large(size: int, filename: str) -> None:
+    if size > MOST_BYTES:
+        raise DomainError(
+            f"{filename} has {data_size(size)}, more than any codebook ({data_size(MOST_BYTES)}); "
+            "leave out what is no attribute."
+        )
 
 
-def _may_be_codebook(content: bytes) -> bool:
+def _is_json(content: bytes, filename: str) -> bool:
+    """Whether it begins like JSON, and is not named like records, which may begin so too."""
+    start = content[:HEAD].removeprefix(b"\xef\xbb\xbf").lstrip()
+    return file_kind(filename) is None and start.startswith((b"{", b"["))
+
+
+def _may_be_codebook(content: bytes, filename: str) -> bool:
     """Whether it is JSON, or its first line has the columns of a CSV codebook."""
-    if _is_json(content):
+    if _is_json(content, filename):
         return True
-    line = content[:_FIRST_LINE].decode("utf-8-sig", errors="replace").partition("\n")[0]
+    head = content[:_FIRST_LINE].decode("utf-8-sig", errors="replace")
     for delimiter in ",;":
-        columns = next(csv.reader([line], delimiter=delimiter), [])
+        columns = next(csv.reader(io.StringIO(head, newline=""), delimiter=delimiter), [])
         if {"attribute", "value"} <= {column.strip().lower() for column in columns}:
             return True
     return False

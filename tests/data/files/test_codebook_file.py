@@ -84,7 +84,7 @@ def test_of_records_the_names_of_columns_are_read(tmp_path):
     text = f"age,sex\n5,{SECRET}\n".encode()
     found = [
         recognise(text, "people.csv"),
-        recognise(gzip.compress(text), "people.csv.gz"),
+        recognise(gzip.compress(text, mtime=0), "people.csv.gz"),
         recognise(stored(tmp_path, age=[5], sex=[SECRET]).read_bytes(), "people"),
     ]
     for one in found:
@@ -120,7 +120,7 @@ def test_own_files_say_what_they_are(kind):
         (b"attribute,value\nsex,f\nsex,f\n", "a.csv", r"'sex': The category 'f' is listed twice"),
         (b"1,2\n3,4\n", "a.csv", r"does not look like the names of columns"),
         (b"PAR1", "a.parquet", r"head of 'a\.parquet' cannot be read"),
-        (gzip.compress(b"a,b\n")[:-9], "a.csv.gz", r"head of 'a\.csv\.gz' cannot be read"),
+        (gzip.compress(b"a,b\n", mtime=0)[:-9], "a.csv.gz", r"head of 'a\.csv\.gz' cannot be read"),
     ],
 )
 def test_what_fits_nowhere_is_one_sentence(content, name, message, tmp_path):
@@ -134,6 +134,14 @@ def test_what_fits_nowhere_is_one_sentence(content, name, message, tmp_path):
 
 def test_a_codebook_is_not_read_whatever_its_size(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "MOST_BYTES", 5)
-    path = written(tmp_path, '{"age": 32}')
-    with pytest.raises(RpexploreError, match="more than any codebook"):
-        recognise_path(path)
+    path = written(tmp_path, '{"age": 32}', "a.json")
+    for read in (lambda: recognise_path(path), lambda: recognise(path.read_bytes(), path.name)):
+        with pytest.raises(RpexploreError, match="more than any codebook"):
+            read()
+
+
+def test_records_are_read_as_records_whatever_they_begin_with():
+    for content in (b"[age],[sex]\n1,2\n", b"age,sex\r1,2\r"):
+        recognised = recognise(content, "a.csv")
+        assert isinstance(recognised, ColumnsFile)
+        assert len(recognised.header.columns) == 2
