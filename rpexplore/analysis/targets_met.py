@@ -14,7 +14,7 @@ from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.table_text import titles
-from rpexplore.workload.targets import CV, MARGIN, MET_FACTOR, Target
+from rpexplore.workload.targets import CV, MARGIN, MET_FACTOR, STANDARD_ERROR, Target
 from rpexplore.workload.workload import Workload
 
 
@@ -151,9 +151,11 @@ def targets_frame(
 
 def _target_texts(target: Target, error: float | None) -> tuple[str, str, str, str]:
     required = "required" if target.required else "in proportion"
+    # A bare number could be taken for a margin of error.
+    wanted = target.description if target.unit == STANDARD_ERROR else target.text
     if error is None:
-        return target.text, required, "", ""
-    return target.text, required, describe_now(target, error), describe_outcome(target, error)
+        return wanted, required, "", ""
+    return wanted, required, describe_now(target, error), describe_outcome(target, error)
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ def test_tables_with_targets_are_told_as_typed_the_furthest_off_first():
     plan = current.plan()
     result = targets_met.of_targets(plan, current.request)
     assert result["table"].tolist()[0] == "(total)"
-    assert sorted(result["wanted"]) == ["0.1 % of 100", "12.50", *["±50 at 95 %"] * 3]
+    assert sorted(result["wanted"]) == ["0.1 % of 100", *["±50 at 95 %"] * 3, "σ = 12.50"]
     by_table = result.set_index("table")
     assert by_table["required"].to_dict() == {
         "(total)": "in proportion",

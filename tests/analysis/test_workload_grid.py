@@ -159,7 +159,7 @@ def test_a_grid_shows_targets_as_typed_and_whether_they_are_met():
         ]
     )
     grid, _ = workload_grid.workload_grid(scenario, scenario.plan())
-    assert grid["target"].tolist()[:3] == ["±1000 at 95 %", "0.50", "1000 % of 1000"]
+    assert grid["target"].tolist()[:3] == ["±1000 at 95 %", "σ = 0.50", "1000 % of 1000"]
     assert grid["target"].isna().tolist() == [False, False, False, True]
     assert grid["required"].tolist() == [True, False, False, False]
     total, age, sex, income = grid["outcome"]

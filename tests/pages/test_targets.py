@@ -108,7 +108,7 @@ def test_targets_met_are_counted(app, small):
     scenario = small.with_settings([TableSetting(("age",), 1.0, 1e4), TableSetting((), 1.0, 0.01)])
     session = app("plan", scenario)
     assert targets_sentence(session) == escaped(
-        "1 of 2 targets is met. Furthest off is (total): σ = 4.74 for a target of 0.01."
+        "1 of 2 targets is met. Furthest off is (total): σ = 4.74 for a target of σ = 0.01."
     )
     rows = session.dataframe[-1].value.set_index("table")
     met, short, none = rows.loc[["age", "(total)", "sex"], "outcome"]

@@ -184,7 +184,7 @@ def test_weight_and_targets_are_typed_and_shown_in_units(app, small):
     session.type_in_grid("workload grid", 3, "target", "! 12.50")
     assert not session.error
     grid = grid_of(session)
-    assert grid["target"].tolist()[1:4] == ["±1000 at 95 %", "0.1 % of 100", "12.50"]
+    assert grid["target"].tolist()[1:4] == ["±1000 at 95 %", "0.1 % of 100", "σ = 12.50"]
     assert grid["required"].tolist()[1:4] == [False, False, True]
     age, sex, region = grid["outcome"].tolist()[1:4]
     assert age.startswith("met: ±")

@@ -68,16 +68,16 @@ def test_targets_are_shown_as_typed_and_whether_required():
     assert by_table["(total)"][3].startswith("short by ±")
     assert by_table["age"][:2] == ["50 % of 1000", "in proportion"]
     assert by_table["age"][3] == f"met: {by_table['age'][2]}"
-    assert by_table["sex"][:2] == ["12.50", "required"]
+    assert by_table["sex"][:2] == ["σ = 12.50", "required"]
 
 
 def test_without_a_scenario_targets_are_standard_errors():
     listed, *_ = targets(WITH_TARGETS.plan()).parts
     total = rp.parse_target("±0.5").standard_error
     assert {row[0]: row[1] for row in listed.rows} == {
-        "(total)": repr(total),
-        "age": "500",
-        "sex": "12.5",
+        "(total)": f"σ = {total!r}",
+        "age": "σ = 500",
+        "sex": "σ = 12.5",
     }
 
 
