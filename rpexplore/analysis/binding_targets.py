@@ -116,7 +116,7 @@ def describe(explanation: BudgetExplanation, *, compared: bool = True) -> str:
         budget += f", {explanation.enough.compared}"
     sentences = [f"{subject} {budget}."]
     if minimum.record_privacy_cost / minimum.lower_bound - 1 < 1e-4:
-        sentences.append("No plan of this kind can do with noticeably less.")
+        sentences.append("No plan of these tables can do with noticeably less.")
     if targets > 1:
         count, more = len(binding_tables), len(binding_tables) - _NAMED
         rest = f" and {plural(more, 'other')}" if more > 0 else ""
@@ -127,7 +127,7 @@ def describe(explanation: BudgetExplanation, *, compared: bool = True) -> str:
     saved = float(minimum.saving_if_relaxed(_WIDER)[binding_tables[0]])
     sentences.append(
         f"Were {first} {100 * _WIDER:g} % wider, that would save about "
-        f"{describe_share(saved)} of the budget."
+        f"{describe_share(saved)} of that budget."
     )
     return " ".join(sentences)
 

@@ -35,8 +35,8 @@ def test_a_single_required_target(workload):
     assert saved.tolist() == pytest.approx([1 - 1.1**-2])
     assert binding_targets.describe(reason) == (
         f"The required target takes {reason.enough.text}, {reason.enough.compared}. No plan of "
-        "this kind can do with noticeably less. Were it 10 % wider, that would save about 17 % of "
-        "the budget."
+        "these tables can do with noticeably less. Were it 10 % wider, that would save about 17 % "
+        "of that budget."
     )
     assert "nothing is left for tables without a required target" in (
         binding_targets.describe_advice(reason)

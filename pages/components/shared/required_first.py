@@ -3,8 +3,8 @@
 import streamlit as st
 
 from pages.components.shared.session import change_fields, current
-from rpexplore.analysis.binding_targets import objective_for_targets
 from rpexplore.analysis.targets_met import target_counts
+from rpexplore.planning.losses.constrained import SumWithinTargets
 from rpexplore.planning.plan import Plan
 
 
@@ -19,6 +19,6 @@ def required_first_button(planned: Plan, here: str) -> None:
         "of the other tables is then as small as it can be.",
         on_click=change_fields,
         args=(here,),
-        kwargs={"loss": objective_for_targets(current())},
+        kwargs={"loss": SumWithinTargets(getattr(current().loss, "weighting", "equal"))},
         key=f"required first, {here}",
     )

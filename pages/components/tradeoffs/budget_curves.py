@@ -8,9 +8,9 @@ from pages.components.shared.charts import chart_with_numbers, numbers
 from pages.components.shared.measure import cells_of_open_scenario
 from pages.components.shared.numbers import number_field
 from pages.components.shared.session import attempt, current, escaped, kept, show_messages
-from pages.components.shared.solutions import optimum
+from pages.components.shared.solutions import minimum_budget_for_targets, optimum
 from pages.components.tradeoffs.adopt import use_budget
-from rpexplore.analysis import budget_curves, target_curves
+from rpexplore.analysis import binding_targets, budget_curves, target_curves
 from rpexplore.analysis.budget_units import stated_delta
 from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.analysis.sufficient_budgets import SufficientBudget
@@ -177,6 +177,9 @@ def targets_view(solution: Optimum, measure: Measure) -> None:
         )
         st.page_link("pages/workload.py", label="To the tables")
         return
+    if current().loss.meets_required_targets:
+        _required_targets()
+        return
     optima = {target_curves.CURRENT: solution}
     if every and solution.loss != target_curves.TARGET_LOSS:
         by_shortfall = optimum(target_curves.TARGET_LOSS)
@@ -215,6 +218,28 @@ def targets_view(solution: Optimum, measure: Measure) -> None:
     with right:
         chart_with_numbers(chart)
     _last_to_be_met(solution, STANDARD_ERROR if measure.is_share else measure)
+
+
+def _required_targets() -> None:
+    """The smallest budget for the required targets, where the objective sees to them first."""
+    minimum = minimum_budget_for_targets(required_only=True)
+    if minimum is None:
+        return
+    budget = current().budget
+    explanation = attempt(
+        lambda: binding_targets.budget_explanation(minimum, budget, required_only=True)
+    )
+    if explanation is None:
+        return
+    enough = explanation.enough
+    st.metric("All required targets met, from", f"ρ = {enough.rho}")
+    st.caption(enough.compared)
+    st.markdown(
+        "This objective meets the required targets first, and gives what is left to the other "
+        "tables: each budget has a plan of its own. Another budget is tried on the Plan page, "
+        "which also tells the binding targets."
+    )
+    st.page_link("pages/plan.py", label="To the plan")
 
 
 def _headline(outlook: target_curves.Outlook, every: bool) -> None:
