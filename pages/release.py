@@ -23,8 +23,8 @@ with right:
         last_release()
         if planned is not None:
             with left:
-                export_section(planned, current())
                 board_notes_input(planned)
+                export_section(planned, current())
             st.subheader("Run the release")
             run_form(planned)
         if current().query_list is not None:

@@ -21,6 +21,6 @@ def test_the_project_and_the_bundle_can_be_taken(page, server, tmp_path):
     project = taken(page, "Save project.json", tmp_path / "project.json")
     assert json.loads(project.read_text())["format"] == "rpexplore-project"
     page.goto(f"{server}/release")
-    bundle = taken(page, "Download everything (.zip)", tmp_path / "bundle.zip")
+    bundle = taken(page, "Download plan and report (.zip)", tmp_path / "bundle.zip")
     with zipfile.ZipFile(bundle) as archive:
         assert {"plan.json", "report.html", "plan.py"} <= set(archive.namelist())

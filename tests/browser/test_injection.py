@@ -128,7 +128,7 @@ def test_names_that_are_code_stay_text_everywhere(page, server, project, records
     go_to(page, "Release")
     page.get_by_role("button", name="Prepare another release").click()
     expect(page.get_by_role("button", name="Run the release")).to_be_visible()
-    everything = page.get_by_role("button", name="Download everything (.zip)")
+    everything = page.get_by_role("button", name="Download plan and report (.zip)")
     expect(everything).to_have_count(1)  # not also that of the finished release
     settled(page)
     with page.expect_download() as download:

@@ -52,7 +52,7 @@ def opened(scenario: Scenario) -> tuple[AppTest, rp.Plan]:
 def test_one_click_takes_everything(made, small):
     session, plan = opened(small)
     first = session.download_button[0]
-    assert first.label == "Download everything (.zip)"
+    assert first.label == "Download plan and report (.zip)"
     assert first.proto.type == "primary"
     with zipfile.ZipFile(BytesIO(made["plan-bundle.zip"]())) as archive:
         assert archive.read("plan.json").decode() == plan.text

@@ -102,7 +102,7 @@ def test_a_finished_release_belongs_to_its_project_and_is_found_again(app, recor
     session = finish(confirmed_run(set_up(app("release"), records, tmp_path / "out")))
     assert session.success
     downloads = [button.label for button in session.get("download_button")]
-    assert "Download everything (.zip)" in downloads
+    assert "Download plan and report (.zip)" in downloads
     project, key = session.project, session.query_params["project"]
     open_project(session, Project((session.scenario.replaced(name="Another"),)), "1" * 32)
     assert not session.success

@@ -38,7 +38,7 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
         bundle.FILENAME,
         "The files below, the scenario as a file that this app can open, and commands.txt.",
         partial(bundle.bundle, planned, scenario),
-        label="Download everything (.zip)",
+        label="Download plan and report (.zip)",
         slow=slow,
     )
     _piece(
