@@ -89,7 +89,7 @@ def _headline(now: Answer, before: Answer | None) -> None:
                     "Publishable share of the cells",
                     now.useful.share_text,
                     f"{rounded(points, 2)} points" if points else None,
-                    delta_description=since or None,
+                    delta_description=since if points else None,
                     help=f"{now.useful.describe()} {meaning('Publishable share')}",
                     border=True,
                 )
@@ -113,7 +113,7 @@ def _headline(now: Answer, before: Answer | None) -> None:
                 rounded(less, 2) if less else None,
                 delta_color="inverse",
                 help=meaning("Margin of error"),
-                delta_description=since or None,
+                delta_description=since if less else None,
                 border=True,
             )
     useful = "" if now.useful is None else f"Publishable: {now.useful.tables_text}. "
