@@ -76,6 +76,8 @@ def test_from_cumulative_and_hierarchy_to_a_release(page, records, tmp_path):
     for name in ("age", "region"):
         pick(page, "Attributes of the table", name)
         page.keyboard.press("Escape")
+    settled(page)
+    page.get_by_text("List", exact=True).click()
     expect(page.get_by_text("(the most accurate cell) to ±")).to_be_visible()
     pick(page, "age from", "18")
     expect(page.get_by_text("people with age 18 to 99")).to_be_visible()
