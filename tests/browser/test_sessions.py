@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import PATIENCE, enter, running_app
+from tests.browser.conftest import PATIENCE, enter, running_app, settled
 from tests.browser.test_story import go_to, metric
 
 
@@ -43,6 +43,7 @@ def test_a_project_outlives_the_server_and_a_forgotten_address(browser, tmp_path
     with running_app(tmp_path) as address:
         # As when the browser is refreshed after a restart: any page may be asked for first.
         page = opened(browser, address)
+        settled(page)
         expect(page.get_by_role("heading", name="Plan", exact=True)).to_be_visible()
         expect(page.get_by_text("ε = 2.15 at δ")).to_be_visible()
         go_to(page, "Tables")
