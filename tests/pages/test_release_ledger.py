@@ -1,0 +1,143 @@
+"""The ledger, the budget limit and the folder on the Release page."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+import rpexplore as rp
+from rpexplore.common.webapp_files import sample_data_folder
+from rpexplore.releases.ledger import Ledger
+from tests.pages.conftest import confirmed_run, finish, open_dialog, plain, run_button, set_up
+
+
+def test_a_limit_that_cannot_be_and_a_run_beyond_one_are_refused(app, records, tmp_path):
+    session = set_up(app("release"), records, tmp_path / "out")
+    for text in ("abc", "0"):
+        session.text_input(key="limit").set_value(text).run()
+        assert len(session.error) == 1
+        assert run_button(session).disabled
+    session.text_input(key="limit").set_value("0.15").run()
+    finish(confirmed_run(session)).press("Prepare another")
+    assert session.metrics()["Budget limit"] == "ρ = 0.15"
+    assert "left of its budget limit" in session.error[0].value
+    assert run_button(session).disabled
+
+
+def test_a_budget_limit_is_offered_at_the_first_run_of_records_and_never_later(
+    app, records, tmp_path
+):
+    session = set_up(app("release"), records, tmp_path / "out")
+    assert "later runs may spend any amount" in plain(session.texts("markdown"))
+    assert session.metrics()["Budget limit"] == "none"
+    session.press("One more like it: ρ = 0.2")
+    assert session.metrics()["Budget limit"] == "ρ = 0.2"
+    session.press("Run the release")
+    assert "Budget limit:** ρ = 0.2, then ρ = 0.1 left" in plain(session.texts("markdown"))
+    session.press("Cancel")
+    session.text_input(key="limit").set_value("").run()
+    finish(confirmed_run(session)).press("Prepare another")
+    assert session.metrics()["Budget limit"] == "none"
+    assert "later runs may spend any amount" not in plain(session.texts("markdown"))
+
+
+def test_a_click_on_an_old_picture_of_the_ledger(app, records, tmp_path):
+    old = set_up(app("release"), records, tmp_path / "old")
+    open_dialog(old)
+    finish(confirmed_run(set_up(app("release"), records, tmp_path / "out")))
+    old.press("Spend")
+    assert "The ledger has changed" in old.warning[0].value.replace("\\", "")
+    assert old.metrics()["Spent on these records"] == "ρ = 0.1"
+    assert len(Ledger.beside(records).account(records).entries) == 1
+    finish(confirmed_run(old))
+    assert "in total ρ = 0.2 has been spent" in old.success[0].value
+
+
+def test_folders_and_ledgers_that_cannot_be_used(app, records, tmp_path, monkeypatch):
+    shutil.copy(records, tmp_path / "book.sqlite")
+    session = set_up(app("release"), records, tmp_path / "out")
+    for ledger, message in (
+        (tmp_path / "book.sqlite", "ledger"),
+        (tmp_path / "none" / "book.sqlite", "There is no folder"),
+    ):
+        session.text_input(key="ledger").set_value(str(ledger)).run()
+        assert message in session.error[0].value
+        assert run_button(session).disabled
+    session.text_input(key="ledger").set_value("").run()
+    session.text_input(key="output").set_value(str(tmp_path)).run()
+    assert "nothing is ever overwritten" in session.error[0].value
+    assert run_button(session).disabled
+    session.text_input(key="output").set_value(str(records / "out")).run()  # below a file
+    assert "Nothing can be written" in session.error[0].value
+    assert run_button(session).disabled
+    session.text_input(key="output").set_value(str(tmp_path / "new" / "out")).run()
+    assert not run_button(session).disabled
+    assert not session.warning
+    with monkeypatch.context() as patch:
+        few = shutil._ntuple_diskusage(10**9, 10**9, 10**4)
+        patch.setattr(shutil, "disk_usage", lambda folder: few)
+        session.run()
+    assert "hardly fit" in session.warning[0].value
+    assert any("10 kB are free" in text for text in session.texts("caption"))
+    monkeypatch.setattr(os, "access", lambda path, mode: mode == os.R_OK)
+    session.run()
+    assert "Nothing can be written" in session.error[0].value
+    assert "cannot be written" in session.error[1].value  # the ledger beside the records
+    assert run_button(session).disabled
+
+
+def test_ledger_of_the_sample_is_beside_its_releases(app, tmp_path):
+    session = app("release")
+    ledger = tmp_path / "releases" / "rpexplore-ledger.sqlite"
+    assert any(str(ledger) in text.replace("\\", "") for text in session.texts("caption"))
+    assert not ledger.exists()
+    assert session.metrics() == {
+        "Spent on these records": "ρ = 0",
+        "After this run": "ρ = 0.1",
+        "Budget limit": "none",
+    }
+    assert session.button[-1].label == "Run the release: spend ρ = 0.1"
+    finish(confirmed_run(session))
+    assert session.success
+    sample = sample_data_folder() / "household.csv"
+    assert len(Ledger(ledger).account(sample).entries) == 1
+
+
+def test_a_ledger_that_the_command_line_made_beside_the_sample_is_used(app, monkeypatch, tmp_path):
+    sample = Path(shutil.copytree(sample_data_folder(), tmp_path / "sample"))
+    app()  # has the app's modules imported
+    for module in ("rpexplore.common.webapp_files", "rpexplore.scenarios.examples"):
+        monkeypatch.setattr(sys.modules[module], "sample_data_folder", lambda: sample)
+    data = sample / "household.csv"
+    plan = rp.plan(
+        rp.Workload.all_up_to(rp.Domain.load(sample / "household.json"), 1),
+        loss=rp.SumOfVariances(),
+        budget=rp.Budget(rho="0.25"),
+    )
+    assert app("release").metrics()["Spent on these records"] == "ρ = 0"
+    Ledger.beside(data).book(data, plan, tmp_path / "out", None)
+    assert app("release").metrics()["Spent on these records"] == "ρ = 0.25"
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("y" * 5000, "File name too long"), ("a\x00b", "it holds a NUL")]
+)
+def test_a_name_that_no_folder_can_have_is_refused(app, name, reason):
+    session = app("release")
+    session.text_input(key="output").set_value(name).run()
+    assert not session.exception
+    (error,) = session.texts("error")
+    assert plain([error]).startswith("A folder cannot have that name (")
+    assert reason in error
+    assert run_button(session).disabled
+
+
+@pytest.mark.parametrize("name", ["y" * 5000, "a\x00b"])
+def test_a_name_that_no_ledger_can_have_is_refused(app, name):
+    session = app("release")
+    session.text_input(key="ledger").set_value(name).run()
+    assert not session.exception
+    (error,) = session.texts("error")
+    assert plain([error]).startswith("A ledger cannot have that name (")
