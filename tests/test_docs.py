@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from rpexplore.analysis.glossary import GLOSSARY
+
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 # "docs/mathematics.md §5.1, §5.2", also over the end of a line of a comment.
@@ -80,6 +82,15 @@ def test_every_link_to_a_file_or_a_heading_leads_there(path: Path):
         target = (path.parent / name) if name else path
         assert target.exists(), link
         assert not anchor or anchor in anchors(target.read_text(encoding="utf-8")), link
+
+
+def test_the_glossary_of_the_documents_is_that_of_the_app():
+    written = "\n".join(
+        "\n".join([f"## {group}", *(f"- **{term}**: {text}" for term, text in terms.items())])
+        for group, terms in GLOSSARY.items()
+    )
+    document = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    assert document[document.index("## ") :].split() == written.split()
 
 
 PACKAGES = [path.parent for path in sorted((ROOT / "rpexplore").rglob("__init__.py"))][1:]
