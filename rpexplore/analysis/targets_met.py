@@ -113,15 +113,21 @@ def of_targets(
 
 
 def of_tables(
-    plan: Plan, containing: Sequence[str] = (), request: WorkloadRequest | None = None
+    plan: Plan,
+    containing: Sequence[str] = (),
+    request: WorkloadRequest | None = None,
+    shares: np.ndarray | None = None,
 ) -> pd.DataFrame:
     """`accuracy.of_tables`, with targets as they were typed, in place of target and met.
 
     Columns instead of these two: wanted, required and outcome as `of_targets` has them, "" where
-    there is no target.
+    there is no target; with shares (of each table's cells, float64[n_tables]) also publishable.
     """
     frame = accuracy.of_tables(plan, containing).drop(columns=["target", "met"])
     rows = accuracy.least_accurate_first(plan, containing)
+    if shares is not None:
+        place = frame.columns.tolist().index("weight")
+        frame.insert(place, "publishable_share", shares[rows])
     targets = targets_frame(plan.workload, rows, plan, request).drop(columns=["now"])
     return frame.join(targets.reset_index(drop=True))
 

@@ -13,6 +13,7 @@ from rpexplore.analysis.accuracy import Z_95
 from rpexplore.common.formatting import rounded
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
+from rpexplore.workload.table_text import titles
 from rpexplore.workload.targets import MET_FACTOR, parse_target
 from tests.support.strategies import workloads
 
@@ -105,7 +106,10 @@ def test_the_list_of_tables_has_the_words_instead_of_the_numbers():
     same = [name for name in numbers if name not in ("target", "met")]
     assert sentence[same].equals(numbers[same])
     assert list(sentence)[len(same) :] == ["wanted", "required", "outcome"]
-    every = targets_met.of_tables(plan, request=current.request).set_index("table")
+    shares = np.arange(len(plan.workload)) / 10  # of the tables in the order of the workload
+    every = targets_met.of_tables(plan, request=current.request, shares=shares).set_index("table")
+    in_order = every["publishable_share"][titles(plan.workload, np.arange(len(shares)))]
+    assert in_order.tolist() == shares.tolist()
     met = accuracy.of_tables(plan).set_index("table")["met"]
     assert every["outcome"].str.startswith("met: ").equals(met == "yes")
     assert every.loc["region", ["wanted", "required", "outcome"]].tolist() == ["", "", ""]

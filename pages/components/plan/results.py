@@ -7,6 +7,7 @@ import streamlit as st
 from pages.components.fairness.cells import CELLS_VIEW
 from pages.components.plan.one_table import EXPLAIN, explained
 from pages.components.shared.charts import MOST_ROWS, chart_with_numbers, chosen_row, listing
+from pages.components.shared.expected_counts import usefulness_of
 from pages.components.shared.files import download
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis import accuracy, targets_met
@@ -37,13 +38,16 @@ def table_list(planned: Plan) -> None:
         planned.workload.domain.names,
         key="tables containing",
     )
-    frame = kept(targets_met.of_tables, planned, containing, current().request)
+    useful = usefulness_of(planned)
+    shares = None if useful is None else useful.shares
+    request, by = current().request, (planned, containing, current().request, useful)
+    frame = kept(targets_met.of_tables, planned, containing, request, shares, by=by)
     if frame.empty:
         st.info("No table has all of these attributes.")
         return
     columns: dict[str, Any] = {name: COLUMNS[name] for name in frame.columns if name in COLUMNS}
     columns["weight"] = st.column_config.NumberColumn("Weight", help=meaning("Weight"))
-    if any(frame["outcome"]):
+    if (frame["outcome"] != "").any():
         columns |= {
             "wanted": Column("target", "text", term="Target"),
             "required": Column("required", "text", term="Required"),
