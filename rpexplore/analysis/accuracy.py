@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.table_text import texts_of_tables, title_of, titles
 from rpexplore.workload.targets import MET_FACTOR
+from rpexplore.workload.workload import Workload
 
 Z_95 = normal_quantile(0.95)  # standard errors to either side of a 95 % interval, 1.96
 
@@ -170,7 +172,7 @@ def of_tables(plan: Plan, containing: Sequence[str] = ()) -> pd.DataFrame:
     met = np.where(largest <= targets * MET_FACTOR, "yes", "no")
     return pd.DataFrame(
         {
-            "table": titles(workload, tables),
+            "table": _all_titles(workload).array.take(tables),
             "order": workload.orders[tables],
             "cells": workload.cells[tables],
             "standard_error": errors,
@@ -181,6 +183,11 @@ def of_tables(plan: Plan, containing: Sequence[str] = ()) -> pd.DataFrame:
             "met": np.where(np.isnan(targets), "", met),
         }
     )
+
+
+@lru_cache(maxsize=2)  # most of the work for a long list, and the same at every budget
+def _all_titles(workload: Workload) -> pd.Series:
+    return pd.Series(titles(workload, np.arange(len(workload))), dtype="str")
 
 
 def standard_error_alone(budget: Budget) -> float:

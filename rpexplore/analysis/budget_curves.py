@@ -6,9 +6,10 @@ which accuracy.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -23,7 +24,7 @@ from rpexplore.analysis.budget_units import (
     with_value,
 )
 from rpexplore.analysis.expected_cells import ExpectedCells, in_measure
-from rpexplore.analysis.forecast import group_name, order_groups
+from rpexplore.analysis.forecast import Forecast, group_name, order_groups
 from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, budget_for_error
 from rpexplore.analysis.usefulness import Usefulness, forecast_at_cost_1
@@ -251,16 +252,22 @@ def publishable_by_budget(optimum: Optimum, now: Usefulness) -> pd.DataFrame:
     Columns: budget (in that unit, ascending), share. optimum: what `now` is of, with an objective
     whose best noise at one budget is that of another, scaled.
     """
-    curve = now.cells.share_curve(forecast_at_cost_1(optimum))
+    share = _share_curve(now.cells, forecast_at_cost_1(optimum))
     unit, delta = stated_unit(now.budget), stated_delta(now.budget)
     stops = slider_stops(unit, text_in_unit(now.budget, unit, delta))
     costs = [record_cost(with_value(now.budget, unit, stop, delta)) for stop in stops]
     return pd.DataFrame(
         {
             "budget": [float(Fraction(stop)) for stop in stops],
-            "share": [curve(now.cv_limit * cost**0.5) for cost in costs],
+            "share": [share(now.cv_limit * cost**0.5) for cost in costs],
         }
     )
+
+
+# Where the slider goes, most of its stops are those of before.
+@lru_cache(maxsize=2)
+def _share_curve(cells: ExpectedCells, forecast: Forecast) -> Callable[[float], float]:
+    return lru_cache(maxsize=200)(cells.share_curve(forecast))
 
 
 def publishable_at(useful: Usefulness, like: Budget) -> tuple[float, float]:

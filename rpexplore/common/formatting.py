@@ -1,7 +1,7 @@
 """Numbers as people read them: rounded to what matters, with thousands separators. And paths."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -59,14 +59,6 @@ def describe_count(count: int) -> str:
         return f"about 10^{len(str(count)) - 1}"
     scale, name = next((scale, name) for scale, name in _SCALES if count >= scale)
     return f"about {rounded(Fraction(count, scale), 2)} {name}"
-
-
-def column_format(column: Iterable[float], digits: int = 3) -> str:
-    """A printf format that shows so many significant digits of a column's smallest number."""
-    smallest = min(column)
-    if not 1e-6 <= smallest < 1e15:
-        return f"%.{digits - 1}e"
-    return f"%.{max(digits - 1 - math.floor(math.log10(smallest)), 0)}f"
 
 
 def capitalised(text: str) -> str:

@@ -1,10 +1,13 @@
 """A chart as pages and reports show it: the figure, its sentence, its numbers and their columns."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from numpy.typing import ArrayLike
 
 from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 
@@ -97,6 +100,20 @@ def in_measure(column: Column, measure: Measure) -> Column:
     """A column of standard errors as one of another measure."""
     kind: Kind = "share" if measure.is_share else column.kind
     return replace(column, heading=column.heading.replace("σ", measure.symbol), kind=kind)
+
+
+def column_format(column: ArrayLike, digits: int = 3) -> str | None:
+    """A printf format that shows so many significant digits of a column's smallest number.
+
+    None where nothing in it is positive.
+    """
+    numbers = np.asarray(column, dtype=float)
+    if not np.any(numbers > 0):  # NaN is not
+        return None
+    smallest = float(np.min(numbers, where=numbers > 0, initial=np.inf))
+    if not 1e-6 <= smallest < 1e15:
+        return f"%.{digits - 1}e"
+    return f"%.{max(digits - 1 - math.floor(math.log10(smallest)), 0)}f"
 
 
 @dataclass(frozen=True, eq=False)

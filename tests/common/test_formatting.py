@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rpexplore.common.formatting import (
-    column_format,
     data_size,
     describe_count,
     describe_share,
@@ -85,13 +84,6 @@ def test_plural():
     assert [plural(n, "table") for n in (0, 1, 1200)] == ["0 tables", "1 table", "1,200 tables"]
     assert [plural(n, "query") for n in (0, 1, 1200)] == ["0 queries", "1 query", "1,200 queries"]
     assert plural(2, "day") == "2 days"
-
-
-@pytest.mark.parametrize(
-    ("column", "shown"), [([11.55, 15], "11.6"), ([0.0123], "0.0123"), ([1234.5], "1234")]
-)
-def test_columns_show_three_digits_of_their_smallest_number(column, shown):
-    assert column_format(column) % column[0] == shown
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,11 @@
 """Charts with what stands beside them."""
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from rpexplore.figures.chart import COLUMNS, Chart, columns_of
+from rpexplore.figures.chart import COLUMNS, Chart, column_format, columns_of
 
 FRAME = pd.DataFrame({"group": [0], "table": ["age"], "cells": [10]})
 
@@ -31,3 +32,14 @@ def test_columns_have_headings_and_groups_are_not_shown():
     assert columns_of(FRAME) == {"table": COLUMNS["table"], "cells": COLUMNS["cells"]}
     with pytest.raises(KeyError):
         columns_of(FRAME.assign(unheard_of=1))
+
+
+@pytest.mark.parametrize(
+    ("column", "form"), [([15, 11.55, np.nan], "%.1f"), ([0.0123, 0], "%.4f"), ([1234.5], "%.0f")]
+)
+def test_columns_show_three_digits_of_their_smallest_number(column, form):
+    assert column_format(column) == form
+
+
+def test_a_column_without_a_positive_number_has_no_format():
+    assert column_format([np.nan, 0.0]) is None

@@ -1,6 +1,6 @@
 """How figures, charts and their numbers are shown: in words, as a picture, as a table, as CSV."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,8 @@ from pages.components.shared.files import download
 from pages.components.shared.session import escaped
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.csv_text import csv_of_frame
-from rpexplore.common.formatting import capitalised, column_format
-from rpexplore.figures.chart import Chart, Column
+from rpexplore.common.formatting import capitalised
+from rpexplore.figures.chart import Chart, Column, column_format
 
 MOST_ROWS = 2000  # of a table that travels whole
 NUMBERS = "Numbers and picture of this chart"
@@ -103,7 +103,7 @@ def _look(frame: pd.DataFrame, columns: Mapping[str, Any], alt: str) -> dict[str
     }
 
 
-def _configuration(values: Iterable[Any], column: Column) -> Any:
+def _configuration(values: Any, column: Column) -> Any:
     if column.kind == "name":
         return column.heading
     heading = capitalised(column.heading)
@@ -113,6 +113,5 @@ def _configuration(values: Iterable[Any], column: Column) -> Any:
     formats = {"count": "localized", "share": "percent", "change": "%+.3g %%", "estimate": "%.1f"}
     form = formats.get(column.kind)
     if form is None:
-        known = [value for value in values if value > 0]  # NaN is not
-        form = column_format(known, column.digits) if known else None
+        form = column_format(values, column.digits)
     return st.column_config.NumberColumn(heading, format=form, help=explained)

@@ -16,9 +16,9 @@ from rpexplore.analysis import workload_grid
 from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.targets_met import target_counts
-from rpexplore.common.formatting import column_format
 from rpexplore.common.typed_numbers import number_of, number_text
 from rpexplore.errors import RpexploreError
+from rpexplore.figures.chart import column_format
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.table_settings import GroupSetting
 from rpexplore.workload.table_text import Table
