@@ -14,13 +14,16 @@ from pathlib import Path
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
 import rpexplore as rp
 from pages.components.shared.autosave import cookie_name
+from rpexplore.common.formatting import capitalised
 from rpexplore.common.webapp_files import TOKEN_PARAMETER
 from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.planning.loss_serialization import loss_choices
 from rpexplore.scenarios.autosave import Autosaves
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
@@ -42,14 +45,15 @@ PAGES = (
 TIMED = ("plan", "fairness", "tradeoffs")
 REPEATS = 4
 PATIENCE = 60
+AVERAGE, LARGEST = (capitalised(loss_choices()[kind].objective) for kind in ("sum", "max"))
 
 
 class Visitor:
-    """A session with the server: where it is, and how to change the budget there."""
+    """A session with the server: where it is, and what is typed, chosen and pressed there."""
 
     def __init__(self, socket, key: str) -> None:
         self._socket, self._query = socket, f"project={key}"
-        self._page, self._budget = "", ""
+        self._page, self._widgets = "", dict[str, str]()
 
     def visit(self, name: str) -> tuple[float, int]:
         """(seconds, bytes) until a page is complete, opened by its address."""
@@ -57,13 +61,24 @@ class Visitor:
         message.rerun_script.page_name = name
         return self._ask(message)
 
-    def set_budget(self, rho: str) -> tuple[float, int]:
-        """(seconds, bytes) until the Plan page, which must be open, shows another budget."""
+    def give(self, label: str, text: str) -> float:
+        """Seconds until the page, which must be open, follows what is typed or chosen."""
+        message, widget = self._of(label)
+        widget.string_value = text
+        return self._ask(message)[0]
+
+    def press(self, label: str) -> float:
+        """Seconds until the page, which must be open, follows the button."""
+        message, widget = self._of(label)
+        widget.trigger_value = True
+        return self._ask(message)[0]
+
+    def _of(self, label: str) -> tuple[BackMsg, WidgetState]:
         message = BackMsg()
         message.rerun_script.page_script_hash = self._page
         widget = message.rerun_script.widget_states.widgets.add()
-        widget.id, widget.string_value = self._budget, rho
-        return self._ask(message)
+        widget.id = self._widgets[label]
+        return message, widget
 
     def _ask(self, message: BackMsg) -> tuple[float, int]:
         message.rerun_script.query_string = self._query
@@ -78,8 +93,11 @@ class Visitor:
                 self._page = answer.new_session.page_script_hash
             elif kind == "navigation":
                 self._page = answer.navigation.page_script_hash or self._page
-            elif kind == "delta" and answer.delta.new_element.text_input.label == "ρ":
-                self._budget = answer.delta.new_element.text_input.id
+            elif kind == "delta":
+                element = answer.delta.new_element
+                drawn = getattr(element, element.WhichOneof("type") or "", None)
+                if label := getattr(drawn, "label", ""):
+                    self._widgets[label] = getattr(drawn, "id", "")
             elif kind == "script_finished":
                 return time.perf_counter() - start, n_bytes
 
@@ -107,19 +125,27 @@ def visiting(scenario: Scenario) -> Iterator[Visitor]:
 
 
 def figures(scenario: Scenario) -> tuple[dict[str, float], dict[str, float]]:
-    """(megabytes of each page, seconds of each page after a change of the budget)."""
+    """(megabytes of each page, seconds of each thing done)."""
     megabytes, seconds = {}, {}
     with visiting(scenario) as visitor:
         for name in PAGES:
             visitor.visit(name)  # plans, where that is needed
-            megabytes[name or "home"] = visitor.visit(name)[1] / 1e6
+            seconds[f"open {name or 'home'}"], n_bytes = visitor.visit(name)
+            megabytes[name or "home"] = n_bytes / 1e6
         for name in TIMED:
             times = []
             for repeat in range(REPEATS):
                 visitor.visit("plan")
-                changed, _ = visitor.set_budget(f"0.1{TIMED.index(name)}{repeat + 1}")
+                changed = visitor.give("ρ", f"0.1{TIMED.index(name)}{repeat + 1}")
                 times.append(changed if name == "plan" else visitor.visit(name)[0])
-            seconds[name] = min(times)
+            seconds[f"budget to {name}"] = min(times)
+        visitor.visit("plan")
+        visitor.give("Objective", LARGEST)  # solved now, and kept
+        visitor.press("Undo")
+        seconds["change of objective"] = min(
+            visitor.give("Objective", objective) for objective in (LARGEST, AVERAGE) * 2
+        )
+        seconds["undo"] = min(visitor.press("Undo") for _ in range(REPEATS))
     return megabytes, seconds
 
 
