@@ -1,4 +1,7 @@
-"""Why this budget: the smallest one that meets the targets, and the binding targets."""
+"""Why this budget: the smallest one that meets the targets, and the binding targets.
+
+And what targets that are met first cost the other tables at one budget.
+"""
 
 from dataclasses import dataclass
 
@@ -7,14 +10,19 @@ import pandas as pd
 
 from rpexplore.analysis.sufficient_budgets import TARGET_LOSS, SufficientBudget, sufficient_budget
 from rpexplore.analysis.targets_met import wanted_targets
+from rpexplore.analysis.usefulness import Usefulness
+from rpexplore.analysis.what_if import describe_spread, is_noticeable
 from rpexplore.common.formatting import describe_share, plural, rounded
-from rpexplore.planning.losses.base import Loss
+from rpexplore.planning.losses.base import Loss, SumOfVariances
 from rpexplore.planning.losses.constrained import SumWithinTargets
 from rpexplore.planning.minimum_budget import MinimumBudget
+from rpexplore.planning.optimum import Optimum
+from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.table_text import titles
+from rpexplore.workload.workload import Workload
 
 _WIDER = 0.1  # the relaxation that savings are given for: a margin or standard error 10 % wider
 # What is added to the smallest budget where some tables have no such target, so that they get some.
@@ -140,3 +148,71 @@ def describe_advice(explanation: BudgetExplanation) -> str:
         f"At that budget nothing is left for tables without a {explanation.kind}. With "
         f"{rounded(100 * _ROOM, 2)} % more, {explanation.advised.text}, they get something."
     )
+
+
+def objective_without_required(loss: Loss, workload: Workload) -> Loss | None:
+    """The objective that is left of one that meets required targets first, if none is required.
+
+    None of other objectives, and where the target of every table is required.
+    """
+    if not loss.meets_required_targets or np.all(workload.required):
+        return None
+    return SumOfVariances(loss.weighting) if isinstance(loss, SumWithinTargets) else TARGET_LOSS
+
+
+@dataclass(frozen=True, eq=False)
+class CostToOthers:
+    """What the required targets of a plan cost the other tables, beside none being required.
+
+    per_cent      float64[n]: by how much the standard errors of these tables are larger
+    publishable   how many of their cells are; None without expected counts
+    without       how many would be if no target were required
+    """
+
+    per_cent: np.ndarray
+    publishable: int | None = None
+    without: int | None = None
+
+    @property
+    def text(self) -> str:
+        """A sentence."""
+        count = len(self.per_cent)
+        others = "the other table" if count == 1 else f"the other {count:,} tables"
+        if not is_noticeable(self.per_cent):
+            return f"The margins of error of {others} are as if no target were required."
+        spread = describe_spread(self.per_cent)
+        text = f"The margins of error of {others} are {spread} than if no target were required"
+        return f"{text}{self._cells}."
+
+    @property
+    def _cells(self) -> str:
+        if self.publishable is None or self.without is None:
+            return ""
+        lost = self.without - self.publishable
+        if lost < 0:
+            return f"; {plural(-lost, 'more publishable cell')}"
+        if lost == 0:
+            return "; no publishable cell is lost"
+        verb = "is" if lost == 1 else "are"
+        return f"; {lost:,} of {plural(self.without, 'publishable cell')} {verb} lost"
+
+
+def cost_to_others(plan: Plan, without: Optimum, useful: Usefulness | None = None) -> CostToOthers:
+    """What the required targets of a plan cost the other tables, of which there are some.
+
+    Args:
+        plan: With an objective that meets required targets first.
+        without: Of the same tables, for the `objective_without_required`.
+        useful: Of the plan, with expected counts.
+    """
+    others = ~plan.workload.required
+    errors = without.standard_errors(plan.budget)[others]
+    per_cent = 100 * (plan.standard_errors[others] / errors - 1)
+    if useful is None:
+        return CostToOthers(per_cent)
+    held, sizes = others & useful.cells.held, plan.workload.cells
+    free = Usefulness.of_optimum(without, plan.budget, useful.cells, useful.cv_limit)
+    publishable, freely = (
+        round(float(np.sum(each.shares[held] * sizes[held]))) for each in (useful, free)
+    )
+    return CostToOthers(per_cent, publishable, freely)

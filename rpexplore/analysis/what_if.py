@@ -161,11 +161,11 @@ def describe_changes(changes: AccuracyChanges, budget: Budget, record_noun: str)
     others = _available(changes.per_cent[~changes.concerned])
     if len(others) == 0:
         return f"{subject} changes nothing: there are no other tables."
-    if np.max(np.abs(others)) < _LEAST_CHANGE:
+    if not is_noticeable(others):
         effect = f"moves no other table by as much as {_LEAST_CHANGE} %"
     else:
         whose = "the other table" if len(others) == 1 else f"the other {len(others):,} tables"
-        effect = f"makes the {changes.measure.nouns} of {whose} {_describe_spread(others)}"
+        effect = f"makes the {changes.measure.nouns} of {whose} {describe_spread(others)}"
     return f"{subject} {effect}. {_describe_concerned(changes, budget, record_noun)}"
 
 
@@ -181,6 +181,11 @@ def describe_extremes(
     return f"The changes of the other tables range from {first} to {last}."
 
 
+def is_noticeable(changes: np.ndarray) -> bool:
+    """Whether any of the changes, in per cent, is worth telling."""
+    return bool(np.any(np.abs(changes) >= _LEAST_CHANGE))
+
+
 def describe_change(change: float) -> str:
     """ "23 % smaller", "4.1 % larger", "2.5 times as large", "about the same"."""
     if abs(change) < _LEAST_CHANGE:
@@ -188,6 +193,14 @@ def describe_change(change: float) -> str:
     if change >= 100:
         return f"{rounded(1 + change / 100, 2)} times as large"
     return f"{rounded(abs(change), 2)} % {'larger' if change > 0 else 'smaller'}"
+
+
+def describe_spread(changes: np.ndarray) -> str:
+    """Changes in per cent: "23 % smaller (median; −31 % to −11 %)"."""
+    low, median, high = np.quantile(changes, [0, 0.5, 1]).tolist()
+    if _are_alike(changes):
+        return describe_change(median)
+    return f"{describe_change(median)} (median; {_signed(low)} % to {_signed(high)} %)"
 
 
 def _frame(changes: AccuracyChanges, budget: Budget, tables: np.ndarray) -> pd.DataFrame:
@@ -216,11 +229,11 @@ def _describe_concerned(changes: AccuracyChanges, budget: Budget, record_noun: s
         return f"{they} will have a {measure.noun} of {value}{median}."
     if changes.workload_change.action == BOOST:
         own = f"Its own {changes.measure.noun} becomes" if count == 1 else "Their own become"
-        return f"{own} {_describe_spread(per_cent)}."
+        return f"{own} {describe_spread(per_cent)}."
     if len(per_cent) == 0:
         return f"{they} cannot be computed from the others."
     some = they if len(per_cent) == count else f"{len(per_cent):,} of them"
-    return f"{some} can be computed from the others, with errors {_describe_spread(per_cent)}."
+    return f"{some} can be computed from the others, with errors {describe_spread(per_cent)}."
 
 
 def _variances(optimum: Optimum, larger: Optimum) -> np.ndarray:
@@ -277,11 +290,3 @@ def _signed(change: float) -> str:
     if abs(change) < _LEAST_CHANGE:
         return "±0"
     return f"{'+' if change > 0 else '−'}{rounded(abs(change), 2)}"
-
-
-def _describe_spread(changes: np.ndarray) -> str:
-    """ "23 % smaller (median; −31 % to −11 %)"."""
-    low, median, high = np.quantile(changes, [0, 0.5, 1]).tolist()
-    if _are_alike(changes):
-        return describe_change(median)
-    return f"{describe_change(median)} (median; {_signed(low)} % to {_signed(high)} %)"

@@ -3,8 +3,16 @@
 import streamlit as st
 
 from pages.components.shared.charts import numbers
+from pages.components.shared.expected_counts import usefulness_of
 from pages.components.shared.required_first import required_first_button
-from pages.components.shared.session import attempt, change_fields, current, escaped, show_messages
+from pages.components.shared.session import (
+    attempt,
+    change_fields,
+    current,
+    escaped,
+    kept,
+    show_messages,
+)
 from pages.components.shared.solutions import minimum_budget_for_targets, optimum
 from rpexplore.analysis import binding_targets
 from rpexplore.analysis.binding_targets import BudgetExplanation, objective_for_targets
@@ -39,7 +47,7 @@ def required_targets_can_be_met() -> bool:
 
 
 def targets_met(planned: Plan) -> None:
-    """What is met, what is not and by how much, and the budget that the targets take."""
+    """What is met or not, by how much, what that costs, and the budget that the targets take."""
     counts = target_counts(planned)
     solution = optimum()
     if solution is None or counts.targets == 0:
@@ -52,11 +60,21 @@ def targets_met(planned: Plan) -> None:
         )
     st.markdown(f":material/straighten: **Targets.** {escaped(text)}")
     required_first_button(planned, HERE)
+    _cost_to_others(planned)
     if solution.budget is None:  # else the plan is another one at another budget
         _smallest_budget(solution, counts.targets)
     with st.expander("Binding targets"):
         _budget_for_targets()
     show_messages(HERE)
+
+
+def _cost_to_others(planned: Plan) -> None:
+    """What targets that are met first cost the tables without one."""
+    free = binding_targets.objective_without_required(planned.loss, planned.workload)
+    without = None if free is None else optimum(free)
+    if without is not None:
+        cost = kept(binding_targets.cost_to_others, planned, without, usefulness_of(planned))
+        st.markdown(f":material/balance: **Cost to the others.** {escaped(cost.text)}")
 
 
 def _smallest_budget(solution: Optimum, targets: int) -> None:
