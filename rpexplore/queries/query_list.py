@@ -131,10 +131,11 @@ def checked_n_cells(domain: Domain) -> int:
         raise WorkloadError("Queries need a domain of at least one attribute; choose some.")
     n_cells = math.prod(domain.sizes.tolist())
     if n_cells > MAX_CELLS:
-        sizes = " × ".join(f"{size:,}" for size in domain.sizes.tolist())
+        sizes = " × ".join(f"{attribute.name} ({attribute.size:,})" for attribute in domain)
         raise WorkloadError(
             f"Lists of queries can be about at most {MAX_CELLS:,} cells, got {sizes} = "
-            f"{describe_count(n_cells)}; choose fewer attributes, or group their values."
+            f"{describe_count(n_cells)}; leave an attribute out, group its values, or ask for "
+            "tables instead, which can have more cells."
         )
     return n_cells
 

@@ -83,7 +83,7 @@ ZERO = [0] * 6
     [
         ({"domain": rp.Domain(())}, "at least one attribute"),
         ({"domain": None}, "at least one attribute"),
-        ({"domain": rp.Domain.from_sizes({"a": 25, "b": 41})}, "25 × 41 = 1,025; choose fewer"),
+        ({"domain": rp.Domain.from_sizes({"a": 25, "b": 41})}, r"a .25. × b .41. = 1,025; leave"),
         ({"domain": rp.Domain.from_sizes({"a": 10**6, "b": 10**6})}, "about 1 trillion"),
         ({"coefficients": np.empty((0, 6)), "names": (), "targets": []}, "at least one query"),
         ({"coefficients": [[1, 2, 3]] * 2}, r"each of the 6 cells, got the shape \(2, 3\)"),
