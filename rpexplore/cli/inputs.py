@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rpexplore.domain.domain import Domain
     from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
     from rpexplore.privacy.budget import Budget
-    from rpexplore.queries.query_list import QueryList
+    from rpexplore.queries.definitions import StatedQueries
     from rpexplore.workload.bases import CustomBasis
     from rpexplore.workload.workload import AttributeSet, Workload
 
@@ -152,7 +152,7 @@ def queries_from_options(
     queries: Path | None,
     query: Sequence[str],
     target: str | None,
-) -> "QueryList":
+) -> "StatedQueries":
     """The queries of a file, or one by one; options that do not fit are refused."""
     if codebook is None:
         raise WorkloadError(
@@ -173,10 +173,10 @@ def queries_from_options(
         content = _bytes_of(queries)
         conditions = conditions_of_csv(content, queries.name)
         domain = _domain_of_queries(codebook, attributes, conditions)
-        return stated_from_csv(domain, content, queries.name, default).queries
+        return stated_from_csv(domain, content, queries.name, default)
     text = "\n".join(query) if queries is None else _text_of(queries)
     domain = _domain_of_queries(codebook, attributes, conditions_of_text(text))
-    return stated_from_text(domain, text, default).queries
+    return stated_from_text(domain, text, default)
 
 
 def _domain_of_queries(

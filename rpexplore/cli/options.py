@@ -220,8 +220,9 @@ QueryTarget = Annotated[str | None, _option("T", _QUERY_TARGET)]
 ChosenPreset = Annotated[
     PresetName | None,
     typer.Option(
-        help="A well-known list instead, fitted to the codebook, or about attributes of its own; "
-        "`rpexplore queries presets` lists them."
+        help="A well-known list with targets of its own, fitted to the codebook, or about "
+        "attributes of its own; `rpexplore queries presets` lists them. With --query or --queries, "
+        "those are put before it."
     ),
 ]
 PresetRole = Annotated[list[str] | None, _option("ROLE=A", _PRESET_ROLE)]

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rpexplore.cli.options import PresetName
+from rpexplore.common.exact_numbers import shown_few
 from rpexplore.errors import WorkloadError
 
 if TYPE_CHECKING:
@@ -27,21 +28,12 @@ def preset_from_options(
     codebook: Path | None,
     role: Sequence[str],
     category: Sequence[str],
-    others: Sequence[Any],
 ) -> "tuple[QueryList, list[str]]":
-    """The queries of a preset, and what was guessed of the codebook, a line for each role.
-
-    others: what goes with queries of one's own only, and is refused if anything is given
-    """
+    """The queries of a preset, and what was guessed of the codebook, a line for each role."""
     from rpexplore.domain.domain import Domain
     from rpexplore.queries.preset_roles import describe_match, guessed_matches
 
     preset = dict(named_presets())[name]
-    if any(others):
-        raise WorkloadError(
-            "A preset has queries and targets of its own; give --preset with --codebook alone, or "
-            "--codebook with your own queries."
-        )
     if codebook is None:
         if role or category:
             raise WorkloadError("--role and --category go with --codebook FILE; give all of them.")
@@ -79,12 +71,23 @@ def _correct_category(option: str, domain: "Domain", matches: "dict[str, RoleMat
     """Take the category of an option such as "race:2+=Two or more races" for the value."""
     key, _, rest = option.partition(":")
     value, sign, category = rest.rpartition("=")
-    match = matches.get(key)
-    values = [] if match is None else domain[match.attribute].stored_values(len(match.options))
-    if match is None or not sign or value not in values:
+    if not sign:
         raise WorkloadError(
-            f"--category {option!r} must be a role with categories that has an attribute, :, a "
-            "value of that attribute, =, and a category, such as 'race:2+=Two or more races'."
+            f"--category {option!r} must be written ROLE:VALUE=CATEGORY, such as "
+            "'race:2+=Two or more races'."
+        )
+    match = matches.get(key)
+    if match is None or not match.options:
+        known = [one for one, other in matches.items() if other.options]
+        raise WorkloadError(
+            f"--category {option!r}: {key!r} is no role with categories and an attribute here; "
+            + (f"such are {shown_few(known)}." if known else "this preset has none.")
+        )
+    values = domain[match.attribute].stored_values(len(match.options))
+    if value not in values:
+        raise WorkloadError(
+            f"--category {option!r}: the attribute {match.attribute!r} has no value {value!r}; it "
+            f"has {shown_few(values)}."
         )
     place = values.index(value)
     options = (*match.options[:place], category, *match.options[place + 1 :])

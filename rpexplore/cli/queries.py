@@ -51,6 +51,8 @@ def plan(
     from rpexplore.analysis.queries import budgets_needed, query_baselines
     from rpexplore.analysis.sufficient_budgets import smallest_query_budget
     from rpexplore.cli.facts import baseline_table, plan_facts, row_facts, spare_text
+    from rpexplore.queries.definitions import StatedQueries
+    from rpexplore.queries.edits import with_queries
     from rpexplore.queries.planner import query_optimum
 
     refuse_existing(out, force)
@@ -62,24 +64,29 @@ def plan(
     )
     guessed: list[str] = []
     with progress("Listing the queries"):
-        if preset is None:
-            if role or category:
-                raise RpexploreError("--role and --category go with --preset NAME; give both.")
-            query_list = inputs.queries_from_options(
+        stated = None
+        if preset is None and (role or category):
+            raise RpexploreError("--role and --category go with --preset NAME; give both.")
+        if preset is not None and (target or attributes) and not (query or queries):
+            raise RpexploreError(
+                "A preset has queries and targets of its own; leave --target and --attributes out, "
+                "or give queries of your own beside it with --query."
+            )
+        if preset is None or query or queries:
+            stated = inputs.queries_from_options(
                 codebook=codebook,
                 attributes=attributes,
                 queries=queries,
                 query=query or [],
                 target=target,
             )
-        else:
-            query_list, guessed = preset_inputs.preset_from_options(
-                preset,
-                codebook=codebook,
-                role=role or [],
-                category=category or [],
-                others=(attributes, queries, query, target),
+        if preset is not None:
+            fitted, guessed = preset_inputs.preset_from_options(
+                preset, codebook=codebook, role=role or [], category=category or []
             )
+            stated = with_queries(stated, StatedQueries.of(fitted))
+        assert stated is not None
+        query_list = stated.queries
     with progress(f"Planning {len(query_list):,} queries") as on_progress:
         optimum = query_optimum(query_list, on_progress=on_progress)
         if minimum_budget:
@@ -101,6 +108,8 @@ def plan(
 @queries.command()
 def presets(as_json: options.AsJson = False) -> None:
     """Tell which well-known lists there are to start from."""
+    from rpexplore.queries.fitted_presets import describe_targets
+
     facts = []
     for name, preset in preset_inputs.named_presets():
         query_list = preset.queries()
@@ -111,6 +120,7 @@ def presets(as_json: options.AsJson = False) -> None:
                 "explanation": preset.explanation,
                 "query_count": len(query_list),
                 "cell_count": query_list.n_cells,
+                "targets": describe_targets(query_list),
                 "attributes": list(query_list.domain.names),
                 "roles": [role.key for role in preset.roles],
             }
@@ -122,6 +132,7 @@ def presets(as_json: options.AsJson = False) -> None:
         say(f"{fact['name']}: {fact['title']}\n  {fact['explanation']}")
         count, cells = fact["query_count"], fact["cell_count"]
         say(f"  {count:,} queries over {cells:,} cells of {' × '.join(fact['attributes'])}")
+        say(f"  targets: {fact['targets']}")
         say(f"  roles: {', '.join(fact['roles'])}\n")
 
 

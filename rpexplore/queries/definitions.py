@@ -13,7 +13,7 @@ marks (doubled inside). A query without a name is called by its condition.
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -78,9 +78,11 @@ class StatedQueries:
             )
 
     @classmethod
-    def of(cls, queries: QueryList) -> "StatedQueries":
-        """Queries that were not typed; their targets are standard errors."""
-        targets = tuple(Target(error) for error in queries.targets.tolist())
+    def of(cls, queries: QueryList, target: Target | None = None) -> "StatedQueries":
+        """Queries that were not typed, with their own standard errors as targets, or one target."""
+        if target is not None:
+            queries = replace(queries, targets=np.full(len(queries), target.standard_error))
+        targets = tuple(target or Target(error) for error in queries.targets.tolist())
         return cls(queries, (None,) * len(queries), targets)
 
     def __len__(self) -> int:

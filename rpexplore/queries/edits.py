@@ -25,7 +25,6 @@ from rpexplore.queries.query_list import (
     checked_n_cells,
     free_name,
 )
-from rpexplore.workload.targets import Target
 
 
 def choosable(domain: Domain, chosen: Iterable[str] = ()) -> tuple[str, ...]:
@@ -68,30 +67,48 @@ def _fewest_values(domain: Domain) -> list[str]:
     return [] if smallest is None else [smallest.name]
 
 
-def with_queries(stated: StatedQueries | None, added: QueryList, target: Target) -> StatedQueries:
-    """The list with further queries behind it, all with this target.
+def with_queries(stated: StatedQueries | None, added: StatedQueries) -> StatedQueries:
+    """The list with further queries behind it, about the attributes of both.
 
     What counts the same cells as a query of the list is left out; a name that is taken gets a
-    number behind it. Raises `WorkloadError` if nothing is left to add, or for too many queries.
+    number behind it. Raises `WorkloadError` if nothing is left to add, for too many queries or
+    cells, and for attributes that are not the same in both.
     """
     if stated is None:
-        known, names, conditions, targets = set(), {}, (), ()
-    else:
-        known = {row.tobytes() for row in stated.queries.coefficients}
-        names = dict.fromkeys(stated.queries.names)
-        conditions, targets = stated.conditions, stated.targets
-    new = [query for query, row in enumerate(added.coefficients) if row.tobytes() not in known]
+        return added
+    domain = _domain_of_both(stated.queries.domain, added.queries.domain)
+    stated, added = about_attributes(stated, domain), about_attributes(added, domain)
+    known = {row.tobytes() for row in stated.queries.coefficients}
+    rows = added.queries.coefficients
+    new = [query for query, row in enumerate(rows) if row.tobytes() not in known]
     if not new:
         raise WorkloadError("The list has all of these queries already; add others.")
-    check_list_size(len(names) + len(new), added.n_cells)
-    rows = added.coefficients[new]
-    if stated is not None:
-        rows = np.vstack([stated.queries.coefficients, rows])
+    check_list_size(len(stated) + len(new), added.queries.n_cells)
+    names = dict.fromkeys(stated.queries.names)
     for query in new:
-        names[free_name(added.names[query], names)] = None
-    conditions, targets = (*conditions, *[None] * len(new)), (*targets, *[target] * len(new))
-    errors = np.array([target.standard_error for target in targets])
-    return StatedQueries(QueryList(added.domain, rows, tuple(names), errors), conditions, targets)
+        names[free_name(added.queries.names[query], names)] = None
+    targets = (*stated.targets, *(added.targets[query] for query in new))
+    queries = QueryList(
+        domain,
+        np.vstack([stated.queries.coefficients, rows[new]]),
+        tuple(names),
+        np.array([target.standard_error for target in targets]),
+    )
+    conditions = (*stated.conditions, *(added.conditions[query] for query in new))
+    return StatedQueries(queries, conditions, targets)
+
+
+def _domain_of_both(some: Domain, others: Domain) -> Domain:
+    """The attributes of one domain, and those of another that it does not have."""
+    for attribute in others:
+        if attribute.name in some and attribute.values != some[attribute.name].values:
+            raise WorkloadError(
+                f"The attribute {attribute.name!r} has other values in the list than in these "
+                "queries; start a list from them instead."
+            )
+    both = Domain((*some, *(attribute for attribute in others if attribute.name not in some)))
+    checked_n_cells(both)
+    return both
 
 
 def about_attributes(stated: StatedQueries, domain: Domain) -> StatedQueries:
@@ -101,6 +118,8 @@ def about_attributes(stated: StatedQueries, domain: Domain) -> StatedQueries:
     many cells.
     """
     old = stated.queries.domain
+    if domain == old:
+        return stated
     check_list_size(len(stated), checked_n_cells(domain))
     table = stated.queries.coefficients.reshape(len(stated), *old.sizes.tolist())
     for axis, attribute in reversed(list(enumerate(old, start=1))):

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from rpexplore.common.formatting import plural
+from rpexplore.common.formatting import plural, rounded
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
@@ -49,8 +49,11 @@ class FittedPreset:
 
     @property
     def text(self) -> str:
-        """ "26 queries over 28 cells. Left out, as …"."""
-        text = f"{plural(len(self.queries), 'query')} over {plural(self.queries.n_cells, 'cell')}."
+        """ "26 queries over 28 cells, with their own targets: …. 3 lines of …"."""
+        text = (
+            f"{plural(len(self.queries), 'query')} over {plural(self.queries.n_cells, 'cell')}, "
+            f"with their own targets: {describe_targets(self.queries)}."
+        )
         if not self.left_out:
             return text
         return (
@@ -156,6 +159,14 @@ class Preset:
                     f"{role.title}: no attribute is chosen; choose one, or another preset."
                 )
         return attributes
+
+
+def describe_targets(queries: QueryList) -> str:
+    """The targets of a preset's queries: "standard errors of 5 to 10"."""
+    least, most = (rounded(limit, 3) for limit in (queries.targets.min(), queries.targets.max()))
+    return (
+        f"a standard error of {least}" if least == most else f"standard errors of {least} to {most}"
+    )
 
 
 def _counted(

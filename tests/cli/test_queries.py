@@ -156,8 +156,23 @@ def test_a_preset_is_fitted_to_a_codebook_and_what_is_guessed_is_told(run):
     made = ["queries", "plan", "--preset", "redistricting", "--codebook", "race.csv"]
     text = run.done(*made, *rest, "--category", "race:x=Two or more races")
     assert "Race: race, w = White alone, x = Two or more races" in text
-    assert "a value of that attribute" in run.refused(*made, *rest, "--category", "race:y=z")
-    assert "Race has no category 'z'" in run.refused(*made, *rest, "--category", "race:x=z")
+    for wrong, why in (
+        ("race", "must be written ROLE:VALUE=CATEGORY, such as 'race:2+="),
+        ("sex:x=z", "'sex' is no role with categories and an attribute here; such are 'race'."),
+        ("race:y=z", "the attribute 'race' has no value 'y'; it has 'w', 'x'."),
+        ("race:x=z", "Race has no category 'z'; it has 'White alone'"),
+    ):
+        assert why in run.refused(*made, *rest, "--category", wrong)
+
+
+def test_queries_of_ones_own_stand_before_those_of_a_preset(run):
+    made = ["queries", "plan", "--preset", "age-pyramid", "--codebook", "codebook.csv"]
+    own = ["--role", "geography=", "--query", "women: sex = 'Female' @ 5"]
+    run.done(*made, *own, "--rho", "1", "--out", "queries.json")
+    plan = QueryPlan.load("queries.json")
+    assert plan.queries.names[:2] == ("women", "age young × sex Female")
+    assert len(plan.queries) == 4 + 2 + 2 + 1
+    assert plan.targets.tolist() == [5.0, *[10.0] * 8]
 
 
 @pytest.mark.parametrize("unit", [[], ["--delta", "1e-9"]])

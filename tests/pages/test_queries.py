@@ -184,6 +184,16 @@ def test_a_preset_replaces_the_list_and_undo_brings_it_back(app, listed):
     session.press("Undo")
     assert session.scenario == listed
     assert session.multiselect(key="chosen query attributes").value == ["age", "sex"]
+    # Or it is put behind the list, without the total, which is there already.
+    session.press("Start from a preset")
+    session.selectbox(key="query preset").set_value(SMALLEST.title).run()
+    assert "with their own targets: a standard error of 1" in plain(session.texts("markdown"))
+    session.press("Add them to my list")
+    assert "Added 10 queries of" in plain(session.texts("success"))
+    queries = session.scenario.query_list.queries
+    assert queries.domain.names == ("age", "sex")
+    assert queries.names[3:] == tuple(f"age {age}" for age in range(10))
+    assert queries.targets.tolist()[3:] == [1.0] * 10
 
 
 def role_box(role):

@@ -43,7 +43,9 @@ def stated(*names: str, text: str = TEXT) -> StatedQueries:
 
 
 def test_further_queries_stand_behind_with_their_target():
-    result = with_queries(stated(), marginal_queries(domain_of("age", "sex"), 1), SEVEN)
+    result = with_queries(
+        stated(), StatedQueries.of(marginal_queries(domain_of("age", "sex"), 1), SEVEN)
+    )
     # Of the total, 10 ages and 2 sexes the total is there already.
     assert len(result) == 3 + 12
     assert result.queries.names[:4] == ("everybody", "old", "old women", "age 0")
@@ -54,22 +56,36 @@ def test_further_queries_stand_behind_with_their_target():
 
 
 def test_the_first_queries_need_no_list():
-    result = with_queries(None, marginal_queries(domain_of("sex"), 1), SEVEN)
+    result = with_queries(None, StatedQueries.of(marginal_queries(domain_of("sex"), 1), SEVEN))
     assert result.queries.names == ("total", "sex 0", "sex 1")
     assert set(result.targets) == {SEVEN}
 
 
 def test_a_taken_name_gets_a_number():
     listed = stated(text="age 1: age < 5 @ 3\nage 1 (2): age < 6 @ 3")
-    result = with_queries(listed, marginal_queries(domain_of("age", "sex"), 1), SEVEN)
+    result = with_queries(
+        listed, StatedQueries.of(marginal_queries(domain_of("age", "sex"), 1), SEVEN)
+    )
     assert result.queries.names.count("age 1 (3)") == 1
     assert result.queries.coefficients[result.queries.names.index("age 1 (3)")].sum() == 2
 
 
+def test_queries_about_other_attributes_are_added_with_those():
+    preset = StatedQueries.of(marginal_queries(domain_of("sex", "region"), 1, 2.0))
+    result = with_queries(stated(), preset)
+    assert result.queries.domain == domain_of("age", "sex", "region")
+    assert result.queries.names[3:] == ("sex 0", "sex 1", "region 0", "region 1", "region 2")
+    assert result.targets == (*stated().targets, *[Target(2.0)] * 5)
+    assert result.conditions[:3] == stated().conditions
+    other = StatedQueries.of(marginal_queries(rp.Domain.from_sizes({"sex": 3}), 1))
+    with pytest.raises(WorkloadError, match="'sex' has other values in the list than in these"):
+        with_queries(stated(), other)
+
+
 def test_nothing_new_is_refused():
-    queries = marginal_queries(domain_of("age", "sex"), 2)
+    queries = StatedQueries.of(marginal_queries(domain_of("age", "sex"), 2))
     with pytest.raises(WorkloadError, match="has all of these queries"):
-        with_queries(with_queries(None, queries, SEVEN), queries, SEVEN)
+        with_queries(queries, queries)
 
 
 def test_too_many_are_refused():
@@ -78,7 +94,7 @@ def test_too_many_are_refused():
     names = tuple(f"q{index}" for index in range(MAX_QUERIES))
     full = StatedQueries.of(QueryList(domain, rows, names, np.ones(MAX_QUERIES)))
     with pytest.raises(WorkloadError, match=r"at most 10,000 queries, got 10,003"):
-        with_queries(full, marginal_queries(domain, 1), SEVEN)
+        with_queries(full, StatedQueries.of(marginal_queries(domain, 1), SEVEN))
 
 
 # ---- about other attributes
@@ -235,7 +251,7 @@ def test_attributes_to_choose_from():
     ("names", "error", "message"),
     [
         ([], WorkloadError, "at least one attribute"),
-        (["age", "region"], WorkloadError, "100 × 12 = 1,200; choose fewer"),
+        (["age", "region"], WorkloadError, r"age .100. × region .12. = 1,200; leave"),
         (["sex", "sex"], DomainError, "named twice"),
         (["ages"], DomainError, "no attribute 'ages'"),
     ],

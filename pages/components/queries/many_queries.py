@@ -78,7 +78,8 @@ def _add(make: Callable[[], QueryList]) -> None:
         target = default_target()
         if target is None:
             raise WorkloadError("Queries need a target; mend the one above first.")
-        return current().replaced(query_list=with_queries(before, make(), target))
+        added = StatedQueries.of(make(), target)
+        return current().replaced(query_list=with_queries(before, added))
 
     if change(HERE, longer):
         added = len(current().query_list or ()) - len(before or ())

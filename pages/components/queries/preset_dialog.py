@@ -10,6 +10,7 @@ from rpexplore.common.formatting import plural
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain
 from rpexplore.queries.definitions import StatedQueries
+from rpexplore.queries.edits import with_queries
 from rpexplore.queries.fitted_presets import GEOGRAPHY, Preset
 from rpexplore.queries.preset_roles import (
     IN_TOTALS,
@@ -58,6 +59,13 @@ def preset_button() -> None:
                 disabled=not is_possible,
             )
             if kind == QUERIES:
+                if current().query_list is not None:
+                    st.button(
+                        "Add them to my list",
+                        on_click=_add,
+                        args=(preset, matches),
+                        disabled=not is_possible,
+                    )
                 st.button(
                     "Use attributes of its own",
                     on_click=_start,
@@ -139,7 +147,10 @@ def _queries_told(preset: Preset, codebook: Domain, matches: Mapping[str, RoleMa
         return False
     st.markdown(escaped(fitted.text))
     if current().query_list is not None:
-        st.caption("They replace your list; Undo brings it back.")
+        st.caption(
+            "To start from them replaces your list; Undo brings it back. To add them puts them "
+            "behind it, without those that count the same cells as a query of yours."
+        )
     return True
 
 
@@ -174,6 +185,23 @@ def _start(preset: Preset, matches: Mapping[str, RoleMatch] | None) -> None:
     if replace_list(stated):
         back = " Undo brings your list back." if replaces else ""
         say(HERE, "success", f"Started from “{preset.title}”.{back}")
+    _close()
+
+
+def _add(preset: Preset, matches: Mapping[str, RoleMatch]) -> None:
+    """Put the queries behind the list."""
+    before = current().query_list
+    if ASKED not in st.session_state or before is None:
+        return
+
+    def longer() -> StatedQueries:
+        return with_queries(
+            before, StatedQueries.of(preset.fitted(current().domain, matches).queries)
+        )
+
+    if replace_list(longer):
+        added = plural(len(current().query_list or ()) - len(before), "query")
+        say(HERE, "success", f"Added {added} of “{preset.title}”.")
     _close()
 
 
