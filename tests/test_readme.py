@@ -27,6 +27,7 @@ SIX_COMMANDS = "The whole way in six commands"
 AGGREGATION = "Aggregation: ranges, cumulative counts, groups"
 TARGETS = "Accuracy first: targets"
 QUERIES = "Queries: your own list"
+PRESETS = "Presets"
 RECORDS_LIE = "Where the records lie"
 # The sections that show something to run: the verbs of their commands, their pieces of Python.
 RUN = {
@@ -37,6 +38,7 @@ RUN = {
     ("docs/guide.md", "Plan: how private, how accurate?"): ([], 1),
     ("docs/guide.md", TARGETS): (["plan", "show"], 1),
     ("docs/guide.md", QUERIES): (["queries", "verify", "release"], 1),
+    ("docs/guide.md", PRESETS): (["queries", "queries", "queries"], 0),
     ("docs/guide.md", "Post-processing"): (["release", "combine", "postprocess", "answer"], 0),
 }
 
@@ -74,9 +76,8 @@ def folder(tmp_path_factory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("clone")
     (folder / "sample_data").mkdir()
     sample = ROOT / "sample_data"
-    (folder / "sample_data" / "household.json").write_bytes(
-        (sample / "household.json").read_bytes()
-    )
+    for name in ("household.json", "labour-force.json", "redistricting.json"):
+        (folder / "sample_data" / name).write_bytes((sample / name).read_bytes())
     lines = (sample / "household.csv").read_text("utf-8").splitlines(keepends=True)
     text = "".join(lines[: RECORDS + 1])
     (folder / "sample_data" / "household.csv").write_text(text, "utf-8")
@@ -165,6 +166,16 @@ def test_lists_of_queries(shown):
     assert np.all(QueryPlan.load(folder / "queries.json").met)
     answers = QueryRelease.load(folder / "queries-release").answers
     assert answers["name"].tolist() == ["adults", "young women", "everybody"]
+
+
+def test_presets(shown):
+    folder = shown("docs/guide.md", PRESETS)
+    pyramid = QueryPlan.load(folder / "pyramid.json").queries
+    assert set(pyramid.domain.names) == {"sex", "age_group"}
+    assert pyramid.names[0] == "young women"
+    assert len(pyramid) == 3 * 8
+    names = QueryPlan.load(folder / "districts.json").queries.names
+    assert "P5 Military quarters" in names
 
 
 def test_where_the_records_lie(folder, tmp_path, monkeypatch):
