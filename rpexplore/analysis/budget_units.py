@@ -7,6 +7,7 @@ import pandas as pd
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.common.formatting import rounded
 from rpexplore.common.typed_numbers import with_decimal_point
+from rpexplore.errors import BudgetError
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
 
@@ -72,6 +73,24 @@ def with_privacy_unit(budget: Budget, max_records_per_person: int | None) -> Bud
     return Budget(max_records_per_person=max_records_per_person, **dict(budget.stated))
 
 
+def limit_in_rho(typed: str, unit: str, delta: str) -> Fraction:
+    """A typed budget limit, "rho" or "epsilon" at this δ, as ρ: exact, or rounded down.
+
+    Raises `BudgetError` for one that is not positive.
+    """
+    limit = privacy.exact_fraction(with_decimal_point(typed), "The budget limit")
+    if limit <= 0:
+        raise BudgetError(f"The budget limit must be positive, got {typed}.")
+    return limit if unit == "rho" else privacy.rho_from_epsilon_delta(limit, delta)
+
+
+def limit_for(rho: Fraction, unit: str, delta: str) -> str:
+    """The number to type for a budget limit with room for this ρ and hardly more."""
+    if unit == "rho":
+        return rounded(rho, 4, "up").replace(",", "")
+    return rounded(privacy.epsilon_from_rho(rho, delta), 5, "up").replace(",", "")
+
+
 def budget_warnings(budget: Budget) -> list[str]:
     """What to think over about a budget, in sentences; nothing of it is refused."""
     sentences = []
@@ -119,7 +138,7 @@ def equivalents(budget: Budget) -> pd.DataFrame:
 
 def epsilon_text(rho: str | Fraction, delta: str = USUAL_DELTA) -> str:
     """ "ε = 4.31 at δ = 1e-6", rounded up."""
-    return f"ε = {rounded(privacy.epsilon_from_rho(rho, delta), 3, 'up')} at δ = {delta}"
+    return privacy.epsilon_text(rho, delta)
 
 
 def typed_text(value: Fraction) -> str:

@@ -100,6 +100,21 @@ class Budget:
             return "one record"
         return f"one person with at most {plural(self.max_records_per_person, 'record')}"
 
+    def epsilon_text(self, rho: Fraction, mode: str = "up") -> str:
+        """The ε of an amount of ρ, at the stated δ or the usual one; "" for nothing.
+
+        mode: "up" for what is spent, "down" for what may be spent
+        """
+        if rho <= 0:
+            return ""
+        return conversions.epsilon_text(rho, self.stated_delta or conversions.USUAL_DELTAS[0], mode)
+
+    def amount_text(self, rho: Fraction, mode: str = "up", digits: int = 4) -> str:
+        """An amount of ρ for the privacy unit with its ε: "ρ = 0.1 (ε = 2.15 at δ = 1e-6)"."""
+        epsilon = self.epsilon_text(rho, mode)
+        text = conversions.rho_text(rho, digits, mode)
+        return f"{text} ({epsilon})" if epsilon else text
+
     def to_json(self) -> dict[str, Any]:
         """Plain values for a plan file; `from_json` undoes it exactly."""
         return {

@@ -168,6 +168,20 @@ def rho_text(rho: float | Fraction, digits: int = 6, mode: str = "up") -> str:
     return f"ρ = {rounded(rho, digits, mode)}"
 
 
+def epsilon_text(rho: Exact, delta: Exact, mode: str = "up") -> str:
+    """ε at this δ as text, "ε = 4.31 at δ = 1e-6".
+
+    Args:
+        mode: "up" for what is spent; "down" for what may be spent: a budget of that ε is within it.
+    """
+    epsilon = epsilon_from_rho(rho, delta)
+    text = rounded(epsilon, 3, "up")
+    rho_of_text = rho_from_epsilon_delta(text.replace(",", ""), delta) if epsilon > 0 else 0
+    if mode == "down" and rho_of_text > exact_fraction(rho, "rho"):
+        text = rounded(epsilon, 3, "down")
+    return f"ε = {text} at δ = {small(exact_fraction(delta, 'delta'))}"
+
+
 def epsilon_texts(rho: Fraction, stated_delta: Fraction | None) -> list[str]:
     """The (ε, δ) that follow from ρ, as text, ε rounded up: the stated δ first, if there is one."""
     deltas = [*([] if stated_delta is None else [stated_delta]), *map(Fraction, USUAL_DELTAS)]

@@ -27,11 +27,14 @@ from rpexplore.data.files.source import AnySource, source_of
 from rpexplore.data.source import Fingerprint, Source
 from rpexplore.errors import DataError, LedgerError
 from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.privacy.conversions import rho_text
 from rpexplore.releases.ledger_file import Event, amount_of, read_events, transaction
 from rpexplore.releases.manifest import now
 
 FILENAME = LEDGER
+
+_HOW_TO_CHANGE = (
+    "Whoever answers for these records can change the limit, with the command “rpexplore ledger”."
+)
 
 # What an entry has as its event holds it.
 _IN_ENTRY = ("started", "plan_sha256", "output", "data_bytes", "data_modified", "user")
@@ -210,7 +213,8 @@ class Ledger:
         if of:
             raise LedgerError(
                 f"The dataset {account.dataset!r} has its account in the ledger {of[0]!r}; use "
-                "that one (the option --ledger), so that all it costs stands in one place."
+                "that one (“Ledger file” in the app, --ledger on the command line), so that all it "
+                "costs stands in one place."
             )
 
     def _names(self, source: Source) -> tuple[str, ...]:
@@ -272,13 +276,12 @@ def check_limit(account: Account, plan: ReleasePlan, wanted_limit: Fraction | No
     unit, limit = plan.budget.unit, account.limit_record_rho
 
     def for_unit(rho: Fraction, mode: str) -> str:
-        return rho_text(rho * plan.budget.records_factor, 9, mode)
+        return plan.budget.amount_text(rho * plan.budget.records_factor, mode, 9)
 
     if limit is not None and wanted_limit not in (None, limit):
         raise LedgerError(
             f"The ledger has another budget limit for the dataset {account.dataset!r}, "
-            f"{for_unit(limit, 'down')} for {unit}; leave the limit out here, or change it first "
-            "(rpexplore ledger)."
+            f"{for_unit(limit, 'down')} for {unit}; leave the limit out here. {_HOW_TO_CHANGE}"
         )
     limit = wanted_limit if limit is None else limit
     if limit is not None and account.spent_record_rho + plan.record_rho > limit:
@@ -286,8 +289,7 @@ def check_limit(account: Account, plan: ReleasePlan, wanted_limit: Fraction | No
         raise LedgerError(
             f"This run costs {for_unit(plan.record_rho, 'up')} for {unit}, and the dataset "
             f"{account.dataset!r} has only {for_unit(left, 'down')} left of its budget limit of "
-            f"{for_unit(limit, 'down')}; plan with a smaller budget, or have the limit raised "
-            "(rpexplore ledger)."
+            f"{for_unit(limit, 'down')}; plan with a smaller budget. {_HOW_TO_CHANGE}"
         )
 
 

@@ -3,33 +3,38 @@
 import pandas as pd
 
 from rpexplore.common.formatting import rounded
+from rpexplore.privacy.budget import Budget
 from rpexplore.releases.ledger import Account, Ledger
 
 
-def runs(account: Account, records_factor: int) -> pd.DataFrame:
-    """One row a run, the latest first: run, started, rho, state, plan, output.
+def runs(account: Account, budget: Budget) -> pd.DataFrame:
+    """One row a run, the latest first: number, started, rho, epsilon, state, plan, output.
 
-    records_factor: how many times the ρ of one record is shown, as text, rounded upwards
+    number: 1 for the first run on these records. budget: whose privacy unit ρ and ε are for, as
+    text, rounded upwards
     """
-    columns = ["run", "started", "rho", "state", "plan", "output"]
+    columns = ["number", "started", "rho", "epsilon", "state", "plan", "output"]
     rows = []
-    for entry in reversed(account.entries):
+    for number, entry in enumerate(account.entries, start=1):
         started = entry.started.replace("T", " ").removesuffix("+00:00")
-        rho = rounded(entry.record_rho * records_factor, 6, "up")
-        rows.append((entry.id, started, rho, entry.state, entry.plan_sha256, entry.output))
-    return pd.DataFrame(rows, columns=columns)
+        rho = entry.record_rho * budget.records_factor
+        amount = rounded(rho, 6, "up"), budget.epsilon_text(rho)
+        rows.append((number, started, *amount, entry.state, entry.plan_sha256, entry.output))
+    return pd.DataFrame(rows[::-1], columns=columns)
 
 
-def datasets(ledger: Ledger, records_factor: int, *, without: str) -> pd.DataFrame:
-    """One row a dataset, but for one: dataset, runs, rho, limit ("none" without one).
+def datasets(ledger: Ledger, budget: Budget, *, without: str) -> pd.DataFrame:
+    """One row a dataset, but for one: dataset, runs, rho, epsilon, limit ("none" without one).
 
     Raises `LedgerError` if the ledger cannot be read.
     """
     rows = []
     for account in ledger.accounts():
-        limit = account.limit_record_rho
-        limit_text = "none" if limit is None else rounded(limit * records_factor, 6, "down")
-        spent = rounded(account.spent_record_rho * records_factor, 6, "up")
+        limit, spent = account.limit_record_rho, account.spent_record_rho * budget.records_factor
+        limit_text = "none"
+        if limit is not None:
+            limit_text = budget.amount_text(limit * budget.records_factor, "down", 6)
+        amount = rounded(spent, 6, "up"), budget.epsilon_text(spent)
         if account.dataset != without:
-            rows.append((account.dataset, len(account.entries), spent, limit_text))
-    return pd.DataFrame(rows, columns=["dataset", "runs", "rho", "limit"])
+            rows.append((account.dataset, len(account.entries), *amount, limit_text))
+    return pd.DataFrame(rows, columns=["dataset", "runs", "rho", "epsilon", "limit"])

@@ -35,7 +35,15 @@ def test_a_budget_limit_is_offered_at_the_first_run_of_records_and_never_later(
     session.press("One more like it: ρ = 0.2")
     assert session.metrics()["Budget limit"] == "ρ = 0.2"
     session.press("Run the release")
-    assert "Budget limit:** ρ = 0.2, then ρ = 0.1 left" in plain(session.texts("markdown"))
+    facts = plain(session.texts("markdown"))
+    # ε(0.2) = 3.1311 and ε(0.1) = 2.1419
+    assert "Budget limit:** ρ = 0.2 (ε = 3.13 at δ = 1e-6), then ρ = 0.1 (ε = 2.14 at" in facts
+    session.press("Cancel")
+    session.segmented_control(key="limit unit").set_value("epsilon").run()
+    assert session.text_input(key="limit").value == ""
+    session.press("This run only: ε = 2.142")
+    session.press("Run the release")
+    assert "then nothing left" in plain(session.texts("markdown"))
     session.press("Cancel")
     session.text_input(key="limit").set_value("").run()
     finish(confirmed_run(session)).press("Prepare another")
@@ -52,7 +60,7 @@ def test_a_click_on_an_old_picture_of_the_ledger(app, records, tmp_path):
     assert old.metrics()["Spent on these records"] == "ρ = 0.1"
     assert len(Ledger.beside(records).account(records).entries) == 1
     finish(confirmed_run(old))
-    assert "in total ρ = 0.2 has been spent" in old.success[0].value
+    assert "in total ρ = 0.2 (ε = 3.14 at δ = 1e-6) has been spent" in old.success[0].value
 
 
 def test_folders_and_ledgers_that_cannot_be_used(app, records, tmp_path, monkeypatch):
@@ -98,7 +106,7 @@ def test_ledger_of_the_sample_is_beside_its_releases(app, tmp_path):
         "After this run": "ρ = 0.1",
         "Budget limit": "none",
     }
-    assert session.button[-1].label == "Run the release: spend ρ = 0.1"
+    assert session.button[-1].label == "Run the release: spend ρ = 0.1 (ε = 2.15 at δ = 1e-6)"
     finish(confirmed_run(session))
     assert session.success
     sample = sample_data_folder() / "household.csv"

@@ -134,3 +134,14 @@ def test_stated_privacy_cost_is_never_dropped_for_a_higher_one():
         return
     assert budget.privacy_cost == Fraction(19, 10)
     assert budget.to_json() == written
+
+
+def test_an_amount_has_its_epsilon_rounded_against_us():
+    budget = Budget(epsilon=1, delta="1e-6")
+    assert budget.amount_text(budget.rho) == "ρ = 0.02436 (ε = 1 at δ = 1e-6)"
+    # What may be spent is rounded down, but to the ε whose budget it is: ρ(ε = 1) fits.
+    assert budget.amount_text(budget.rho, "down") == "ρ = 0.02435 (ε = 1 at δ = 1e-6)"
+    assert budget.epsilon_text(budget.rho * Fraction(999, 1000), "down") == "ε = 0.999 at δ = 1e-6"
+    assert budget.epsilon_text(budget.rho * Fraction(999, 1000)) == "ε = 1 at δ = 1e-6"
+    assert budget.amount_text(Fraction(0)) == "ρ = 0"
+    assert Budget(rho=1).epsilon_text(Fraction(1, 10**12), "down") == "ε = 0 at δ = 1e-6"

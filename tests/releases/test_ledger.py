@@ -113,8 +113,8 @@ def test_amounts_are_shown_for_the_plan_s_privacy_unit(ledger, data):
     for shown in (
         "ρ = 15.75",
         "one person with at most 3 records",
-        "only ρ = 13.5 left",
-        "limit of ρ = 18",
+        "only ρ = 13.5 (ε = 39.4 at δ = 1e-6) left",
+        "limit of ρ = 18 (",
     ):
         assert shown in str(caught.value)
 
@@ -394,10 +394,19 @@ def test_records_without_a_folder_need_a_named_ledger(tmp_path):
 def test_frames_are_in_the_unit_of_the_plan_and_rounded_against_us(ledger, data):
     ledger.book(data, costing(Fraction(1, 3)), "out")
     ledger.book(data, costing(Fraction(1, 7)), "two")
-    listed = runs(ledger.account(data), 4)
-    assert listed["run"].tolist() == [2, 1]
-    assert listed["rho"].tolist() == ["0.571429", "1.33334"]
-    assert listed["state"].tolist() == ["started", "started"]
-    assert datasets(ledger, 4, without="records.csv").empty
-    (row,) = datasets(ledger, 1, without="nothing").to_dict("records")
-    assert row == {"dataset": "records.csv", "runs": 2, "rho": "0.476191", "limit": "none"}
+    ledger.finish(1)  # entered as well, and no run
+    ledger.book(data, costing(Fraction(1, 9)), "three")
+    listed = runs(ledger.account(data), Budget(rho=1, max_records_per_person=2))
+    assert listed["number"].tolist() == [3, 2, 1]
+    assert listed["rho"].tolist() == ["0.444445", "0.571429", "1.33334"]
+    # ε(4/3, 1e-6) = 9.1875
+    assert listed["epsilon"].tolist()[-1] == "ε = 9.19 at δ = 1e-6"
+    assert listed["state"].tolist() == ["started", "started", "finished"]
+    budget = Budget(epsilon=1, delta="1e-9")
+    assert datasets(ledger, budget, without="records.csv").empty
+    ledger.set_limit(data, budget.rho * 50)
+    (row,) = datasets(ledger, budget, without="nothing").to_dict("records")
+    # ρ = 1/3 + 1/7 + 1/9, ε(ρ, 1e-9) = 7.0751
+    assert (row["dataset"], row["runs"], row["rho"]) == ("records.csv", 3, "0.587302")
+    assert row["epsilon"] == "ε = 7.08 at δ = 1e-9"
+    assert row["limit"] == "ρ = 0.748652 (ε = 8.09 at δ = 1e-9)"

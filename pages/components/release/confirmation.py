@@ -13,7 +13,6 @@ from rpexplore.common.formatting import describe_count
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.privacy.conversions import epsilon_texts, rho_text
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.scenarios.scenario import Scenario
 
@@ -41,7 +40,7 @@ def confirmation(
     def dialog() -> None:
         if ASKED not in st.session_state:  # a button below has closed it
             st.rerun()
-        name = current().name
+        name, spent = current().name, inputs.plan.budget.amount_text(inputs.plan.rho)
         facts = run_facts(inputs, current(), paid=paid)
         st.markdown("\n".join(f"- **{label}:** {escaped(text)}" for label, text in facts.items()))
         with st.form("confirmation", border=False):
@@ -53,7 +52,7 @@ def confirmation(
             show_messages(HERE)
             with st.container(horizontal=True):
                 st.form_submit_button(
-                    "Run again" if paid else f"Spend {rho_text(inputs.plan.rho, 4)} and run",
+                    "Run again" if paid else f"Spend {spent} and run",
                     type="primary",
                     on_click=_confirm,
                     args=(inputs, name, start),
@@ -80,7 +79,7 @@ def _close() -> None:
 def run_facts(inputs: ReleaseInputs, scenario: Scenario, *, paid: bool) -> dict[str, str]:
     """What is run on what, what it spends and what is gained, by label."""
     plan, account, limit = inputs.plan, inputs.account, inputs.limit
-    factor = plan.budget.records_factor
+    factor, amount = plan.budget.records_factor, plan.budget.amount_text
     before = account.spent_record_rho * factor
     after = before if paid else before + plan.rho
     if account.limit_record_rho is not None:
@@ -88,17 +87,19 @@ def run_facts(inputs: ReleaseInputs, scenario: Scenario, *, paid: bool) -> dict[
     contents = plan.contents
     if isinstance(plan, Plan):
         contents += f" with {describe_count(sum(plan.workload.exact_cells.tolist()))} cells"
-    epsilon = epsilon_texts(plan.rho, plan.budget.stated_delta)[0]
     remaining = "none; later runs may spend any amount"
     if limit is not None:
-        remaining = f"{rho_text(limit, 4, 'down')}, then {rho_text(limit - after, 4, 'down')} left"
+        # A limit as it is typed may be more than a run costs by what is lost in rounding.
+        is_used = (limit - after) * 1000 < plan.rho
+        left = "nothing" if is_used else amount(limit - after, "down")
+        remaining = f"{amount(limit, 'down')}, then {left} left"
     is_checked = inputs.expected_fingerprint is not None
     return {
         "Scenario": scenario.name,
         "Release": f"{contents}, into {inputs.output}",
         "Records": inputs.data.name,
-        "Privacy cost": f"{rho_text(plan.rho, 4)} for {plan.budget.unit} ({epsilon})",
-        "Ledger": f"{rho_text(before, 4)} spent before, {rho_text(after, 4)} after",
+        "Privacy cost": f"{amount(plan.rho)} for {plan.budget.unit}",
+        "Ledger": f"{amount(before)} spent before, {amount(after)} after",
         "Budget limit": remaining,
         **usefulness_facts(plan, scenario),
         "Dry run": "passed" if is_checked else "not made",

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from pages.components.plan.budget import LETTERS, UNITS
 from pages.components.release.form import ReleaseForm
 from pages.components.shared.files import (
     RELEASES,
@@ -18,20 +19,21 @@ from pages.components.shared.files import (
     why_no_name,
 )
 from pages.components.shared.session import escaped
+from rpexplore.analysis.budget_units import limit_for, limit_in_rho, stated_delta, stated_unit
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.csv_text import begins_formula
-from rpexplore.common.exact_numbers import exact_fraction, shown_few
+from rpexplore.common.exact_numbers import shown_few
 from rpexplore.common.formatting import data_size
-from rpexplore.common.typed_numbers import with_decimal_point
 from rpexplore.common.webapp_files import is_sample_data
 from rpexplore.data.source import Source
 from rpexplore.domain.provenance import texts_like_formulas
 from rpexplore.errors import LedgerError
 from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.privacy.conversions import rho_text
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.releases.ledger import FILENAME, Account, Ledger
 from rpexplore.releases.release import can_be_resumed, steps_of
+
+LIMIT_UNITS = ("rho", "epsilon")
 
 
 def output_folder(form: ReleaseForm) -> Path | None:
@@ -130,7 +132,7 @@ def _usual_ledger(data: Source) -> tuple[Path | None, str]:
     # The sample may be part of an installed package, which is no place for one's own files. But
     # where the command line has booked a run on it already, that is its account.
     if is_sample_data(data.home) and not beside.exists():
-        return RELEASES / FILENAME, "beside the releases"
+        return RELEASES / FILENAME, str(RELEASES / FILENAME)
     return beside, "beside the records"
 
 
@@ -147,46 +149,48 @@ def _writable_ledger(path: Path) -> Ledger:
 
 
 def limit_input(form: ReleaseForm, account: Account | None) -> Fraction | None:
-    """The budget limit that was typed (ρ of the plan's unit); None where there is none.
+    """The budget limit that was typed, as ρ of the plan's unit; None where there is none.
 
     One is offered before the first run of the records.
     """
+    budget = form.planned.budget
+    delta, stated = stated_delta(budget), stated_unit(budget)
+    st.session_state.setdefault("limit unit", stated if stated in LIMIT_UNITS else "rho")
+    chosen = st.segmented_control(
+        "Budget limit, stated as",
+        LIMIT_UNITS,
+        format_func=UNITS.__getitem__,
+        key="limit unit",
+        persist_state="session",
+        required=True,
+        on_change=_take_limit,
+        args=("",),
+        help=f"{meaning('Budget limit')} Noted in the ledger at the first run.",
+    )
+    unit = chosen or "rho"
     typed = st.text_input(
-        "Budget limit, ρ",
+        "Budget limit, ρ" if unit == "rho" else f"Budget limit, ε at δ = {delta}",
         key="limit",
         persist_state="session",
         placeholder="no limit",
-        help=f"{meaning('Budget limit')} Noted in the ledger at the first run.",
     ).strip()
     if typed:
-        return form.attempt(lambda: _limit(typed))
+        return form.attempt(lambda: limit_in_rho(typed, unit, delta))
     if account is not None and not account.entries and account.limit_record_rho is None:
-        _offer_limits(form.planned.rho)
+        st.markdown(
+            "This is the first run on these records. Without a budget limit, later runs may spend "
+            "any amount. Set one now, with room for:"
+        )
+        with st.container(horizontal=True):
+            for room, times in (("This run only", 1), ("One more like it", 2)):
+                number = limit_for(times * form.planned.rho, unit, delta)
+                label = f"{room}: {LETTERS[unit]} = {number}"
+                st.button(label, on_click=_take_limit, args=(number,))
     return None
-
-
-def _offer_limits(rho: Fraction) -> None:
-    """Budget limits for records without a run so far, for the curator to take or not."""
-    st.markdown(
-        "This is the first run on these records. Without a budget limit, later runs may spend any "
-        "amount. Set one now, with room for:"
-    )
-    with st.container(horizontal=True):
-        for room, times in (("This run only", 1), ("One more like it", 2)):
-            limit = rho_text(times * rho, 4)
-            number = limit.removeprefix("ρ = ").replace(",", "")
-            st.button(f"{room}: {limit}", on_click=_take_limit, args=(number,))
 
 
 def _take_limit(number: str) -> None:
     st.session_state["limit"] = number
-
-
-def _limit(typed: str) -> Fraction:
-    limit = exact_fraction(with_decimal_point(typed), "The budget limit")
-    if limit <= 0:
-        raise LedgerError(f"The budget limit must be a positive ρ, got {typed}.")
-    return limit
 
 
 def _writable(path: Path) -> bool:

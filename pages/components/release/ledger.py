@@ -24,14 +24,21 @@ from rpexplore.releases.manifest import FinishedRelease
 from rpexplore.releases.release import can_be_resumed, resume
 
 RUN_COLUMNS = {
-    "run": "Run",
+    "number": "Run",
     "started": "Started (UTC)",
     "rho": "Charged ρ",
+    "epsilon": "Charged ε",
     "state": "State",
     "plan": "Plan (SHA-256)",
     "output": "Folder",
 }
-DATASET_COLUMNS = {"dataset": "Records", "runs": "Runs", "rho": "Spent ρ", "limit": "Budget limit"}
+DATASET_COLUMNS = {
+    "dataset": "Records",
+    "runs": "Runs",
+    "rho": "Spent ρ",
+    "epsilon": "Spent ε",
+    "limit": "Budget limit",
+}
 TASK = "finishing"
 
 
@@ -48,24 +55,28 @@ def account_view(
 
     paid: whether the run is charged already
     """
-    planned = form.planned
-    factor = planned.budget.records_factor
-    before, noted = account.spent_record_rho * factor, account.limit_record_rho
-    limit = typed_limit if noted is None else noted * factor
+    budget = form.planned.budget
+    before, noted = account.spent_record_rho * budget.records_factor, account.limit_record_rho
+    after = before if paid else before + form.planned.rho
+    limit = typed_limit if noted is None else noted * budget.records_factor
     n_runs = plural(len(account.entries), "run")
+    limit_text, limit_epsilon = "none", ""
+    if limit is not None:
+        limit_text, limit_epsilon = rho_text(limit, 4, "down"), budget.epsilon_text(limit, "down")
     metrics(
-        ("Spent on these records", rho_text(before, 4), ""),
-        ("After this run", rho_text(before if paid else before + planned.rho, 4), ""),
-        ("Budget limit", "none" if limit is None else rho_text(limit, 4, "down"), ""),
+        ("Spent on these records", rho_text(before, 4), budget.epsilon_text(before)),
+        ("After this run", rho_text(after, 4), budget.epsilon_text(after)),
+        ("Budget limit", limit_text, limit_epsilon),
     )
     with st.expander(f"Ledger: {n_runs} on these records"):
         if account.entries:
-            listing(runs(account, factor), RUN_COLUMNS, "Runs on these records")
+            listing(runs(account, budget), RUN_COLUMNS, "Runs on these records")
         st.caption(
-            f"Each ρ is for {escaped(planned.budget.unit)}, which this plan protects. A run is "
-            "entered before its noise is drawn, and stays charged whether or not it finished."
+            f"Each ρ, and the ε that follows from it, is for {escaped(budget.unit)}, which "
+            "this plan protects. A run is entered before its noise is drawn, and stays charged "
+            "whether or not it finished."
         )
-        others = attempt(lambda: datasets(ledger, factor, without=account.dataset))
+        others = attempt(lambda: datasets(ledger, budget, without=account.dataset))
         if others is not None and len(others):
             st.markdown("Other records in this ledger")
             listing(others, DATASET_COLUMNS, "Other records in this ledger")

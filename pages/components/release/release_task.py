@@ -18,7 +18,6 @@ from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import text_of_path
 from rpexplore.data.source import Fingerprint, PersonRule, Source
 from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.privacy.conversions import rho_text
 from rpexplore.releases.ledger import Account, Ledger
 from rpexplore.releases.manifest import FinishedRelease
 from rpexplore.releases.release import can_be_resumed, release, steps_of
@@ -102,9 +101,10 @@ class ReleaseInputs:
             **options,
         )
 
-    def rho_text(self, record_rho: Fraction) -> str:
-        """ρ for one record, as the plan's privacy unit has it."""
-        return rho_text(record_rho * self.plan.budget.records_factor, 4)
+    def amount_text(self, record_rho: Fraction) -> str:
+        """ρ for one record, as the plan's privacy unit has it, with its ε."""
+        budget = self.plan.budget
+        return budget.amount_text(record_rho * budget.records_factor)
 
 
 class ReleaseTask(Task[FinishedRelease]):
@@ -146,7 +146,7 @@ class ReleaseTask(Task[FinishedRelease]):
         further = "It can be run again into the same folder without further cost."
         if self.share > steps_of(self.inputs.plan).drawn_share:
             further = "Its noise is drawn and kept; it can be finished later without further cost."
-        rho = self.inputs.rho_text(self.inputs.plan.record_rho)
+        rho = self.inputs.amount_text(self.inputs.plan.record_rho)
         return f"This run is in the ledger: {rho} stays charged. {further}"
 
     def _release(self, on_progress: Progress) -> FinishedRelease:
@@ -193,6 +193,6 @@ class ReleaseTask(Task[FinishedRelease]):
         if not charged:
             return "Nothing further was charged." if entries else "Nothing was charged."
         return (
-            f"This run was charged {inputs.rho_text(charged)}, which cannot be undone; in total "
-            f"{inputs.rho_text(after.spent_record_rho)} has been spent on these records."
+            f"This run was charged {inputs.amount_text(charged)}, which cannot be undone; in total "
+            f"{inputs.amount_text(after.spent_record_rho)} has been spent on these records."
         )

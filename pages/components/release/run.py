@@ -40,7 +40,6 @@ from rpexplore.common.formatting import describe_count
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.privacy.conversions import rho_text
 from rpexplore.releases.ledger import check_limit
 
 HERE = "release"
@@ -71,8 +70,9 @@ def run_form(planned: ReleasePlan) -> None:
     if isinstance(planned, Plan):
         contents += f" with {describe_count(sum(planned.workload.exact_cells.tolist()))} cells"
     st.markdown(
-        f"The plan: {contents}, {rho_text(planned.rho, 4)} for {planned.budget.unit}. It is run "
-        "**once**, on records that stay where they are; the cost is entered in a ledger first."
+        f"The plan: {contents}, {planned.budget.amount_text(planned.rho)} for "
+        f"{planned.budget.unit}. It is run **once**, on records that stay where they are; the cost "
+        "is entered in a ledger first."
     )
     _set_up(planned)
 
@@ -109,7 +109,7 @@ def _set_up(planned: ReleasePlan) -> None:
         run_elsewhere(data, account)
     unknown_value_caption(planned.domain, unknown_values)
     show_messages(HERE)
-    label = f"Run the release: spend {rho_text(planned.rho, 4)}"
+    label = f"Run the release: spend {planned.budget.amount_text(planned.rho)}"
     if paid:
         label = "Run the release again: nothing further is spent"
     if output is None or ledger is None or account is None or is_going or not form.is_complete:

@@ -22,7 +22,6 @@ from rpexplore.postprocessing.results import (
     in_column_order,
     is_biased,
 )
-from rpexplore.privacy.conversions import rho_text
 from rpexplore.releases.marginal_estimate import Answer
 from rpexplore.releases.query_release import QueryRelease
 
@@ -165,7 +164,7 @@ def _values(attribute: Attribute) -> Sequence[int]:
 def browse_answers(release: QueryRelease) -> None:
     """Every query with its noisy answer and its accuracy, and what the plan guarantees."""
     plan = release.plan
-    privacy = f"{rho_text(plan.rho, 4)} ({plan.epsilon_texts[0]}) for {plan.budget.unit}"
+    privacy = f"{plan.budget.amount_text(plan.rho)} for {plan.budget.unit}"
     st.markdown(
         f"{escaped(plan.contents)} with {escaped(privacy)}; "
         f"{int(plan.met.sum()):,} of {len(plan.met):,} targets are met. Answers are unbiased, not "
