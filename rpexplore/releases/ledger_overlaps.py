@@ -1,15 +1,25 @@
-"""One account for the same records: nobody adds up what is charged in two ledgers, or in parts."""
+"""One account for the same records: nobody adds up what is charged in two ledgers, or in parts.
 
+What lies beside the records binds every run. Where nothing can (a database, records in a folder
+that cannot be written to), the app remembers the ledgers it has used, and says what they hold.
+"""
+
+import json
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from rpexplore.common.file_identity import FILE_PREFIX
+from rpexplore.common.files import home_folder, write_whole
 from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import Source
 from rpexplore.errors import LedgerError, ReleaseError
-from rpexplore.releases.ledger import FILENAME, Ledger
+from rpexplore.privacy.budget import Budget
+from rpexplore.releases.ledger import FILENAME, Account, Ledger
+
+MOST_REMEMBERED = 100  # ledgers
 
 
 def refuse_overlaps(ledger: Ledger, source: Source) -> None:
@@ -83,3 +93,55 @@ def refuse_among_records(source: Source, *paths: Path) -> None:
                 f"Nothing can be written to {str(path)!r}: it lies in the folder of the records "
                 f"{source.name!r}; choose a folder elsewhere."
             )
+
+
+# ---- ledgers elsewhere
+
+
+def remember_ledger(ledger: Ledger) -> None:
+    """Note that a ledger is used, for `remembered_ledgers`. Raises `OSError`."""
+    others = [other for other in remembered_ledgers() if other != ledger]
+    paths = [str(one.path) for one in (ledger, *others)][:MOST_REMEMBERED]
+    home_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_whole(_file_of_ledgers(), json.dumps(paths), mode=0o600)
+
+
+def remembered_ledgers() -> list[Ledger]:
+    """The ledgers that the user's app has used, the last one first; none if it cannot be read."""
+    with suppress(OSError, ValueError, TypeError):
+        return [Ledger(path) for path in json.loads(_file_of_ledgers().read_bytes())]
+    return []
+
+
+def charged_elsewhere(
+    source: Source, ledger: Ledger, others: Iterable[Ledger]
+) -> dict[Ledger, Account]:
+    """What other ledgers than this one hold on a source, where they can be read."""
+    charged = {}
+    for other in dict.fromkeys(others):
+        with suppress(LedgerError, OSError):
+            account = other.account_of(source)
+            if other != ledger and (account.entries or account.limit_record_rho is not None):
+                charged[other] = account
+    return charged
+
+
+def describe_charge(ledger: Ledger, account: Account, budget: Budget) -> str:
+    """What a ledger that is not the one in use holds on some records, in words.
+
+    budget: whose privacy unit the amounts are for
+    """
+    spent, limit = account.spent_record_rho, account.limit_record_rho
+    limit_text = "has no budget limit"
+    if limit is not None:
+        limit_text = (
+            f"has a budget limit of {budget.amount_text(limit * budget.records_factor, 'down')}"
+        )
+    return (
+        f"{budget.amount_text(spent * budget.records_factor)} in the ledger {str(ledger.path)!r}, "
+        f"which {limit_text}"
+    )
+
+
+def _file_of_ledgers() -> Path:
+    return home_folder() / "ledgers.json"

@@ -40,6 +40,10 @@ def test_a_release_from_start_to_finish(app, records, tmp_path):
     assert session.metrics()["After this run"] == "ρ = 0.2"
     assert session.text_input(key="data path").value == str(records)
     assert session.text_input(key="output").value.startswith("releases/survey-")
+    # The ledger beside the records binds, whatever other one is named.
+    session.text_input(key="ledger").set_value(str(tmp_path / "own.sqlite")).run()
+    assert "has its account in the ledger" in plain(session.texts("error"))
+    assert run_button(session).disabled
 
 
 def test_a_run_is_confirmed_by_the_name_of_its_scenario(app, records, tmp_path):

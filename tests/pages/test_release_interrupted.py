@@ -186,7 +186,9 @@ def test_a_booked_run_that_was_stopped_is_run_again_at_the_limit(app, records, t
     assert not session.error
     assert session.metrics()["After this run"] == "ρ = 0.1"
     session.press("Run the release again: nothing further is spent")
-    assert "Ledger:** ρ = 0.1 (ε = 2.15 at δ = 1e-6) spent before, ρ = 0.1 (ε" in plain(session.texts("markdown"))
+    assert "Ledger:** ρ = 0.1 (ε = 2.15 at δ = 1e-6) spent before, ρ = 0.1 (ε" in plain(
+        session.texts("markdown")
+    )
     session.text_input(key="confirmed name").set_value("Scenario 1")
     finish(session.press("Run again"))
     (run,) = Ledger.beside(records).account(records).entries

@@ -111,6 +111,14 @@ def test_ledger_of_the_sample_is_beside_its_releases(app, tmp_path):
     assert session.success
     sample = sample_data_folder() / "household.csv"
     assert len(Ledger(ledger).account(sample).entries) == 1
+    # Nothing lies beside the sample that could refuse another ledger: it is warned of.
+    session.press("Prepare another")
+    assert not session.warning
+    session.text_input(key="ledger").set_value(str(tmp_path / "own.sqlite")).run()
+    charged = f"ρ = 0.1 (ε = 2.15 at δ = 1e-6) in the ledger '{ledger}', which has no budget limit"
+    assert f"charged elsewhere:** {charged}" in plain(session.texts("warning"))
+    session.press("Run the release")
+    assert f"Not counted here:** {charged}" in plain(session.texts("markdown"))
 
 
 def test_a_ledger_that_the_command_line_made_beside_the_sample_is_used(app, monkeypatch, tmp_path):

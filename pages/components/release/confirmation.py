@@ -14,6 +14,11 @@ from rpexplore.errors import RpexploreError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.queries.plan import QueryPlan
+from rpexplore.releases.ledger_overlaps import (
+    charged_elsewhere,
+    describe_charge,
+    remembered_ledgers,
+)
 from rpexplore.scenarios.scenario import Scenario
 
 HERE = "confirmation"
@@ -93,6 +98,9 @@ def run_facts(inputs: ReleaseInputs, scenario: Scenario, *, paid: bool) -> dict[
         is_used = (limit - after) * 1000 < plan.rho
         left = "nothing" if is_used else amount(limit - after, "down")
         remaining = f"{amount(limit, 'down')}, then {left} left"
+    charged = charged_elsewhere(inputs.data, inputs.ledger, remembered_ledgers())
+    texts = [describe_charge(ledger, account, plan.budget) for ledger, account in charged.items()]
+    elsewhere = {"Not counted here": "; ".join(texts)} if texts else {}
     is_checked = inputs.expected_fingerprint is not None
     return {
         "Scenario": scenario.name,
@@ -101,6 +109,7 @@ def run_facts(inputs: ReleaseInputs, scenario: Scenario, *, paid: bool) -> dict[
         "Privacy cost": f"{amount(plan.rho)} for {plan.budget.unit}",
         "Ledger": f"{amount(before)} spent before, {amount(after)} after",
         "Budget limit": remaining,
+        **elsewhere,
         **usefulness_facts(plan, scenario),
         "Dry run": "passed" if is_checked else "not made",
     }

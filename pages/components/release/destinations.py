@@ -31,6 +31,12 @@ from rpexplore.errors import LedgerError
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.releases.ledger import FILENAME, Account, Ledger
+from rpexplore.releases.ledger_overlaps import (
+    charged_elsewhere,
+    describe_charge,
+    refuse_overlaps,
+    remembered_ledgers,
+)
 from rpexplore.releases.release import can_be_resumed, steps_of
 
 LIMIT_UNITS = ("rho", "epsilon")
@@ -104,9 +110,17 @@ def ledger_input(form: ReleaseForm) -> Ledger | None:
             "every release of these records."
         )
         return None
-    ledger = form.attempt(lambda: _writable_ledger(path))
+    ledger = form.attempt(lambda: _usable_ledger(form.data, path))
     if ledger is not None:
         st.caption(escaped(str(ledger.path)))
+        others = [*remembered_ledgers(), *([] if usual is None else [Ledger(usual)])]
+        for other, account in charged_elsewhere(form.data, ledger, others).items():
+            charge = describe_charge(other, account, form.planned.budget)
+            st.warning(
+                f"**These records were charged elsewhere:** {escaped(charge)}. The ledger chosen "
+                "here does not count that. Use the other one, so that all they cost stands in one "
+                "place."
+            )
     return ledger
 
 
@@ -134,6 +148,13 @@ def _usual_ledger(data: Source) -> tuple[Path | None, str]:
     if is_sample_data(data.home) and not beside.exists():
         return RELEASES / FILENAME, str(RELEASES / FILENAME)
     return beside, "beside the records"
+
+
+def _usable_ledger(data: Source, path: Path) -> Ledger:
+    """The ledger in a file; refused where these records have their account in another one."""
+    ledger = _writable_ledger(path)
+    refuse_overlaps(ledger, data)
+    return ledger
 
 
 def _writable_ledger(path: Path) -> Ledger:

@@ -19,6 +19,7 @@ from rpexplore.common.formatting import text_of_path
 from rpexplore.data.source import Fingerprint, PersonRule, Source
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.releases.ledger import Account, Ledger
+from rpexplore.releases.ledger_overlaps import remember_ledger
 from rpexplore.releases.manifest import FinishedRelease
 from rpexplore.releases.release import can_be_resumed, release, steps_of
 from rpexplore.scenarios.autosave import Autosaves, SavedRelease
@@ -124,6 +125,8 @@ class ReleaseTask(Task[FinishedRelease]):
     def begin(cls, inputs: ReleaseInputs, project_key: str) -> "ReleaseTask | None":
         """Start a release, unless another one of the same records is going."""
         task = cls(inputs, project_key)
+        with suppress(OSError):
+            remember_ledger(inputs.ledger)
         with _lock:
             if going_since(inputs.data) is not None:
                 return None
