@@ -9,6 +9,7 @@ from pages.components.plan.results import chart, downloads, table_list
 from pages.components.plan.targets import required_targets_can_be_met, targets_met
 from pages.components.plan.usefulness import (
     budgets_for_shares_input,
+    former_plan,
     share_by_budget,
     usefulness,
 )
@@ -80,12 +81,12 @@ with st.container(key="layout"):
             targets_met(planned)
             with st.container(key="below"):
                 with st.container(gap="xsmall"):
-                    one_table(planned)
+                    one_table(planned, former_plan())
                 with st.container(gap="xsmall"):
                     share_by_budget()
 if planned is not None:
     chart(planned)
-    table_list(planned)
+    table_list(planned, former_plan())
     downloads(planned)
     with st.container(horizontal=True):
         next_page("release", "Release")

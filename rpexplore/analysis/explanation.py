@@ -96,13 +96,20 @@ class Explanation:
             }
         )
 
-    def describe(self, record_noun: str, request: WorkloadRequest | None = None) -> list[str]:
+    def describe(
+        self,
+        record_noun: str,
+        request: WorkloadRequest | None = None,
+        former: Plan | None = None,
+    ) -> list[str]:
         """How large it is, of which parts, and what made it so, a sentence each.
 
         request: what the plan was made from, for targets as they were typed
+        former: the plan before the last change, of the same tables
         """
         sentences = [
             self._size(record_noun),
+            describe_former(self.plan, former, self.table),
             self._composition(),
             self._largest_part(),
             self._objective(),
@@ -129,7 +136,7 @@ class Explanation:
         error = self.standard_error
         return (
             f"{whose} of {rounded(error, 3)} {record_noun} (95 % margin of error "
-            f"±{rounded(error * Z_95)})."
+            f"±{rounded(error * Z_95, 3)})."
         )
 
     def _composition(self) -> str:
@@ -283,6 +290,17 @@ def explanation(plan: Plan, table: int, cell: str = "mean") -> Explanation:
     order = np.argsort(-parts, kind="stable")
     label = "" if rows is None else _label(plan, table, rows.tolist())
     return Explanation(plan, table, cell, label, residuals[order], parts[order])
+
+
+def describe_former(plan: Plan, former: Plan | None, table: int) -> str:
+    """How the margin of error of a table changed since another plan of the same tables.
+
+    "" without one, and where the two read the same.
+    """
+    if former is None:
+        return ""
+    now, then = (rounded(each.standard_errors[table] * Z_95, 3) for each in (plan, former))
+    return "" if now == then else f"Margin of error ±{now}; ±{then} before the last change."
 
 
 def _label(plan: Plan, table: int, rows: Sequence[int]) -> str:

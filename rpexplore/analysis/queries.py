@@ -68,7 +68,7 @@ def of_queries(plan: QueryPlan, stated: StatedQueries) -> pd.DataFrame:
     """One row a query, in the order of the list.
 
     query, condition ("" where there is none), wanted (the target as typed), standard_error,
-    margin_95, outcome ("met: ±38", "short by ±12"), ratio (of the standard error to the wanted
+    margin_95, outcome ("met: ±38", "short by 12"), ratio (of the standard error to the wanted
     one) and share (of the smallest budget for all targets).
     """
     conditions = stated.conditions

@@ -211,7 +211,7 @@ class ReleasedCells:
     def _texts(self) -> list[str]:
         """Each cell as a text, "2,481 ±54"; "" without a value."""
         return [
-            "" if np.isnan(value) else f"{value:,.0f} ±{rounded(margin, 2)}"
+            "" if np.isnan(value) else f"{value:,.0f} ±{rounded(margin, 3)}"
             for value, margin in zip(self.value.ravel(), self.margin.ravel(), strict=True)
         ]
 
@@ -245,7 +245,7 @@ def describe_margin(frame: pd.DataFrame, record_noun: str) -> str:
     """Half the 95 % interval of a table's cells: "±32 people", or the range."""
     upper, lower = (frame[name].to_numpy(dtype=float) for name in ("upper_95", "lower_95"))
     margins = (upper - lower) / 2
-    smallest, largest = rounded(float(margins.min())), rounded(float(margins.max()))
+    smallest, largest = rounded(float(margins.min()), 3), rounded(float(margins.max()), 3)
     if smallest == largest:
         return f"±{largest} {record_noun}"
     return (

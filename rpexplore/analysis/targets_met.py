@@ -63,7 +63,7 @@ def describe_now(target: Target, error: float) -> str:
 
 
 def describe_outcome(target: Target, error: float) -> str:
-    """ "met: ±38", "short by ±12", "short by 1.2 points".
+    """ "met: ±38", "short by 12", "short by 1.2 points".
 
     error: the standard error of the table's least accurate cell
     """
@@ -72,7 +72,7 @@ def describe_outcome(target: Target, error: float) -> str:
     short = rounded(target.in_unit(error - target.standard_error), 2)
     if target.unit == CV:
         return f"short by {short} {'point' if short == '1' else 'points'}"
-    return f"short by {'±' if target.unit == MARGIN else ''}{short}"
+    return f"short by {short}"
 
 
 def is_met(target: Target, error: float) -> bool:
@@ -100,7 +100,7 @@ def of_targets(
 
     Columns, indexed by the table's index in the workload: table, wanted (as typed), required
     ("required" or "in proportion"), now (of the least accurate cell, in the unit of the target),
-    outcome ("met: ±38", "short by ±12"), ratio (of the present standard error to the wanted one).
+    outcome ("met: ±38", "short by 12"), ratio (of the present standard error to the wanted one).
 
     request: what the plan was made from; without it targets are standard errors
     """

@@ -41,7 +41,7 @@ def workload_grid(
 
     Columns, indexed by the table's index in the workload: table, cells, median_count (expected, of
     a cell), weight, target (as typed, missing where there is none), required (bool), outcome ("met:
-    ±38", "short by ±12", "short by ±12, out of reach", or "") and standard_error (missing without a
+    ±38", "short by 12", "short by 12, out of reach", or "") and standard_error (missing without a
     plan). Out of reach: with the whole budget for itself, the table would still miss its target.
 
     medians: float64[n_tables], the median expected count of each table's cells; without them there

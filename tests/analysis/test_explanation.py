@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.analysis.explanation import explanation
+from rpexplore.analysis.explanation import describe_former, explanation
 from rpexplore.planning.mechanism.table_variances import CELLS
 from rpexplore.planning.planner import optimum
 from rpexplore.workload.targets import parse_target
@@ -93,7 +93,7 @@ def test_sentences_on_an_interaction():
     error, table = plan.standard_errors, plan.workload.position(("age", "sex"))
     assert error[table] == pytest.approx(5.4934, rel=1e-4)
     assert sentences(plan, "age", "sex") == [
-        "A cell of age × sex has a standard error of 5.49 people (95 % margin of error ±11).",
+        "A cell of age × sex has a standard error of 5.49 people (95 % margin of error ±10.8).",
         "Its variance is the sum of 4 parts, the noise on what is measured: 68 % from the "
         "interaction of age and sex, 31 % from the differences by age, 0.75 % from the differences "
         "by sex and 0.34 % from the total.",
@@ -106,7 +106,7 @@ def test_sentences_on_an_interaction():
         "other 14 tables make it 2.46 times as large.",
     ]
     assert sentences(plan)[:3] == [
-        "The total has a standard error of 6.38 people (95 % margin of error ±13).",
+        "The total has a standard error of 6.38 people (95 % margin of error ±12.5).",
         "It is the noise on the total alone.",
         "The total takes 12 % of the privacy budget, and serves this table and 14 others, such as "
         "age.",
@@ -146,6 +146,16 @@ def test_what_the_weight_did(loss, beginning):
     price = 100 * plan.certificate.shadow_prices[plan.workload.position(("age", "sex"))]
     (sentence,) = [each for each in sentences(plan, "age", "sex") if "an equal share" in each]
     assert sentence.startswith(f"{beginning}the table has {price:.2g} % of ")
+
+
+def test_the_margin_before_the_last_change_is_told_where_it_differs():
+    plan, former = (
+        made(rp.Workload.all_up_to(DOMAIN, 2), rp.SumOfVariances(), rho) for rho in ("0.1", "0.025")
+    )
+    margin = 1.96 * plan.standard_errors[0]
+    told = f"Margin of error ±{margin:.3g}; ±{2 * margin:.3g} before the last change."
+    assert explanation(plan, 0).describe("people", former=former)[1] == told
+    assert [describe_former(plan, other, 0) for other in (plan, None)] == ["", ""]
 
 
 def test_a_table_that_does_not_bind():

@@ -153,10 +153,10 @@ def test_sentences_say_how_many_may_be_zero():
 
 
 def test_margins_in_words():
-    assert describe_margin(made(error=10), "people") == "±20 people"
+    assert describe_margin(made(error=10), "people") == "±19.6 people"
     frame = rows(ATTRIBUTES[:1], np.zeros(3), np.array([1.0, 4.0, 100.0]))
     assert describe_margin(frame, "people") == (
-        "±2 people (the most accurate cell) to ±20 (the least accurate one)"
+        "±1.96 people (the most accurate cell) to ±19.6 (the least accurate one)"
     )
 
 
@@ -191,8 +191,8 @@ def test_a_grid_marks_what_is_not_publishable_or_leaves_it_empty():
     attributes = (rp.Attribute("age", rp.Integers(0, 1)), rp.Attribute("sex", rp.Integers(0, 1)))
     frame = rows(attributes, values, np.full((2, 2), 4.0))  # CVs of 2, 50, 4 and 20.2 %
     cells = ReleasedCells.of(frame, ["age", "sex"])
-    marked = [["100 ±3.9", "(4 ±3.9)"], ["(-50 ±3.9)", "(10 ±3.9)"]]
+    marked = [["100 ±3.92", "(4 ±3.92)"], ["(-50 ±3.92)", "(10 ±3.92)"]]
     assert cells.crossed(0.2)[["0", "1"]].to_numpy().tolist() == marked
     emptied = cells.suppressed(0.2).crossed(0.2)
-    assert emptied[["0", "1"]].to_numpy().tolist() == [["100 ±3.9", ""], ["", ""]]
-    assert cells.crossed()["0"].tolist() == ["100 ±3.9", "-50 ±3.9"]
+    assert emptied[["0", "1"]].to_numpy().tolist() == [["100 ±3.92", ""], ["", ""]]
+    assert cells.crossed()["0"].tolist() == ["100 ±3.92", "-50 ±3.92"]

@@ -16,8 +16,8 @@ from tests.pages.conftest import check_charts, plain
 def test_the_plan_is_there_at_once(app):
     session = app("plan")
     metrics = session.metrics()
-    assert metrics["A cell of the median table, 95 %"] == "±26 people"
-    assert metrics["A cell of the least accurate table, 95 %"] == "±30 people"
+    assert metrics["A cell of the median table, 95 %"] == "±26.4 people"
+    assert metrics["A cell of the least accurate table, 95 %"] == "±29.6 people"
     # epsilon(rho = 0.1, delta = 1e-6) = 2.14194, rounded up
     assert "ε = 2.15 at δ = 1e-6, ρ = 0.1, for one record" in plain(session.texts("caption"))
     assert "better by more than one part in a billion" in plain(session.texts("markdown"))
@@ -38,7 +38,9 @@ def test_expected_counts_tell_what_is_publishable_and_what_a_change_does(app, sm
     stricter = Usefulness.of_plan(session.planned, cells, 0.05)
     assert session.metrics()["Publishable share of the cells"] == stricter.share_text
     assert session.metric[0].delta.startswith("-")
+    assert "Margin of error" not in plain(session.texts("caption"))  # a change of the limit alone
     session.button(key="budget for 0.95").click().run()
+    assert "Margin of error ±" in plain(session.texts("caption"))
     assert Usefulness.of_plan(session.planned, cells, 0.05).share >= 0.95
     assert "points" in session.metric[0].delta
     assert not session.error

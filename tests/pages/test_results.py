@@ -157,7 +157,7 @@ def test_a_list_shows_the_table_as_released_and_subtotals_with_exact_errors(app,
         check_dtype=False,
         check_categorical=False,
     )
-    margin = rounded(1.959964 * float(expected["standard_error"][0]))
+    margin = rounded(1.959964 * float(expected["standard_error"][0]), 3)
     assert f"A count is within ±{margin} people" in plain(session.texts("markdown"))
     labels = [button.label for button in session.get("download_button")]
     assert labels == [

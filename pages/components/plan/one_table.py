@@ -6,7 +6,7 @@ from pages.components.shared.charts import chart_with_numbers, listing
 from pages.components.shared.session import attempt, current, escaped, kept
 from pages.components.shared.table_choice import table_input
 from rpexplore.analysis.cell_accuracy import table_to_see
-from rpexplore.analysis.explanation import explanation
+from rpexplore.analysis.explanation import describe_former, explanation
 from rpexplore.analysis.released_cells import ReleasedCells
 from rpexplore.figures.chart import Chart, Column, columns_of
 from rpexplore.figures.released_cells import (
@@ -23,8 +23,8 @@ SEE, EXPLAIN = "See it", "Explain this number"
 GRID, BARS, HEAT_MAP = "Grid", "Bars", "Heat map"
 
 
-def one_table(planned: Plan) -> None:
-    """A table of the curator's choice."""
+def one_table(planned: Plan, former: Plan | None) -> None:
+    """A table of the curator's choice. former: the plan before the last change"""
     view = st.segmented_control(
         "One table", [SEE, EXPLAIN], default=SEE, required=True, key="view of one table"
     )
@@ -32,18 +32,20 @@ def one_table(planned: Plan) -> None:
     if table is None:
         return
     if view == EXPLAIN:
-        explained(planned, table)
+        explained(planned, table, former)
     else:
+        if change := describe_former(planned, former, table):
+            st.caption(change)
         _seen(planned, table)
 
 
-def explained(planned: Plan, table: int) -> None:
+def explained(planned: Plan, table: int, former: Plan | None) -> None:
     """Why the error of a table is as large as it is, in sentences and part by part."""
     reasons = kept(explanation, planned, table)
     st.markdown(
         "\n".join(
             f"- {escaped(sentence)}"
-            for sentence in reasons.describe(current().record_noun, current().request)
+            for sentence in reasons.describe(current().record_noun, current().request, former)
         )
     )
     frame = reasons.frame()

@@ -30,8 +30,8 @@ def chart(planned: Plan) -> None:
         st.markdown(escaped(planned.guarantee))
 
 
-def table_list(planned: Plan) -> None:
-    """All tables, the least accurate first."""
+def table_list(planned: Plan, former: Plan | None) -> None:
+    """All tables, the least accurate first. former: the plan before the last change"""
     st.subheader("All tables, the least accurate first")
     containing = st.multiselect(
         "Only tables with all of these attributes",
@@ -71,7 +71,7 @@ def table_list(planned: Plan) -> None:
         else:
             with st.container(border=True):
                 st.markdown(f"**{EXPLAIN}: {escaped(str(frame['table'].iloc[row]))}**")
-                explained(planned, int(order[row]))
+                explained(planned, int(order[row]), former)
     if "largest_standard_error" in columns:
         st.caption(
             "Standard error σ and margin of error are root mean squares over the cells of a table. "

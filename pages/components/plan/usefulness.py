@@ -66,6 +66,12 @@ def usefulness(planned: Plan) -> None:
         st.caption(escaped(now.useful.cells.left_out_text))
 
 
+def former_plan() -> Plan | None:
+    """The plan before the last change, where that had the same tables."""
+    before = st.session_state.get(HERE, (None, None))[1]
+    return None if before is None else before.plan
+
+
 def _answers(planned: Plan) -> tuple[Answer, Answer | None]:
     """The answer, and the one before the last change, where that had the same tables."""
     useful = usefulness_of(planned)
@@ -109,7 +115,7 @@ def _headline(now: Answer, before: Answer | None) -> None:
             less = None if former_margin is None else margin - former_margin
             st.metric(
                 label,
-                f"±{rounded(margin)} {record_noun}",
+                f"±{rounded(margin, 3)} {record_noun}",
                 rounded(less, 2) if less else None,
                 delta_color="inverse",
                 help=meaning("Margin of error"),

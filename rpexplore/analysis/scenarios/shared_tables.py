@@ -161,7 +161,7 @@ def table_differences(
     Columns: table, order, left, right (in the measure), change (right over left, minus 1). Where
     the cells of a table differ these are root mean squares, and left_largest and right_largest are
     of the least accurate cells. left_share and right_share are publishable shares, where known;
-    left_target and right_target say what became of targets ("short by ±12"), where there are any.
+    left_target and right_target say what became of targets ("short by 12"), where there are any.
     Tables without a value in the measure are left out.
     """
     lefts, rights = shared_rows([left, right])

@@ -65,7 +65,7 @@ def test_targets_are_shown_as_typed_and_whether_required():
     by_table = {row[0]: row[1:] for row in listed.rows}
     assert next(iter(by_table)) == "(total)"
     assert by_table["(total)"][:2] == ["±0.5 at 95 %", "required"]
-    assert by_table["(total)"][3].startswith("short by ±")
+    assert by_table["(total)"][3].startswith("short by ")
     assert by_table["age"][:2] == ["50 % of 1000", "in proportion"]
     assert by_table["age"][3] == f"met: {by_table['age'][2]}"
     assert by_table["sex"][:2] == ["σ = 12.50", "required"]
