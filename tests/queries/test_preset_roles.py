@@ -8,7 +8,7 @@ import pytest
 from rpexplore import Attribute, Bins, Categories, Domain, Integers
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.errors import WorkloadError
-from rpexplore.queries.preset_roles import IN_TOTALS, RoleMatch, ages_of, guessed_matches
+from rpexplore.queries.preset_roles import IN_TOTALS, RoleMatch, guessed_matches
 from rpexplore.queries.presets import AGE_PYRAMID, PRESETS, REDISTRICTING
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_changes import with_preset_tables
@@ -170,95 +170,6 @@ def test_ages_that_are_no_single_years_are_asked_by_each_value():
 def test_matches_that_cannot_be_are_refused(domain, corrected, message):
     with pytest.raises(WorkloadError, match=message):
         fitted(domain, **corrected)
-
-
-@pytest.mark.parametrize(
-    ("text", "ages"),
-    [
-        ("15-24", (15, 24)),
-        ("75 and over", (75, math.inf)),
-        ("<5", (0, 4)),
-        ("≤ 5", (0, 5)),
-        ("17-", (0, 17)),
-        ("42", (42, 42)),
-        ("Adult", (0, -1)),
-        ("18 and under", (0, 18)),
-        ("18 or less", (0, 18)),
-        ("18 or younger", (0, 18)),
-        ("18 years or below", (0, 18)),
-        ("18-and-under", (0, 18)),
-        ("<= 18", (0, 18)),
-        ("=< 18", (0, 18)),
-        ("≤18", (0, 18)),
-        ("‹= 18", (0, 18)),
-        ("⩽ 18", (0, 18)),
-        ("up to 18", (0, 18)),
-        ("at most 18", (0, 18)),
-        ("not over 18", (0, 18)),
-        ("no older than 18", (0, 18)),
-        ("less than or equal to 18", (0, 18)),
-        ("Younger people, 18 and under", (0, 18)),
-        ("under 18", (0, 17)),
-        ("Under18", (0, 17)),
-        ("under_18", (0, 17)),
-        ("under the age of 18", (0, 17)),
-        ("< 18", (0, 17)),
-        ("‹18", (0, 17)),
-        ("younger than 18", (0, 17)),
-        ("below 18", (0, 17)),
-        ("less than 18 years", (0, 17)),
-        ("Under 18 (younger people)", (0, 17)),
-        ("> 17", (18, math.inf)),
-        ("›17", (18, math.inf)),
-        ("over 17", (18, math.inf)),
-        ("Over-17s", (18, math.inf)),
-        ("older than 17", (18, math.inf)),
-        ("more than 17", (18, math.inf)),
-        ("above 17", (18, math.inf)),
-        ("over the age of 17", (18, math.inf)),
-        (">= 18", (18, math.inf)),
-        ("=> 18", (18, math.inf)),
-        ("≥ 18", (18, math.inf)),
-        ("›=18", (18, math.inf)),
-        ("18+", (18, math.inf)),
-        ("+18", (18, math.inf)),
-        ("18 plus", (18, math.inf)),
-        ("18_plus", (18, math.inf)),
-        ("18 and over", (18, math.inf)),
-        ("18 or older", (18, math.inf)),
-        ("18 years and over", (18, math.inf)),
-        ("18 years of age & older", (18, math.inf)),
-        ("18 and up", (18, math.inf)),
-        ("18 upwards", (18, math.inf)),
-        ("18 or higher", (18, math.inf)),
-        ("from 18", (18, math.inf)),
-        ("at least 18", (18, math.inf)),
-        ("not under 18", (18, math.inf)),
-        ("no less than 18", (18, math.inf)),
-        ("Older people, 18 and over", (18, math.inf)),
-        ("18-64", (18, 64)),
-        ("18 to 64", (18, 64)),
-        ("18–64", (18, 64)),
-        ("18_64", (18, 64)),
-        ("between 18 and 64", (18, 64)),
-        ("18 and under 65", (18, 64)),
-        ("18 to <65", (18, 64)),
-        ("18 and over, under 65", (18, 64)),
-        ("18 or more, less than 65", (18, 64)),
-        (">= 18 & < 65", (18, 64)),
-        ("over 17 to 64", (18, 64)),
-        (">17 and <=64", (18, 64)),
-        ("18 up to 64", (18, 64)),
-        ("18 to 64 or less", (18, 64)),
-        ("18 or older but not over 64", (18, 64)),
-        ("older adults, 18-64", (18, 64)),
-        ("0–17", (0, 17)),
-        ("age group 42", (42, 42)),
-        ("less than 1 year", (0, 0)),
-    ],
-)
-def test_ages_are_read(text, ages):
-    assert ages_of(text) == ages
 
 
 def test_no_guess_is_refused_whatever_the_codebook_holds():
