@@ -2,8 +2,8 @@
 
 In reading order: `query_list`; `conditions`, `condition_tokens`, `value_comparisons`,
 `condition_writer`; `definitions`, `definitions_file`, `csv_files`; `builders`, `edits`;
-`age_texts`, `preset_roles`, `fitted_presets`, `presets`; `strategy`, `planner`, `plan`, `plan_file`,
-`verification`, `plan_kinds` (either kind: loaded from a file, verified).
+`age_texts`, `preset_roles`, `fitted_presets`, `presets`; `strategy`, `planner`, `plan`,
+`plan_file`, `verification`, `plan_kinds` (either kind: loaded from a file, verified).
 
 Imports `planning`, `workload`, `privacy`, `domain`, `common` and `errors`.
 """

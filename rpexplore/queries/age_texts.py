@@ -1,22 +1,66 @@
-"""Ages that the texts of categories name, such as "18 and over"."""
+"""Ages that the texts of categories name, such as "18 and over".
+
+What is not surely understood names none: a wrong age would count people in the wrong category.
+"""
 
 import math
 import re
 
-# Words and signs by an age, in the order in which they are replaced by < ≤ ≥ >.
-_UNDER = "(?:under|below|less|fewer|lower|younger|[<‹＜])"
-_OVER = "(?:over|above|more|greater|higher|older|beyond|exceeding|[>›＞])"
+_NONE = (0, -1)
+
+# Signs of comparison, by the one that they are replaced by.
+_SIGNS = (
+    ("[<‹＜]=|=[<‹＜]|[⩽≦]", "≤"),
+    ("[>›＞]=|=[>›＞]|[⩾≧]", "≥"),
+    ("[‹＜]", "<"),
+    ("[›＞]", ">"),
+)
+# Words by an age, in the order in which they are replaced by < ≤ ≥ >.
+_UNDER = "(?:under|below|before|less|fewer|lower|younger|<)"
+_OVER = "(?:over|above|after|more|greater|higher|older|beyond|exceeding|>)"
 _JOINED = r"(?:\band\b|\bor\b|&)\W*"  # "18 and over", yet not "18 and under 65"
-_BOUNDS = (
+_WORDS = (
     (r"^(?:older|younger) (?!than|age)[a-z]+", ""),  # "older adults 65-74" bounds nothing
-    (rf"\bnot?\s+{_OVER}|{_UNDER}(?: than)? or equal|[<‹＜]=|=[<‹＜]|[⩽≦]", "≤"),
-    (rf"\bnot?\s+{_UNDER}|{_OVER}(?: than)? or equal|[>›＞]=|=[>›＞]|[⩾≧]", "≥"),
+    (r"\b(?:lt|u) ?(?=\d)", "<"),  # as in the codes Y_LT15 and U18
+    (r"\ble ?(?=\d)", "≤"),
+    (r"\bge ?(?=\d)", "≥"),
+    (r"\bgt ?(?=\d)", ">"),
+    (rf"\bnot?\s+{_OVER}|{_UNDER}(?: than)? or equal", "≤"),
+    (rf"\bnot?\s+{_UNDER}|{_OVER}(?: than)? or equal", "≥"),
     (rf"up ?to|at most|maximum|{_JOINED}{_UNDER}(?!.*\d)", "≤"),
     (rf"\+|plus|from|at least|minimum|{_JOINED}{_OVER}(?!.*\d)", "≥"),
     (r"(?<![a-z])(?:up|upwards?|onwards?)(?![a-z])", "≥"),
     (_UNDER, "<"),
     (_OVER, ">"),
 )
+_AGE = r"\d{1,3}"
+_COMPARED = re.compile(rf"({_AGE}) ?([<≤≥>]) ?(?=[a-z])")  # 17 < age
+_TURNED = str.maketrans("<≤≥>", ">≥≤<")
+_INTERVAL = re.compile(rf"\[ ?({_AGE}) ?[,;] ?({_AGE}|\+?inf\w*|\+?∞)? ?([\])\[])")
+_NO_AGES = re.compile(r"\d[.,]\d|\d{4}|[<≤≥>]$")  # or a sign that bounds nothing
+# Words that turn an age into another, or leave open whether it is one of those that are meant.
+_UNCLEAR = re.compile(
+    r"\b(?:not?|non|except\w*|exclu\w*|without|minus|until|till|since|born|months?|weeks?|days?)\b"
+)
+_FILLERS = frozenset(
+    [
+        "age",
+        "aged",
+        "ages",
+        "exactly",
+        "group",
+        "of",
+        "old",
+        "than",
+        "y",
+        "year",
+        "years",
+        "yr",
+        "yrs",
+    ]
+)
+_OF_RANGES = frozenset(["t", "through", "thru", "to"])
+_OF_LISTS = frozenset(["and", "but", "or", ",", ";", "/", "&"])
 
 
 def ages_of(text: str) -> tuple[int, float]:
@@ -25,25 +69,73 @@ def ages_of(text: str) -> tuple[int, float]:
     A bound before its age leaves it out ("over 17"), one behind it does not ("18 and over").
 
     Example:
-        >>> ages_of("Under 18 years"), ages_of("75+"), ages_of("15 to under 25")
-        ((0, 17), (75, inf), (15, 24))
+        >>> ages_of("Under 18 years"), ages_of("75+"), ages_of("[15, 25)"), ages_of("until 18")
+        ((0, 17), (75, inf), (15, 24), (0, -1))
     """
-    text = text.casefold().replace("_", " ").strip()
-    for pattern, sign in _BOUNDS:
+    text = re.sub(r"[\s_]+", " ", text.casefold()).strip()
+    if interval := _INTERVAL.fullmatch(text):
+        first, last, bracket = interval.groups()
+        if last is None or not last.isdigit():
+            return int(first), math.inf
+        return _range(int(first), int(last) - (bracket != "]"))
+    for pattern, sign in _SIGNS:
         text = re.sub(pattern, sign, text)
-    numbers = [int(number) for number in re.findall(r"\d{1,3}", text)]
-    # The last sign before each number and behind the last number, or "".
-    signs = [re.sub("[^<≤≥>]", "", part)[-1:] for part in re.split(r"\d{1,3}", text)]
-    match numbers:
-        case [first, last] if first <= last:
-            return first + (signs[0] == ">"), last - (signs[1] == "<")
+    text = _COMPARED.sub(lambda found: f"{found[2].translate(_TURNED)}{found[1]} ", text)
+    if _NO_AGES.search(text):
+        return _NONE
+    for pattern, sign in _WORDS:
+        text = re.sub(pattern, sign, text)
+    if _UNCLEAR.search(text):
+        return _NONE
+    parts = re.split(_AGE, text)
+    match [int(age) for age in re.findall(_AGE, text)]:
+        case [first, last]:
+            return _ages_between(first, last, *parts)
         case [age]:
-            before, behind = signs
-            joined = {"<": "≤", ">": "≥"}.get(behind, "")
-            sign = behind if behind in ("≤", "≥") else before or joined
-            if not sign and text.endswith("-"):
-                sign = "≤"
-            first = {"≥": age, ">": age + 1, "": age}.get(sign, 0)
-            last = {"≤": age, "<": age - 1, "": age}.get(sign, math.inf)
-            return first, last
-    return 0, -1
+            return _ages_from(age, *parts)
+    return _NONE
+
+
+def _range(first: int, last: int) -> tuple[int, float]:
+    return (first, last) if first <= last else _NONE
+
+
+def _ages_between(
+    first: int, last: int, before: str, between: str, behind: str
+) -> tuple[int, float]:
+    """The ages of two numbers, with what stands before, between and behind them."""
+    if len(_signs(between)) > 1:  # the first sign is of the first age: "18 and over, under 65"
+        between = re.sub("^[^<≤≥>]*[≥>]", "", between)
+    lower, upper = _signs(before)[-1:], _signs(between)
+    words = set(re.findall(r"[^\W\d]+|[,;/&]", between)) - _FILLERS
+    is_list = "or" in words or bool(words & _OF_LISTS and not upper and "between" not in before)
+    if (
+        lower not in ("", "≥", ">")
+        or upper not in ("", "≤", "<")
+        or _signs(behind) not in ("", "≤")
+        or words - _OF_LISTS - _OF_RANGES
+        or (is_list and (upper or last != first + 1))  # "17 or 18" is a range, "90 and 95" is none
+    ):
+        return _NONE
+    return _range(first + (lower == ">"), last - (upper == "<"))
+
+
+def _ages_from(age: int, before: str, behind: str) -> tuple[int, float]:
+    """The ages of one number, with what stands before and behind it."""
+    signs = _signs(before + behind)
+    if set(signs) & set("<≤") and set(signs) & set("≥>"):
+        return _NONE
+    if not signs:
+        words = {*re.findall(r"[^\W\d]+", before + behind)} - _FILLERS
+        if words or re.search("[-–−,;]", before):
+            return _NONE
+        return (0, age) if behind == "-" else (age, age)
+    bound = _signs(behind)[-1:]
+    sign = bound if bound in ("≤", "≥") else _signs(before)[-1:] or {"<": "≤", ">": "≥"}[bound]
+    if sign in ("≥", ">"):
+        return age + (sign == ">"), math.inf
+    return 0, age - (sign == "<")
+
+
+def _signs(text: str) -> str:
+    return re.sub("[^<≤≥>]", "", text)
