@@ -10,10 +10,18 @@ from pages.components.shared.background import finish, follow_begun
 from pages.components.shared.expected_counts import expected_counts_inputs
 from pages.components.shared.explanations import explained_title
 from pages.components.shared.next_page import next_page
-from pages.components.shared.session import bound, change_fields, current, show_messages
+from pages.components.shared.session import (
+    bound,
+    change_fields,
+    change_project,
+    current,
+    project,
+    show_messages,
+)
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.formatting import describe_count
 from rpexplore.scenarios.codebook_grid import values_in_all
+from rpexplore.scenarios.scenario import NAME_LENGTH
 
 finish(READING)
 apply_typed()
@@ -51,10 +59,21 @@ else:
         on_change="rerun",
     ):
         values_and_labels()
-st.text_input(
+named, counted = st.columns(2)
+named.text_input(
+    "Name of the survey",
+    max_chars=NAME_LENGTH,
+    help="Shown on every page and on the first page of the report, and shared by all scenarios of "
+    "this survey.",
+    **bound(
+        "survey",
+        current().survey,
+        lambda name: change_project(HERE, lambda: project().with_survey(name.strip())),
+    ),
+)
+counted.text_input(
     "What the tables count, such as people: what one row of the data is",
     max_chars=40,
-    width=480,
     **bound(
         "record_noun",
         current().record_noun,

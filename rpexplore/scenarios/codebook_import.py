@@ -12,10 +12,12 @@ from rpexplore.domain.provenance import TO_COMPLETE, is_unfinished, label_from_r
 from rpexplore.errors import DomainError
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.codebook_grid import values_in_all
-from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.examples import EXAMPLES, without_invented_counts
+from rpexplore.scenarios.scenario import NAME_LENGTH, Scenario
 from rpexplore.workload.table_text import list_titles
 
 _MAX_CSV_LINES = 1_000_000
+_NO_NAMES = ("codebook", "datapackage", "schema", "tableschema", "data")  # of a survey
 
 
 def scenario_from_bytes(content: bytes, filename: str, present: Scenario) -> Scenario:
@@ -28,7 +30,21 @@ def scenario_from_bytes(content: bytes, filename: str, present: Scenario) -> Sce
     opened = Scenario.of_plan(Plan.parse(text, filename))
     same = opened.domain == present.domain
     record_noun = present.record_noun if same else opened.record_noun
-    return opened.replaced(record_noun=record_noun, name=present.name, note=present.note)
+    present = without_invented_counts(present, opened.domain)
+    return opened.replaced(
+        record_noun=record_noun, name=present.name, note=present.note, survey=present.survey
+    )
+
+
+def survey_named_after(filename: str, present: str) -> str:
+    """What to call the survey of a codebook or data file: as before, unless that was an example's.
+
+    Then it is called as the file is, without its ending; "" where that says nothing.
+    """
+    if present and present not in [example.title for example in EXAMPLES]:
+        return present
+    stem = filename.partition(".")[0].replace("_", " ").strip()[:NAME_LENGTH]
+    return "" if stem.lower() in _NO_NAMES else stem[:1].upper() + stem[1:]
 
 
 def domain_from_lines(text: str) -> Domain:

@@ -65,10 +65,19 @@ class Example:
         path = sample_data_folder() / f"{self.key}-expected.csv"
         return expected_counts_from_csv(self.domain, path.read_bytes(), path.name)
 
+    @property
+    def scenario(self) -> Scenario:
+        """Codebook, expected counts and names, with nothing chosen yet."""
+        return Scenario(
+            self.domain,
+            record_noun=self.record_noun,
+            expected=self.expected,
+            survey=self.title,
+        )
+
     def project(self) -> Project:
         """The scenarios, the first of them open."""
-        base = Scenario(self.domain, record_noun=self.record_noun, expected=self.expected)
-        return Project(self.scenarios(base))
+        return Project(self.scenarios(self.scenario))
 
 
 def _household(base: Scenario) -> tuple[Scenario, ...]:
@@ -222,10 +231,13 @@ EXAMPLES = (
 
 
 def without_invented_counts(scenario: Scenario, domain: Domain) -> Scenario:
-    """The scenario without the expected counts of an example, unless `domain` is its codebook.
+    """The scenario without expected counts and name of an example, unless `domain` is its codebook.
 
     They are invented, and say nothing about anybody's own records.
     """
+    titles = [example.title for example in EXAMPLES if domain != example.domain]
+    if scenario.survey in titles:
+        scenario = scenario.replaced(survey="")
     invented = any(
         scenario.expected == example.expected and domain != example.domain for example in EXAMPLES
     )

@@ -79,6 +79,15 @@ class Project:
         before, after = self.scenarios[:index], self.scenarios[index + 1 :]
         return replace(self, scenarios=(*before, scenario, *after))
 
+    def with_survey(self, name: str) -> "Project":
+        """A copy in which the open scenario's survey, also that of others, has this name."""
+        before = self.current.survey
+        scenarios = (
+            scenario.replaced(survey=name) if scenario.survey == before else scenario
+            for scenario in self.scenarios
+        )
+        return replace(self, scenarios=tuple(scenarios))
+
     def opened(self, index: int) -> "Project":
         """A copy in which another scenario is the open one."""
         return replace(self, open_index=index)

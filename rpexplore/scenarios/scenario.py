@@ -43,10 +43,11 @@ from rpexplore.workload.workload import Workload
 FORMAT = "rpexplore-scenario"
 FORMAT_VERSION = 1
 
-NAME_LENGTH = 60
+NAME_LENGTH = 60  # also of a survey
 NOTE_LENGTH = 2000
 RECORD_NOUN_LENGTH = 100
 
+_LEFT_OUT_EMPTY = ("survey", "board")  # of files
 _UNUSABLE = "This is not a usable scenario"
 
 
@@ -57,6 +58,7 @@ class Scenario:
     record_noun  what one record stands for, in the plural ("people")
     name         for people to tell scenarios apart; never empty
     note         what its author wants to remember about it
+    survey       what the records are: "Household survey"; "" where nobody has said
     expected     public counts that relative errors are judged by, if there are any; the plan does
                  not depend on them
     cv_limit     the largest coefficient of variation of a publishable cell: 0.2 is 20 %
@@ -86,11 +88,13 @@ class Scenario:
     # Compared below: lists of queries hold arrays, which have no equality of their own.
     query_list: StatedQueries | None = None
     board: BoardNotes = field(default_factory=BoardNotes)
+    survey: str = ""
 
     def __post_init__(self) -> None:
         for noun, text, most in (
             ("name of a scenario", self.name, NAME_LENGTH),
             ("note of a scenario", self.note, NOTE_LENGTH),
+            ("name of a survey", self.survey, NAME_LENGTH),
             ("word for what is counted", self.record_noun, RECORD_NOUN_LENGTH),
         ):
             if not is_text(text):
@@ -259,6 +263,8 @@ class Scenario:
             "uniform_reference": self.uniform_reference,
             "query_list": None if self.query_list is None else stated_to_json(self.query_list),
         }
+        if self.survey:
+            content["survey"] = self.survey
         return content if self.board.is_empty else content | {"board": self.board.to_json()}
 
     @classmethod
@@ -273,9 +279,8 @@ class Scenario:
         """The scenario of a file's content; raises `WorkloadError` if it is not a usable one."""
         with refusing(WorkloadError, _UNUSABLE):
             check_format(content, FORMAT, FORMAT_VERSION, "scenario")
-            own = [field.name for field in fields(cls) if field.name != "request"]
-            if "board" not in content:  # left out where it is empty
-                own.remove("board")
+            empty = {name for name in _LEFT_OUT_EMPTY if name not in content}
+            own = [field.name for field in fields(cls) if field.name not in {"request", *empty}]
             check_keys(content, ["format", "format_version", "tables", *own], "a scenario")
             # Unlike the codebook of a plan, that of a scenario may be one that is only begun.
             attributes = codebook.attributes_from_schema(content["domain"], may_be_empty=True)
@@ -301,6 +306,7 @@ class Scenario:
                 uniform_reference=content["uniform_reference"],
                 query_list=None if queries is None else stated_from_json(queries),
                 board=BoardNotes.from_json(content.get("board", {})),
+                survey=content.get("survey", ""),
             )
             _ = scenario.workload
         return scenario

@@ -33,6 +33,13 @@ def test_a_codebook_is_loaded_and_an_unusable_one_leaves_it(app, small):
         0
     ].value.replace("\\", "")
     assert not session.run().success
+    assert session.scenario.survey == ""
+    session.text_input(key="survey").set_value("Panel *2026*").run()
+    assert session.scenario.survey == "Panel *2026*"
+    assert "**Panel *2026***" in plain(session.texts("markdown"))
+    session.button(key="Undo step").click().run()
+    assert session.scenario.survey == ""
+    session.button(key="Redo step").click().run()
     before = session.scenario
     session.file_uploader(key="codebook").upload("c.csv", CSV + b"sex,F,\n").run()
     assert "listed twice" in session.error[0].value

@@ -13,7 +13,7 @@ from tests.pages.conftest import plain
 def recent(session) -> list[str]:
     """The projects to go on with, without the time at which they were saved."""
     return [
-        button.label.replace("\\", "").rpartition(", ")[0]
+        button.label.replace("\\", "").rpartition(" · ")[0]
         for button in session.button
         if str(button.key).startswith("recent ")
     ]
@@ -39,8 +39,9 @@ def test_an_example_leaves_the_project_before_as_it_was(app):
     session.text_input(key="typed budget").set_value("0.25").run()
     mine, key = session.project, session.query_params["project"]
     session.open("home")
-    assert recent(session) == ["Scenario 1"]
+    assert recent(session) == ["Household survey · 1 scenario"]
     session.press("Open the household survey")
+    assert "The project before is kept" in session.success[0].value
     assert session.query_params["project"] != key
     assert session.button(key="Undo step").disabled  # it would lead to another project
     assert Autosaves.of_user().text(key) == mine.text()
@@ -59,8 +60,7 @@ def test_an_example_that_was_not_changed_is_opened_again(app):
     session.open("plan").text_input(key="typed budget").set_value("0.25").run()
     session.open("home").press("Open the household survey")
     assert session.project == EXAMPLES[0].project()
-    name = EXAMPLES[0].project().current.name
-    assert recent(session.open("home")) == [f"{name} and 1 more scenario"] * 2
+    assert recent(session.open("home")) == ["Household survey · 2 scenarios"] * 2
 
 
 def test_projects_of_other_browsers_are_not_listed(app):

@@ -19,6 +19,7 @@ from rpexplore.scenarios.codebook_import import (
     domain_from_lines,
     domain_of_columns,
     scenario_from_bytes,
+    survey_named_after,
     why_no_csv,
 )
 from rpexplore.scenarios.scenario import Scenario, TableSetting
@@ -81,6 +82,19 @@ def test_a_plan_becomes_its_inputs():
     assert scenario_from_bytes(content, "plan.json", elsewhere).record_noun == "records"
     with pytest.raises(DomainError, match="not UTF-8"):
         scenario_from_bytes(b"\xff", "plan.json", scenario)
+
+
+@pytest.mark.parametrize(
+    ("filename", "present", "name"),
+    [
+        ("health_survey.csv.gz", "", "Health survey"),
+        ("health.json", "Household survey", "Health"),  # of an example
+        ("health.json", "Our own", "Our own"),
+        ("datapackage.json", "", ""),
+    ],
+)
+def test_a_survey_is_called_as_its_file_unless_it_has_a_name(filename, present, name):
+    assert survey_named_after(filename, present) == name
 
 
 def test_what_was_loaded_is_described():

@@ -74,11 +74,23 @@ def test_the_text_is_read_back_exactly():
                 budget=rp.Budget(rho="1/3"),
                 name="fair",
                 record_noun="x",
+                survey="Household survey",
             ),
         ),
         1,
     )
     assert Project.parse(project.text()) == project
+
+
+def test_a_survey_is_named_in_all_of_its_scenarios():
+    names = ("Health", "Health", "Work")
+    scenarios = (Scenario(DOMAIN, name=str(n), survey=name) for n, name in enumerate(names))
+    project = Project(tuple(scenarios)).with_survey("Health 2026")
+    assert [scenario.survey for scenario in project.scenarios] == [
+        "Health 2026",
+        "Health 2026",
+        "Work",
+    ]
 
 
 def test_a_scenario_file_is_a_study_of_one():

@@ -88,7 +88,10 @@ def _take_dropped(content: bytes, name: str) -> None:
 
 
 def _take_codebook(file: CodebookFile, name: str) -> None:
-    if not change_codebook(HERE, lambda: file.domain, from_elsewhere=True, record_noun="records"):
+    survey = codebook_import.survey_named_after(name, current().survey)
+    if not change_codebook(
+        HERE, lambda: file.domain, from_elsewhere=True, record_noun="records", survey=survey
+    ):
         return
     say(HERE, "success", codebook_import.describe_loaded(current(), f"{name} ({file.kind})"))
     if file.without_values:

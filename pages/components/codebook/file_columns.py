@@ -170,7 +170,10 @@ def _put_into_codebook(
 ) -> bool:
     """Put columns into the codebook, those `from_records` marked; values that are there stay."""
     present = current().domain if columns.add else None
-    record_noun = current().record_noun if columns.add else "records"
+    record_noun, survey = current().record_noun, current().survey
+    if not columns.add:
+        record_noun = "records"
+        survey = codebook_import.survey_named_after(columns.file_name, survey)
     done = change_codebook(
         HERE,
         lambda: codebook_import.domain_of_columns(
@@ -178,6 +181,7 @@ def _put_into_codebook(
         ),
         from_elsewhere=not columns.add,
         record_noun=record_noun,
+        survey=survey,
     )
     if done:
         taken = f"Took {plural(len(values), 'column')} of {columns.file_name}."

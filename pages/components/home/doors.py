@@ -6,9 +6,16 @@ from typing import Any
 import streamlit as st
 
 from pages.components.codebook.sources import FILE
-from pages.components.shared.autosave import recent_projects
+from pages.components.shared.autosave import is_saved, open_key, recent_projects
 from pages.components.shared.files import upload
-from pages.components.shared.session import escaped, open_new, open_saved, say, show_messages
+from pages.components.shared.session import (
+    EVERYWHERE,
+    escaped,
+    open_new,
+    open_saved,
+    say,
+    show_messages,
+)
 from rpexplore.common.formatting import plural
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
@@ -31,7 +38,10 @@ def enter_opened() -> None:
 
 def open_example(example: Example) -> None:
     """Open an example on the Plan page."""
+    before = open_key() if is_saved() else ""
     open_new(example.project())
+    if before not in ("", open_key()):
+        say(EVERYWHERE, "success", "The project before is kept: Home lists it as a saved project.")
     st.session_state[OPENED] = PLAN
 
 
@@ -79,7 +89,7 @@ def _saved() -> None:
     recent = recent_projects(MOST_RECENT)
     if not recent:
         st.markdown("Saved here as a file, or sent by a colleague.")
-    with st.container(gap=None):
+    with st.container(gap=None, key="recent"):
         for key, saved in recent.items():
             st.button(
                 escaped(_described(saved)),
@@ -94,7 +104,8 @@ def _saved() -> None:
 
 
 def _described(saved: SavedProject) -> str:
-    """Its open scenario, how many more there are, and when it was saved."""
-    others = len(saved.project.scenarios) - 1
-    more = f" and {plural(others, 'more scenario')}" if others else ""
-    return f"{saved.project.current.name}{more}, {saved.saved:%Y-%m-%d %H:%M} UTC"
+    """Its survey (else its open scenario), how many scenarios there are, and when it was saved."""
+    project = saved.project
+    name = project.current.survey or project.current.name
+    scenarios = plural(len(project.scenarios), "scenario")
+    return f"{name} · {scenarios} · {saved.saved:%Y-%m-%d %H:%M} UTC"

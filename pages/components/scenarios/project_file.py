@@ -54,5 +54,7 @@ def _saved_projects() -> None:
     for key, saved in other_saved_projects().items():
         text, button = st.columns([4, 1], vertical_alignment="center")
         names = ", ".join(f"“{name}”" for name in saved.project.names)
-        text.markdown(escaped(f"Saved {saved.saved:%Y-%m-%d %H:%M} UTC: {names}"))
+        survey = saved.project.current.survey
+        whose = f"{survey}, saved" if survey else "Saved"
+        text.markdown(escaped(f"{whose} {saved.saved:%Y-%m-%d %H:%M} UTC: {names}"))
         button.button("Open", key=f"open project {key}", on_click=open_saved, args=(key,))

@@ -17,7 +17,6 @@ from rpexplore.errors import RpexploreError
 from rpexplore.scenarios.autosave import Autosaves, SavedProject
 from rpexplore.scenarios.examples import EXAMPLES
 from rpexplore.scenarios.project import Project
-from rpexplore.scenarios.scenario import Scenario
 
 PARAMETER = "project"
 MOST_REMEMBERED = 50  # keys in a cookie, which must stay below 4 KB
@@ -28,9 +27,7 @@ _SAVED_HERE = "autosave keys"  # of the projects that this session has saved, th
 
 def new_project() -> Project:
     """One scenario on the first example, so that a complete plan is there to look at."""
-    example = EXAMPLES[0]
-    scenario = Scenario(example.domain, record_noun=example.record_noun, expected=example.expected)
-    return Project((scenario,))
+    return Project((EXAMPLES[0].scenario,))
 
 
 def begin() -> str:

@@ -20,6 +20,7 @@ button[data-selected="true"] p,
     margin-top: 1.75rem;
 }
 .st-key-steps a { padding-inline: 0; }
+.st-key-recent button { justify-content: flex-start; padding-inline: 0; text-align: left; }
 /* Plan and Tables: inputs beside the answer, above it where there is little room. */
 .st-key-layout {
     display: grid;

@@ -8,6 +8,7 @@ from pages.components.shared.session import (
     bound,
     can_step,
     change_project,
+    current,
     escaped,
     project,
     say,
@@ -24,6 +25,8 @@ def open_scenario(name: str) -> None:
 def bar() -> None:
     """Draw the line."""
     line = st.container(horizontal=True, vertical_alignment="center", gap="small")
+    if survey := current().survey:
+        line.markdown(f"**{escaped(survey)}**", width="content")
     line.selectbox(
         "Open scenario",
         project().names,
