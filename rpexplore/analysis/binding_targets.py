@@ -19,6 +19,7 @@ from rpexplore.planning.minimum_budget import MinimumBudget
 from rpexplore.planning.optimum import Optimum
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
+from rpexplore.privacy.conversions import rho_text
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.table_text import titles
@@ -116,7 +117,8 @@ def describe(explanation: BudgetExplanation, *, compared: bool = True) -> str:
     """
     minimum, targets = explanation.minimum, len(explanation.minimum.tables)
     binding_tables = minimum.binding_tables
-    subject, first = f"The {explanation.kind} takes", "it"
+    title = titles(minimum.workload, minimum.tables[:1])[0]
+    subject, first = f"The {explanation.kind} of {title} takes", "it"
     if targets > 1:
         subject, first = f"The {plural(targets, explanation.kind)} take", "the first"
     budget = explanation.enough.text
@@ -133,9 +135,10 @@ def describe(explanation: BudgetExplanation, *, compared: bool = True) -> str:
             f"{'; '.join(titles(minimum.workload, binding_tables[:_NAMED]))}{rest}."
         )
     saved = float(minimum.saving_if_relaxed(_WIDER)[binding_tables[0]])
+    then = rho_text(explanation.enough.needed * (1 - saved), 3, "nearest")
     sentences.append(
-        f"Were {first} {100 * _WIDER:g} % wider, that would save about "
-        f"{describe_share(saved)} of that budget."
+        f"If {first} were {100 * _WIDER:g} % wider, about {then} would be enough, "
+        f"{describe_share(saved)} less."
     )
     return " ".join(sentences)
 

@@ -17,6 +17,13 @@ from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers.solution import CellPrices, dual_bound
 from rpexplore.workload.workload import Workload
 
+# Gaps below these are too small to be read as per cent.
+_SMALL_PARTS = (
+    (1e-5, "one part in 100,000"),
+    (1e-6, "one part in a million"),
+    (1e-9, "one part in a billion"),
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
@@ -50,8 +57,9 @@ class Certificate:
     def sentence(self, *, any_strategies: bool = True) -> str:
         """The bound as a sentence: of all plans, or of those with the strategies of this one."""
         share = f"{rounded(100 * Fraction(self.gap), 2, 'up')} %"
-        if self.gap < 1e-9:
-            share = "one part in a billion"
+        for part, text in _SMALL_PARTS:
+            if self.gap < part:
+                share = text
         plans = "no plan within this budget"
         if not any_strategies:
             plans += " that measures the attributes as this one does"

@@ -7,6 +7,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis import binding_targets
+from rpexplore.common.formatting import rounded
 from rpexplore.planning import planner
 from rpexplore.planning.losses.constrained import SumWithinTargets
 from rpexplore.scenarios.workload_request import TableSetting, WorkloadRequest
@@ -36,9 +37,10 @@ def test_a_single_required_target(workload):
     saved = binding_targets.binding_targets_frame(minimum_budget, BUDGET)["saved"]
     assert saved.tolist() == pytest.approx([1 - 1.1**-2])
     assert binding_targets.describe(reason) == (
-        f"The required target takes {reason.enough.text}, {reason.enough.compared}. No plan of "
-        "these tables can do with noticeably less. Were it 10 % wider, that would save about 17 % "
-        "of that budget."
+        f"The required target of age × sex takes {reason.enough.text}, "
+        f"{reason.enough.compared}. No plan of these tables can do with noticeably less. If "
+        f"it were 10 % wider, about ρ = {rounded(reason.enough.needed / 1.21, 3)} would be enough, "
+        "17 % less."
     )
     assert "nothing is left for tables without a required target" in (
         binding_targets.describe_advice(reason)
@@ -91,9 +93,9 @@ def test_what_required_targets_cost_the_others():
     loss, budget = SumWithinTargets("cells"), rp.Budget(rho="0.02")
     plan = rp.plan(workload, loss=loss, budget=budget)
     free = rp.plan(tables, loss=rp.SumOfVariances("cells"), budget=budget)
-    without = planner.optimum(
-        workload, loss=binding_targets.objective_without_required(loss, workload)
-    )
+    objective = binding_targets.objective_without_required(loss, workload)
+    assert objective == rp.SumOfVariances("cells")
+    without = planner.optimum(workload, loss=objective)
     useful = rp.publishable(plan, rp.ExpectedCounts.of_total(2000))
     cost = binding_targets.cost_to_others(plan, without, useful)
 

@@ -124,7 +124,7 @@ def test_in_words():
         "For a standard error of 7.5 people in “least accurate table” (now 15)"
     )
     assert "ρ = 0.40001" in sentence
-    assert sentence.endswith(": 4 times the current budget.")
+    assert sentence.endswith(": 4 times the current ρ.")
 
 
 def test_half_the_error_is_at_four_times_the_budget():

@@ -137,11 +137,11 @@ def test_in_words():
     # epsilon(rho = 0.4, delta = 1e-6) = 4.6044, rounded up
     more = budgets.sufficient_budget(0.4 / (1 + 2e-8), present)
     assert more.text == "ρ = 0.4 (ε = 4.61 at δ = 1e-6)"
-    assert more.compared == "4 times the current budget"
+    assert more.compared == "4 times the current ρ"
     assert budgets.sufficient_budget(0.1, present).compared == "the current budget"
     less = budgets.sufficient_budget(0.025, present)
     assert less.rho == "0.025001"
-    assert less.compared == "25 % of the current budget"
+    assert less.compared == "25 % of the current ρ"
 
 
 OF_QUERIES = [

@@ -113,7 +113,7 @@ def test_all_targets_met(workload):
     )
     sentence = curves.describe_outlook(result, "people")
     assert sentence.startswith("All 7 targets are met; the smallest budget that does is ρ = ")
-    assert "% of the current budget" in sentence
+    assert "% of the current ρ" in sentence
     assert curves.describe_by_shortfall(result).startswith("No plan of this kind")
 
 

@@ -39,8 +39,8 @@ def required_targets_can_be_met() -> bool:
         return True
     st.error(
         "The required targets cannot all be met at this budget, whatever the other tables get. "
-        "Take a larger budget, make some of the targets below wider, or untick “Required” for some "
-        "on the Tables page."
+        "Take a larger budget, make some of the targets named below wider, or untick “Required” "
+        "for some on the Tables page."
     )
     _binding_targets(explanation, loss)
     return False
@@ -147,18 +147,20 @@ def _binding_targets(explanation: BudgetExplanation, objective: Loss) -> None:
             kwargs={"budget": advised.budget, "loss": objective},
             disabled=advised.budget == budget and objective == present,
         )
+    if len(explanation.minimum.tables) == 1:
+        return  # the sentences say it all
     frame = binding_targets.binding_targets_frame(explanation.minimum, budget, current().request)
     columns = {
         "table": Column("table", "text"),
         "wanted": Column("target", "text"),
         "required": Column("required", "text"),
-        "share": Column("share of the budget", "share"),
-        "saved": Column("saved if 10 % wider", "share"),
-        "rho": Column("budget ρ then"),
+        "share": Column("share of the smallest budget", "share"),
+        "saved": Column("less, if 10 % wider", "share"),
+        "rho": Column("smallest ρ then"),
     }
     numbers(frame, columns, "binding_targets.csv", "Binding targets")
     st.caption(
-        f"{meaning('Binding targets')} The share of a target is by how many per cent that budget "
-        "falls when the target variance grows by one per cent. The saving follows from the "
-        "shares and is approximate."
+        f"{meaning('Binding targets')} The share of a target is by how many per cent the smallest "
+        "budget falls when the target variance grows by one per cent. What a wider target saves "
+        "follows from the shares and is approximate."
     )

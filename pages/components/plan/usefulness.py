@@ -53,7 +53,8 @@ def usefulness(planned: Plan) -> None:
     proven = "Noise proven best for what is measured." if strategies else "Accuracy proven best."
     st.markdown(
         f":material/verified: **{proven}** {escaped(planned.proven)}",
-        help=meaning("Optimality"),
+        help=f"{meaning('Optimality')} "
+        f"The proven gap is {rounded(planned.certificate.gap, 2, 'up')} of the objective.",
     )
     if now.useful is None:
         st.markdown(

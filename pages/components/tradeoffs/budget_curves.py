@@ -37,7 +37,7 @@ TABLE_COLUMNS = {
     "present": Column("current σ"),
     "met": Column("met now", "text"),
     "needed_rho": Column("met from ρ"),
-    "times": Column("times the current budget"),
+    "times": Column("times the current ρ"),
 }
 
 

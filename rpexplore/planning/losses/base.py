@@ -19,13 +19,16 @@ WEIGHTINGS = {
     "cells": "equal weight per cell",
     "sqrt": "square root of cells",
 }
-_EFFECTS = {"cells": "so large tables count more", "sqrt": "between the two others"}
+_EFFECTS = {
+    "equal": "unless set otherwise",
+    "cells": "so large tables count more",
+    "sqrt": "between the two others",
+}
 
 
 def describe_weighting(weighting: str) -> str:
-    """ "equal weight per table", "equal weight per cell, so large tables count more"."""
-    text = WEIGHTINGS[weighting]
-    return f"{text}, {_EFFECTS[weighting]}" if weighting in _EFFECTS else text
+    """ "equal weight per cell, so large tables count more"."""
+    return f"{WEIGHTINGS[weighting]}, {_EFFECTS[weighting]}"
 
 
 @dataclass(frozen=True)

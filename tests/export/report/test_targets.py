@@ -103,7 +103,7 @@ def test_why_the_budget_is_as_large_as_it_is():
     plan = rp.plan(wanted, loss=rp.SumWithinTargets(), budget=rp.Budget(rho="0.1"))
     section = targets(plan)
     message = " ".join(section.sentences)
-    assert "The required target takes ρ = 0.055556" in message
+    assert "takes ρ = 0.055556" in message
     assert "With the same objective" not in message  # another budget would have another plan
     _, binding_tables = section.parts
     assert binding_tables.frame["table"].tolist() == ["age × sex"]
