@@ -6,6 +6,7 @@ from streamlit import runtime
 from pages import all_pages
 from pages.components.shared import mark
 from pages.components.shared.autosave import begin, remember_in_browser
+from pages.components.shared.callbacks import finish_callbacks
 from pages.components.shared.codebook_notices import lacks_attributes
 from pages.components.shared.server import guard, lifespan
 from pages.components.shared.style import STYLE
@@ -32,4 +33,5 @@ def draw() -> None:
 if runtime.exists():
     draw()
 else:  # `streamlit run` takes the server from here
+    finish_callbacks()
     app = st.App(__file__, middleware=[guard()], lifespan=lifespan)
