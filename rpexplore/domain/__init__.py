@@ -1,7 +1,7 @@
 """What there is to count: attributes, their values, and counts that are public.
 
-In reading order: `attribute`, `domain`, `codebook` (Table Schema JSON and CSV), `value_selection`
-(which values a text names), `expected_counts` (counts from public sources),
+In reading order: `attribute`, `domain`, `codebook` (Table Schema JSON and CSV), `json_schemas`,
+`value_selection` (which values a text names), `expected_counts` (counts from public sources),
 `expected_counts_file`, `publishable` (which cells are), `provenance` (attributes to be completed,
 values that came from records).
 

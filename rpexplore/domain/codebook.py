@@ -13,16 +13,14 @@ the value lies in: "South > East". A row whose value is empty is refused.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from rpexplore.common.csv_text import csv_rows, csv_text
-from rpexplore.common.exact_numbers import shown, shown_value, whole_number
-from rpexplore.common.json_fields import loads, refusing
+from rpexplore.common.exact_numbers import shown, shown_value
+from rpexplore.common.json_fields import refusing
 from rpexplore.domain.attribute import LEVELS, Attribute, Bins, Categories, Integers, Values
+from rpexplore.domain.json_schemas import WHOLE, has_name, schema_in_json
 from rpexplore.errors import DomainError
-
-_WHOLE = ("integer", "year")  # types whose minimum and maximum say all values
 
 
 def attributes_from_schema(schema: Any, *, may_be_empty: bool = False) -> list[Attribute]:
@@ -45,70 +43,6 @@ def schema_from_attributes(attributes: Iterable[Attribute]) -> dict[str, Any]:
 def attributes_from_json(text: str, source: str) -> list[Attribute]:
     """The attributes of a JSON text, as `schema_in_json` takes it; `source` is named in errors."""
     return attributes_from_schema(schema_in_json(text, source).schema)
-
-
-@dataclass(frozen=True)
-class StatedSchema:
-    """A Table Schema as it was read, and what kind of file it comes from, in words."""
-
-    kind: str
-    schema: Any
-
-    @property
-    def has_fields(self) -> bool:
-        fields = self.schema.get("fields") if isinstance(self.schema, dict) else None
-        return isinstance(fields, list) and bool(fields)
-
-    @property
-    def with_values(self) -> dict[str, Any]:
-        """The schema without the fields that do not say which values they can have."""
-        return {"fields": [one for one in self.schema["fields"] if not _lacks_values(one)]}
-
-    @property
-    def without_values(self) -> dict[str, str]:
-        """{name: type} of the fields that do not say which values they can have."""
-        lacking = filter(_lacks_values, self.schema["fields"])
-        return {one["name"]: str(one.get("type", "any")) for one in lacking}
-
-
-def schema_in_json(text: str, source: str) -> StatedSchema:
-    """The Table Schema that a JSON text is, holds or stands for; `source` is named in errors.
-
-    In a Data Package (datapackage.json) it is that of its one table; sizes, such as {"age": 32},
-    stand for the whole numbers from 0 on. Anything else is taken for a Table Schema.
-    """
-    with refusing(DomainError, f"{source} must be a codebook"):
-        content = loads(text)
-        if isinstance(content, dict) and "fields" not in content:
-            if isinstance(content.get("resources"), list):
-                return StatedSchema("Data Package", _schema_of_package(content["resources"]))
-            if content and all(whole_number(size) is not None for size in content.values()):
-                return StatedSchema("sizes", _schema_of_sizes(content))
-    return StatedSchema("Table Schema", content)
-
-
-def _schema_of_package(resources: list[Any]) -> dict[str, Any]:
-    """The one Table Schema among the resources of a Data Package."""
-    schemas = [part["schema"] for part in resources if isinstance(part, dict) and "schema" in part]
-    if len(schemas) != 1 or not isinstance(schemas[0], dict):
-        raise DomainError(
-            f"a Data Package must hold the schema of one table, got {len(schemas)} of them or the "
-            "name of a file with it; save that schema as a file of its own"
-        )
-    return schemas[0]
-
-
-def _schema_of_sizes(sizes: dict[str, int]) -> dict[str, Any]:
-    for name, size in sizes.items():
-        if size < 1:
-            raise DomainError(f"the size of {name!r} must be at least 1, got {size}")
-    limits = {name: {"minimum": 0, "maximum": int(size) - 1} for name, size in sizes.items()}
-    return {
-        "fields": [
-            {"name": name, "type": "integer", "constraints": constraints}
-            for name, constraints in limits.items()
-        ]
-    }
 
 
 def attributes_from_csv(text: str, source: str) -> list[Attribute]:
@@ -173,7 +107,7 @@ def csv_from_attributes(attributes: Sequence[Attribute]) -> str:
 
 
 def _attribute_from_field(field: Any, number: int) -> Attribute:
-    if not _has_name(field):
+    if not has_name(field):
         raise DomainError(f'Field {number} of the schema must be an object with a text "name".')
     name = field["name"]
     label = field.get("title", "")
@@ -184,21 +118,6 @@ def _attribute_from_field(field: Any, number: int) -> Attribute:
     with refusing(DomainError, f"Attribute {name!r}"):
         values = _values_from_field(field)
     return Attribute(name, values, label, field.get("groups", ()))
-
-
-def _has_name(field: Any) -> bool:
-    return isinstance(field, dict) and isinstance(field.get("name"), str)
-
-
-def _lacks_values(field: Any) -> bool:
-    """Whether a field does not say which values it can have, be they usable or not."""
-    if not _has_name(field) or "bins" in field or field.get("type") == "boolean":
-        return False
-    constraints = field.get("constraints", {})
-    if not isinstance(constraints, dict) or field.get("categories") is not None:
-        return False
-    is_range = field.get("type", "integer") in _WHOLE and {"minimum", "maximum"} <= {*constraints}
-    return constraints.get("enum") is None and not is_range
 
 
 def _values_from_field(field: dict[str, Any]) -> Values:
@@ -212,7 +131,7 @@ def _values_from_field(field: dict[str, Any]) -> Values:
     if field.get("categories") is not None or constraints.get("enum") is not None:
         return _categories(field.get("categories"), constraints.get("enum"))
     if "minimum" in constraints and "maximum" in constraints:
-        if field.get("type", "integer") not in _WHOLE:
+        if field.get("type", "integer") not in WHOLE:
             raise DomainError(
                 f"minimum and maximum describe values of type integer or year, got "
                 f'{field["type"]!r}; give "bins" for other numbers.'

@@ -25,13 +25,9 @@ from rpexplore.data.files.columns import (
     read_header,
 )
 from rpexplore.data.files.listing import file_kind
-from rpexplore.domain.codebook import (
-    StatedSchema,
-    attributes_from_csv,
-    attributes_from_schema,
-    schema_in_json,
-)
+from rpexplore.domain.codebook import attributes_from_csv, attributes_from_schema
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.json_schemas import StatedSchema, schema_in_json
 from rpexplore.errors import DomainError
 
 MOST_BYTES = 50_000_000  # of a codebook
