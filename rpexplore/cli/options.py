@@ -179,6 +179,9 @@ Force = Annotated[bool, _flag("--force", "Overwrite the file if it exists.")]
 # ---- planning
 
 Codebook = Annotated[Path, _argument("CODEBOOK", _A_CODEBOOK)]
+Resource = Annotated[
+    str | None, _option("NAME", "The table of a Data Package, where it holds several.")
+]
 Converted = Annotated[Path | None, _option("FILE", "Also write it there, as .json or .csv.")]
 PlanOut = Annotated[Path, _option("FILE", "Where the plan goes.")]
 UpTo = Annotated[int | None, _option("K", "The total and all tables up to K-way.")]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 def schema(
     codebook: options.Codebook,
+    resource: options.Resource = None,
     out: options.Converted = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
@@ -27,7 +28,7 @@ def schema(
     from rpexplore.common.formatting import describe_count, plural
     from rpexplore.domain.domain import Domain
 
-    domain = Domain.load(codebook)
+    domain = Domain.load(codebook, resource)
     if out is not None:
         write_new(out, domain.text(out.name), force)
     cells = domain.n_cells

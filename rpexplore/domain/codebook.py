@@ -40,9 +40,9 @@ def schema_from_attributes(attributes: Iterable[Attribute]) -> dict[str, Any]:
     return {"fields": [_field_from_attribute(attribute) for attribute in attributes]}
 
 
-def attributes_from_json(text: str, source: str) -> list[Attribute]:
+def attributes_from_json(text: str, source: str, resource: str | None = None) -> list[Attribute]:
     """The attributes of a JSON text, as `schema_in_json` takes it; `source` is named in errors."""
-    return attributes_from_schema(schema_in_json(text, source).schema)
+    return attributes_from_schema(schema_in_json(text, source, resource).schema)
 
 
 def attributes_from_csv(text: str, source: str) -> list[Attribute]:

@@ -66,21 +66,25 @@ class Domain:
         )
 
     @classmethod
-    def load(cls, path: str | Path) -> "Domain":
+    def load(cls, path: str | Path, resource: str | None = None) -> "Domain":
         """Read a codebook: Frictionless Table Schema (.json) or attribute,value,label (.csv).
+
+        resource: the table of a Data Package, where it holds several
 
         Raises `DomainError` if the file is missing, of another kind, or not usable.
         """
         source = f"The codebook {str(path)!r}"
         text = utf8_text(file_bytes(path, source, DomainError), source, DomainError)
-        return cls.parse(text, Path(path).name)
+        return cls.parse(text, Path(path).name, resource)
 
     @classmethod
-    def parse(cls, text: str, filename: str) -> "Domain":
+    def parse(cls, text: str, filename: str, resource: str | None = None) -> "Domain":
         """The domain of a codebook's text; the ending of `filename` tells its format."""
         ending = Path(filename).suffix.lower()
         if ending == ".json":
-            return cls(tuple(codebook.attributes_from_json(text, filename)))
+            return cls(tuple(codebook.attributes_from_json(text, filename, resource)))
+        if ending == ".csv" and resource is not None:
+            raise DomainError(f"{filename} is no Data Package; name none of its tables.")
         if ending == ".csv":
             return cls(tuple(codebook.attributes_from_csv(text, filename)))
         raise DomainError(

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from rpexplore.common.exact_numbers import whole_number
+from rpexplore.common.exact_numbers import shown_few, whole_number
 from rpexplore.common.json_fields import loads, refusing
 from rpexplore.errors import DomainError
 
@@ -34,31 +34,69 @@ class StatedSchema:
         return {one["name"]: str(one.get("type", "any")) for one in lacking}
 
 
-def schema_in_json(text: str, source: str) -> StatedSchema:
+def schema_in_json(text: str, source: str, resource: str | None = None) -> StatedSchema:
     """The Table Schema that a JSON text is, holds or stands for; `source` is named in errors.
 
-    In a Data Package (datapackage.json) it is that of its one table; sizes, such as {"age": 32},
-    stand for the whole numbers from 0 on. Anything else is taken for a Table Schema.
+    In a Data Package (datapackage.json) it is that of its one table, or of the resource with this
+    name; sizes, such as {"age": 32}, stand for the whole numbers from 0 on. Anything else is taken
+    for a Table Schema.
     """
     with refusing(DomainError, f"{source} must be a codebook"):
         content = loads(text)
-        if isinstance(content, dict) and "fields" not in content:
-            if isinstance(content.get("resources"), list):
-                return StatedSchema("Data Package", _schema_of_package(content["resources"]))
-            if content and all(whole_number(size) is not None for size in content.values()):
-                return StatedSchema("sizes", _schema_of_sizes(content))
+        if _is_package(content):
+            schema = _schema_of_package(_schemas_in_package(content["resources"]), resource)
+            return StatedSchema("Data Package", schema)
+        if resource is not None:
+            raise DomainError("it is no Data Package, so that none of its tables can be named.")
+        if _is_sizes(content):
+            return StatedSchema("sizes", _schema_of_sizes(content))
     return StatedSchema("Table Schema", content)
 
 
-def _schema_of_package(resources: list[Any]) -> dict[str, Any]:
-    """The one Table Schema among the resources of a Data Package."""
-    schemas = [part["schema"] for part in resources if isinstance(part, dict) and "schema" in part]
-    if len(schemas) != 1 or not isinstance(schemas[0], dict):
+def tables_in_json(text: str, source: str) -> tuple[str, ...]:
+    """The resources of a Data Package that are tables with a schema; () of another JSON text."""
+    with refusing(DomainError, f"{source} must be a codebook"):
+        content = loads(text)
+        return tuple(_schemas_in_package(content["resources"])) if _is_package(content) else ()
+
+
+def _is_package(content: Any) -> bool:
+    if not isinstance(content, dict) or "fields" in content:
+        return False
+    return isinstance(content.get("resources"), list)
+
+
+def _is_sizes(content: Any) -> bool:
+    if not isinstance(content, dict) or "fields" in content:
+        return False
+    return bool(content) and all(whole_number(size) is not None for size in content.values())
+
+
+def _schemas_in_package(resources: list[Any]) -> dict[str, Any]:
+    """The Table Schemas in a Data Package, by the names of their resources."""
+    tables = [part for part in resources if isinstance(part, dict) and "schema" in part]
+    return {
+        str(table.get("name", f"table {number}")): table["schema"]
+        for number, table in enumerate(tables, start=1)
+    }
+
+
+def _schema_of_package(schemas: dict[str, Any], resource: str | None) -> dict[str, Any]:
+    names = shown_few(list(schemas)) or "none"
+    if resource is None and len(schemas) > 1:
         raise DomainError(
-            f"a Data Package must hold the schema of one table, got {len(schemas)} of them or the "
-            "name of a file with it; save that schema as a file of its own"
+            f"this Data Package holds {len(schemas):,} tables, {names}; take one on the page "
+            "Codebook, or with rpexplore schema --resource NAME --out FILE."
         )
-    return schemas[0]
+    if resource is not None and resource not in schemas:
+        raise DomainError(f"this Data Package has no table {resource!r}; it has {names}.")
+    schema = schemas[resource] if resource is not None else next(iter(schemas.values()), None)
+    if not isinstance(schema, dict):
+        raise DomainError(
+            "a Data Package must hold the schema of a table itself, got none or the name of a file "
+            "with it; give that file."
+        )
+    return schema
 
 
 def _schema_of_sizes(sizes: dict[str, int]) -> dict[str, Any]:

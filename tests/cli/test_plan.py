@@ -1,5 +1,6 @@
 """The command line: codebooks, and plans of tables with weights, targets and bases."""
 
+import json
 import re
 from contextlib import contextmanager
 from fractions import Fraction
@@ -50,6 +51,13 @@ def test_schema_converts_and_overwrites_only_by_force(run):
     run.done("schema", "codebook.csv", "--out", "codebook.json", "--force")
     assert Domain.load("codebook.json") == Domain.load("codebook.csv")
     run.refused("schema", "codebook.csv", "--out", "codebook.txt")
+    schemas = [
+        {"name": name, "schema": json.loads(Path("codebook.json").read_text())} for name in "ab"
+    ]
+    Path("package.json").write_text(json.dumps({"resources": schemas}), "utf-8")
+    run.done("schema", "package.json", "--resource", "b", "--out", "codebook.json", "--force")
+    assert Domain.load("codebook.json") == Domain.load("codebook.csv")
+    assert "2 tables, 'a', 'b'; take one" in run.refused("schema", "package.json")
     assert "no folder" in run.refused("schema", "codebook.csv", "--out", "none/codebook.json")
 
 

@@ -204,7 +204,10 @@ def field(**content):
         (field(bins=[0, 1]).replace("1]", "9" * 5000 + "]"), r"s\.json|'x'"),
         ("[]", r'"fields"'),
         ('{"fields": []}', r'"fields"'),
-        ('{"resources": [{"schema": {}}, {"schema": {}}]}', r"s\.json .* one table, got 2"),
+        (
+            '{"resources": [{"schema": {}}, {"schema": {}}]}',
+            r"s\.json .* holds 2 tables, 'table 1', 'table 2'; take",
+        ),
         ('{"resources": [{"schema": "x.json"}]}', r"the name of a file with it"),
         ('{"fields": [{"title": "x"}]}', r'Field 1 .* "name"'),
         ('{"fields": ["x"]}', r"Field 1 "),

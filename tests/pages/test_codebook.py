@@ -105,6 +105,17 @@ def test_what_a_codebook_leaves_out_is_named(app, small):
     assert "no values for them: weight (type number)" in plain(session.texts("warning"))
 
 
+def test_of_a_data_package_with_several_tables_one_is_chosen(app, small):
+    fields = {name: [{"name": name, "type": "boolean"}] for name in ("people", "homes")}
+    resources = [{"name": name, "schema": {"fields": one}} for name, one in fields.items()]
+    package = json.dumps({"resources": resources}).encode()
+    session = upload(app("codebook", small), "datapackage.json", package)
+    assert session.scenario == small
+    session.selectbox(key="package table").set_value("homes").run()
+    session.press("Use this codebook")
+    assert session.scenario.domain.names == ("homes",)
+
+
 def test_a_dropped_data_file_offers_its_columns_and_changes_nothing(app, small):
     session = upload(app("codebook", small), "survey.csv", b"id,sex,income\n1,SECRET,2\n")
     assert session.scenario == small

@@ -18,6 +18,7 @@ from rpexplore.data.files.codebook_file import (
     CodebookFile,
     ColumnsFile,
     OwnFile,
+    PackageFile,
     recognise,
     recognise_path,
 )
@@ -43,8 +44,8 @@ def choose_file() -> None:
     dropped = None
     with suppress(RpexploreError):  # said when it was dropped
         dropped = file and kept(recognise, file.getvalue(), file.name, by=(file.file_id,))
-    if isinstance(dropped, ColumnsFile):
-        choose_columns(dropped, file.name)
+    if isinstance(dropped, ColumnsFile | PackageFile):
+        _offer(dropped, file.name)
         return
     path = path_choice(
         "Or choose a file on this computer",
@@ -57,17 +58,27 @@ def choose_file() -> None:
     if path is None:
         return
     chosen = attempt(lambda: recognise_path(path))
-    if isinstance(chosen, ColumnsFile):
-        choose_columns(chosen, path.name)
-    elif isinstance(chosen, CodebookFile):
-        st.markdown(escaped(codebook_import.describe_codebook(chosen.domain, chosen.kind)))
-        if chosen.without_values:
-            st.caption(escaped(codebook_import.describe_left_out(chosen.without_values)))
-        st.button("Use this codebook", on_click=_take_codebook, args=(chosen, path.name))
-    elif chosen is not None and chosen.format == Plan.file_format:
+    if not isinstance(chosen, OwnFile):
+        _offer(chosen, path.name)
+    elif chosen.format == Plan.file_format:
         st.button("Use this plan", on_click=_take_plan_at, args=(path,))
-    elif chosen is not None:
+    else:
         st.error(escaped(_no_codebook(chosen, path.name)))
+
+
+def _offer(file: CodebookFile | ColumnsFile | PackageFile | None, name: str) -> None:
+    """What a file holds, with a button to use it; of several tables one is chosen first."""
+    if isinstance(file, PackageFile):
+        package = file
+        table = st.selectbox("Table of the Data Package", package.tables, key="package table")
+        file = attempt(lambda: package.table(table))
+    if isinstance(file, ColumnsFile):
+        choose_columns(file, name)
+    elif file is not None:
+        st.markdown(escaped(codebook_import.describe_codebook(file.domain, file.kind)))
+        if file.without_values:
+            st.caption(escaped(codebook_import.describe_left_out(file.without_values)))
+        st.button("Use this codebook", on_click=_take_codebook, args=(file, name))
 
 
 def _take_dropped(content: bytes, name: str) -> None:
@@ -79,7 +90,7 @@ def _take_dropped(content: bytes, name: str) -> None:
         return
     if isinstance(dropped, CodebookFile):
         _take_codebook(dropped, name)
-    elif isinstance(dropped, ColumnsFile):
+    elif isinstance(dropped, ColumnsFile | PackageFile):
         return
     elif dropped.format == Plan.file_format:
         _take_plan(content, name)

@@ -7,7 +7,7 @@ import csv
 import io
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rpexplore.common.file_kinds import HEAD, kind_beside_text
@@ -27,7 +27,7 @@ from rpexplore.data.files.columns import (
 from rpexplore.data.files.listing import file_kind
 from rpexplore.domain.codebook import attributes_from_csv, attributes_from_schema
 from rpexplore.domain.domain import Domain
-from rpexplore.domain.json_schemas import StatedSchema, schema_in_json
+from rpexplore.domain.json_schemas import StatedSchema, schema_in_json, tables_in_json
 from rpexplore.errors import DomainError
 
 MOST_BYTES = 50_000_000  # of a codebook
@@ -78,7 +78,23 @@ class OwnFile:
     format: str
 
 
-Recognised = CodebookFile | ColumnsFile | OwnFile
+@dataclass(frozen=True)
+class PackageFile:
+    """A Data Package of several tables, of which one has to be chosen.
+
+    tables  their names
+    """
+
+    tables: tuple[str, ...]
+    text: str = field(repr=False)
+    filename: str
+
+    def table(self, name: str) -> CodebookFile | ColumnsFile:
+        """One of its tables; raises `RpexploreError` for one that cannot be used."""
+        return _from_schema(schema_in_json(self.text, self.filename, name), self.filename)
+
+
+Recognised = CodebookFile | ColumnsFile | OwnFile | PackageFile
 
 
 def recognise(content: bytes, filename: str) -> Recognised:
@@ -159,10 +175,18 @@ def _may_be_codebook(content: bytes, filename: str) -> bool:
 
 
 def _from_json(text: str, filename: str) -> Recognised:
+    tables = tables_in_json(text, filename)
+    if len(tables) > 1:
+        return PackageFile(tables, text, filename)
     stated = schema_in_json(text, filename)
+    said = stated.schema.get("format") if isinstance(stated.schema, dict) else None
+    if isinstance(said, str) and not stated.has_fields:
+        return OwnFile(said)
+    return _from_schema(stated, filename)
+
+
+def _from_schema(stated: StatedSchema, filename: str) -> CodebookFile | ColumnsFile:
     if not stated.has_fields:
-        if isinstance(stated.schema, dict) and isinstance(stated.schema.get("format"), str):
-            return OwnFile(stated.schema["format"])
         raise DomainError(
             f'{filename} is JSON, but no codebook: a Table Schema has "fields", a Data Package '
             '"resources", and sizes are written {"age": 32}; export one of these.'

@@ -5,17 +5,18 @@ import json
 
 import pytest
 
-from rpexplore import Bins, Categories, Domain, Integers
+from rpexplore import Attribute, Bins, Categories, Domain, Integers
 from rpexplore.data.files import codebook_file as module
 from rpexplore.data.files.codebook_file import (
     CodebookFile,
     ColumnsFile,
     OwnFile,
+    PackageFile,
     recognise,
     recognise_path,
 )
 from rpexplore.data.files.columns import Column
-from rpexplore.errors import RpexploreError
+from rpexplore.errors import DomainError, RpexploreError
 from tests.data.files.written_records import SECRET, stored, written
 
 SCHEMA = {
@@ -50,6 +51,26 @@ def test_fields_without_values_are_left_out_and_named(kind, content, tmp_path):
     path = tmp_path / "codes"
     path.write_bytes(as_json(content))
     assert recognise_path(path) == found
+
+
+def test_one_table_of_a_package_is_chosen(tmp_path):
+    homes = {"fields": [{"name": "rooms", "constraints": {"minimum": 1, "maximum": 4}}]}
+    resources = [{"name": "people", "schema": SCHEMA}, {"name": "homes", "schema": homes}]
+    content = as_json({"resources": [*resources, {"name": "notes", "path": "notes.pdf"}]})
+    found = recognise(content, "datapackage.json")
+    assert isinstance(found, PackageFile)
+    assert found.tables == ("people", "homes")
+    assert found.table("homes").domain == Domain((Attribute("rooms", Integers(1, 4)),))
+    assert found.table("people").without_values["weight"] == "number"
+    path = tmp_path / "datapackage.json"
+    path.write_bytes(content)
+    assert Domain.load(path, "homes") == found.table("homes").domain
+    for name, why in ((None, "2 tables, 'people', 'homes'; take one"), ("dogs", "no table 'dogs'")):
+        with pytest.raises(DomainError, match=why):
+            Domain.load(path, name)
+    path.write_bytes(as_json(homes))
+    with pytest.raises(DomainError, match="no Data Package"):
+        Domain.load(path, "homes")
 
 
 def test_sizes():
@@ -114,7 +135,7 @@ def test_own_files_say_what_they_are(kind):
         (b"[1, 2]", "a.json", r"a\.json is JSON, but no codebook"),
         (b'{"age": 0}', "a.json", r"a\.json must be .* size of 'age' must be at least 1, got 0"),
         (b'{"age": 3', "a.json", r"a\.json must be a codebook: it is not valid JSON"),
-        (b'{"resources": []}', "a.json", r"one table, got 0 of them"),
+        (b'{"resources": []}', "a.json", r"the schema of a table itself, got none"),
         (b"Dear Sir,", "letter.txt", r"letter\.txt is neither a codebook nor a data file"),
         (b"", "empty", r"empty is neither a codebook nor a data file"),
         (b"attribute,value\nsex,f\nsex,f\n", "a.csv", r"'sex': The category 'f' is listed twice"),
