@@ -208,19 +208,18 @@ def describe_marks(frontier: Frontier) -> str:
     return f"Each mark is a plan at the current budget; {among}none is better at both."
 
 
-def describe_note(frontier: Frontier, row: dict) -> str:
-    """The note of a scenario that is made from a row of `points_at`.
+def describe_applied(frontier: Frontier, row: dict) -> str:
+    """What is said when a row of `points_at` has been applied.
 
-    Its plan is the point where all attributes are counted by single values. Elsewhere it is planned
+    The plan is the point where all attributes are counted by single values. Elsewhere it is planned
     with strategies of its own.
     """
-    text = f"Between average and worst case: {describe_point(row)}"
-    if not frontier.has_fixed_strategies:
-        return text
-    return (
-        f"{text}, with attributes measured as in the plan it was drawn from; planned on its own "
-        "this scenario can differ."
-    )
+    text = f"Applied: {describe_point(row)}."
+    if 0 < row["worst_weight"] < 1:
+        text += " The tables have the weights that give it, and the curve is drawn for them."
+    if frontier.has_fixed_strategies:
+        text += " Planned anew, with attributes measured otherwise, it can be a little better."
+    return text
 
 
 def worst_case(frontier: Frontier, measure: Measure = STANDARD_ERROR) -> str:

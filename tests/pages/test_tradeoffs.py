@@ -159,7 +159,7 @@ def test_targets_and_what_they_take(tradeoffs, small):
 # ---- average against worst case
 
 
-def test_the_frontier_is_drawn_and_a_plan_of_it_kept_as_a_scenario(tradeoffs, small):
+def test_the_frontier_is_drawn_and_a_plan_of_it_applied(tradeoffs, small):
     session = without_wait(tradeoffs(small, FRONTIER))
     frame = session.dataframe[-1].value
     assert len(frame) == 11
@@ -170,11 +170,9 @@ def test_the_frontier_is_drawn_and_a_plan_of_it_kept_as_a_scenario(tradeoffs, sm
     last = small.replaced(loss=rp.MaxVariance()).plan()
     assert frame["largest"].iloc[-1] == pytest.approx(last.standard_errors.max(), rel=1e-6)
     point = next(box for box in session.selectbox if box.label == "A plan of the curve").value
-    session.press("Save as scenario")
-    assert session.project.names == ("Scenario 1", "Scenario 1 (2)")
-    assert session.scenario.name == "Scenario 1 (2)"
-    assert "is open now" in session.success[0].value
-    assert session.scenario.note.startswith("Between average and worst case: average ")
+    session.press("Apply this plan")
+    assert session.project.names == ("Scenario 1",)
+    assert plain([session.success[0].value]).startswith("Applied: average ")
     plan = session.scenario.plan()
     assert plan.standard_errors.max() == pytest.approx(frame["largest"].iloc[point], rel=1e-3)
     session.scenario = small.with_request(kind="listed", listed=(("age",),))

@@ -141,9 +141,10 @@ def test_trade_offs_of_unequal_cells(app):
     assert "The best average of the plans that measure attributes as yours does, " in text
     assert "among plans that measure attributes as yours does, none is better at both" in text
     assert session.get("plotly_chart")
-    session.press("Save as scenario")
-    assert session.scenario.note.startswith("Between average and worst case: average ")
-    assert session.scenario.note.endswith("planned on its own this scenario can differ.")
+    session.press("Apply this plan")
+    (applied,) = (plain([message.value]) for message in session.success)
+    assert applied.startswith("Applied: average ")
+    assert applied.endswith("measured otherwise, it can be a little better.")
     assert not session.exception
     assert not session.error
 

@@ -7,9 +7,8 @@ import streamlit as st
 from pages.components.shared.background import worked_out
 from pages.components.shared.charts import chart_with_numbers
 from pages.components.shared.measure import without_counts
-from pages.components.shared.session import bound, current, escaped, show_messages
+from pages.components.shared.session import bound, change, current, escaped, say, show_messages
 from pages.components.shared.solutions import optimum
-from pages.components.tradeoffs.adopt import save_scenario
 from rpexplore.analysis import frontier
 from rpexplore.analysis.measures import STANDARD_ERROR, VARIANCE, Measure
 from rpexplore.common.concurrency import Progress
@@ -62,7 +61,7 @@ def frontier_view(solution: Optimum, measure: Measure) -> None:
             _show(curve, solution, measure)
     if curve is not None and not curve.is_a_point:
         with left:
-            _save_point(curve, measure)
+            _apply_point(curve, measure)
 
 
 def _frontier(solution: Optimum, average: SumOfVariances) -> frontier.Frontier | None:
@@ -124,8 +123,8 @@ def _show(curve: frontier.Frontier, solution: Optimum, measure: Measure) -> None
     )
 
 
-def _save_point(curve: frontier.Frontier, measure: Measure) -> None:
-    """One of the plans as a scenario of its own."""
+def _apply_point(curve: frontier.Frontier, measure: Measure) -> None:
+    """One of the plans for the open scenario."""
     frame = frontier.points_at(curve, current().budget, measure)
     rows = frame.to_dict("records")
     chosen_of, chosen = st.session_state.get(POINT, (None, 0))
@@ -140,17 +139,14 @@ def _save_point(curve: frontier.Frontier, measure: Measure) -> None:
         format_func=texts.__getitem__,
         # Other texts, another box: a browser keeps what it shows.
         **bound(f"{POINT}: {texts}", chosen if chosen_of is curve else frontier.bend(frame), take),
-        help="Between the ends, the weight of each table is set to give this plan"
-        + (", if attributes are measured as in yours." if curve.has_fixed_strategies else "."),
+        help="Applied, a plan between the ends sets the weight of each table, and the curve is "
+        "then drawn for these weights.",
     )
     worst_weight = curve.points[index].worst_weight
-    st.button(
-        f"Save as scenario: {texts[index]}",
-        on_click=save_scenario,
-        args=(
-            HERE,
-            lambda: frontier.scenario_between(current(), curve, worst_weight),
-            frontier.describe_note(curve, rows[index]),
-        ),
-    )
+
+    def apply() -> None:
+        if change(HERE, lambda: frontier.scenario_between(current(), curve, worst_weight)):
+            say(HERE, "success", frontier.describe_applied(curve, rows[index]))
+
+    st.button("Apply this plan", on_click=apply)
     show_messages(HERE)
