@@ -40,13 +40,13 @@ def wanted_targets(
     return targets
 
 
-def describe_targets_met(met: int, targets: int) -> str:
+def describe_targets_met(met: int, targets: int, noun: str = "target") -> str:
     """ "The one target is met.", "Both targets are met.", "1 of 3 targets is met."."""
     if targets == 1:
-        return f"The one target is {'' if met else 'not '}met."
+        return f"The one {noun} is {'' if met else 'not '}met."
     if met == targets:
-        return f"{'Both' if targets == 2 else f'All {targets:,}'} targets are met."
-    return f"{met:,} of {targets:,} targets {'is' if met == 1 else 'are'} met."
+        return f"{'Both' if targets == 2 else f'All {targets:,}'} {noun}s are met."
+    return f"{met:,} of {targets:,} {noun}s {'is' if met == 1 else 'are'} met."
 
 
 def describe_now(target: Target, error: float) -> str:
@@ -175,11 +175,15 @@ class TargetCounts:
 
     @property
     def text(self) -> str:
-        """ "18 of 20 targets are met; required: 3 of 4."."""
-        text = describe_targets_met(self.met, self.targets)
-        if not self.required:
-            return text
-        text = f"{text.removesuffix('.')}; required: {self.required_met:,} of {self.required:,}."
+        """ "18 of 20 targets are met; required: 3 of 4.", "The one required target is met."."""
+        if self.required == self.targets:
+            text = describe_targets_met(self.met, self.targets, "required target")
+        else:
+            text = describe_targets_met(self.met, self.targets)
+            if not self.required:
+                return text
+            required = f"{self.required_met:,} of {self.required:,}"
+            text = f"{text.removesuffix('.')}; required: {required}."
         if self.required_met == self.required:
             return text
         return f"{text} This objective does not put required targets first."

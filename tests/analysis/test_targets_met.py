@@ -132,6 +132,7 @@ def test_the_least_accurate_cell_is_what_counts():
     ("wanted", "message"),
     [
         ({("age",): 1e4}, "The one target is met."),
+        ({("age",): rp.Target(1e4, required=True)}, "The one required target is met."),
         (
             {("age",): 0.1, (): rp.Target(1e4, required=True)},
             "1 of 2 targets is met; required: 1 of 1.",

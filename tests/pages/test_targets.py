@@ -57,7 +57,7 @@ def test_where_the_objective_ignores_targets_the_panel_is_about_one_that_does_no
     assert "The current objective ignores targets" in plain(session.texts("markdown"))
     session.button(key="use advised budget").click().run()
     assert session.scenario.loss == rp.SumWithinTargets()
-    assert "required: 1 of 1" in plain(session.texts("markdown"))
+    assert "The one required target is met." in plain(session.texts("markdown"))
 
 
 def test_required_targets_are_put_first_at_the_same_budget(app, small):
