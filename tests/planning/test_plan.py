@@ -14,6 +14,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
+from rpexplore.planning.certificate import Certificate
 from rpexplore.privacy import conversions as privacy
 from tests.support.generalised import any_plan
 
@@ -148,6 +149,12 @@ def test_arrays_are_read_only(plan):
 
 
 # ---- saving and loading
+
+
+def test_a_small_gap_is_told_in_parts():
+    told = [Certificate(1 + gap, 1.0, np.ones(1)).sentence() for gap in (1e-10, 7.7e-9, 2e-6, 3e-4)]
+    ends = ["one part in a billion.", "one part in a million.", "one part in 100,000.", "0.03 %."]
+    assert [text.partition(" by more than ")[2] for text in told] == ends
 
 
 def test_saved_file_has_the_plans_hash(plan, tmp_path):
