@@ -115,14 +115,21 @@ def slider_stops(unit: str, value: str) -> list[str]:
 
 
 def describe_guess(budget: Budget) -> str:
-    """What an attacker who guesses who is in the data gains, in sentences (Markdown)."""
+    """The budget, and what an attacker who guesses who is in the data gains (Markdown)."""
+    amounts = f"{epsilon_text(budget.rho, stated_delta(budget))}, {privacy.rho_text(budget.rho, 4)}"
+    return f"{amounts}, for {budget.unit}. {right_guesses(budget, '**')}"
+
+
+def right_guesses(budget: Budget, mark: str = "") -> str:
+    """How often an attacker who guesses who is in the data is right, in a sentence.
+
+    mark: put around the figure
+    """
     right = rounded(100 * privacy.max_correct_guesses(budget.rho), 2, "up")
     whom = "a record" if budget.max_records_per_person is None else "a person"
-    delta = stated_delta(budget)
     return (
-        f"{epsilon_text(budget.rho, delta)}, {privacy.rho_text(budget.rho, 4)}, for {budget.unit}. "
-        f"Somebody who guesses whether {whom} is in the data, "
-        f"where half are, is right at most **{right} %** of the time (50 % without the release)."
+        f"Somebody who guesses whether {whom} is in the data, where half are, is right at most "
+        f"{mark}{right} %{mark} of the time (50 % without the release)."
     )
 
 

@@ -248,6 +248,9 @@ ReportOut = Annotated[
     _option("FILE", "Where the report goes: .html, or .pdf (printed by Chromium, Chrome or Edge)."),
 ]
 ReportName = Annotated[str, _option("TEXT", "What to call the plan in the report.")]
+ReportSurvey = Annotated[
+    str, _option("TEXT", "The name of the survey or register, as the title of the report.")
+]
 ReportNote = Annotated[str, _option("TEXT", "A remark to print in the report.")]
 Board = Annotated[Path | None, _option("FILE", _BOARD)]
 RecordNoun = Annotated[

@@ -258,6 +258,7 @@ def rewrite(
 def report(
     plan_file: options.PlanFile,
     out: options.ReportOut,
+    survey: options.ReportSurvey = "",
     name: options.ReportName = "",
     note: options.ReportNote = "",
     record_noun: options.RecordNoun = "records",
@@ -276,6 +277,7 @@ def report(
     """
     from rpexplore.cli.publishable import expected_from_options
     from rpexplore.export.report import pdf as printing
+    from rpexplore.export.report.board import other_plan_text
     from rpexplore.export.report.report import html
     from rpexplore.export.report.report import report as contents_of
     from rpexplore.planning.plan import Plan
@@ -299,8 +301,17 @@ def report(
         wanted = expected_from_options(loaded.domain, expected_count, expected, cv_limit)
         counts = {} if wanted is None else {"expected": wanted[0], "cv_limit": wanted[1]}
         made = contents_of(
-            loaded, name=name, note=note, record_noun=record_noun, board=notes, **counts
+            loaded,
+            name=name,
+            survey=survey,
+            note=note,
+            record_noun=record_noun,
+            board=notes,
+            **counts,
         )
         write_new(out, html(made) if ending == ".html" else printing.pdf(made), force)
-    facts = {"report": str(out), "sha256": loaded.sha256}
+    warning = None if notes is None else other_plan_text(notes, loaded) or None
+    if warning:
+        typer.echo(warning, err=True)
+    facts = {"report": str(out), "sha256": loaded.sha256, "warning": warning}
     say_result(as_json, facts, f"Written to {out}")

@@ -67,6 +67,7 @@ def contents_of(plan: Plan, scenario: Scenario) -> Report:
     return report(
         plan,
         name=scenario.name,
+        survey=scenario.survey,
         note=scenario.note,
         record_noun=scenario.record_noun,
         expected=scenario.expected,

@@ -27,11 +27,13 @@ def run(*arguments: str):
 
 
 def test_html_is_the_report_of_the_app(plan):
-    more = ("--name", "A & B", "--note", "Two\nlines", "--record-noun", "people")
-    done = run("--out", "report.html", *more)
+    names = ("--survey", "Census", "--name", "A & B", "--note", "Two\nlines")
+    done = run("--out", "report.html", *names, "--record-noun", "people")
     assert done.exit_code == 0, done.output
     assert done.stdout == "Written to report.html\n"
-    wanted = html(report(plan, name="A & B", note="Two\nlines", record_noun="people"))
+    wanted = html(
+        report(plan, survey="Census", name="A & B", note="Two\nlines", record_noun="people")
+    )
     assert Path("report.html").read_bytes() == wanted.encode()
 
 
@@ -44,6 +46,10 @@ def test_notes_for_the_board_and_expected_counts_are_in_it(plan):
     text = Path("report.html").read_text("utf-8")
     for sentence in ("As agreed.", "This is the plan that the decision is on.", "at most 10 %."):
         assert sentence in text
+    assert done.stderr == ""
+    Path("board.json").write_text('{"decision": "Approved.", "decided_on": "01234567"}')
+    done = run("--out", "report.html", "--force", "--board", "board.json")
+    assert "The decision is on another plan, with the SHA-256 01234567" in done.stderr
     Path("board.json").write_text('{"remarks": "x"}')
     done = run("--out", "other.html", "--board", "board.json")
     assert "'remarks'; they may have comments, questions, decision" in done.stderr
@@ -53,7 +59,11 @@ def test_notes_for_the_board_and_expected_counts_are_in_it(plan):
 def test_pdf(plan):
     done = run("--out", "report.PDF", "--json")
     assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout) == {"report": "report.PDF", "sha256": plan.sha256}
+    assert json.loads(done.stdout) == {
+        "report": "report.PDF",
+        "sha256": plan.sha256,
+        "warning": None,
+    }
     assert Path("report.PDF").read_bytes().startswith(b"%PDF-")
 
 

@@ -22,7 +22,7 @@ from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts
 from rpexplore.domain.provenance import except_from_records
 from rpexplore.errors import PlanError
 from rpexplore.export.report.accuracy import accuracy, relative_errors_section, tables_section
-from rpexplore.export.report.board import board_section, with_comments
+from rpexplore.export.report.board import board_section, in_short, with_comments
 from rpexplore.export.report.codebook import aggregations, all_values, codebook
 from rpexplore.export.report.context import context
 from rpexplore.export.report.fairness import fairness_section
@@ -44,17 +44,22 @@ from rpexplore.scenarios.board_notes import BoardNotes
 from rpexplore.scenarios.workload_request import WorkloadRequest
 
 MOST_ROWS = 300  # of a chart's numbers on screen; more are a file of their own
-MOST_WHOLE_ROWS = 25  # of a table that is not split between printed pages
+MOST_WHOLE_ROWS = 6  # of a table that is not split between printed pages
 MOST_PRINTED_ROWS = 40  # of a chart's numbers on paper; more are left out
 FONT_SIZE = 13  # px, in charts
 
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """The contents of a report, in order, before they become HTML."""
+    """The contents of a report, in order, before they become HTML.
+
+    front: the sections of the first page
+    """
 
     title: str
+    head: str
     subtitle: str
+    front: tuple[Section, ...]
     note: str
     label: Section
     sections: tuple[Section, ...]
@@ -71,6 +76,7 @@ def report(
     plan: Plan,
     *,
     name: str = "",
+    survey: str = "",
     note: str = "",
     record_noun: str = "records",
     expected: ExpectedCounts | None = None,
@@ -82,6 +88,7 @@ def report(
 
     Args:
         name: What to call the plan: the scenario's name, say.
+        survey: What the records are: "Household survey".
         note: A remark of its author.
         record_noun: What one record stands for, in the plural.
         expected: Public counts to judge relative errors by.
@@ -129,15 +136,23 @@ def report(
         notes,
     )
     headings = [section.heading for section in (first, *others)]
+    names = [text.strip() for text in (survey, name) if text.strip()] or [f"Release of {tables}"]
+    scenario = "".join(f"Scenario “{text}”. " for text in names[1:])
     return Report(
-        title=name.strip() or f"Release of {tables}",
+        title=names[0],
+        head=" · ".join(names),
         subtitle=(
-            f"A plan to release {tables} over {attributes} with noise, under differential "
-            f"privacy. Made without looking at any record{except_from_records(domain)}."
+            f"{scenario}A plan to release {tables} over {attributes} with noise, under "
+            "differential privacy. Made without looking at any record"
+            f"{except_from_records(domain)}."
+        ),
+        front=(
+            in_short(plan, record_noun, expected, cv_limit),
+            board_section(notes, plan, headings),
         ),
         note=note.strip(),
         label=first,
-        sections=(*board_section(notes, plan, headings), *others),
+        sections=tuple(others),
         sha256=plan.sha256,
     )
 

@@ -27,7 +27,11 @@ def command_lines(plan: Plan, scenario: Scenario) -> str:
     """
     make = [["rpexplore", "plan", "codebook.json"], *_options(Recipe.of(plan, scenario))]
     report = ["rpexplore", "report", "plan.json", "--out", "made.html"]
-    for option, text in (("--name", scenario.name), ("--note", scenario.note)):
+    for option, text in (
+        ("--survey", scenario.survey),
+        ("--name", scenario.name),
+        ("--note", scenario.note),
+    ):
         report += [option, text] if text.strip() else []
     if scenario.record_noun != _RECORD_NOUN:
         report += ["--record-noun", scenario.record_noun]

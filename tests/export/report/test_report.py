@@ -50,9 +50,9 @@ def test_every_scenario_has_a_report_that_reads_well(name):
     assert not re.search(r"[{}]\s|\bTrue\b|\bFalse\b|\bFraction\b|\bnp\.", text)
 
 
-def test_the_first_thing_is_the_label(groups):
+def test_what_a_board_decides_comes_first_and_the_label_next(groups):
     headings = [text for tag in ("h1", "h2") for _, text in groups.all(tag)]
-    assert headings[:2] == ["Scenario 1", "Privacy label"]
+    assert headings[:4] == ["Scenario 1", "In short", "Questions and decision", "Privacy label"]
     plan = plan_of("groups")
     assert plan.sha256 in groups.text
     assert "ρ = 0.1 of zero-concentrated differential privacy" in groups.text
@@ -193,7 +193,7 @@ def test_it_asks_nobody_for_anything(hostile):
 
 def test_the_running_head_has_the_name_as_it_is():
     name = 'Up to 2-way, by “age” \\ " é'
-    page = Page(html(replace(report_of("up to"), title=name)))
+    page = Page(html(replace(report_of("up to"), head=name)))
     (text,) = re.findall(r'@top-left \{ content: "(.*)"; \}', page.all("style")[0][1])
     read = re.sub(r"\\([0-9a-f]{1,6})\s", lambda code: chr(int(code[1], 16)), text)
     assert read == name
@@ -291,6 +291,7 @@ def test_public_counts_give_relative_errors():
     made = report(plan, expected=ExpectedCounts.of_total(total * 0.999))
     (section,) = [each for each in made.sections if each.heading == "Relative errors"]
     assert "all cells of 3 of 4 tables, some of 0, none of 1" in section.parts[0].caption
+    assert made.front[0].parts[0].rows[1][0] == "Publishable: 39 %"  # 1 + 10 + 2 of 33 cells
     made = report(plan, expected=ExpectedCounts.of_total(total * 0.999), cv_limit=0.201)
     (section,) = [each for each in made.sections if each.heading == "Relative errors"]
     assert "one of at most 20.1 %." in " ".join(section.sentences)
