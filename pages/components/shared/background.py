@@ -105,16 +105,17 @@ def follow(
     def bar() -> None:
         if not task.is_going:
             st.rerun()
-        left, right = st.columns([5, 1], vertical_alignment="bottom")
-        left.progress(task.share, text=f"{task.doing} …")
-        if text := cost():
-            with right.popover("Cancel"):
-                st.markdown(text)
-                st.button(
-                    "Cancel all the same", key=f"cancel at a cost {key}", on_click=task.cancel
-                )
-        else:
-            right.button("Cancel", key=f"cancel {key}", on_click=task.cancel, args=(free_before,))
+        # Not columns: in a narrow part of a page the button would be cut.
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            st.progress(task.share, text=f"{task.doing} …")
+            if text := cost():
+                with st.popover("Cancel"):
+                    st.markdown(text)
+                    st.button(
+                        "Cancel all the same", key=f"cancel at a cost {key}", on_click=task.cancel
+                    )
+            else:
+                st.button("Cancel", key=f"cancel {key}", on_click=task.cancel, args=(free_before,))
 
     bar()
 
