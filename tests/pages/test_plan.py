@@ -153,6 +153,10 @@ def test_the_plan_is_made_once_and_its_tables_are_filtered(app, small):
     assert len(session.dataframe[-1].value) == 3
     session.multiselect(key="tables containing").set_value(["age", "sex", "region"]).run()
     assert "No table has all" in plain(session.texts("info"))
+    # Only attributes of some table are offered, and stay chosen.
+    session.scenario = small.with_request(kind="listed", listed=(("age",), ("age", "sex")))
+    attributes = session.run().multiselect(key="tables containing")
+    assert (attributes.options, attributes.value) == (["age", "sex"], ["age", "sex"])
 
 
 def test_many_tables_do_not_travel_with_the_chart(app, many):

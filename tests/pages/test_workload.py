@@ -46,7 +46,7 @@ def test_each_part_keeps_what_is_typed_while_another_is_open(app, small):
     parts = session.segmented_control(key="open part")
     assert [option.content for option in parts.proto.options] == [
         "Which tables (7)",
-        "Weights and targets (3)",  # age, age × sex, age × region
+        "Weights and targets (3 tables)",  # age, age × sex, age × region
         "Aggregation",
     ]
     session.text_input(key="weight of many").set_value("3").run()

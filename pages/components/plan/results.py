@@ -10,6 +10,7 @@ from pages.components.shared.charts import MOST_ROWS, chart_with_numbers, chosen
 from pages.components.shared.expected_counts import usefulness_of
 from pages.components.shared.files import download
 from pages.components.shared.session import current, escaped, kept
+from pages.components.shared.table_choice import attributes_filter
 from rpexplore.analysis import accuracy, targets_met
 from rpexplore.analysis.glossary import meaning
 from rpexplore.figures.accuracy import accuracy_by_order_chart
@@ -33,11 +34,7 @@ def chart(planned: Plan) -> None:
 def table_list(planned: Plan, former: Plan | None) -> None:
     """All tables, the least accurate first. former: the plan before the last change"""
     st.subheader("All tables, the least accurate first")
-    containing = st.multiselect(
-        "Only tables with all of these attributes",
-        planned.workload.domain.names,
-        key="tables containing",
-    )
+    containing = attributes_filter(planned.workload, "tables containing")
     useful = usefulness_of(planned)
     shares = None if useful is None else useful.shares
     request, by = current().request, (planned, containing, current().request, useful)

@@ -1,4 +1,6 @@
-"""A table of the workload to look at: from a list, or of very many by its attributes."""
+"""Which tables of the workload to look at: one of them, or those with some attributes."""
+
+from typing import Any
 
 import streamlit as st
 
@@ -32,3 +34,12 @@ def table_input(workload: Workload, usual: int, key: str) -> int | None:
         st.info("The total is a single cell; choose a table with attributes.")
         return None
     return attempt(lambda: workload.position(typed), show=st.info)
+
+
+def attributes_filter(workload: Workload, key: str, **options: Any) -> list[str]:
+    """The attributes that a list of tables is narrowed to, of those that some table has."""
+    names = [workload.domain.names[index] for index in workload.used]
+    chosen = st.session_state.get(key, [])
+    if not set(chosen) <= set(names):  # the tables that had these are gone
+        st.session_state[key] = [name for name in chosen if name in names]
+    return st.multiselect("Only tables with all of these attributes", names, key=key, **options)

@@ -7,6 +7,7 @@ import streamlit as st
 from pages.components.shared.next_page import next_page
 from pages.components.shared.session import bound
 from rpexplore.analysis.workload_grid import tables_set
+from rpexplore.common.formatting import plural
 from rpexplore.scenarios.scenario import Scenario
 
 ADDRESS = "part"
@@ -15,11 +16,12 @@ _LAST_OPEN = "part of tables"
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the page: its name, the question it answers, and how."""
+    """A part of the page: its name, the question it answers, how, and of what it sets some."""
 
     name: str
     question: str
     purpose: str
+    noun: str = ""
 
 
 PARTS = {
@@ -34,12 +36,14 @@ PARTS = {
         "Which tables matter more, and how accurate must they be?",
         "A table with a larger weight becomes more accurate, at the others' expense. With a target "
         "the page says whether the table is accurate enough.",
+        "table",
     ),
     "aggregation": Part(
         "Aggregation",
         "What does a table count along each attribute?",
         "Usually single values. Where readers will add up values, such as ages 18 to 64, have the "
         "table count these sums: the noise is then made for them.",
+        "attribute",
     ),
 }
 FIRST = next(iter(PARTS))
@@ -56,8 +60,10 @@ def counts(scenario: Scenario) -> dict[str, int]:
 
 
 def label(part: str, count: int) -> str:
-    """ "Which tables (576)"."""
-    return PARTS[part].name + (f" ({count:,})" if count else "")
+    """ "Which tables (576)", "Weights and targets (11 tables)", "Aggregation (1 attribute)"."""
+    noun = PARTS[part].noun
+    text = plural(count, noun) if noun else f"{count:,}"
+    return PARTS[part].name + (f" ({text})" if count else "")
 
 
 def choose_part(scenario: Scenario) -> str:

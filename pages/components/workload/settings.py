@@ -12,6 +12,7 @@ from pages.components.shared.files import download
 from pages.components.shared.numbers import number_field
 from pages.components.shared.required_first import required_first_button
 from pages.components.shared.session import change, current, escaped, kept, say, show_messages
+from pages.components.shared.table_choice import attributes_filter
 from rpexplore.analysis import workload_grid
 from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.analysis.glossary import meaning
@@ -61,12 +62,8 @@ def settings(planned: Plan | None) -> None:
     workload = current().workload
     with st.container(key="inputs"):
         with st.container(gap="small"):
-            containing = st.multiselect(
-                "Only tables with all of these attributes",
-                workload.domain.names,
-                key="tables with",
-                placeholder="all tables",
-                persist_state="session",
+            containing = attributes_filter(
+                workload, "tables with", placeholder="all tables", persist_state="session"
             )
             n_tables = len(workload.containing(containing))
             many_weights()
@@ -111,10 +108,11 @@ def grid_of_tables(planned: Plan | None, containing: list[str]) -> None:
             "table": st.column_config.TextColumn("Table", disabled=True, width="medium"),
             "cells": st.column_config.NumberColumn("Cells", disabled=True, format="localized"),
             "median_count": st.column_config.NumberColumn(
-                "Expected count",
+                "Median expected count",
                 disabled=True,
                 format="localized",
-                help=f"Of a cell, the median. {meaning('Expected counts')}",
+                help=f"Half of the cells are expected to hold at most so much. "
+                f"{meaning('Expected counts')}",
             ),
             "weight": st.column_config.TextColumn("Weight", help=meaning("Weight")),
             "target": st.column_config.TextColumn(
