@@ -97,7 +97,7 @@ def _headline(now: Answer, before: Answer | None) -> None:
                     now.useful.share_text,
                     f"{rounded(points, 2)} points" if points else None,
                     delta_description=since if points else None,
-                    help=f"{now.useful.describe()} {meaning('Publishable share')}",
+                    help=meaning("Publishable share"),
                     border=True,
                 )
         former_top = None if before is None else before.top
