@@ -56,7 +56,10 @@ def doors() -> None:
 
 def _example() -> None:
     st.subheader("An example")
-    st.markdown("A finished plan to look at and to change. Nothing leaves this computer.")
+    st.markdown(
+        "A finished plan to look at and to change. It opens afresh; earlier work is kept. Nothing "
+        "leaves this computer."
+    )
     st.button(
         "Open the household survey", type="primary", on_click=open_example, args=(EXAMPLES[0],)
     )

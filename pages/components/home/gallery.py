@@ -24,6 +24,7 @@ stroke-width="3"/><path d="M2 14h92" stroke="#3c76c3" stroke-dasharray="5 5"/>""
 def gallery() -> None:
     """Every example: what it is, what it answers, and a button that opens it."""
     st.subheader("Examples")
+    st.caption("Each opens afresh; earlier work is kept under “A saved project”.")
     for column, example in zip(st.columns(len(EXAMPLES)), EXAMPLES, strict=True):
         with column.container(border=True, height="stretch", gap="xsmall"):
             _picture(PICTURES[example.key])
