@@ -160,8 +160,8 @@ def _numbers(values: Iterable[float]) -> list[str]:
 def accuracy_table(plan: Plan, count: int) -> str:
     """The `count` least accurate of a plan's tables as a text table.
 
-    Weights and targets are shown where there are any, and the least accurate cell where cells of a
-    table differ.
+    Weights are shown where there are any, targets where one of these tables has one, and the least
+    accurate cell where cells of a table differ.
     """
     tables = of_tables(plan).head(count)
     differ = "largest_standard_error" in tables
@@ -169,18 +169,18 @@ def accuracy_table(plan: Plan, count: int) -> str:
         "table": tables["table"].tolist(),
         "cells": [f"{cells:,.0f}" for cells in tables["cells"]],
         "RMS standard error" if differ else "standard error": _numbers(tables["standard_error"]),
-        "95 % within ±": _numbers(tables["margin_95"]),
+        "margin of error": _numbers(tables["margin_95"]),
     }
     if differ:
         columns["least accurate cell"] = _numbers(tables["largest_standard_error"])
     if np.any(plan.workload.weights != 1):
         columns["weight"] = [f"{weight:g}" for weight in tables["weight"]]
-    if not np.all(np.isnan(plan.workload.targets)):
-        targets = tables["target"].tolist()
+    targets = tables["target"].tolist()
+    if not np.all(np.isnan(targets)):
         columns["target"] = ["" if math.isnan(target) else f"{target:g}" for target in targets]
         columns["met"] = tables["met"].tolist()
-    if np.any(plan.workload.required):
-        required = plan.workload.required[least_accurate_first(plan)[:count]]
+    required = plan.workload.required[least_accurate_first(plan)[:count]]
+    if np.any(required):
         columns["required"] = np.where(required, "required", "").tolist()
     return text_table(columns)
 
@@ -212,7 +212,7 @@ def query_table(rows: pd.DataFrame) -> str:
         {
             "query": rows["name"].tolist(),
             "standard error": _numbers(rows["standard_error"]),
-            "95 % within ±": _numbers(rows["margin_95"]),
+            "margin of error": _numbers(rows["margin_95"]),
             "target": [f"{target:g}" for target in rows["target"]],
             "of target": [describe_share(ratio, 3) for ratio in rows["ratio"]],
             "met": rows["met"].tolist(),

@@ -101,7 +101,7 @@ def _table(heading: str, names: list[str], rows: "pd.DataFrame") -> str:
             "tables": [f"{count:,}" for count in rows["tables"]],
             "cells": [f"{count:,.0f}" for count in rows["cells"]],
             "median count": [rounded(count, 3) for count in rows["median_count"]],
-            "95 % within ±": [rounded(margin, 4, zeros=True) for margin in rows["margin_95"]],
+            "margin of error": [rounded(margin, 4, zeros=True) for margin in rows["margin_95"]],
             "publishable": [describe_share(share) for share in rows["share"]],
         }
     )

@@ -21,7 +21,7 @@ def share_rows(frame: pd.DataFrame, record_noun: str, former: Sequence[float] = 
     has_shares = "share" in frame
     heads = [("Tables", ""), ("number", _WIDE)]
     heads += [("median expected count", _WIDE)] if has_shares else []
-    heads += [(f"95 % margin ({record_noun})", "")]
+    heads += [(f"margin of error ({record_noun})", "")]
     heads += [("publishable cells", "")] if has_shares else []
     head = "".join(f'<th scope="col" class="{kind}">{escape(text)}</th>' for text, kind in heads)
     body = []

@@ -20,7 +20,7 @@ def plan_summary(plan: "Plan") -> str:
         f"  Protects   {plan.budget.unit}; neighbours add or remove it",
         f"  Privacy    {rounded(plan.rho, 6, 'up')}-zCDP "
         f"(privacy cost {rounded(plan.exact_privacy_cost, 6, 'up')}), so {epsilons}",
-        f"  Loss       {plan.loss.description}: {plan.loss_value:.6g}",
+        f"  Objective  {plan.loss.description}: {plan.loss_value:.6g}",
         f"  Proven     {plan.proven}",
         *_targets_line(plan),
         "  Accuracy   standard error of a cell",
