@@ -44,7 +44,7 @@ if len(domain) == 0:
 else:
     left, middle, right = st.columns(3)
     left.metric("Attributes", f"{len(domain):,}", help=meaning("Attribute"))
-    middle.metric("Values in all", f"{values_in_all(domain):,}", help=meaning("Category"))
+    middle.metric("Categories", f"{values_in_all(domain):,}", help=meaning("Category"))
     right.metric(
         "Combinations of all attributes",
         describe_count(domain.n_cells),
@@ -72,7 +72,7 @@ named.text_input(
     ),
 )
 counted.text_input(
-    "What the tables count, such as people: what one row of the data is",
+    "What the records are, such as people or households",
     max_chars=40,
     **bound(
         "record_noun",

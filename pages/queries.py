@@ -52,7 +52,9 @@ with st.container(key="list-layout"):
     answer_part = st.container(key="answer")
 stated = current().query_list
 if stated is None:
-    answer_part.info("Type a first query, or start from a preset; the answer stands here.")
+    answer_part.info(
+        "Type a first query, or start from a preset; the plan of the list then stands here."
+    )
 else:
     with answer_part:
         solution = optimum()

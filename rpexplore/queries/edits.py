@@ -190,7 +190,7 @@ def example_text(domain: Domain) -> str:
     some = np.arange(n_cells) < n_cells // domain.attributes[0].size
     examples = {"everybody: {} ± 50": np.ones(n_cells, dtype=bool)}
     if not some.all():
-        examples["some of them: {} ± 30"] = some
+        examples["one group: {} ± 30"] = some
     conditions = [condition_of_cells(domain, cells) for cells in examples.values()]
     lines = zip(examples, conditions, strict=True)
     return "\n".join(line.format(condition) for line, condition in lines if condition is not None)

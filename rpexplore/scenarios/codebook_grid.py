@@ -14,7 +14,7 @@ from rpexplore.domain.provenance import TO_COMPLETE, is_unfinished
 from rpexplore.errors import DomainError
 from rpexplore.scenarios.bins import as_bins, bins_of_texts, edge_texts
 
-CATEGORIES, INTEGERS, BINS = "categories", "whole numbers", "intervals"
+CATEGORIES, INTEGERS, BINS = "categories", "whole numbers", "bins"
 UNFINISHED = "to be completed"
 KINDS = [CATEGORIES, INTEGERS, BINS, UNFINISHED]
 
@@ -29,7 +29,7 @@ _TOGETHER = (("name",), ("label",), ("kind", "values", "minimum", "maximum", "st
 def codebook_grid(domain: Domain) -> pd.DataFrame:
     """One row an attribute: remove, name, label, kind, size, values, minimum, maximum, step.
 
-    values: categories, or the edges of intervals, as texts; missing where there are none to edit.
+    values: categories, or the edges of bins, as texts; missing where there are none to edit.
     An attribute that waits for its values has no size.
     """
     whole = ("size", "minimum", "maximum", "step")

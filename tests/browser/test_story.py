@@ -98,7 +98,7 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
     uploader = page.get_by_role("region", name=re.compile("^Drop a codebook"))
     uploader.locator("input[type=file]").set_input_files(codebook)
     expect(metric(page, "Attributes")).to_contain_text("5")
-    counted = "What the tables count, such as people: what one row of the data is"
+    counted = "What the records are, such as people or households"
     # Until this is drawn, the field shows the people of the codebook before.
     expect(page.get_by_label(counted, exact=True)).to_have_value("records")
     fill(page, counted, "people")

@@ -40,7 +40,7 @@ def test_columns_come_in_by_name_only(app, small, data, monkeypatch):
     assert session.scenario.domain.names == ("sex", "size")
     assert "Took 2 columns of data.csv" in plain(session.texts("success"))
     assert "No values yet: sex, size" in plain(session.texts("warning"))
-    assert session.metrics()["Values in all"] == "0"
+    assert session.metrics()["Categories"] == "0"
     assert session.data_editor[0].value["kind"].tolist() == ["to be completed"] * 2
     session.scenario = small
     session.run().press("Add these")

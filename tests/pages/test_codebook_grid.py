@@ -11,7 +11,7 @@ def test_grid_edits_reach_the_scenario(app, small):
     session.type_in_grid("codebook grid", 0, "maximum", 49)
     session.type_in_grid("codebook grid", 1, "kind", "categories")
     session.type_in_grid("codebook grid", 1, "values", ["F", "M", "X"])
-    session.type_in_grid("codebook grid", 2, "kind", "intervals")
+    session.type_in_grid("codebook grid", 2, "kind", "bins")
     domain = session.scenario.domain
     assert domain["years"].values == Integers(0, 49)
     assert domain["sex"].values == Categories(("F", "M", "X"))

@@ -55,7 +55,7 @@ def grid() -> None:
         "size": st.column_config.NumberColumn(
             "Values", width=65, disabled=True, format="localized"
         ),
-        "values": st.column_config.ListColumn("Categories, or edges of intervals", width=230),
+        "values": st.column_config.ListColumn("Categories, or edges of bins", width=230),
         "minimum": st.column_config.NumberColumn("Lowest", width=75, step=1, format="%d"),
         "maximum": st.column_config.NumberColumn("Highest", width=80, step=1, format="%d"),
         "step": st.column_config.NumberColumn("In groups of", width=105, step=1, format="%d"),

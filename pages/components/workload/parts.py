@@ -92,7 +92,7 @@ def lead_on(part: str) -> None:
     """The next part, if there is one, and the plan."""
     names = list(PARTS)
     following = names[names.index(part) + 1 :][:1]
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="center"):
         for name in following:
             st.button(
                 f"Next: {PARTS[name].name}",
