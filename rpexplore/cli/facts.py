@@ -298,7 +298,7 @@ def account_text(account: Account) -> str:
     if not runs:
         return text
     columns = {
-        "run": [str(run.id) for run in runs],
+        "run": [str(number) for number in range(1, len(runs) + 1)],
         "started": [run.started for run in runs],
         "charged": [rho_text(run.record_rho) for run in runs],
         "state": [run.state for run in runs],

@@ -36,7 +36,8 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
     slow = key if len(planned.workload) > MANY else None
     _piece(
         bundle.FILENAME,
-        "The files below, the scenario as a file that this app can open, and commands.txt.",
+        "Report, plan and single files, as below but without the PDF; the scenario as a file that "
+        "this app can open; and commands.txt.",
         partial(bundle.bundle, planned, scenario),
         label="Download plan and report (.zip)",
         slow=slow,
