@@ -56,10 +56,10 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "them.",
         "Single values": "A count for each category.",
         "Cumulative": "A count for each category and all before it: up to 17, up to 18, and so on.",
-        "Moving sums": "A count for each run of so many neighbouring categories.",
+        "Moving sums": "A count for each run of a fixed number of neighbouring categories.",
         "Ranges": "A count for each range of neighbouring categories, from any to any.",
         "Hierarchy": "Counts of the total, of the groups of categories, and of the categories.",
-        "Own matrix": "Sums of the categories with numbers of one's own, a row a sum.",
+        "Own matrix": "Weighted sums of the categories: one for each row of a matrix of your own.",
         "Reference distribution": "How a total is taken to spread over the categories of an "
         "aggregated attribute before these are measured: uniform, or optimised for the tables, "
         "never from records. Answers are unbiased with any.",

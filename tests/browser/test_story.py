@@ -120,7 +120,7 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
     page.keyboard.press("Escape")
     fill(page, "Weight for these", "3")
     page.get_by_role("button", name=re.compile("Set for all 11 tables")).click()
-    expect(page.get_by_role("button", name="Forget all weights and targets")).to_be_enabled()
+    expect(page.get_by_role("button", name="Remove all weights and targets")).to_be_enabled()
     picture(page, "2-workload")
 
     # Plan: a typed budget; the plan is there.

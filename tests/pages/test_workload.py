@@ -290,7 +290,7 @@ def test_many_tables_are_set_at_once_and_forgotten(app, small):
     session.text_input(key="weight of many").set_value("1.5").run()
     session.press("Set for")
     assert session.scenario.workload.weights.tolist() == [1, 1, 3, 1, 3, 1, 3]
-    session.press("Forget all")
+    session.press("Remove all weights")
     assert session.scenario == small
     # A weight can be set as well, with a target, until the group is removed.
     session.scenario = small.with_settings([TableSetting(("age",), 7.0)])

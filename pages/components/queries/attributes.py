@@ -61,7 +61,7 @@ def _codebook_attributes(codebook: Domain) -> None:
         text += f"{_describe_sizes(domain)}."
         if len(options) < len(codebook):
             left_out = plural(len(codebook) - len(options), "attribute")
-            text += f" {left_out} would make them too many."
+            text += f" {left_out} would give more, and cannot be chosen."
         st.caption(text)
 
 

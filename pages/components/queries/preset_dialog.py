@@ -111,7 +111,7 @@ def _matches(preset: Preset, codebook: Domain, kind: str) -> dict[str, RoleMatch
                 matches[role.key] = _match(role, codebook[name], kind)
             elif not guessed and role.key in of_any_size:
                 too_large = escaped(of_any_size[role.key].attribute)
-                st.caption(f"With {too_large}, a list has too many cells; tables may have any.")
+                st.caption(f"With {too_large}, a list has too many cells; tables may have more.")
     return matches
 
 
@@ -120,7 +120,7 @@ def _match(role: Role, attribute: Attribute, kind: str) -> RoleMatch:
     guess = kept(guessed_match, role, attribute, slot=role.key)
     values = plural(attribute.size, "value")
     if not role.categories or kind == TABLES:
-        st.caption(f"Asked by each of its {values}.")
+        st.caption(f"Counted by each of its {values}.")
         return guess
     if attribute.size > MOST_VALUES:
         st.caption(f"It has {values}, too many to say here what each stands for.")
@@ -148,8 +148,8 @@ def _queries_told(preset: Preset, codebook: Domain, matches: Mapping[str, RoleMa
     st.markdown(escaped(fitted.text))
     if current().query_list is not None:
         st.caption(
-            "To start from them replaces your list; Undo brings it back. To add them puts them "
-            "behind it, without those that count the same cells as a query of yours."
+            "“Start from these queries” replaces your list; Undo brings it back. “Add them to my "
+            "list” leaves out those that count the same cells as a query of yours."
         )
     return True
 
@@ -165,7 +165,7 @@ def _tables_told(preset: Preset, codebook: Domain, matches: Mapping[str, RoleMat
     if area is not None and codebook[area.attribute].groups:
         levels = f", {escaped(area.attribute)} at every level"
     st.markdown(
-        f"{plural(len(tables), 'table')}: {escaped(titles)}. They are asked by each value{levels}, "
+        f"{plural(len(tables), 'table')}: {escaped(titles)}. They count single values{levels}, "
         "and are added to the tables that you have."
     )
     return bool(tables)

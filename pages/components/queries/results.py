@@ -9,7 +9,6 @@ from pages.components.shared.background import worked_out
 from pages.components.shared.charts import chart_with_numbers, metrics, numbers
 from pages.components.shared.files import download
 from pages.components.shared.session import current, escaped, kept
-from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.queries import (
     budgets_needed,
     count_publishable,
@@ -109,7 +108,8 @@ def outcomes(planned: QueryPlan, stated: StatedQueries) -> None:
         source = f"Expected counts: {escaped(expected.text)}. "
     st.caption(
         f"{source}Errors are in {escaped(current().record_noun)}. Queries with a share of the "
-        f"budget have binding targets. {meaning('Binding targets')}"
+        "budget have binding targets: only wider ones of these would make the smallest sufficient "
+        "budget smaller."
     )
 
 

@@ -134,7 +134,7 @@ def grid_of_tables(planned: Plan | None, containing: list[str]) -> None:
         if planned is not None:
             download("tables.csv", lambda: csv_of_tables(planned))
         if current().request.groups or current().request.settings:
-            st.button("Forget all weights and targets", on_click=forget)
+            st.button("Remove all weights and targets", on_click=forget)
 
 
 def set_group(containing: list[str]) -> None:
