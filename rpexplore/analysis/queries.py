@@ -31,9 +31,9 @@ _KNOWN = 1e-7  # what the answers leave open of a cell's count, relative: less i
 OPTIMUM = "optimal plan"
 _TITLES = {
     OPTIMUM: "this plan",
-    "input perturbation": "noise on every cell",
-    "hierarchy": "a tree of subtotals",
-    "sum of variances": "the best on average",
+    "input perturbation": "noise in every cell",
+    "hierarchy": "a hierarchy of subtotals",
+    "sum of variances": "the smallest sum of variances",
 }
 
 

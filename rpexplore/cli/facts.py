@@ -240,9 +240,9 @@ def spare_text(plan: QueryPlan) -> str:
     shown = rows.head(_MOST_CELLS)
     columns = {
         "cell with unused budget": shown["cell"].tolist(),
-        "in use": [describe_share(share) for share in shown["profile"]],
-        "standard error of its count, free if added now": _numbers(shown["standard_error"]),
-        "now": _numbers(shown["present_standard_error"]),
+        "budget in use": [describe_share(share) for share in shown["profile"]],
+        "σ of a free count": _numbers(shown["standard_error"]),
+        "σ from the answers alone": _numbers(shown["present_standard_error"]),
     }
     more = len(rows) - len(shown)
     return text_table(columns) + (f"\n… and {more:,} more such cells." if more else "")

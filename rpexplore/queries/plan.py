@@ -135,7 +135,7 @@ class QueryPlan(ReleasePlan):
             f"  Proven     {self.proven}",
             f"  Accuracy   standard errors {errors.min():.4g} to {errors.max():.4g}, median "
             f"{np.median(errors):.4g}",
-            f"  Spare      {plural(int(n_spare), 'cell')} with unused budget",
+            f"  Profile    {plural(int(n_spare), 'cell')} with unused budget",
         ]
         return "\n".join(lines)
 

@@ -111,11 +111,11 @@ def test_a_baseline_that_is_as_good_stands_behind_the_plan():
     optimum = query_optimum(query_list(np.eye(3)))
     frame = budgets_needed(query_baselines(optimum), rp.Budget(rho=1))
     assert frame["title"].iloc[0] == "this plan"
-    assert "noise on every cell needs as much" in describe_budgets(frame)
+    assert "noise in every cell needs as much" in describe_budgets(frame)
 
 
 def test_the_sentence_names_every_baseline_with_its_factor(baselines):
     sentence = describe_budgets(budgets_needed(baselines, rp.Budget(rho=1)))
     assert sentence.startswith("To meet all targets this plan needs ρ = 0.94")
-    assert "noise on every cell needs 8.5 times as much" in sentence  # 16 over 32/17
+    assert "noise in every cell needs 8.5 times as much" in sentence  # 16 over 32/17
     assert sentence.count("times as much") == 3

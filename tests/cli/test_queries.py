@@ -56,7 +56,7 @@ def test_queries_are_planned_and_summed_up(run):
     assert plan.queries.domain.names == ("age", "sex")
     assert plan.queries.coefficients.tolist() == [[1, 0, 1, 0], [0, 0, 1, 1]]
     assert plan.targets.tolist() == pytest.approx([5, 20 / 1.959964], rel=1e-6)
-    assert "noise on every cell" in text
+    assert "noise in every cell" in text
     # A young man is in no query, so that nothing of the budget is used for him.
     assert re.search(r"^young, Male +0 % .* unknown$", text, re.MULTILINE)
 

@@ -33,9 +33,9 @@ from rpexplore.queries.planner import QueryOptimum
 
 COMMAND = "rpexplore release query-plan.json records.csv --out released-queries"
 METHODS = (
-    "Noise on every cell: each cell is counted with noise and the noisy cells are added up. A tree "
-    "of subtotals: halves, quarters and further parts are counted as well. The best on average: "
-    "the smallest sum of variances, each compared with its target."
+    "Noise in every cell: each cell is counted with noise and the noisy cells are added up. A "
+    "hierarchy of subtotals: halves, quarters and further parts are counted as well. The smallest "
+    "sum of variances: the most accurate on average, each query compared with its target."
 )
 OUTCOME_COLUMNS = {
     "query": Column("query", "text"),
