@@ -33,7 +33,7 @@ def datasets(ledger: Ledger, budget: Budget, *, without: str) -> pd.DataFrame:
         limit, spent = account.limit_record_rho, account.spent_record_rho * budget.records_factor
         limit_text = "none"
         if limit is not None:
-            limit_text = budget.amount_text(limit * budget.records_factor, "down", 6)
+            limit_text = budget.amount_text(limit * budget.records_factor, digits=6)
         amount = rounded(spent, 6, "up"), budget.epsilon_text(spent)
         if account.dataset != without:
             rows.append((account.dataset, len(account.entries), *amount, limit_text))

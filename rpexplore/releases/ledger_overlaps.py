@@ -134,9 +134,7 @@ def describe_charge(ledger: Ledger, account: Account, budget: Budget) -> str:
     spent, limit = account.spent_record_rho, account.limit_record_rho
     limit_text = "has no budget limit"
     if limit is not None:
-        limit_text = (
-            f"has a budget limit of {budget.amount_text(limit * budget.records_factor, 'down')}"
-        )
+        limit_text = f"has a budget limit of {budget.amount_text(limit * budget.records_factor)}"
     return (
         f"{budget.amount_text(spent * budget.records_factor)} in the ledger {str(ledger.path)!r}, "
         f"which {limit_text}"

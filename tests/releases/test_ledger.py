@@ -409,4 +409,4 @@ def test_frames_are_in_the_unit_of_the_plan_and_rounded_against_us(ledger, data)
     # ρ = 1/3 + 1/7 + 1/9, ε(ρ, 1e-9) = 7.0751
     assert (row["dataset"], row["runs"], row["rho"]) == ("records.csv", 3, "0.587302")
     assert row["epsilon"] == "ε = 7.08 at δ = 1e-9"
-    assert row["limit"] == "ρ = 0.748652 (ε = 8.09 at δ = 1e-9)"
+    assert row["limit"] == "ρ = 0.748653 (ε = 8.1 at δ = 1e-9)"

@@ -97,7 +97,7 @@ def run_facts(inputs: ReleaseInputs, scenario: Scenario, *, paid: bool) -> dict[
         # A limit as it is typed may be more than a run costs by what is lost in rounding.
         is_used = (limit - after) * 1000 < plan.rho
         left = "nothing" if is_used else amount(limit - after, "down")
-        remaining = f"{amount(limit, 'down')}, then {left} left"
+        remaining = f"{amount(limit)}, then {left} left"
     charged = charged_elsewhere(inputs.data, inputs.ledger, remembered_ledgers())
     texts = [describe_charge(ledger, account, plan.budget) for ledger, account in charged.items()]
     elsewhere = {"Not counted here": "; ".join(texts)} if texts else {}

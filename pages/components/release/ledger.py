@@ -61,8 +61,8 @@ def account_view(
     limit = typed_limit if noted is None else noted * budget.records_factor
     n_runs = plural(len(account.entries), "run")
     limit_text, limit_epsilon = "none", ""
-    if limit is not None:
-        limit_text, limit_epsilon = rho_text(limit, 4, "down"), budget.epsilon_text(limit, "down")
+    if limit is not None:  # rounded as what is spent, which else seems more where it is as much
+        limit_text, limit_epsilon = rho_text(limit, 4), budget.epsilon_text(limit)
     metrics(
         ("Spent on these records", rho_text(before, 4), budget.epsilon_text(before)),
         ("After this run", rho_text(after, 4), budget.epsilon_text(after)),
