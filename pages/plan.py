@@ -51,9 +51,10 @@ def missing_targets_input(table: str) -> None:
 
 
 with st.container(key="layout"):
+    with st.container(gap="small", key="heading"):
+        explained_title("Plan")
     with st.container(key="inputs"):
         with st.container(gap="small"):
-            explained_title("Plan")
             unit_inputs()
             budget_inputs()
             sufficient = st.container(gap="xsmall")

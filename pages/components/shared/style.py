@@ -13,6 +13,7 @@ button[data-selected="true"] p,
 [data-testid="stMetricLabel"] p, [data-testid="stMetricValue"] div {
     overflow: visible;
     white-space: normal;
+    text-wrap: balance;
 }
 /* The toolbar of a table stands above it: not upon the field that filters its rows. */
 [data-testid="stElementContainer"]:has(> .stMultiSelect)
@@ -35,8 +36,17 @@ button[data-selected="true"] p,
     gap: 1rem 2.5rem;
     align-items: start;
 }
+/* Plan: the heading above the inputs; where there is little room, the figures between the two. */
+.st-key-layout:has(> * > .st-key-heading) { grid-template-rows: auto 1fr; }
+.st-key-layout > :has(> .st-key-answer) { grid-column: 2; grid-row: 1 / span 2; }
 @media (max-width: 1100px) {
     .st-key-layout, .st-key-list-layout { grid-template-columns: minmax(0, 1fr); }
+    .st-key-layout:has(> * > .st-key-heading) { display: flex; }
+    .st-key-layout > :has(> .st-key-answer), .st-key-layout > * > .st-key-answer {
+        display: contents;
+    }
+    .st-key-layout :has(> .st-key-heading) { order: -2; }
+    .st-key-layout :has(> .st-key-figures) { order: -1; }
 }
 .st-key-inputs {
     display: grid;
