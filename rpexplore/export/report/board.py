@@ -45,9 +45,9 @@ def in_short(
         _publishable(plan, expected, cv_limit),
         (
             "Margin of error",
-            f"±{rounded(top.median_margin)} {record_noun} for {top.median_text}, and "
-            f"±{rounded(top.largest_margin)} for {top.largest_text} ({top.least_accurate_table}); "
-            "95 % of noisy counts are as near as that.",
+            f"±{rounded(top.median_margin, 3)} {record_noun} for {top.median_text}, and "
+            f"±{rounded(top.largest_margin, 3)} for {top.largest_text} "
+            f"({top.least_accurate_table}); 95 % of noisy counts are as near as that.",
         ),
         (
             "Privacy",
