@@ -28,12 +28,14 @@ class Headline:
     median_error   median over the tables of the root mean square error of a table's cells
     largest_error  of the least accurate cell of any table, one of least_accurate_table
     cells_differ   whether some table's cells differ noticeably in accuracy
+    is_one         whether there is one table only
     """
 
     median_error: float
     largest_error: float
     least_accurate_table: str
     cells_differ: bool
+    is_one: bool = False
 
     @property
     def median_margin(self) -> float:
@@ -46,14 +48,26 @@ class Headline:
     @property
     def median_text(self) -> str:
         """Whose the median is: "a cell of the median table"."""
-        return f"a cell of the median table{' (root mean square)' if self.cells_differ else ''}"
+        table = "the table" if self.is_one else "the median table"
+        return f"a cell of {table}{' (root mean square)' if self.cells_differ else ''}"
 
     @property
     def largest_text(self) -> str:
         """Whose the largest error is: "a cell of the least accurate table"."""
         if self.cells_differ:
-            return "the least accurate cell of all tables"
+            return f"the least accurate cell{'' if self.is_one else ' of all tables'}"
+        if self.is_one:
+            return "a cell of the table"
         return "a cell of the least accurate table"
+
+    @property
+    def errors_text(self) -> str:
+        """ "σ = 27.5 in the median table, σ = 31.7 in age × sex"."""
+        largest = f"σ = {rounded(self.largest_error, 3)}"
+        if self.median_text == self.largest_text:
+            return largest
+        median = f"σ = {rounded(self.median_error, 3)} in the median table"
+        return f"{median}, {largest} in {self.least_accurate_table}"
 
 
 def headline(plan: Plan) -> Headline:
@@ -64,6 +78,7 @@ def headline(plan: Plan) -> Headline:
         largest_error=float(plan.largest_standard_errors[table]),
         least_accurate_table=title_of(plan.workload, table),
         cells_differ=cells_differ(plan.table_variances),
+        is_one=len(plan.workload) == 1,
     )
 
 

@@ -170,7 +170,10 @@ class Usefulness:
 
     @property
     def tables_text(self) -> str:
-        """ "148 of 232 tables in full, 53 in part, 31 not at all"."""
+        """ "148 of 232 tables in full, 53 in part, 31 not at all", "the table in part"."""
+        if self.tables == 1:
+            how = "in full" if self.whole else "in part" if self.partly else "not at all"
+            return f"the table {how}"
         return (
             f"{self.whole:,} of {plural(self.tables, 'table')} in full, {self.partly:,} in part, "
             f"{self.none:,} not at all"

@@ -230,6 +230,8 @@ def test_sentences():
         "9.1 % of the 33 cells are publishable, with a coefficient of variation of at most 5 %: "
         "2 of 4 tables in full, 0 in part, 2 not at all."
     )
+    one = rp.plan(rp.Workload.of(domain, [("age",)]), loss=rp.MaxVariance(), budget=now.budget)
+    assert rp.publishable(one, ExpectedCounts.of_total(2000)).tables_text == "the table in full"
     assert points_since(now, before) == pytest.approx(100 * 10 / 33)
     assert describe_change(now, before) == "30 points more than at ε = 0.5."
     assert describe_change(before, now) == "30 points fewer than at ε = 1."

@@ -10,7 +10,7 @@ from rpexplore.analysis.glossary import meaning
 from rpexplore.common.formatting import capitalised
 from rpexplore.common.typed_numbers import needed_number_of
 from rpexplore.planning.loss_serialization import loss_choices
-from rpexplore.planning.losses.base import WEIGHTINGS, Loss, WeightedSum, describe_weighting
+from rpexplore.planning.losses.base import WEIGHTINGS, Loss, WeightedSum
 
 HERE = "objective"
 FRONT = ("sum", "max", "required")  # the others are offered under "more"
@@ -35,7 +35,9 @@ def loss_input() -> None:
         help=meaning("Objective"),
         **bound("objective", loss.choice, choose),
     )
-    st.caption(f"{capitalised(loss.description)}.")
+    is_one = len(current().workload) == 1
+    described = "there is one table, and all of the budget is for it"
+    st.caption(f"{capitalised(described if is_one else loss.description)}.")
     with st.popover("More objectives", type="tertiary"):
         for choice, other in offered.items():
             if choice not in front:
@@ -47,11 +49,11 @@ def loss_input() -> None:
                     type="tertiary",
                     help=f"{capitalised(other.description)}.",
                 )
-    if isinstance(loss, WeightedSum):
+    if isinstance(loss, WeightedSum) and not is_one:
         st.selectbox(
             "How tables count in the sum",
             list(WEIGHTINGS),
-            format_func=describe_weighting,
+            format_func=WEIGHTINGS.__getitem__,
             help=meaning(capitalised(WEIGHTINGS[loss.weighting])),
             **bound(
                 "weighting",

@@ -101,21 +101,14 @@ def _headline(now: Answer, before: Answer | None) -> None:
                     border=True,
                 )
         former_top = None if before is None else before.top
-        for label, margin, former_margin in (
-            (
-                f"{capitalised(top.median_text)}, 95 %",
-                top.median_margin,
-                former_top and former_top.median_margin,
-            ),
-            (
-                f"{capitalised(top.largest_text)}, 95 %",
-                top.largest_margin,
-                former_top and former_top.largest_margin,
-            ),
-        ):
+        # Of one table whose cells are alike, both say the same.
+        for text, (margin, former_margin) in {
+            top.median_text: (top.median_margin, former_top and former_top.median_margin),
+            top.largest_text: (top.largest_margin, former_top and former_top.largest_margin),
+        }.items():
             less = None if former_margin is None else margin - former_margin
             st.metric(
-                label,
+                f"{capitalised(text)}, 95 %",
                 f"±{rounded(margin, 3)} {record_noun}",
                 rounded(less, 2) if less else None,
                 delta_color="inverse",
@@ -124,10 +117,7 @@ def _headline(now: Answer, before: Answer | None) -> None:
                 border=True,
             )
     useful = "" if now.useful is None else f"Publishable: {now.useful.tables_text}. "
-    st.caption(
-        f"{useful}Standard error: σ = {rounded(top.median_error, 3)} in the median table, "
-        f"σ = {rounded(top.largest_error, 3)} in {escaped(top.least_accurate_table)}."
-    )
+    st.caption(f"{useful}Standard error: {escaped(top.errors_text)}.")
 
 
 def _since(now: Answer, before: Answer) -> str:
