@@ -121,6 +121,7 @@ class QueryPlan(ReleasePlan):
         queries, errors = self.queries, self.standard_errors
         measured = plural(len(self.strategy.integers), "number")
         furthest = int(np.argmax(self.variance_ratios))
+        which = "tightest" if np.all(self.met) else "furthest off"
         n_spare = np.count_nonzero(self.strategy.spare)
         lines = [
             f"Plan for {plural(len(queries), 'query')} over {plural(queries.n_cells, 'cell')} "
@@ -129,7 +130,7 @@ class QueryPlan(ReleasePlan):
             f"  Privacy    {rounded(self.rho, 6, 'up')}-zCDP "
             f"(privacy cost {rounded(self.exact_privacy_cost, 6, 'up')}), so "
             f"{' and '.join(self.epsilon_texts[:2])}",
-            f"  Targets    {np.count_nonzero(self.met):,} of {len(queries):,} met; furthest off: "
+            f"  Targets    {np.count_nonzero(self.met):,} of {len(queries):,} met; {which}: "
             f"{queries.names[furthest]}, {errors[furthest]:.4g} for a target of "
             f"{self.targets[furthest]:.4g}",
             f"  Proven     {self.proven}",

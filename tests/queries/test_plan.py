@@ -119,6 +119,7 @@ def test_the_summary_tells_what_matters(plan):
     assert repr(plan) == "<QueryPlan for 10 queries, ρ = 0.25>"
     one = query_plan(query_list([[1]]), budget=rp.Budget(rho=1))
     assert "Plan for 1 query over 1 cell (1 number to measure)" in str(one)
+    assert "1 of 1 met; tightest: " in str(one)
 
 
 def test_a_stated_delta_is_told_first():
