@@ -179,9 +179,7 @@ Force = Annotated[bool, _flag("--force", "Overwrite the file if it exists.")]
 # ---- planning
 
 Codebook = Annotated[Path, _argument("CODEBOOK", _A_CODEBOOK)]
-Resource = Annotated[
-    str | None, _option("NAME", "The table of a Data Package, where it holds several.")
-]
+Resource = Annotated[str | None, _option("NAME", "Which table of a Data Package with several.")]
 Converted = Annotated[Path | None, _option("FILE", "Also write it there, as .json or .csv.")]
 PlanOut = Annotated[Path, _option("FILE", "Where the plan goes.")]
 UpTo = Annotated[int | None, _option("K", "The total and all tables up to K-way.")]
@@ -223,9 +221,8 @@ QueryTarget = Annotated[str | None, _option("T", _QUERY_TARGET)]
 ChosenPreset = Annotated[
     PresetName | None,
     typer.Option(
-        help="A well-known list with targets of its own, fitted to the codebook, or about "
-        "attributes of its own; `rpexplore queries presets` lists them. With --query or --queries, "
-        "those are put before it."
+        help="A well-known list with targets of its own (`rpexplore queries presets`), fitted to "
+        "the codebook, or about attributes of its own; queries of yours are put before it."
     ),
 ]
 PresetRole = Annotated[list[str] | None, _option("ROLE=A", _PRESET_ROLE)]
