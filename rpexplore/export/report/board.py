@@ -46,8 +46,9 @@ def in_short(
         (
             "Margin of error",
             f"±{rounded(top.median_margin, 3)} {record_noun} for {top.median_text}, and "
-            f"±{rounded(top.largest_margin, 3)} for {top.largest_text} "
-            f"({top.least_accurate_table}); 95 % of noisy counts are as near as that.",
+            f"±{rounded(top.largest_margin, 3)} for {top.largest_text}, "
+            f"{top.least_accurate_table}: a noisy count is so near to the true one 95 % of the "
+            "time.",
         ),
         (
             "Privacy",
