@@ -8,14 +8,23 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlparse
 
 import pytest
-from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Page,
+    Request,
+    ViewportSize,
+    WebSocket,
+    expect,
+    sync_playwright,
+)
 
 from rpexplore.common.webapp_files import TOKEN_PARAMETER, TOKEN_VARIABLE
 from rpexplore.export.report.pdf import find_browser
@@ -131,45 +140,70 @@ def browser() -> Iterator[Browser]:
             pytest.fail(message)
         # A newcomer need not have one; where RPEXPLORE_REQUIRE_BROWSER is set, this fails.
         pytest.skip(message)
-    # Chromium's own sandbox does not work for root, as whom tests often run in containers.
-    args = ["--no-sandbox"] if os.geteuid() == 0 else []
+    # Pages of a context share one process, which has Streamlit's scripts compiled already.
+    args = ["--renderer-process-limit=1"]
+    if os.geteuid() == 0:  # in containers, where Chromium's own sandbox does not work
+        args.append("--no-sandbox")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, headless=True, args=args)
         yield browser
         browser.close()
 
 
-def enter(page: Page, address: str) -> None:
+@pytest.fixture(scope="session")
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """What the pages of tests share, so that Streamlit's scripts are compiled only once."""
+    context = browser.new_context(viewport=WINDOW)
+    context.new_page()  # stays open, and with it the process of all pages
+    yield context
+    context.close()
+
+
+def enter(page: Page, address: str, path: str = "/") -> None:
     """Open the app with its token, as `rpexplore app` does; from then on the browser may use it."""
-    page.goto(f"{address}/?{TOKEN_PARAMETER}={TOKEN}")
+    page.goto(f"{address}{path}{'&' if '?' in path else '?'}{TOKEN_PARAMETER}={TOKEN}")
     page.wait_for_function("!location.search.includes('token')")
 
 
 @contextmanager
-def visit(browser: Browser, server: str) -> Iterator[Page]:
-    """A browser that has never been here; at the end no request may have left the machine."""
-    context = browser.new_context(viewport=WINDOW)
+def visit(
+    context: BrowserContext, server: str, path: str = "/", cookies: Sequence[Any] = ()
+) -> Iterator[Page]:
+    """A page with these cookies only; at the end no request may have left the machine."""
+    context.clear_cookies()
+    context.add_cookies(cookies)
     requested: list[str] = []
-    context.on("request", lambda request: requested.append(request.url))
+
+    def listen(request: Request | WebSocket) -> None:
+        requested.append(request.url)
+
+    context.on("request", listen)
+    before = list(context.pages)
     page = context.new_page()
-    page.on("websocket", lambda socket: requested.append(socket.url))
+    page.on("websocket", listen)
     page.set_default_timeout(PATIENCE * 1000)
-    enter(page, server)
-    yield page
-    context.close()
+    try:
+        enter(page, server, path)
+        yield page
+        page.evaluate("localStorage.clear()")
+    finally:
+        context.remove_listener("request", listen)
+        for opened in context.pages:
+            if opened not in before:
+                opened.close()
     hosts = {urlparse(url).hostname for url in requested if not url.startswith(LOCAL)}
     assert hosts == {"127.0.0.1"}, [url for url in requested if "127.0.0.1" not in url]
 
 
 @pytest.fixture
-def page(browser: Browser, server: str) -> Iterator[Page]:
-    """A new session, open on the first page."""
-    with visit(browser, server) as page:
+def page(request: pytest.FixtureRequest, context: BrowserContext, server: str) -> Iterator[Page]:
+    """A new session, open on the first page or on that of the parameter."""
+    with visit(context, server, getattr(request, "param", "/")) as page:
         yield page
 
 
 @pytest.fixture(scope="module")
-def visitor(browser: Browser, server: str) -> Iterator[Page]:
+def visitor(context: BrowserContext, server: str) -> Iterator[Page]:
     """One page of the browser for all tests of a module."""
-    with visit(browser, server) as page:
+    with visit(context, server) as page:
         yield page

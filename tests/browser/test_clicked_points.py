@@ -5,10 +5,11 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import drawn, settled
 
+pytestmark = pytest.mark.parametrize("page", ["/tradeoffs"], indirect=True)
+
 
 @pytest.fixture
-def tradeoffs(page: Page, server: str) -> Page:
-    page.goto(f"{server}/tradeoffs")
+def tradeoffs(page: Page) -> Page:
     drawn(page)
     return page
 

@@ -3,6 +3,7 @@
 import json
 import zipfile
 
+import pytest
 from playwright.sync_api import expect
 
 
@@ -16,8 +17,8 @@ def taken(page, label, path):
     return path
 
 
+@pytest.mark.parametrize("page", ["/scenarios"], indirect=True)
 def test_the_project_and_the_bundle_can_be_taken(page, server, tmp_path):
-    page.goto(f"{server}/scenarios")
     project = taken(page, "Save project.json", tmp_path / "project.json")
     assert json.loads(project.read_text())["format"] == "rpexplore-project"
     page.goto(f"{server}/release")

@@ -6,7 +6,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Dialog, Page, expect
 
 import rpexplore as rp
 from rpexplore.domain.expected_counts import ExpectedCounts
@@ -83,10 +83,18 @@ def check(page: Page) -> None:
     assert page.locator(injected).count() == 0
 
 
+def _watch(page: Page, problems: list[str]) -> None:
+    def dismiss(dialog: Dialog) -> None:
+        problems.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("dialog", dismiss)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+
+
 def test_names_that_are_code_stay_text_everywhere(page, server, project, records, tmp_path):
     problems: list[str] = []
-    page.context.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
-    page.context.on("weberror", lambda error: problems.append(str(error.error)))
+    _watch(page, problems)
     go_to(page, "Scenarios")
     page.get_by_text("Open another project").click()
     page.locator("input[type=file]").set_input_files(project)
@@ -137,6 +145,7 @@ def test_names_that_are_code_stay_text_everywhere(page, server, project, records
         archive.extractall(tmp_path / "bundle")
     requested_urls: list[str] = []
     report = page.context.new_page()
+    _watch(report, problems)
     report.on("request", lambda request: requested_urls.append(request.url))
     report.goto((tmp_path / "bundle" / "report.html").as_uri())
     expect(report.locator(".js-plotly-plot .main-svg").first).to_be_visible()
