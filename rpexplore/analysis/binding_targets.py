@@ -184,8 +184,10 @@ class CostToOthers:
         if not is_noticeable(self.per_cent):
             return f"The margins of error of {others} are as if no target were required."
         spread = describe_spread(self.per_cent)
-        text = f"The margins of error of {others} are {spread} than if no target were required"
-        return f"{text}{self._cells}."
+        return (
+            f"Compared with no target being required, the margins of error of {others} are "
+            f"{spread}{self._cells}."
+        )
 
     @property
     def _cells(self) -> str:

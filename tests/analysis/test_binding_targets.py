@@ -106,6 +106,8 @@ def test_what_required_targets_cost_the_others():
     # 50 cells are lost (σ = 6.9, then 8.9; the limit is 8) of 1 + 10 + 2 + 5 + 50 + 10.
     assert (cost.publishable, cost.without) == (28, 78)
     assert cost.text == (
-        "The margins of error of the other 6 tables are 26 % larger (median; −14 % to +32 %) than "
-        "if no target were required; 50 of 78 publishable cells are lost."
+        "Compared with no target being required, the margins of error of the other 6 tables are "
+        "26 % larger (median; −14 % to +32 %); 50 of 78 publishable cells are lost."
     )
+    twice = binding_targets.CostToOthers(np.array([150.0, 150.0]))
+    assert twice.text.endswith("of the other 2 tables are 2.5 times as large.")
