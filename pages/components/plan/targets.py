@@ -155,7 +155,7 @@ def _binding_targets(explanation: BudgetExplanation, objective: Loss) -> None:
         "wanted": Column("target", "text"),
         "required": Column("required", "text"),
         "share": Column("share of the smallest budget", "share"),
-        "saved": Column("less, if 10 % wider", "share"),
+        "saved": Column("saving if 10 % wider", "share"),
         "rho": Column("smallest ρ then"),
     }
     numbers(frame, columns, "binding_targets.csv", "Binding targets")

@@ -76,7 +76,7 @@ def _smallest_budget(plan: Plan, request: WorkloadRequest | None) -> tuple[str, 
         "wanted": Column("target", "text"),
         "required": Column("required", "text"),
         "share": Column("share of the smallest budget", "share", digits=2),
-        "saved": Column("less, if 10 % wider", "share", digits=2),
+        "saved": Column("saving if 10 % wider", "share", digits=2),
         "rho": Column("ρ then"),
     }
     note = "What would be saved follows from the shares, so it is approximate."
