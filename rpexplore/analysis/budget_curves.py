@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.budget_units import (
-    epsilon_text,
     slider_stops,
     stated_delta,
     stated_unit,
@@ -186,7 +185,7 @@ def describe_curves(
     half = times_for_half(measure) * budget.rho
     exact = typed_text(half)
     rho = exact if len(exact) <= 10 else rounded(half, 4)
-    epsilon = f" ({epsilon_text(half, stated_delta(budget))})" if half < _MOST_RHO else ""
+    epsilon = f" ({budget.epsilon_text(half)})" if half < _MOST_RHO else ""
     unit = measure.unit(record_noun)
     times = {4: "four times", 2: "twice"}[times_for_half(measure)]
     return (

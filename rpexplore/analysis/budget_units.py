@@ -116,7 +116,7 @@ def slider_stops(unit: str, value: str) -> list[str]:
 
 def describe_guess(budget: Budget) -> str:
     """The budget, and what an attacker who guesses who is in the data gains (Markdown)."""
-    amounts = f"{epsilon_text(budget.rho, stated_delta(budget))}, {privacy.rho_text(budget.rho, 4)}"
+    amounts = f"{budget.epsilon_text(budget.rho)}, {privacy.rho_text(budget.rho, 4)}"
     return f"{amounts}, for {budget.unit}. {right_guesses(budget, '**')}"
 
 
@@ -141,11 +141,6 @@ def equivalents(budget: Budget) -> pd.DataFrame:
         rows.append((f"ε at δ = {delta}", rounded(epsilon, 4, "up")))
     rows.append(("μ", rounded(privacy.mu_from_privacy_cost(budget.privacy_cost), 4, "up")))
     return pd.DataFrame(rows, columns=["measure", "value"])
-
-
-def epsilon_text(rho: str | Fraction, delta: str = USUAL_DELTA) -> str:
-    """ "ε = 4.31 at δ = 1e-6", rounded up."""
-    return privacy.epsilon_text(rho, delta)
 
 
 def typed_text(value: Fraction) -> str:

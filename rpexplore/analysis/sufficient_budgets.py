@@ -13,7 +13,6 @@ from functools import lru_cache
 import numpy as np
 
 from rpexplore.analysis.budget_units import (
-    epsilon_text,
     stated_delta,
     stated_text,
     stated_unit,
@@ -59,7 +58,7 @@ class SufficientBudget:
     @property
     def text(self) -> str:
         """ "ρ = 0.34654 (ε = 4.31 at δ = 1e-6)"."""
-        return f"ρ = {self.rho} ({epsilon_text(self.rho, stated_delta(self.budget))})"
+        return f"ρ = {self.rho} ({self.budget.epsilon_text(Fraction(self.rho))})"
 
     @property
     def short_text(self) -> str:

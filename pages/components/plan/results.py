@@ -37,7 +37,8 @@ def table_list(planned: Plan, former: Plan | None) -> None:
     containing = attributes_filter(planned.workload, "tables containing")
     useful = usefulness_of(planned)
     shares = None if useful is None else useful.shares
-    request, by = current().request, (planned, containing, current().request, useful)
+    request = current().request
+    by = (planned, containing, request, useful)
     frame = kept(targets_met.of_tables, planned, containing, request, shares, by=by)
     if frame.empty:
         st.info("No table has all of these attributes.")
