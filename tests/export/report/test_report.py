@@ -16,8 +16,9 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis.accuracy import least_accurate_first
+from rpexplore.analysis.accuracy import headline, least_accurate_first
 from rpexplore.analysis.glossary import GLOSSARY
+from rpexplore.common.formatting import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import PlanError
 from rpexplore.export.bundle import contents_of
@@ -56,6 +57,12 @@ def test_what_a_board_decides_comes_first_and_the_label_next(groups):
     plan = plan_of("groups")
     assert plan.sha256 in groups.text
     assert "ρ = 0.1 of zero-concentrated differential privacy" in groups.text
+
+
+def test_a_margin_has_the_same_digits_everywhere(groups):
+    top = headline(plan_of("groups"))
+    for margin in (top.median_margin, top.largest_margin):
+        assert len(re.findall(rf"±{re.escape(rounded(margin, 3))}\b", groups.text)) == 3
 
 
 def test_sections_are_listed_and_numbered(groups):
