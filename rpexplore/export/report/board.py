@@ -10,7 +10,7 @@ from rpexplore.analysis.accuracy import headline
 from rpexplore.analysis.budget_units import right_guesses
 from rpexplore.analysis.targets_met import target_counts
 from rpexplore.analysis.usefulness import publishable
-from rpexplore.common.formatting import capitalised, describe_count, plural, rounded
+from rpexplore.common.formatting import describe_count, plural, rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError
 from rpexplore.export.report.section import Facts, Part, Section
@@ -31,16 +31,16 @@ def in_short(
     plan: Plan, record_noun: str, expected: ExpectedCounts | None, cv_limit: float
 ) -> Section:
     """What is released, how good it is, and what it costs, for who has a minute."""
-    domain, top, counts = plan.workload.domain, headline(plan), target_counts(plan)
-    cells = describe_count(sum(plan.workload.exact_cells.tolist()))
-    names = ", ".join(domain.names[:MOST_NAMES])
-    others = len(domain) - MOST_NAMES
+    workload, top, counts = plan.workload, headline(plan), target_counts(plan)
+    cells = describe_count(sum(workload.exact_cells.tolist()))
+    names = ", ".join(workload.domain.names[index] for index in workload.used[:MOST_NAMES])
+    others = len(workload.used) - MOST_NAMES
     more = f" and {others:,} more" if others > 0 else ""
+    attributes = f" {plural(len(workload.used), 'attribute')}: {names}{more}." if names else ""
     rows = [
         (
             "What is released",
-            f"{plan.contents} with {cells} cells, which count {record_noun}. "
-            f"{capitalised(plural(len(domain), 'attribute'))}: {names}{more}.",
+            f"{plan.contents} with {cells} cells, which count {record_noun}.{attributes}",
         ),
         _publishable(plan, expected, cv_limit),
         (

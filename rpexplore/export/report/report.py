@@ -115,7 +115,7 @@ def report(
         )
     domain, notes = plan.workload.domain, board or BoardNotes()
     tables = plural(len(plan.workload), "table")
-    attributes = plural(len(domain), "attribute")
+    attributes = plural(len(plan.workload.used), "attribute")
     first, *others = with_comments(
         [
             label(plan),

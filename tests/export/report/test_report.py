@@ -59,6 +59,14 @@ def test_what_a_board_decides_comes_first_and_the_label_next(groups):
     assert "ρ = 0.1 of zero-concentrated differential privacy" in groups.text
 
 
+def test_the_first_page_lists_the_attributes_in_use_only():
+    made = report_of("narrowed")
+    assert made.front[0].parts[0].rows[0][1] == (
+        "3 noisy tables with 66 cells, which count records. 3 attributes: age, sex, region."
+    )
+    assert "tables over 3 attributes with noise" in made.subtitle
+
+
 def test_a_margin_has_the_same_digits_everywhere(groups):
     top = headline(plan_of("groups"))
     for margin in (top.median_margin, top.largest_margin):
