@@ -136,7 +136,8 @@ def report(
         notes,
     )
     headings = [section.heading for section in (first, *others)]
-    names = [text.strip() for text in (survey, name) if text.strip()] or [f"Release of {tables}"]
+    typed = [text.strip() for text in (survey, name) if text.strip()]
+    names = list(dict.fromkeys(typed)) or [f"Release of {tables}"]
     scenario = "".join(f"Scenario “{text}”. " for text in names[1:])
     return Report(
         title=names[0],

@@ -67,6 +67,12 @@ def test_the_first_page_lists_the_attributes_in_use_only():
     assert "tables over 3 attributes with noise" in made.subtitle
 
 
+def test_a_survey_and_a_scenario_of_one_name_are_named_once():
+    made = report(plan_of("groups"), survey="Ages", name="Ages ")
+    assert (made.title, made.head) == ("Ages", "Ages")
+    assert made.subtitle.startswith("A plan to release")
+
+
 def test_a_margin_has_the_same_digits_everywhere(groups):
     top = headline(plan_of("groups"))
     for margin in (top.median_margin, top.largest_margin):
