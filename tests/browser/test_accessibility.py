@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 import rpexplore as rp
 from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.releases.release import release
+from rpexplore.releases.table_release import Release
 from tests.browser.conftest import WINDOW, drawn, is_narrow, settled, switch_scheme
 from tests.browser.test_story import name_path
 from tests.pages.conftest import FIRST_PAGE, TITLES
@@ -131,8 +132,10 @@ def released(tmp_path_factory) -> Path:
     rows.to_csv(folder / "records.csv", index=False)
     workload = rp.Workload.of(domain, [["age", "region"]])
     plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
-    done = release(plan, folder / "records.csv", folder / "release")
-    postprocess(done, folder / "processed", nonnegative=True, rounded=True)
+    release(plan, folder / "records.csv", folder / "release")
+    postprocess(
+        Release.load(folder / "release"), folder / "processed", nonnegative=True, rounded=True
+    )
     return folder
 
 
