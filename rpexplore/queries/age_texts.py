@@ -27,8 +27,10 @@ _WORDS = (
     (r"\bgt ?(?=\d)", ">"),
     (rf"\bnot?\s+{_OVER}|{_UNDER}(?: than)? or equal", "≤"),
     (rf"\bnot?\s+{_UNDER}|{_OVER}(?: than)? or equal", "≥"),
+    (r"(?<=\d) up ?to (?=\d)", " to "),
     (rf"up ?to|at most|maximum|{_JOINED}{_UNDER}(?!.*\d)", "≤"),
-    (rf"\+|plus|from|at least|minimum|{_JOINED}{_OVER}(?!.*\d)", "≥"),
+    (r"from(?= (?:the )?(?:ages? )?(?:of )?\d)", "≥"),
+    (rf"\+|plus|at least|minimum|{_JOINED}{_OVER}(?!.*\d)", "≥"),
     (r"(?<![a-z])(?:up|upwards?|onwards?)(?![a-z])", "≥"),
     (_UNDER, "<"),
     (_OVER, ">"),
@@ -40,7 +42,8 @@ _INTERVAL = re.compile(rf"\[ ?({_AGE}) ?[,;] ?({_AGE}|\+?inf\w*|\+?∞)? ?([\])\
 _NO_AGES = re.compile(r"\d[.,]\d|\d{4}|[<≤≥>]$")  # or a sign that bounds nothing
 # Words that turn an age into another, or leave open whether it is one of those that are meant.
 _UNCLEAR = re.compile(
-    r"\b(?:not?|non|except\w*|exclu\w*|without|minus|until|till|since|born|months?|weeks?|days?)\b"
+    r"\b(?:not?|non|except\w*|exclu\w*|without|minus|until|till|since|born|birth|months?|weeks?"
+    r"|days?)\b"
 )
 _FILLERS = frozenset(
     [
@@ -59,8 +62,9 @@ _FILLERS = frozenset(
         "yrs",
     ]
 )
-_OF_RANGES = frozenset(["t", "through", "thru", "to"])
 _OF_LISTS = frozenset(["and", "but", "or", ",", ";", "/", "&"])
+_OF_RANGES = frozenset(["t", "through", "thru", "to", *"-‐‑‒–—―−~"])
+_BOUNDED = frozenset(["and", "but", "t", "through", "thru", "to", "&"])  # "18 and under 65"
 
 
 def ages_of(text: str) -> tuple[int, float]:
@@ -72,7 +76,8 @@ def ages_of(text: str) -> tuple[int, float]:
         >>> ages_of("Under 18 years"), ages_of("75+"), ages_of("[15, 25)"), ages_of("until 18")
         ((0, 17), (75, inf), (15, 24), (0, -1))
     """
-    text = re.sub(r"[\s_]+", " ", text.casefold()).strip()
+    text = re.sub(r"(?<=\d)_(?=\d)", "-", text.casefold())
+    text = re.sub(r"[\s_]+", " ", text).strip()
     if interval := _INTERVAL.fullmatch(text):
         first, last, bracket = interval.groups()
         if last is None or not last.isdigit():
@@ -104,16 +109,20 @@ def _ages_between(
     first: int, last: int, before: str, between: str, behind: str
 ) -> tuple[int, float]:
     """The ages of two numbers, with what stands before, between and behind them."""
+    is_bounded = bool(_signs(before))
     if len(_signs(between)) > 1:  # the first sign is of the first age: "18 and over, under 65"
-        between = re.sub("^[^<≤≥>]*[≥>]", "", between)
+        between, is_bounded = re.sub("^[^<≤≥>]*[≥>]", "", between), True
     lower, upper = _signs(before)[-1:], _signs(between)
-    words = set(re.findall(r"[^\W\d]+|[,;/&]", between)) - _FILLERS
+    words = set(re.findall(r"[^\W\d]+|[^\w\s().<≤≥>]", between)) - _FILLERS
     is_list = "or" in words or bool(words & _OF_LISTS and not upper and "between" not in before)
+    # The first number may be a code, as in "1 Under 18" and "1 - under 18"; not so in "18-<65".
+    is_joined = first == 0 or is_bounded or words & _BOUNDED or between[:-1] in _OF_RANGES
     if (
         lower not in ("", "≥", ">")
         or upper not in ("", "≤", "<")
         or _signs(behind) not in ("", "≤")
         or words - _OF_LISTS - _OF_RANGES
+        or not (is_joined if upper else words)
         or (is_list and (upper or last != first + 1))  # "17 or 18" is a range, "90 and 95" is none
     ):
         return _NONE
@@ -126,12 +135,12 @@ def _ages_from(age: int, before: str, behind: str) -> tuple[int, float]:
     if set(signs) & set("<≤") and set(signs) & set("≥>"):
         return _NONE
     if not signs:
-        words = {*re.findall(r"[^\W\d]+", before + behind)} - _FILLERS
-        if words or re.search("[-–−,;]", before):
-            return _NONE
-        return (0, age) if behind == "-" else (age, age)
+        words = {*re.findall(r"[^\W\d]+|[^\w\s().:=]", before + behind)} - _FILLERS
+        return _NONE if words else (age, age)
     bound = _signs(behind)[-1:]
-    sign = bound if bound in ("≤", "≥") else _signs(before)[-1:] or {"<": "≤", ">": "≥"}[bound]
+    sign = bound if bound in ("≤", "≥") else _signs(before)[-1:]
+    if not sign:  # "1 younger people", where the number may be a code
+        return _NONE
     if sign in ("≥", ">"):
         return age + (sign == ">"), math.inf
     return 0, age - (sign == "<")
