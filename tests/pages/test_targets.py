@@ -71,7 +71,7 @@ def test_required_targets_are_put_first_at_the_same_budget(app, small):
     assert session.scenario == changed.replaced(loss=rp.SumWithinTargets())
     assert "required first, targets" not in [button.key for button in session.button]
     (cost,) = (text for text in session.texts("markdown") if "Cost to the others" in text)
-    assert "than if no target were required" in plain([cost])
+    assert "Compared with no target being required" in plain([cost])
 
 
 def targets_sentence(session):
