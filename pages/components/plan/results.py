@@ -45,7 +45,7 @@ def table_list(planned: Plan, former: Plan | None) -> None:
         return
     columns: dict[str, Any] = {name: COLUMNS[name] for name in frame.columns if name in COLUMNS}
     columns["weight"] = st.column_config.NumberColumn("Weight", help=meaning("Weight"))
-    if (frame["outcome"] != "").any():
+    if not frame[frame["outcome"] != ""].empty:
         columns |= {
             "wanted": Column("target", "text", term="Target"),
             "required": Column("required", "text", term="Required"),
