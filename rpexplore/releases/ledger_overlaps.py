@@ -132,13 +132,12 @@ def describe_charge(ledger: Ledger, account: Account, budget: Budget) -> str:
     budget: whose privacy unit the amounts are for
     """
     spent, limit = account.spent_record_rho, account.limit_record_rho
-    limit_text = "has no budget limit"
+    limit_text, where = "no budget limit", f"in the ledger {str(ledger.path)!r}"
     if limit is not None:
-        limit_text = f"has a budget limit of {budget.amount_text(limit * budget.records_factor)}"
-    return (
-        f"{budget.amount_text(spent * budget.records_factor)} in the ledger {str(ledger.path)!r}, "
-        f"which {limit_text}"
-    )
+        limit_text = f"a budget limit of {budget.amount_text(limit * budget.records_factor)}"
+    if not account.entries:
+        return f"{limit_text}, and no runs yet, {where}"
+    return f"{budget.amount_text(spent * budget.records_factor)} {where}, which has {limit_text}"
 
 
 def _file_of_ledgers() -> Path:

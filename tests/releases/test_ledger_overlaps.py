@@ -10,7 +10,11 @@ from rpexplore.data.files.source import FileSource
 from rpexplore.errors import LedgerError
 from rpexplore.planning.planner import plan
 from rpexplore.releases.ledger import FILENAME, Ledger
-from rpexplore.releases.ledger_overlaps import refuse_overlaps
+from rpexplore.releases.ledger_overlaps import (
+    charged_elsewhere,
+    describe_charge,
+    refuse_overlaps,
+)
 from rpexplore.releases.release import release
 from tests.data.databases.servers import in_duckdb
 
@@ -72,6 +76,16 @@ def test_a_limit_beside_the_data_holds_whatever_ledger_is_named(folder, tmp_path
     with pytest.raises(LedgerError, match="has its account in the ledger"):
         release(PLAN, data, tmp_path / "first", ledger=tmp_path / "named.sqlite")
     assert not (tmp_path / "named.sqlite").exists()
+
+
+def test_another_ledger_with_a_limit_only_is_not_told_as_a_charge(folder):
+    ledger, source = Ledger.beside(folder), FileSource(folder)
+    ledger.set_limit(folder, PLAN.record_rho)
+    ((other, account),) = charged_elsewhere(source, Ledger(folder / "own"), [ledger]).items()
+    assert describe_charge(other, account, PLAN.budget) == (
+        "a budget limit of ρ = 0.5 (ε = 5.23 at δ = 1e-6), and no runs yet, in the ledger "
+        f"'{ledger.path}'"
+    )
 
 
 def test_a_run_booked_elsewhere_is_known_beside_the_data(folder, tmp_path):

@@ -116,10 +116,10 @@ def ledger_input(form: ReleaseForm) -> Ledger | None:
         others = [*remembered_ledgers(), *([] if usual is None else [Ledger(usual)])]
         for other, account in charged_elsewhere(form.data, ledger, others).items():
             charge = describe_charge(other, account, form.planned.budget)
+            what = "were charged elsewhere" if account.entries else "have another ledger"
             st.warning(
-                f"**These records were charged elsewhere:** {escaped(charge)}. The ledger chosen "
-                "here does not count that. Use the other one, so that all they cost stands in one "
-                "place."
+                f"**These records {what}:** {escaped(charge)}. The ledger chosen here does not "
+                "hold that. Use the other one, so that all they cost stands in one place."
             )
     return ledger
 
