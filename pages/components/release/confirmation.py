@@ -14,11 +14,7 @@ from rpexplore.errors import RpexploreError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.queries.plan import QueryPlan
-from rpexplore.releases.ledger_overlaps import (
-    charged_elsewhere,
-    describe_charge,
-    remembered_ledgers,
-)
+from rpexplore.releases.ledger_overlaps import describe_charge
 from rpexplore.scenarios.scenario import Scenario
 
 HERE = "confirmation"
@@ -98,8 +94,7 @@ def run_facts(inputs: ReleaseInputs, scenario: Scenario, *, paid: bool) -> dict[
         is_used = (limit - after) * 1000 < plan.rho
         left = "nothing" if is_used else amount(limit - after, "down")
         remaining = f"{amount(limit)}, then {left} left"
-    charged = charged_elsewhere(inputs.data, inputs.ledger, remembered_ledgers())
-    texts = [describe_charge(ledger, account, plan.budget) for ledger, account in charged.items()]
+    texts = [describe_charge(*held, plan.budget) for held in inputs.elsewhere.items()]
     elsewhere = {"Not counted here": "; ".join(texts)} if texts else {}
     is_checked = inputs.expected_fingerprint is not None
     return {

@@ -113,15 +113,22 @@ def ledger_input(form: ReleaseForm) -> Ledger | None:
     ledger = form.attempt(lambda: _usable_ledger(form.data, path))
     if ledger is not None:
         st.caption(escaped(str(ledger.path)))
-        others = [*remembered_ledgers(), *([] if usual is None else [Ledger(usual)])]
-        for other, account in charged_elsewhere(form.data, ledger, others).items():
-            charge = describe_charge(other, account, form.planned.budget)
-            what = "were charged elsewhere" if account.entries else "have another ledger"
-            st.warning(
-                f"**These records {what}:** {escaped(charge)}. The ledger chosen here does not "
-                "hold that. Use the other one, so that all they cost stands in one place."
-            )
     return ledger
+
+
+def held_elsewhere(form: ReleaseForm, ledger: Ledger) -> dict[Ledger, Account]:
+    """What other ledgers hold on the records, each with a warning on the screen."""
+    usual, _ = _usual_ledger(form.data)
+    others = [*remembered_ledgers(), *([] if usual is None else [Ledger(usual)])]
+    elsewhere = charged_elsewhere(form.data, ledger, others)
+    for other, account in elsewhere.items():
+        charge = describe_charge(other, account, form.planned.budget)
+        what = "were charged elsewhere" if account.entries else "have another ledger"
+        st.warning(
+            f"**These records {what}:** {escaped(charge)}. The ledger chosen here does not "
+            "hold that. Use the other one, so that all they cost stands in one place."
+        )
+    return elsewhere
 
 
 def account_of(form: ReleaseForm, ledger: Ledger) -> Account | None:

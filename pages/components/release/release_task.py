@@ -77,12 +77,14 @@ class ReleaseInputs:
     ledger: Ledger
     limit: Fraction | None  # ρ of the plan's privacy unit
     account: Account
+    elsewhere: Mapping[Ledger, Account]  # what ledgers that are not used hold on the records
     escape_formulas: bool = False  # in CSV files
     expected_fingerprint: Fingerprint | None = None  # what a dry run has seen of the records
 
     def is_same_run(self, other: "ReleaseInputs") -> bool:
         """Whether others would do the same, whatever was checked or spent meanwhile."""
-        same = {"scenario": self.scenario, "account": self.account, "expected_fingerprint": None}
+        same = {name: getattr(self, name) for name in ("scenario", "account", "elsewhere")}
+        same["expected_fingerprint"] = None
         return replace(self, **same) == replace(other, **same)
 
     def call(self, function: Callable[..., T], on_progress: Progress, **options: Any) -> T:

@@ -6,6 +6,7 @@ from pages.components.release.confirmation import ask, confirmation
 from pages.components.release.destinations import (
     account_of,
     escape_formulas_input,
+    held_elsewhere,
     ledger_input,
     limit_input,
     output_folder,
@@ -94,6 +95,7 @@ def _set_up(planned: ReleasePlan) -> None:
     left, right = st.columns(2)
     with left:
         ledger = ledger_input(form)
+        elsewhere = {} if ledger is None else held_elsewhere(form, ledger)
         account = None if ledger is None else account_of(form, ledger)
     with right:
         limit = limit_input(form, account)
@@ -125,6 +127,7 @@ def _set_up(planned: ReleasePlan) -> None:
         ledger=ledger,
         limit=limit,
         account=account,
+        elsewhere=elsewhere,
         escape_formulas=escape_formulas,
     )
     buttons = st.container(horizontal=True)
