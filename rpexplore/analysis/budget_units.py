@@ -84,11 +84,14 @@ def limit_in_rho(typed: str, unit: str, delta: str) -> Fraction:
     return limit if unit == "rho" else privacy.rho_from_epsilon_delta(limit, delta)
 
 
-def limit_for(rho: Fraction, unit: str, delta: str) -> str:
-    """The number to type for a budget limit with room for this ρ and hardly more."""
+def limit_for(rho: Fraction, unit: str, delta: str, mode: str = "up") -> str:
+    """The number to type for a budget limit with room for this ρ and hardly more.
+
+    mode: "down" for one that allows no more than this ρ
+    """
     if unit == "rho":
-        return rounded(rho, 4, "up").replace(",", "")
-    return rounded(privacy.epsilon_from_rho(rho, delta), 5, "up").replace(",", "")
+        return rounded(rho, 4, mode).replace(",", "")
+    return rounded(privacy.epsilon_from_rho(rho, delta), 5, mode).replace(",", "")
 
 
 def budget_warnings(budget: Budget) -> list[str]:

@@ -39,6 +39,16 @@ def test_adopting_a_number_shown_in_another_unit_never_spends_more(unit, thousan
     assert adopted.max_records_per_person == 2
 
 
+@given(st.integers(1, 5000), st.sampled_from(["rho", "epsilon"]))
+def test_a_limit_in_another_unit_has_room_and_rounded_down_allows_no_more(thousandths, unit):
+    rho = Fraction(thousandths, 1000)
+    down, up = (
+        budgets.limit_in_rho(budgets.limit_for(rho, unit, "1e-6", mode), unit, "1e-6")
+        for mode in ("down", "up")
+    )
+    assert rho * Fraction(99, 100) <= down <= rho <= up
+
+
 def test_another_unit_to_protect_keeps_the_numbers():
     person = budgets.with_privacy_unit(rp.Budget(epsilon=1, delta="1e-6"), 4)
     assert person == rp.Budget(epsilon=1, delta="1e-6", max_records_per_person=4)

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+from contextlib import suppress
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -27,7 +28,7 @@ from rpexplore.common.formatting import data_size
 from rpexplore.common.webapp_files import is_sample_data
 from rpexplore.data.source import Source
 from rpexplore.domain.provenance import texts_like_formulas
-from rpexplore.errors import LedgerError
+from rpexplore.errors import LedgerError, RpexploreError
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.releases.ledger import FILENAME, Account, Ledger
@@ -191,8 +192,8 @@ def limit_input(form: ReleaseForm, account: Account | None) -> Fraction | None:
         key="limit unit",
         persist_state="session",
         required=True,
-        on_change=_take_limit,
-        args=("",),
+        on_change=_restate_limit,
+        args=(delta,),
         help=f"{meaning('Budget limit')} Noted in the ledger at the first run.",
     )
     unit = chosen or "rho"
@@ -215,6 +216,18 @@ def limit_input(form: ReleaseForm, account: Account | None) -> Fraction | None:
                 label = f"{room}: {LETTERS[unit]} = {number}"
                 st.button(label, on_click=_take_limit, args=(number,))
     return None
+
+
+def _restate_limit(delta: str) -> None:
+    """State a typed limit in the unit just chosen, never as more; back again it is as typed."""
+    typed, unit = st.session_state.get("limit", ""), st.session_state["limit unit"]
+    (before,) = (other for other in LIMIT_UNITS if other != unit)
+    number = st.session_state.get("limit restated", {}).get((typed, before, delta))
+    with suppress(RpexploreError):  # what is no limit stays as typed, and is refused as before
+        if number is None:
+            number = limit_for(limit_in_rho(typed, before, delta), unit, delta, "down")
+        st.session_state["limit restated"] = {(number, unit, delta): typed}
+        _take_limit(number)
 
 
 def _take_limit(number: str) -> None:
