@@ -77,7 +77,11 @@ def _correct_category(option: str, domain: "Domain", matches: "dict[str, RoleMat
             "'race:2+=Two or more races'."
         )
     match = matches.get(key)
-    if match is None or not match.options:
+    if match is not None and not match.options:
+        raise WorkloadError(
+            f"--category {option!r}: the role {key!r} has no categories; each value is asked."
+        )
+    if match is None:
         known = [one for one, other in matches.items() if other.options]
         raise WorkloadError(
             f"--category {option!r}: {key!r} is no role with categories and an attribute here; "

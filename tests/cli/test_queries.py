@@ -151,6 +151,8 @@ def test_a_preset_is_fitted_to_a_codebook_and_what_is_guessed_is_told(run):
     assert "one of sex, age, geography" in run.refused(*made, *rest, "--role", "race=sex")
     twice = run.refused(*made, *rest, "--role", "age=sex")
     assert "Age: 'sex' is the attribute of Sex already" in twice
+    uncategorised = run.refused(*made, *rest, "--category", "sex:m=Malle")
+    assert "the role 'sex' has no categories; each value is asked." in uncategorised
     # A category is corrected for one value.
     Path("race.csv").write_text("attribute,value,label\nrace,w,White\nrace,x,Blended\n", "utf-8")
     made = ["queries", "plan", "--preset", "redistricting", "--codebook", "race.csv"]
