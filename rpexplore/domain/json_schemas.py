@@ -1,10 +1,13 @@
 """The Table Schema that a JSON text is, holds or stands for; which of its fields list values."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
-from rpexplore.common.exact_numbers import shown_few, whole_number
+from rpexplore.common.exact_numbers import shown, shown_few, whole_number
 from rpexplore.common.json_fields import loads, refusing
+from rpexplore.common.names import is_text
 from rpexplore.errors import DomainError
 
 WHOLE = ("integer", "year")  # types whose minimum and maximum say all values
@@ -35,29 +38,36 @@ class StatedSchema:
 
 
 def schema_in_json(text: str, source: str, resource: str | None = None) -> StatedSchema:
-    """The Table Schema that a JSON text is, holds or stands for; `source` is named in errors.
+    """The Table Schema that a JSON text is, holds or stands for; `source` is named in errors."""
+    return chosen_schema(schemas_in_json(text, source), source, resource)
 
-    In a Data Package (datapackage.json) it is that of its one table, or of the resource with this
-    name; sizes, such as {"age": 32}, stand for the whole numbers from 0 on. Anything else is taken
-    for a Table Schema.
+
+def schemas_in_json(text: str, source: str) -> dict[str, StatedSchema]:
+    """The Table Schemas that a JSON text is, holds or stands for; `source` is named in errors.
+
+    Those of a Data Package (datapackage.json) by the names of its tables, any other one by "".
+    Sizes, such as {"age": 32}, stand for the whole numbers from 0 on. Anything else is taken for a
+    Table Schema.
     """
     with refusing(DomainError, f"{source} must be a codebook"):
         content = loads(text)
         if _is_package(content):
-            schema = _schema_of_package(_schemas_in_package(content["resources"]), resource)
-            return StatedSchema("Data Package", schema)
-        if resource is not None:
-            raise DomainError("it is no Data Package, so that none of its tables can be named.")
+            return _schemas_in_package(content["resources"])
         if _is_sizes(content):
-            return StatedSchema("sizes", _schema_of_sizes(content))
-    return StatedSchema("Table Schema", content)
+            return {"": StatedSchema("sizes", _schema_of_sizes(content))}
+    return {"": StatedSchema("Table Schema", content)}
 
 
-def tables_in_json(text: str, source: str) -> tuple[str, ...]:
-    """The resources of a Data Package that are tables with a schema; () of another JSON text."""
+def chosen_schema(
+    schemas: Mapping[str, StatedSchema], source: str, resource: str | None = None
+) -> StatedSchema:
+    """The one of these schemas, or in a Data Package that of the table with this name."""
+    if "" in schemas:
+        if resource is not None:
+            raise DomainError(f"{source} is no Data Package; name none of its tables.")
+        return schemas[""]
     with refusing(DomainError, f"{source} must be a codebook"):
-        content = loads(text)
-        return tuple(_schemas_in_package(content["resources"])) if _is_package(content) else ()
+        return _chosen_in_package(schemas, resource)
 
 
 def _is_package(content: Any) -> bool:
@@ -72,31 +82,44 @@ def _is_sizes(content: Any) -> bool:
     return bool(content) and all(whole_number(size) is not None for size in content.values())
 
 
-def _schemas_in_package(resources: list[Any]) -> dict[str, Any]:
-    """The Table Schemas in a Data Package, by the names of their resources."""
+def _schemas_in_package(resources: list[Any]) -> dict[str, StatedSchema]:
+    """The Table Schemas in a Data Package, by the names of their resources, or else by numbers."""
     tables = [part for part in resources if isinstance(part, dict) and "schema" in part]
-    return {
-        str(table.get("name", f"table {number}")): table["schema"]
-        for number, table in enumerate(tables, start=1)
-    }
+    names = [_name_of(table) for table in tables]
+    given = set(names)
+    free = (name for name in map("table {}".format, count(1)) if name not in given)
+    schemas: dict[str, StatedSchema] = {}
+    for name, table in zip(names, tables, strict=True):
+        name = name or next(free)
+        if name in schemas:
+            raise DomainError(
+                f"this Data Package holds two tables named {shown(name)!r}; rename one of them."
+            )
+        schemas[name] = StatedSchema("Data Package", table["schema"])
+    return schemas
 
 
-def _schema_of_package(schemas: dict[str, Any], resource: str | None) -> dict[str, Any]:
+def _name_of(resource: dict[str, Any]) -> str:
+    name = resource.get("name")
+    return name if isinstance(name, str) and is_text(name) and name.strip() else ""
+
+
+def _chosen_in_package(schemas: Mapping[str, StatedSchema], resource: str | None) -> StatedSchema:
     names = shown_few(list(schemas)) or "none"
     if resource is None and len(schemas) > 1:
         raise DomainError(
             f"this Data Package holds {len(schemas):,} tables, {names}; take one on the page "
-            "Codebook, or with rpexplore schema --resource NAME --out FILE."
+            "Codebook, or with the option --resource of rpexplore schema."
         )
     if resource is not None and resource not in schemas:
         raise DomainError(f"this Data Package has no table {resource!r}; it has {names}.")
-    schema = schemas[resource] if resource is not None else next(iter(schemas.values()), None)
-    if not isinstance(schema, dict):
+    stated = schemas[resource] if resource is not None else next(iter(schemas.values()), None)
+    if stated is None or not isinstance(stated.schema, dict):
         raise DomainError(
             "a Data Package must hold the schema of a table itself, got none or the name of a file "
             "with it; give that file."
         )
-    return schema
+    return stated
 
 
 def _schema_of_sizes(sizes: dict[str, int]) -> dict[str, Any]:

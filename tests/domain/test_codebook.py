@@ -205,8 +205,16 @@ def field(**content):
         ("[]", r'"fields"'),
         ('{"fields": []}', r'"fields"'),
         (
-            '{"resources": [{"schema": {}}, {"schema": {}}]}',
+            '{"resources": [{"schema": {}}, {"schema": {}, "name": null}]}',
             r"s\.json .* holds 2 tables, 'table 1', 'table 2'; take",
+        ),
+        (
+            '{"resources": [{"schema": {}}, {"schema": {}, "name": "table 1"}]}',
+            r"holds 2 tables, 'table 2', 'table 1'; take",
+        ),
+        (
+            '{"resources": [{"schema": {}, "name": "a"}, {"schema": {}, "name": "a"}]}',
+            r"holds two tables named 'a'; rename one",
         ),
         ('{"resources": [{"schema": "x.json"}]}', r"the name of a file with it"),
         ('{"fields": [{"title": "x"}]}', r'Field 1 .* "name"'),

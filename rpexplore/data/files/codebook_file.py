@@ -27,7 +27,7 @@ from rpexplore.data.files.columns import (
 from rpexplore.data.files.listing import file_kind
 from rpexplore.domain.codebook import attributes_from_csv, attributes_from_schema
 from rpexplore.domain.domain import Domain
-from rpexplore.domain.json_schemas import StatedSchema, schema_in_json, tables_in_json
+from rpexplore.domain.json_schemas import StatedSchema, chosen_schema, schemas_in_json
 from rpexplore.errors import DomainError
 
 MOST_BYTES = 50_000_000  # of a codebook
@@ -82,16 +82,19 @@ class OwnFile:
 class PackageFile:
     """A Data Package of several tables, of which one has to be chosen.
 
-    tables  their names
+    schemas  by the names of the tables
     """
 
-    tables: tuple[str, ...]
-    text: str = field(repr=False)
+    schemas: Mapping[str, StatedSchema] = field(repr=False)
     filename: str
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        return tuple(self.schemas)
 
     def table(self, name: str) -> CodebookFile | ColumnsFile:
         """One of its tables; raises `RpexploreError` for one that cannot be used."""
-        return _from_schema(schema_in_json(self.text, self.filename, name), self.filename)
+        return _from_schema(chosen_schema(self.schemas, self.filename, name), self.filename)
 
 
 Recognised = CodebookFile | ColumnsFile | OwnFile | PackageFile
@@ -175,10 +178,10 @@ def _may_be_codebook(content: bytes, filename: str) -> bool:
 
 
 def _from_json(text: str, filename: str) -> Recognised:
-    tables = tables_in_json(text, filename)
-    if len(tables) > 1:
-        return PackageFile(tables, text, filename)
-    stated = schema_in_json(text, filename)
+    schemas = schemas_in_json(text, filename)
+    if len(schemas) > 1:
+        return PackageFile(schemas, filename)
+    stated = chosen_schema(schemas, filename)
     said = stated.schema.get("format") if isinstance(stated.schema, dict) else None
     if isinstance(said, str) and not stated.has_fields:
         return OwnFile(said)

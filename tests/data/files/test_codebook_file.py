@@ -69,7 +69,7 @@ def test_one_table_of_a_package_is_chosen(tmp_path):
         with pytest.raises(DomainError, match=why):
             Domain.load(path, name)
     path.write_bytes(as_json(homes))
-    with pytest.raises(DomainError, match="no Data Package"):
+    with pytest.raises(DomainError, match=r"^datapackage\.json is no Data Package"):
         Domain.load(path, "homes")
 
 
