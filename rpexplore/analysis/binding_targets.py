@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.sufficient_budgets import TARGET_LOSS, SufficientBudget, sufficient_budget
-from rpexplore.analysis.targets_met import wanted_targets
+from rpexplore.analysis.targets_met import describe_now, wanted_targets
 from rpexplore.analysis.usefulness import Usefulness
 from rpexplore.analysis.what_if import describe_spread, is_noticeable
 from rpexplore.common.formatting import describe_share, plural, rounded
@@ -29,6 +29,7 @@ _WIDER = 0.1  # the relaxation that savings are given for: a margin or standard 
 # What is added to the smallest budget where some tables have no such target, so that they get some.
 _ROOM = 0.1
 _NAMED = 3
+_TAKEN = 1.0  # per cent of a standard error; less is not worth a word
 _ENOUGH = 1 + 1e-9
 
 
@@ -221,3 +222,31 @@ def cost_to_others(plan: Plan, without: Optimum, useful: Usefulness | None = Non
         round(float(np.sum(each.shares[held] * sizes[held]))) for each in (useful, free)
     )
     return CostToOthers(per_cent, publishable, freely)
+
+
+def describe_taken(plan: Plan, without: Optimum, request: WorkloadRequest | None = None) -> str:
+    """What required targets cost the very tables that have them; "" where it is nothing.
+
+    An objective that meets required targets first takes whatever is beyond them for the others.
+    plan, without: as in `cost_to_others`. request: what the plan was made from
+    """
+    free = without.standard_errors(plan.budget, "largest")
+    per_cent = 100 * (plan.largest_standard_errors / free - 1)
+    rows = np.flatnonzero(plan.workload.required & (per_cent > _TAKEN))
+    if not len(rows):
+        return ""
+    most = rows[np.argmax(per_cent[rows])]
+    (target,) = wanted_targets(plan.workload, np.array([most]), request)
+    now = describe_now(target, float(plan.largest_standard_errors[most]))
+    then = describe_now(target, float(free[most]))
+    name = titles(plan.workload, np.array([most]))[0]
+    which = (
+        f"{name} would be at {then} if no target were required, and is at {now}"
+        if len(rows) == 1
+        else f"{len(rows):,} tables with a required target would be more accurate if none were "
+        f"required, such as {name}: {then} instead of {now}"
+    )
+    return (
+        f"{which}. This objective takes what is beyond a required target for the other tables; a "
+        "tighter target or another objective leaves it there."
+    )

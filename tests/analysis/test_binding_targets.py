@@ -111,3 +111,25 @@ def test_what_required_targets_cost_the_others():
     )
     twice = binding_targets.CostToOthers(np.array([150.0, 150.0]))
     assert twice.text.endswith("of the other 2 tables are 2.5 times as large.")
+
+
+def test_what_is_taken_from_tables_that_met_their_target_anyway():
+    domain = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
+    tables, budget = rp.Workload.all_up_to(domain, 2), rp.Budget(rho="0.02")
+    free = planner.optimum(tables, loss=rp.SumOfVariances())
+    margins = 1.96 * free.standard_errors(budget)
+    row = tables.tables.index(("age", "sex"))
+
+    def taken(margin: float) -> str:
+        target = rp.parse_target(f"±{margin:.6g} required")
+        workload = tables.with_targets({("age", "sex"): target})
+        plan = rp.plan(workload, loss=SumWithinTargets(), budget=budget)
+        return binding_targets.describe_taken(
+            plan, planner.optimum(workload, loss=rp.SumOfVariances())
+        )
+
+    assert taken(margins[row] / 1.3) == ""
+    assert taken(margins[row] * 1.3).startswith(
+        f"age × sex would be at σ = {rounded(margins[row] / 1.96, 3)} if no target were required, "
+        f"and is at σ = {rounded(1.3 * margins[row] / 1.96, 3)}. This objective takes"
+    )

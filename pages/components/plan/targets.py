@@ -75,6 +75,8 @@ def _cost_to_others(planned: Plan) -> None:
     if without is not None:
         cost = kept(binding_targets.cost_to_others, planned, without, usefulness_of(planned))
         st.markdown(f":material/balance: **Cost to the others.** {escaped(cost.text)}")
+        if taken := binding_targets.describe_taken(planned, without, current().request):
+            st.warning(escaped(taken))
 
 
 def _smallest_budget(solution: Optimum, targets: int) -> None:

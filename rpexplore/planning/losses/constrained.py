@@ -58,7 +58,9 @@ class SumWithinTargets(WeightedSum, WithinTargets):
 
     kind: ClassVar[str] = "sum_within_targets"
     option: ClassVar[str] = "required"
-    _objective: ClassVar[str] = "meet required targets, then minimise the average error"
+    _objective: ClassVar[str] = (
+        "meet required targets, then minimise the average error of the others"
+    )
 
     @property
     def description(self) -> str:
