@@ -13,7 +13,7 @@ from pages.components.shared.next_page import next_page
 from pages.components.shared.session import (
     bound,
     change_fields,
-    change_project,
+    change_names,
     current,
     project,
     show_messages,
@@ -68,7 +68,7 @@ named.text_input(
     **bound(
         "survey",
         current().survey,
-        lambda name: change_project(HERE, lambda: project().with_survey(name.strip())),
+        lambda name: change_names(HERE, lambda: project().with_survey(name.strip())),
     ),
 )
 counted.text_input(

@@ -8,6 +8,7 @@ from pages.components.shared.explanations import explained_title
 from pages.components.shared.next_page import next_page
 from pages.components.shared.session import (
     bound,
+    change_names,
     change_project,
     current,
     escaped,
@@ -28,7 +29,7 @@ def describe(key: int, **texts: str) -> None:
         return
     position = now.keys.index(key)
     texts = {name: text.strip() for name, text in texts.items()}
-    change_project(
+    change_names(
         HERE, lambda: now.with_scenario(position, now.scenarios[position].replaced(**texts))
     )
 

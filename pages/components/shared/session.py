@@ -63,6 +63,11 @@ def change_project(slot: str, make: Callable[[], Project]) -> bool:
     return done
 
 
+def change_names(slot: str, make: Callable[[], Project]) -> bool:
+    """Replace the project by one with other names or notes; what is typed stays."""
+    return _replace(slot, make)
+
+
 def _replace(
     slot: str, make: Callable[[], Project], otherwise: str = "Nothing was changed."
 ) -> bool:
