@@ -80,10 +80,15 @@ class Project:
         return replace(self, scenarios=(*before, scenario, *after))
 
     def with_survey(self, name: str) -> "Project":
-        """A copy in which the open scenario's survey, also that of others, has this name."""
-        before = self.current.survey
+        """A copy in which the open scenario's survey, also that of others, has this name.
+
+        Without a name before, the same codebook tells which others are of this survey.
+        """
+        survey, domain = self.current.survey, self.current.domain
         scenarios = (
-            scenario.replaced(survey=name) if scenario.survey == before else scenario
+            scenario.replaced(survey=name)
+            if scenario.survey == survey and (survey or scenario.domain == domain)
+            else scenario
             for scenario in self.scenarios
         )
         return replace(self, scenarios=tuple(scenarios))

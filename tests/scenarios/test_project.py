@@ -91,6 +91,10 @@ def test_a_survey_is_named_in_all_of_its_scenarios():
         "Health 2026",
         "Work",
     ]
+    unnamed = (DOMAIN, DOMAIN, rp.Domain.from_sizes({"a": 2}))
+    scenarios = (Scenario(domain, name=str(n)) for n, domain in enumerate(unnamed))
+    project = Project(tuple(scenarios)).with_survey("Health")
+    assert [scenario.survey for scenario in project.scenarios] == ["Health", "Health", ""]
 
 
 def test_a_scenario_file_is_a_study_of_one():
