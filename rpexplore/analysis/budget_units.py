@@ -84,14 +84,21 @@ def limit_in_rho(typed: str, unit: str, delta: str) -> Fraction:
     return limit if unit == "rho" else privacy.rho_from_epsilon_delta(limit, delta)
 
 
-def limit_for(rho: Fraction, unit: str, delta: str, mode: str = "up") -> str:
-    """The number to type for a budget limit with room for this ρ and hardly more.
-
-    mode: "down" for one that allows no more than this ρ
-    """
+def limit_for(rho: Fraction, unit: str, delta: str) -> str:
+    """The number to type for a budget limit with room for this ρ and hardly more."""
     if unit == "rho":
-        return rounded(rho, 4, mode).replace(",", "")
-    return rounded(privacy.epsilon_from_rho(rho, delta), 5, mode).replace(",", "")
+        return rounded(rho, 4, "up").replace(",", "")
+    return rounded(privacy.epsilon_from_rho(rho, delta), 5, "up").replace(",", "")
+
+
+def restated_limit(typed: str, before: str, unit: str, delta: str) -> str:
+    """A typed budget limit in another unit, rounded down, by less than `limit_for` rounds up.
+
+    Raises `BudgetError` for one that is none.
+    """
+    rho = limit_in_rho(typed, before, delta)
+    amount = rho if unit == "rho" else privacy.epsilon_from_rho(rho, delta)
+    return rounded(amount, 8, "down").replace(",", "")
 
 
 def budget_warnings(budget: Budget) -> list[str]:

@@ -39,14 +39,15 @@ def test_adopting_a_number_shown_in_another_unit_never_spends_more(unit, thousan
     assert adopted.max_records_per_person == 2
 
 
-@given(st.integers(1, 5000), st.sampled_from(["rho", "epsilon"]))
-def test_a_limit_in_another_unit_has_room_and_rounded_down_allows_no_more(thousandths, unit):
-    rho = Fraction(thousandths, 1000)
-    down, up = (
-        budgets.limit_in_rho(budgets.limit_for(rho, unit, "1e-6", mode), unit, "1e-6")
-        for mode in ("down", "up")
+@pytest.mark.parametrize(("before", "unit"), [("rho", "epsilon"), ("epsilon", "rho")])
+@pytest.mark.parametrize("typed", ["0.2", "1.455", "3,5", "7"])
+def test_a_limit_restated_in_another_unit_allows_no_more_and_hardly_less(typed, before, unit):
+    restated = budgets.restated_limit(typed, before, unit, "1e-6")
+    limit, allowed = (
+        budgets.limit_in_rho(text, stated, "1e-6")
+        for text, stated in ((typed, before), (restated, unit))
     )
-    assert rho * Fraction(99, 100) <= down <= rho <= up
+    assert limit * (1 - Fraction(1, 10**6)) <= allowed <= limit
 
 
 def test_another_unit_to_protect_keeps_the_numbers():

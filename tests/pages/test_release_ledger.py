@@ -39,7 +39,7 @@ def test_a_budget_limit_is_offered_at_the_first_run_of_records_and_never_later(
     # ε(0.2) = 3.1311 and ε(0.1) = 2.1419
     assert "Budget limit:** ρ = 0.2 (ε = 3.14 at δ = 1e-6), then ρ = 0.1 (ε = 2.14 at" in facts
     session.press("Cancel")
-    for unit, typed in (("epsilon", "3.131"), ("rho", "0.2"), ("epsilon", "3.131")):
+    for unit, typed in (("epsilon", "3.1310556"), ("rho", "0.2"), ("epsilon", "3.1310556")):
         session.segmented_control(key="limit unit").set_value(unit).run()
         assert session.text_input(key="limit").value == typed
     session.text_input(key="limit").set_value("").run()

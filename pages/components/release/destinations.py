@@ -20,7 +20,13 @@ from pages.components.shared.files import (
     why_no_name,
 )
 from pages.components.shared.session import escaped
-from rpexplore.analysis.budget_units import limit_for, limit_in_rho, stated_delta, stated_unit
+from rpexplore.analysis.budget_units import (
+    limit_for,
+    limit_in_rho,
+    restated_limit,
+    stated_delta,
+    stated_unit,
+)
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.csv_text import begins_formula
 from rpexplore.common.exact_numbers import shown_few
@@ -225,7 +231,7 @@ def _restate_limit(delta: str) -> None:
     number = st.session_state.get("limit restated", {}).get((typed, before, delta))
     with suppress(RpexploreError):  # what is no limit stays as typed, and is refused as before
         if number is None:
-            number = limit_for(limit_in_rho(typed, before, delta), unit, delta, "down")
+            number = restated_limit(typed, before, unit, delta)
         st.session_state["limit restated"] = {(number, unit, delta): typed}
         _take_limit(number)
 
