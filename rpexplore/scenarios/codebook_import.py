@@ -1,11 +1,13 @@
 """Where a codebook comes from: plans, typed lines, the columns of a data file."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 
 from rpexplore.common.exact_numbers import shown
 from rpexplore.common.files import utf8_text
 from rpexplore.common.formatting import plural
 from rpexplore.common.json_fields import refusing
+from rpexplore.common.names import is_text
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.provenance import TO_COMPLETE, is_unfinished, label_from_records
@@ -18,6 +20,7 @@ from rpexplore.workload.table_text import list_titles
 
 _MAX_CSV_LINES = 1_000_000
 _NO_NAMES = ("codebook", "datapackage", "schema", "tableschema", "data")  # of a survey
+_ENDING = re.compile(r"\.(?:json|csv|csv\.gz|txt|parquet|pq)$", re.IGNORECASE)
 
 
 def scenario_from_bytes(content: bytes, filename: str, present: Scenario) -> Scenario:
@@ -43,8 +46,11 @@ def survey_named_after(filename: str, present: str) -> str:
     """
     if present and present not in [example.title for example in EXAMPLES]:
         return present
-    stem = filename.partition(".")[0].replace("_", " ").strip()[:NAME_LENGTH]
-    return "" if stem.lower() in _NO_NAMES else stem[:1].upper() + stem[1:]
+    stem = _ENDING.sub("", filename)
+    if not is_text(stem) or re.sub(r"[\W_]", "", stem).lower() in ("", *_NO_NAMES):
+        return ""
+    stem = stem.replace("_", " ").strip()
+    return f"{stem[:1].upper()}{stem[1:]}"[:NAME_LENGTH]
 
 
 def domain_from_lines(text: str) -> Domain:

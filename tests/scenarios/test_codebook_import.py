@@ -90,7 +90,10 @@ def test_a_plan_becomes_its_inputs():
         ("health_survey.csv.gz", "", "Health survey"),
         ("health.json", "Household survey", "Health"),  # of an example
         ("health.json", "Our own", "Our own"),
+        ("my.survey.2020.csv", "", "My.survey.2020"),
         ("datapackage.json", "", ""),
+        ("table_schema.json", "", ""),
+        ("caf\udce9.csv", "", ""),  # not UTF-8 on the disk
     ],
 )
 def test_a_survey_is_called_as_its_file_unless_it_has_a_name(filename, present, name):
