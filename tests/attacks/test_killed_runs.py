@@ -25,7 +25,7 @@ from tests.support.stopped_runs import killed_at_line, lines_of
 NIGHTLY = os.environ.get("RPEXPLORE_TEST_PROFILE") == "nightly"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", params=["tables", "queries"])
 def plan(request, tmp_path_factory) -> Path:
     """A plan file."""
     domain = rp.Domain.from_sizes({"age": 4, "sex": 2, "region": 3})
