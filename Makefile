@@ -9,6 +9,9 @@ LOCK := $(BIN)/uv pip compile pyproject.toml --quiet --no-config \
 	--universal --fork-strategy fewest --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
 
+# Where bytecode may not be kept, each of the hundreds of processes that tests start compiles all.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help app test test-all bench lint lock sample pictures clean
 
