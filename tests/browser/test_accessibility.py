@@ -139,7 +139,7 @@ def released(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", ["release", "processed"])
+@pytest.mark.parametrize("name", ["release", pytest.param("processed", marks=pytest.mark.nightly)])
 def test_no_serious_finding_on_any_view_of_results(visitor, server, released, name):
     visitor.goto(f"{server}/results")
     name_path(visitor, released / name)

@@ -64,7 +64,9 @@ def test_it_is_the_same_to_the_byte_every_time():
         assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
 
 
-@pytest.mark.parametrize("name", ["hostile", "hostile basis_choices"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("hostile", marks=pytest.mark.nightly), "hostile basis_choices"]
+)
 def test_all_of_it_works_where_it_is_unpacked(name, tmp_path):
     for file, text in unpacked(SCENARIOS[name]).items():
         (tmp_path / file).write_bytes(text.encode())
