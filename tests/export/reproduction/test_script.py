@@ -1,6 +1,6 @@
 """The Python script: it makes the very plan it was exported for, and runs the release if asked."""
 
-import importlib.util
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -39,13 +39,11 @@ def run(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def made_by(path: Path) -> rp.Plan:
-    """The plan that a script makes, in this process."""
-    spec = importlib.util.spec_from_file_location("exported_plan", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.plan()
+    """The plan that a script makes, in this process.
+
+    Not imported: bytecode of another script of this name, size and second would be taken for its.
+    """
+    return runpy.run_path(str(path), run_name="exported_plan")["plan"]()
 
 
 def test_every_script_makes_its_plan_to_the_byte(name, tmp_path):
