@@ -123,8 +123,9 @@ def _make(path: Path) -> None:
     draft = path.with_name(f".{path.name}.new-{os.getpid()}-{threading.get_ident()}")
     with _refusing(path):
         for left in path.parent.glob(f".{path.name}.new-*"):  # by processes that were killed
-            if left == draft or time.time() - left.stat().st_mtime > _SECONDS_TO_MAKE:
-                left.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):  # another process was done with its own meanwhile
+                if left == draft or time.time() - left.stat().st_mtime > _SECONDS_TO_MAKE:
+                    left.unlink()
         try:
             os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
             with closing(sqlite3.connect(draft, isolation_level=None)) as connection:

@@ -185,6 +185,14 @@ def test_nothing_is_entered_if_something_goes_wrong_on_the_way(ledger, data):
     assert ledger.account(data).limit_record_rho is None
 
 
+def test_a_draft_that_another_process_removes_meanwhile_refuses_nobody(ledger, data):
+    """It is listed, and gone when it is looked at, as a link to nowhere is."""
+    draft = ledger.path.with_name(f".{ledger.path.name}.new-1-1")
+    draft.symlink_to("nowhere")
+    ledger.book(data, PLAN, "out")
+    assert spent(ledger, data) == PLAN.record_rho
+
+
 def test_racing_threads_spend_no_more_than_the_limit(ledger, data):
     ledger.set_limit(data, Fraction(7, 10))
     start, outcomes = threading.Barrier(8), []
