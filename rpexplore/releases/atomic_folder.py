@@ -6,6 +6,7 @@ import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 from rpexplore.common.files import names_to_disk, refuse_undecodable
@@ -161,13 +162,11 @@ def check_new(output: Path, *, drawn: str | None = None) -> None:
 
     drawn: also if an earlier run into it was stopped, and left a folder with this file
     """
-    try:
-        import fcntl  # noqa: F401 (whether there is one)
-    except ImportError:  # Windows
+    if find_spec("fcntl") is None:  # Windows
         raise ReleaseError(
             "This system cannot lock a folder, so that two runs could write to one; plan here, and "
             "write releases under Linux or macOS."
-        ) from None
+        )
     try:
         refuse_undecodable(output)
         taken = output.exists() or output.is_symlink()
