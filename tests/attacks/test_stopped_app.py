@@ -24,6 +24,7 @@ from rpexplore.releases.ledger import FILENAME, Ledger
 from rpexplore.releases.release import can_be_resumed
 from rpexplore.releases.table_release import Release
 from tests.support.app_with_run import BEGUN, FOLDER, OUTPUT, SCRIPT
+from tests.support.processes import heed_signals
 
 NIGHTLY = os.environ.get("RPEXPLORE_TEST_PROFILE") == "nightly"
 PATIENCE = 120  # seconds
@@ -88,8 +89,7 @@ def app_with_run(folder: Path) -> Iterator[subprocess.Popen]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        # Who starts the tests may ignore it.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        preexec_fn=heed_signals,
     )
     try:
         wait_for(lambda: (folder / BEGUN).exists(), program)

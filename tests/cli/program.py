@@ -2,7 +2,6 @@
 
 import json
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from rpexplore.cli.main import cli
+from tests.support.processes import heed_signals
 
 CODEBOOK = """attribute,value,label
 age,young,
@@ -54,13 +54,13 @@ class Program:
 
 
 def started(*arguments: str, patch: str = "", **options) -> subprocess.Popen:
-    """The program as a process, with `patch` run in it first. SIGINT is not ignored in it."""
+    """The program as a process, with `patch` run in it first. It ignores no signal."""
     source = f"{patch}\nfrom rpexplore.cli.main import main\nmain()"
     return subprocess.Popen(
         [sys.executable, "-c", source, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=heed_signals,
         **options,
     )
