@@ -11,7 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from rpexplore.analysis.cell_accuracy import Axis
-from rpexplore.analysis.released_cells import ReleasedCells
+from rpexplore.analysis.results.released_cells import ReleasedCells
 from rpexplore.common.formatting import describe_share, rounded
 from rpexplore.figures import axes
 from rpexplore.figures.labels import shortened_labels

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.analysis.released_cells import (
+from rpexplore.analysis.results.released_cells import (
     ReleasedCells,
     describe_margin,
     describe_sum,

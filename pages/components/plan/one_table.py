@@ -7,7 +7,7 @@ from pages.components.shared.session import attempt, current, escaped, kept
 from pages.components.shared.table_choice import table_input
 from rpexplore.analysis.cell_accuracy import table_to_see
 from rpexplore.analysis.explanation import describe_former, explanation
-from rpexplore.analysis.released_cells import ReleasedCells
+from rpexplore.analysis.results.released_cells import ReleasedCells
 from rpexplore.figures.chart import Chart, Column, columns_of
 from rpexplore.figures.released_cells import (
     MOST_BARS,

@@ -8,8 +8,8 @@ from pages.components.results.publication import publication_input
 from pages.components.results.views import bar_view, grid_view, heat_view, list_view
 from pages.components.shared.charts import numbers
 from pages.components.shared.session import escaped, kept
-from rpexplore.analysis import released_cells
 from rpexplore.analysis.glossary import meaning
+from rpexplore.analysis.results import released_cells
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError

@@ -10,7 +10,7 @@ import streamlit as st
 from pages.components.results.downloads import table_downloads
 from pages.components.shared.charts import chart_with_numbers, listing
 from pages.components.shared.session import escaped, kept
-from rpexplore.analysis.released_cells import ReleasedCells, describe_margin
+from rpexplore.analysis.results.released_cells import ReleasedCells, describe_margin
 from rpexplore.figures.chart import COLUMNS, Chart, Column
 from rpexplore.figures.released_cells import (
     MOST_BARS,

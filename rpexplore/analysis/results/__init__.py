@@ -1,0 +1,6 @@
+"""What is said of released tables: noisy figures only.
+
+`released_cells` are those of a table, ready to be drawn.
+
+Imports `analysis` and what that may import.
+"""
