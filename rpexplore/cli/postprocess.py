@@ -103,26 +103,23 @@ def postprocess(
     from rpexplore.common.formatting import capitalised, describe_share, plural
     from rpexplore.domain.provenance import formulas_warning
     from rpexplore.postprocessing.combination_folder import load_unbiased
-    from rpexplore.postprocessing.nonnegative import GAP
     from rpexplore.postprocessing.processed_folder import postprocess
     from rpexplore.releases.atomic_folder import check_new
 
-    if gap is not None and not nonnegative:
-        raise RpexploreError("--gap goes with --nonnegative; leave it out, or give both.")
     check_new(out)
     with progress("Reading the release") as on_progress:
         source = load_unbiased(release)
         tables = postprocess(
             source,
             out,
-            nonnegative=nonnegative,
+            method="nonnegative" if nonnegative else None,
             rounded=round_,
-            gap=GAP if gap is None else gap,
+            gap=gap,
             escape_formulas=escape_formulas,
             on_progress=on_progress,
         )
     manifest, count = tables.manifest, len(tables.table_names)
-    facts = {key: manifest[key] for key in ("label", "nonnegative", "rounded", "gap", "rounds")}
+    facts = {key: manifest[key] for key in ("label", "method", "rounded", "gap", "rounds")}
     text = f"{capitalised(manifest['label'])}."
     if nonnegative:
         avoidable = describe_share(manifest["gap"])

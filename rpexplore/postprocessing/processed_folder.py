@@ -24,7 +24,13 @@ from rpexplore.planning.mechanism.reconstruction import answers, marginal, query
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.nonnegative import GAP, Nonnegative
 from rpexplore.postprocessing.nonnegative import nonnegative as nearest_nonnegative
-from rpexplore.postprocessing.processed_tables import KIND, ProcessedTables, label_of
+from rpexplore.postprocessing.processed_tables import (
+    KIND,
+    METHODS,
+    Method,
+    ProcessedTables,
+    label_of,
+)
 from rpexplore.postprocessing.rounding import rounded as whole_numbers
 from rpexplore.postprocessing.table_map import subsets
 from rpexplore.postprocessing.table_writing import new_tables_folder, write_readme, write_tables
@@ -42,9 +48,9 @@ def postprocess(
     source: Release | Estimates,
     output: str | Path,
     *,
-    nonnegative: bool,
-    rounded: bool,
-    gap: float = GAP,
+    method: Method | None = None,
+    rounded: bool = False,
+    gap: float | None = None,
     escape_formulas: bool = False,
     on_progress: Progress = no_progress,
 ) -> ProcessedTables:
@@ -52,10 +58,11 @@ def postprocess(
 
     Args:
         output: The folder to write, which must not exist yet.
-        nonnegative: Whether no cell is below 0; all tables still agree, and the total is kept.
+        method: "nonnegative": no cell is below 0; all tables still agree, and the total is kept.
         rounded: Whether cells are whole numbers. Of an attribute with another aggregation, the
             counts of its single values are, before they are summed.
-        gap: Share of the distance to the noisy tables that may be avoidable (nonnegative ones).
+        gap: Of nonnegative tables, which share of the distance to the noisy ones may be avoidable;
+            `nonnegative.GAP` if left out.
         escape_formulas: Whether an apostrophe stands in CSV files before texts that a spreadsheet
             would take for formulas.
 
@@ -63,25 +70,25 @@ def postprocess(
         The tables that were written.
 
     Raises:
-        ReleaseError: If neither is wanted, the gap is out of range, or nothing can be written.
+        ReleaseError: If there is nothing to do, the gap is out of range or goes with no method, or
+            nothing can be written.
     """
-    if not (nonnegative or rounded):
-        raise ReleaseError("Nothing to do to the tables: ask for nonnegative or whole numbers.")
+    _check(method, rounded, gap)
     output = Path(output)
     check_new(output)
     check_room(_BYTES_PER_CELL * source.n_cells, output)
     on_progress("Reading what was measured", 0.0)
     estimates = source if isinstance(source, Estimates) else Estimates.of(source)
     projection = None
-    if nonnegative:
+    if method == "nonnegative":
         projection = nearest_nonnegative(
             estimates.contributions,
             estimates.domain.sizes,
             estimates.strategies,
-            gap=gap,
+            gap=GAP if gap is None else gap,
             on_progress=part_of_progress(on_progress, 0.0, _SEARCHED),
         )
-    label = label_of(nonnegative, rounded)
+    label = label_of(method, rounded)
     tables, query_matrices = source.table_names, _query_matrices(source)
 
     def cells(position: int) -> pa.Table:
@@ -94,7 +101,7 @@ def postprocess(
             unbiased = source.cells(tables[position])
         return _with_unbiased(values.ravel(), unbiased, label)
 
-    on_written = part_of_progress(on_progress, _SEARCHED if nonnegative else 0.0, 1.0)
+    on_written = part_of_progress(on_progress, _SEARCHED if method else 0.0, 1.0)
     formulas = f" {FORMULAS_ESCAPED}" if escape_formulas else ""
     processing = {"projection": projection, "rounded_cells": rounded, "formulas": formulas}
     with new_tables_folder(output) as folder:
@@ -103,7 +110,7 @@ def postprocess(
         facts = {
             "created": now(),
             "label": label,
-            "nonnegative": nonnegative,
+            "method": method,
             "rounded": rounded,
             "gap": None if projection is None else projection.gap,
             "rounds": None if projection is None else projection.rounds,
@@ -113,6 +120,16 @@ def postprocess(
         manifest = save_manifest(folder, KIND, facts, files)
     on_progress("Finished", 1.0)
     return ProcessedTables(output, MappingProxyType(manifest))
+
+
+def _check(method: Method | None, rounded: bool, gap: float | None) -> None:
+    """Raise `ReleaseError` for what cannot be asked for."""
+    if method is None and not rounded:
+        raise ReleaseError("Nothing to do to the tables: ask for nonnegative or whole numbers.")
+    if method not in (None, *METHODS):
+        raise ReleaseError(f"The method must be one of {', '.join(METHODS)}, got {method!r}.")
+    if gap is not None and method != "nonnegative":
+        raise ReleaseError("A gap goes with nonnegative tables alone; leave it out.")
 
 
 def _query_matrices(source: Release | Estimates) -> list[list[QueryMatrix | None]]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, get_args
 
 import pyarrow as pa
 
@@ -29,16 +29,21 @@ if TYPE_CHECKING:
 
 KIND = ("rpexplore-processed", 1)
 
+Method: TypeAlias = Literal["nonnegative"]
+"""What is done to tables beside rounding."""
+
+METHODS: tuple[Method, ...] = get_args(Method)
+
 _NOUN = "processed tables"
 _FACTS = (
-    "created", "label", "nonnegative", "rounded", "gap", "rounds", "guarantee", "sources",
+    "created", "label", "method", "rounded", "gap", "rounds", "guarantee", "sources",
 )  # fmt: skip
+_STEPS: Mapping[Method | None, str] = {None: "", "nonnegative": "nonnegative and consistent"}
 
 
-def label_of(nonnegative: bool, rounded: bool) -> str:
+def label_of(method: Method | None, rounded: bool) -> str:
     """What was done to tables, in words that go with them."""
-    steps = ["nonnegative and consistent"] if nonnegative else []
-    steps += ["rounded to whole numbers"] if rounded else []
+    steps = filter(None, [_STEPS[method], "rounded to whole numbers" if rounded else ""])
     return f"{', then '.join(steps)}; biased; intervals are those of the unbiased answers"
 
 
@@ -56,13 +61,13 @@ class ProcessedTables:
         manifest = checked_folder(folder, KIND, _NOUN, _FACTS)
         loaded = cls(folder, MappingProxyType(manifest))
         try:
+            method = manifest["method"]
             sources = [MeasurementSource.from_json(source) for source in manifest["sources"]]
             facts = {
-                "label": label_of(manifest["nonnegative"], manifest["rounded"]),
-                "nonnegative": bool(manifest["nonnegative"]),
+                "label": label_of(method, manifest["rounded"]),
                 "rounded": bool(manifest["rounded"]),
-                "gap": float(manifest["gap"]) if manifest["nonnegative"] else None,
-                "rounds": int(manifest["rounds"]) if manifest["nonnegative"] else None,
+                "gap": float(manifest["gap"]) if method == "nonnegative" else None,
+                "rounds": int(manifest["rounds"]) if method == "nonnegative" else None,
                 "guarantee": guarantee(sources),
                 "sources": [source.to_json() for source in sources],
             }

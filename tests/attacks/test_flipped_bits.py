@@ -96,7 +96,7 @@ def folders(tmp_path_factory) -> Path:
     queries = rp.query_plan(QUERIES, budget=rp.Budget(rho="1/2"))
     rp.release(queries, folder / "records.csv", folder / "queries")
     write_combined(combine(released), folder / "combined")
-    postprocess(released, folder / "processed", nonnegative=True, rounded=False)
+    postprocess(released, folder / "processed", method="nonnegative")
     return folder
 
 

@@ -134,7 +134,7 @@ def released(tmp_path_factory) -> Path:
     plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
     release(plan, folder / "records.csv", folder / "release")
     postprocess(
-        Release.load(folder / "release"), folder / "processed", nonnegative=True, rounded=True
+        Release.load(folder / "release"), folder / "processed", method="nonnegative", rounded=True
     )
     return folder
 

@@ -45,7 +45,7 @@ def released(tmp_path_factory) -> dict[str, Path]:
     for name, workload in (("all", ALL), ("again", ALL), ("one", ONE)):
         plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
         made[name] = release(plan, folder / "records.csv", folder / name).folder
-    postprocess(Release.load(made["all"]), folder / "whole", nonnegative=True, rounded=True)
+    postprocess(Release.load(made["all"]), folder / "whole", method="nonnegative", rounded=True)
     return made | {"whole": folder / "whole"}
 
 
@@ -265,7 +265,7 @@ def test_processed_tables_carry_their_label_on_top(app, released):
 
 
 def test_processed_tables_are_not_summed_any_further(app, released, tmp_path):
-    postprocess(Release.load(released["one"]), tmp_path / "p", nonnegative=True, rounded=False)
+    postprocess(Release.load(released["one"]), tmp_path / "p", method="nonnegative")
     session = look(opened(app, tmp_path / "p"), ["age", "sex", "region"], "Heat map")
     assert spec(session)["data"][0]["type"] == "heatmap"
     assert "sex: female." in plain(session.texts("caption"))
@@ -295,7 +295,7 @@ def test_making_processed_tables_opens_them_with_their_label(app, released, tmp_
     assert session.text_input(key="results folder").value == str(output)
     assert "nonnegative and consistent; biased" in plain(session.texts("warning"))
     done = ProcessedTables.load(output)
-    assert done.manifest["nonnegative"]
+    assert done.manifest["method"] == "nonnegative"
     assert not done.manifest["rounded"]
     assert done.table(["age"])["value"].min() >= 0
     # The release is as it was, and another folder is offered for it.

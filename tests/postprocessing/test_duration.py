@@ -40,7 +40,7 @@ def test_the_estimate_goes_by_the_tables_that_are_in_no_other(released):
 def test_the_estimate_is_of_the_order_of_what_it_takes(released, tmp_path):
     told = nonnegative_seconds(released)
     start = time.perf_counter()
-    postprocess(released, tmp_path / "out", nonnegative=True, rounded=False)
+    postprocess(released, tmp_path / "out", method="nonnegative")
     took = time.perf_counter() - start
     assert took / 10 < told < 10 * took + 5
 

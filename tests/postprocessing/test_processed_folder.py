@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -37,7 +38,7 @@ WITH_BASES = (
     .with_bases({"age": Prefix(), "value_is": CustomBasis(((1, 0, 0), (0.5, 1, 0), (1, 1, 1)))})
     .with_bases({"age": Ranges()}, tables=[["age"]])
 )
-WAYS = [(True, False), (False, True), (True, True)]
+WAYS = [("nonnegative", False), (None, True), ("nonnegative", True)]
 
 
 def made(folder, workload, rho) -> Release:
@@ -77,11 +78,9 @@ def counts(rows, table):
     return rows["value"].to_numpy().reshape(shape)
 
 
-@pytest.mark.parametrize(("nonnegative", "rounded"), WAYS)
-def test_the_unbiased_answers_stand_beside(pure, tmp_path, nonnegative, rounded):
-    manifest = postprocess(
-        pure, tmp_path / "out", nonnegative=nonnegative, rounded=rounded
-    ).manifest
+@pytest.mark.parametrize(("method", "rounded"), WAYS)
+def test_the_unbiased_answers_stand_beside(pure, tmp_path, method, rounded):
+    manifest = postprocess(pure, tmp_path / "out", method=method, rounded=rounded).manifest
     frames = tables_of(tmp_path / "out", manifest)
     assert set(frames) == set(PURE.tables)
     for table, rows in frames.items():
@@ -101,17 +100,15 @@ def test_the_unbiased_answers_stand_beside(pure, tmp_path, nonnegative, rounded)
             assert rows[name].equals(unbiased[name])
 
 
-@pytest.mark.parametrize(("nonnegative", "rounded"), WAYS)
-def test_values_are_what_the_label_says(pure, tmp_path, nonnegative, rounded):
-    manifest = postprocess(
-        pure, tmp_path / "out", nonnegative=nonnegative, rounded=rounded
-    ).manifest
+@pytest.mark.parametrize(("method", "rounded"), WAYS)
+def test_values_are_what_the_label_says(pure, tmp_path, method, rounded):
+    manifest = postprocess(pure, tmp_path / "out", method=method, rounded=rounded).manifest
     frames = tables_of(tmp_path / "out", manifest)
     assert min(rows["unbiased_value"].min() for rows in frames.values()) < 0
     total = pure.table([])["value"][0]
     for table, rows in frames.items():
         values = counts(rows, table)
-        if nonnegative:
+        if method:
             assert values.min() >= 0
         if rounded:
             np.testing.assert_array_equal(values, np.rint(values))
@@ -125,17 +122,15 @@ def test_values_are_what_the_label_says(pure, tmp_path, nonnegative, rounded):
     assert not frames["age",]["value"].equals(frames["age",]["unbiased_value"])
 
 
-@pytest.mark.parametrize(("nonnegative", "rounded"), WAYS)
-def test_answers_are_those_of_the_processed_counts(with_bases, tmp_path, nonnegative, rounded):
-    manifest = postprocess(
-        with_bases, tmp_path / "out", nonnegative=nonnegative, rounded=rounded
-    ).manifest
+@pytest.mark.parametrize(("method", "rounded"), WAYS)
+def test_answers_are_those_of_the_processed_counts(with_bases, tmp_path, method, rounded):
+    manifest = postprocess(with_bases, tmp_path / "out", method=method, rounded=rounded).manifest
     frames = tables_of(tmp_path / "out", manifest)
     assert set(frames) == set(WITH_BASES.tables)
     ages = np.diff(frames["age", "one"]["value"].to_numpy(), prepend=0)  # cumulative
     matrix = basis_matrix(Ranges(), DOMAIN["age"])
     np.testing.assert_allclose(frames["age",]["value"], matrix @ ages, atol=1e-9)
-    if nonnegative:
+    if method:
         assert ages.min() >= -1e-9
         assert all(rows["value"].min() >= 0 for rows in frames.values())
     if rounded:
@@ -146,19 +141,17 @@ def test_answers_are_those_of_the_processed_counts(with_bases, tmp_path, nonnega
     np.testing.assert_allclose(frames["age",]["unbiased_value"], with_bases.table("age")["value"])
 
 
-@pytest.mark.parametrize(("nonnegative", "rounded"), WAYS)
-def test_the_label_is_everywhere(pure, tmp_path, nonnegative, rounded):
-    manifest = postprocess(
-        pure, tmp_path / "out", nonnegative=nonnegative, rounded=rounded
-    ).manifest
+@pytest.mark.parametrize(("method", "rounded"), WAYS)
+def test_the_label_is_everywhere(pure, tmp_path, method, rounded):
+    manifest = postprocess(pure, tmp_path / "out", method=method, rounded=rounded).manifest
     label = manifest["label"]
     assert "biased; intervals are those of the unbiased answers" in label
-    assert ("nonnegative and consistent" in label) == nonnegative
+    assert ("nonnegative and consistent" in label) == (method == "nonnegative")
     assert ("whole numbers" in label) == rounded
     readme = (tmp_path / "out" / "README.md").read_text()
     assert readme.startswith(f"# Processed tables: {label}\n")
     assert "biased" in readme.splitlines()[2]
-    assert ("No cell is negative" in readme) == nonnegative
+    assert ("No cell is negative" in readme) == (method == "nonnegative")
     assert ("Cells are whole numbers" in readme) == rounded
     assert pure.plan.sha256 in readme
     written = [line for line in readme.splitlines()[1:] if "zCDP" not in line]
@@ -180,8 +173,7 @@ def test_the_manifest(pure, tmp_path):
     manifest = postprocess(
         pure,
         tmp_path / "out",
-        nonnegative=True,
-        rounded=False,
+        method="nonnegative",
         gap=1e-5,
         on_progress=lambda *each: reports.append(each),
     ).manifest
@@ -203,7 +195,7 @@ def test_the_manifest(pure, tmp_path):
 
 def test_the_same_tables_every_time(pure, tmp_path):
     for name in ("first", "second"):
-        postprocess(pure, tmp_path / name, nonnegative=True, rounded=True)
+        postprocess(pure, tmp_path / name, method="nonnegative", rounded=True)
     files = sorted((tmp_path / "first" / "tables").iterdir())
     assert len(files) == 2 * len(PURE)
     for file in files:
@@ -213,7 +205,7 @@ def test_the_same_tables_every_time(pure, tmp_path):
 def test_of_combined_tables(pure, tmp_path):
     other_plan = made(tmp_path, PURE, "1/5")
     estimates = combine(pure, other_plan)
-    manifest = postprocess(estimates, tmp_path / "out", nonnegative=True, rounded=False).manifest
+    manifest = postprocess(estimates, tmp_path / "out", method="nonnegative").manifest
     assert [each["plan_sha256"] for each in manifest["sources"]] == [
         pure.plan.sha256,
         other_plan.plan.sha256,
@@ -226,7 +218,7 @@ def test_of_combined_tables(pure, tmp_path):
 
 def test_of_a_release_as_estimates_it_is_the_same(pure, tmp_path):
     for name, source in (("release", pure), ("estimates", Estimates.of(pure))):
-        manifest = postprocess(source, tmp_path / name, nonnegative=True, rounded=True).manifest
+        manifest = postprocess(source, tmp_path / name, method="nonnegative", rounded=True).manifest
     first, second = (tables_of(tmp_path / name, manifest) for name in ("release", "estimates"))
     for table, rows in first.items():
         assert rows["value"].equals(second[table]["value"])
@@ -234,11 +226,15 @@ def test_of_a_release_as_estimates_it_is_the_same(pure, tmp_path):
 
 def test_what_is_refused(pure, tmp_path):
     with pytest.raises(ReleaseError, match="ask for nonnegative or whole numbers"):
-        postprocess(pure, tmp_path / "out", nonnegative=False, rounded=False)
+        postprocess(pure, tmp_path / "out")
+    with pytest.raises(ReleaseError, match=r"method must be one of nonnegative.*, got 'exact'"):
+        postprocess(pure, tmp_path / "out", method=cast(Any, "exact"))
+    with pytest.raises(ReleaseError, match="gap goes with nonnegative tables alone"):
+        postprocess(pure, tmp_path / "out", rounded=True, gap=0.1)
     with pytest.raises(ReleaseError, match="gap must be above 0"):
-        postprocess(pure, tmp_path / "out", nonnegative=True, rounded=False, gap=0.0)
+        postprocess(pure, tmp_path / "out", method="nonnegative", gap=0.0)
     with pytest.raises(ReleaseError, match="already something"):
-        postprocess(pure, tmp_path, nonnegative=True, rounded=False)
+        postprocess(pure, tmp_path, method="nonnegative")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -252,7 +248,7 @@ def test_a_stop_leaves_nothing(pure, tmp_path, stopped_at):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        postprocess(pure, tmp_path / "out", nonnegative=True, rounded=False, on_progress=stop)
+        postprocess(pure, tmp_path / "out", method="nonnegative", on_progress=stop)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -281,7 +277,7 @@ def test_the_verb_for_machines(pure, tmp_path):
     assert result.exit_code == 0, result.output
     facts = json.loads(result.stdout)
     assert facts["table_count"] == len(PURE)
-    assert (facts["nonnegative"], facts["rounded"], facts["gap"]) == (False, True, None)
+    assert (facts["method"], facts["rounded"], facts["gap"]) == (None, True, None)
 
 
 def test_the_verb_takes_combined_tables(pure, tmp_path):
@@ -294,7 +290,7 @@ def test_the_verb_takes_combined_tables(pure, tmp_path):
     ("options", "message"),
     [
         ([], "ask for nonnegative or whole numbers"),
-        (["--round", "--gap", "0.1"], "--gap goes with --nonnegative"),
+        (["--round", "--gap", "0.1"], "gap goes with nonnegative tables"),
         (["--nonnegative", "--gap", "2"], "above 0 and below 1"),
     ],
 )

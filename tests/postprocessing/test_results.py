@@ -53,7 +53,7 @@ def folders(tmp_path_factory) -> dict[str, Path]:
         release(plan, folder / "records.csv", folder / name) for name in ("first", "second")
     )
     write_combined(combine(first, second), folder / "combined")
-    postprocess(first, folder / "processed", nonnegative=True, rounded=False)
+    postprocess(first, folder / "processed", method="nonnegative")
     return {name: folder / name for name in ("first", "combined", "processed")}
 
 
@@ -128,7 +128,7 @@ def test_processed_tables_hold_nothing_but_themselves(folders):
 def test_processed_tables_of_combined_ones(folders, tmp_path):
     source = load_results(folders["combined"])
     assert not isinstance(source, ProcessedTables)
-    postprocess(source, tmp_path / "out", nonnegative=False, rounded=True)
+    postprocess(source, tmp_path / "out", rounded=True)
     loaded = load_results(tmp_path / "out")
     np.testing.assert_array_equal(loaded.table(["age", "sex"])["value"] % 1, 0)
     assert isinstance(loaded, ProcessedTables)

@@ -73,7 +73,7 @@ def results(request, released, tmp_path):
     if request.param == "estimates":
         return Estimates.of(released)
     if request.param == "processed":
-        return postprocess(released, tmp_path / "processed", nonnegative=True, rounded=True)
+        return postprocess(released, tmp_path / "processed", method="nonnegative", rounded=True)
     return released
 
 

@@ -44,7 +44,7 @@ def results(request, released, tmp_path_factory):
     if request.param == "released":
         return released
     folder = tmp_path_factory.mktemp("processed") / "out"
-    return postprocess(released, folder, nonnegative=True, rounded=False)
+    return postprocess(released, folder, method="nonnegative")
 
 
 def check_rows(read: pd.DataFrame, frame: pd.DataFrame) -> None:

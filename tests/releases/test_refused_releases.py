@@ -161,7 +161,7 @@ def test_an_output_within_a_complete_folder_is_refused(what, data, output):
         (output.parent / "link").symlink_to(done.folder)
         folder = output.parent / "link" / "more"
     elif what == "processed tables":
-        write = partial(postprocess, done, nonnegative=True, rounded=True)
+        write = partial(postprocess, done, method="nonnegative", rounded=True)
     before = Ledger.beside(data).account(data)
     with pytest.raises(ReleaseError, match=r"\(it lies in '.*/release', which is complete"):
         write(folder)

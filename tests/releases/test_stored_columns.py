@@ -25,9 +25,7 @@ def folders(tmp_path_factory):
     (folder / "records.csv").write_text("a,b\n0,0\n1,2\n")
     for kind, planned in PLANS.items():
         release(planned, folder / "records.csv", folder / kind.__name__)
-    postprocess(
-        Release.load(folder / "Release"), folder / "Processed", nonnegative=True, rounded=False
-    )
+    postprocess(Release.load(folder / "Release"), folder / "Processed", method="nonnegative")
     return folder
 
 

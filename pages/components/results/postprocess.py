@@ -66,7 +66,8 @@ def _processing(source: Release | Estimates, folder: Path) -> None:
     is_chosen = nonnegative or whole
 
     def work(on_progress: Progress, output: Path) -> None:
-        postprocess(source, output, nonnegative=nonnegative, rounded=whole, on_progress=on_progress)
+        method = "nonnegative" if nonnegative else None
+        postprocess(source, output, method=method, rounded=whole, on_progress=on_progress)
 
     field = f"processed into, of {folder}"
     output = new_folder_input("Folder for the processed tables", field, Path(f"{folder}-processed"))
