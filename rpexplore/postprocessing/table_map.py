@@ -111,7 +111,7 @@ class TableMap:
         if not self.strategies:
             return parts
         return {
-            subset: self._decomposed(subset, even.table(subset, parts)) for subset in self.family
+            subset: self.decomposed(subset, even.table(subset, parts)) for subset in self.family
         }
 
     def _measured(self, subset: AttributeIndices, contribution: np.ndarray) -> np.ndarray:
@@ -122,7 +122,7 @@ class TableMap:
                 contribution = np.moveaxis(np.tensordot(matrix, contribution, (1, axis)), 0, axis)
         return contribution
 
-    def _decomposed(self, subset: AttributeIndices, table: np.ndarray) -> np.ndarray:
+    def decomposed(self, subset: AttributeIndices, table: np.ndarray) -> np.ndarray:
         """The contribution of A in a marginal on A: along each axis, less the total spread."""
         for axis, index in enumerate(subset):
             strategy = self.strategies.get(index)

@@ -1,0 +1,18 @@
+"""Iterative proportional fitting of one table to tables of one attribute less."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+_SMALLEST = 1e-20  # a sum below this is 0: its cells stay so
+
+
+def fitted(table: np.ndarray, margins: Sequence[np.ndarray], rounds: int) -> np.ndarray:
+    """The table, changed in place, scaled in turn along each axis.
+
+    margins: of each axis, the wanted table without it
+    """
+    for _ in range(rounds):
+        for axis, margin in enumerate(margins):
+            table *= np.expand_dims(margin / np.maximum(table.sum(axis=axis), _SMALLEST), axis)
+    return table

@@ -1,0 +1,110 @@
+"""Smooth tables of estimates: contributions of a best guess, with a stated error.
+
+docs/mathematics.md §13. Biased: shrinking takes the differences of small groups first.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from rpexplore.common.concurrency import Progress, no_progress, one_thread, part_of_progress
+from rpexplore.common.numerics import read_only
+from rpexplore.domain.domain import AttributeIndices
+from rpexplore.planning.mechanism.reconstruction import marginal
+from rpexplore.postprocessing.estimates import Estimates
+from rpexplore.postprocessing.smooth.higher_tables import HigherTables
+from rpexplore.postprocessing.smooth.measured_residuals import MeasuredResiduals
+from rpexplore.postprocessing.smooth.one_way import one_way
+from rpexplore.postprocessing.smooth.pairs import smooth_pairs
+from rpexplore.postprocessing.smooth.standard_errors import ErrorModel
+from rpexplore.postprocessing.table_map import ContributionArrays, subsets
+
+_PAIRS_DONE = 0.3  # share of the work
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothTables:
+    """Contributions of smooth tables, which agree with each other.
+
+    contributions  of every residual, float64, read-only, as those of `Estimates`;
+                   `reconstruction.marginal` makes tables of them
+    kept           share of each measured residual that was kept, 1 if nothing was shrunk: on
+                   average over records; of higher orders, of what it says beyond its baseline
+    """
+
+    contributions: ContributionArrays
+    kept: Mapping[AttributeIndices, float]
+    _measured: MeasuredResiduals
+    _errors: ErrorModel
+
+    def standard_errors(self, attributes: AttributeIndices) -> np.ndarray:
+        """The root mean squared error of each cell of a marginal, if the model holds.
+
+        One axis an attribute; of any attributes that some table holds together.
+        """
+        several = tuple(index for index in attributes if self._measured.sizes[index] > 1)
+        tables = {subset: self._table(subset) for subset in subsets(several)}
+        return self._errors.standard_errors(several, tables).reshape(
+            self._measured.shape(attributes)
+        )
+
+    def _table(self, subset: AttributeIndices) -> np.ndarray:
+        within = {part: self.contributions[part] for part in subsets(subset)}
+        return marginal(subset, self._measured.sizes, within, self._measured.strategies)
+
+
+def smooth(estimates: Estimates, *, on_progress: Progress = no_progress) -> SmoothTables:
+    """The smooth tables of what was measured; the same estimates always give the same tables."""
+    measured = MeasuredResiduals(
+        estimates.contributions,
+        {subset: float(variance) for subset, variance in estimates.variances.items()},
+        estimates.domain.sizes,
+        estimates.strategies,
+    )
+    return smooth_residuals(measured, on_progress=on_progress)
+
+
+@one_thread()
+def smooth_residuals(
+    measured: MeasuredResiduals, *, on_progress: Progress = no_progress
+) -> SmoothTables:
+    """As `smooth`, of residuals that need no domain."""
+    on_progress("Fitting one-way tables", 0.0)
+    low = one_way(measured)
+    pairs = smooth_pairs(measured, low, part_of_progress(on_progress, 0.02, _PAIRS_DONE))
+    tables: dict[AttributeIndices, np.ndarray] = {(): np.array(measured.total)}
+    tables |= {(attribute,): table for attribute, table in low.tables.items()}
+    tables |= pairs.tables
+    contributions = {
+        subset: measured.map.decomposed(subset, table) for subset, table in tables.items()
+    }
+    kept = {(): 1.0, **{(attribute,): share for attribute, share in low.kept.items()}}
+    kept |= pairs.kept
+    weights = dict(pairs.weights)
+    lower = {subset: table.astype(np.float32) for subset, table in tables.items()}
+    on_higher = part_of_progress(on_progress, _PAIRS_DONE, 1.0)
+    n_sets = max(len(measured.map.family), 1)
+    for order in range(3, measured.largest_order + 1):
+        needed = {
+            subset[:i] + subset[i + 1 :]
+            for subset in measured.of_order(order + 1)
+            for i in range(len(subset))
+        }
+        of_order = HigherTables(measured, order, lower)
+        for subset, fit in of_order.tables():
+            on_higher(f"Fitting {order}-way tables", len(contributions) / n_sets)
+            contributions[subset] = measured.map.decomposed(subset, fit.table.astype(float))
+            kept[subset], weights[subset] = fit.kept, fit.weights
+            if subset in needed:
+                lower[subset] = fit.table
+    on_progress("Finished", 1.0)
+    return SmoothTables(
+        MappingProxyType(
+            {subset: read_only(values.view()) for subset, values in contributions.items()}
+        ),
+        MappingProxyType(kept),
+        measured,
+        ErrorModel(measured, low.variances, pairs.model, weights),
+    )

@@ -1,0 +1,64 @@
+"""Model-based errors of smooth tables: posterior variances, order by order.
+
+The relative error of a cell is that of all its subtables together: what each adds of its own, taken
+for independent (docs/mathematics.md §13.5).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from rpexplore.domain.domain import AttributeIndices
+from rpexplore.postprocessing.smooth.factor_model import FactorModel
+from rpexplore.postprocessing.smooth.measured_residuals import MeasuredResiduals
+from rpexplore.postprocessing.smooth.shrinkage import remaining_variance
+from rpexplore.postprocessing.table_map import subsets
+
+_SMALLEST_COUNT = 1e-9  # whose relative error is asked for
+_SMALLEST_VARIANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class ErrorModel:
+    """What is needed for the errors of all tables.
+
+    one_way  variances of the cells, with that of the total's share
+    weights  of `SCALES`, for each table of two attributes and more
+    """
+
+    measured: MeasuredResiduals
+    one_way: Mapping[int, np.ndarray]
+    model: FactorModel | None
+    weights: Mapping[AttributeIndices, np.ndarray]
+
+    def standard_errors(
+        self, attributes: AttributeIndices, tables: Mapping[AttributeIndices, np.ndarray]
+    ) -> np.ndarray:
+        """Of each cell of the table of these attributes.
+
+        tables: the smooth tables of all their subsets
+        """
+        if not attributes:
+            return np.array(np.sqrt(self.measured.variances[()]))
+        table = tables[attributes]
+        variance = self._own(attributes, table)
+        for subset in subsets(attributes):
+            if subset and subset != attributes:
+                missing = [axis for axis, i in enumerate(attributes) if i not in subset]
+                own, part = self._own(subset, tables[subset]), tables[subset]
+                relative = own / np.maximum(part, _SMALLEST_COUNT) ** 2
+                variance = variance + table**2 * np.expand_dims(relative, missing)
+        return np.sqrt(variance)
+
+    def _own(self, attributes: AttributeIndices, table: np.ndarray) -> np.ndarray:
+        """Variance of what the table adds to its subtables."""
+        if len(attributes) == 1:
+            return self.one_way[attributes[0]]
+        noise = self.measured.cell_variance(attributes)
+        expected = np.maximum(table, 0.0)
+        remaining = remaining_variance(expected, noise, self.weights[attributes])
+        if len(attributes) > 2 or self.model is None:
+            return remaining
+        of_model = np.maximum(self.model.variance(*attributes), _SMALLEST_VARIANCE)
+        return np.maximum(1 / (1 / of_model + 1 / noise), remaining)
