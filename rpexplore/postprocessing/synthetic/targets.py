@@ -1,0 +1,117 @@
+"""What synthetic records are fitted to: one-way and two-way tables that agree with each other."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from rpexplore.domain.domain import AttributeIndices, Domain
+from rpexplore.errors import ReleaseError
+from rpexplore.postprocessing.synthetic.impossible import Impossible
+
+MOST_VALUES = 8_000  # of all attributes together; there is a number for each pair of values
+_ROUNDS = 30  # of proportional fitting of a pair to its one-way tables
+_AGREES = 1e-9  # share of the records
+_UNKNOWN_SHARE = 1e-3  # of independent attributes, for a cell below 0
+
+
+@dataclass(frozen=True, eq=False)
+class PairTargets:
+    """Shares of records, each table adding up to 1.
+
+    one_way  of each attribute, float64[size]
+    pairs    of pairs of attributes (i < j): float64[size i, size j]; any of them may be missing
+    """
+
+    one_way: tuple[np.ndarray, ...]
+    pairs: Mapping[tuple[int, int], np.ndarray]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(map(len, self.one_way))
+
+    def without(self, impossible: Impossible) -> "PairTargets":
+        """These targets with nothing in cells of which every record is impossible.
+
+        Raises `ReleaseError` if no record is possible.
+        """
+        if not impossible.conditions:
+            return self
+        possible = impossible.possible_record()
+        one_way, pairs = [values.copy() for values in self.one_way], dict(self.pairs)
+        for condition in impossible.conditions:
+            if len(condition) == 1:
+                ((attribute, values),) = condition.items()
+                one_way[attribute][values] = 0
+        for attribute, values in enumerate(one_way):
+            if not values.sum() > 0:
+                values[possible[attribute]] = 1.0
+            one_way[attribute] = values / values.sum()
+        for condition in impossible.conditions:
+            attributes = tuple(sorted(condition))
+            if len(attributes) == 2 and attributes in pairs:
+                first, second = (condition[attribute] for attribute in attributes)
+                pairs[attributes] = np.where(np.outer(first, second), 0.0, pairs[attributes])
+        fitted = {(i, j): _fitted(t, one_way[i], one_way[j]) for (i, j), t in pairs.items()}
+        return replace(self, one_way=tuple(one_way), pairs=fitted)
+
+
+def targets_from_tables(
+    marginal: Callable[[AttributeIndices], np.ndarray],
+    attributes: AttributeIndices,
+    pairs: Collection[AttributeIndices],
+    domain: Domain,
+) -> PairTargets:
+    """Targets from tables of counts, made nonnegative where they are not, and pairs made to agree.
+
+    Args:
+        marginal: The counts of some attributes, by their indices in the domain, one axis each.
+        attributes: Those of the records, ascending.
+        pairs: Those pairs of them whose table is known.
+        domain: For what is said of attributes.
+
+    Raises:
+        ReleaseError: If the attributes have too many values.
+    """
+    n_values = int(domain.sizes[list(attributes)].sum())
+    if n_values > MOST_VALUES:
+        raise ReleaseError(
+            f"The attributes have {n_values:,} values together, and synthetic records can be made "
+            f"of at most {MOST_VALUES:,}; make them of a release with coarser values."
+        )
+    one_way = [_shares(marginal((index,))) for index in attributes]
+    position = {index: i for i, index in enumerate(attributes)}
+    fitted = {}
+    for first, second in combinations(attributes, 2):
+        if (first, second) in pairs:
+            i, j = position[first], position[second]
+            counts = marginal((first, second))
+            # What is below 0 is not known to be empty, and without it totals may be out of reach.
+            little = _UNKNOWN_SHARE * np.outer(one_way[i], one_way[j]) * max(counts.sum(), 1.0)
+            shares = _shares(np.where(counts < 0, little, counts))
+            fitted[i, j] = _fitted(shares, one_way[i], one_way[j])
+    return PairTargets(tuple(one_way), fitted)
+
+
+def _shares(counts: np.ndarray) -> np.ndarray:
+    """Counts as shares of their total; even ones if none is above 0."""
+    positive = np.maximum(counts, 0.0)
+    total = positive.sum()
+    return positive / total if total > 0 else np.full(counts.shape, 1 / counts.size)
+
+
+def _fitted(pair: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """A two-way table fitted to its one-way tables in proportion (Deming and Stephan)."""
+    for _ in range(_ROUNDS):
+        sums = pair.sum(axis=1)
+        if np.abs(sums - rows).sum() + np.abs(pair.sum(axis=0) - columns).sum() < _AGREES:
+            break
+        pair = pair * _ratio(rows, sums)[:, np.newaxis]
+        pair = pair * _ratio(columns, pair.sum(axis=0))
+    total = pair.sum()
+    return pair / total if total > 0 else np.outer(rows, columns)
+
+
+def _ratio(wanted: np.ndarray, there: np.ndarray) -> np.ndarray:
+    return np.divide(wanted, there, out=np.zeros_like(wanted), where=there > 0)
