@@ -2,7 +2,8 @@
 
 In reading order: `targets`; `bases/`, `custom_basis_file`; `query_matrix` (the matrix W of a basis,
 with names for its rows); `attribute_sets`, `workload_arrays`, `workload`;
-`table_text` (what tables are called, tables as text and CSV).
+`smooth_weights` (for tables that are to be smoothed); `table_text` (what tables are called, tables
+as text and CSV).
 
 Imports `domain`, `common` and `errors`.
 """

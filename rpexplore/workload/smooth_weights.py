@@ -1,0 +1,111 @@
+"""Weights for smooth tables: small tables first (docs/mathematics.md §6.10).
+
+Smoothing estimates a table from its subtables and from what its own measurement says beyond them.
+So what few cells share is worth more than in unbiased tables, and a table of three attributes
+needs little of the budget. How little depends on the noise in comparison with the counts: the
+weights depend on the budget and on the expected number of records, as no loss may.
+"""
+
+import sys
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from rpexplore.common.exact_numbers import shown
+from rpexplore.common.formatting import rounded
+from rpexplore.common.json_fields import check_keys
+from rpexplore.domain.domain import AttributeSet
+from rpexplore.errors import WorkloadError
+from rpexplore.workload.workload import Workload
+
+# The power of cells in the weight of pairs; of triples twice that, and so on.
+_POWER = 0.2
+# ρ N² / this is 1 where ρ = 1 and N = 50,000, about what the rule was found with.
+_UNIT = 2.5e9
+# Below that weight a table has next to nothing of the budget, and its noise could not be counted.
+_LEAST = 1e-7
+
+
+@dataclass(frozen=True)
+class SmoothWeights:
+    """The weights of tables that are to be smoothed, for the loss that counts tables equally.
+
+    With r = ρ N² / 2.5e9, a table of k attributes and c cells (of single values) has the weight
+
+        k ≤ 1   0.1 r^−0.25 c
+        k = 2   c^0.2
+        k ≥ 3   max(min(0.003 r^0.9, 0.1)^(k−2), 1e-7) c^(0.2 (k−1))
+
+    rho      ρ of the budget for one record
+    records  N, how many records are expected
+
+    Raises `WorkloadError` if one of them is not a positive number.
+    """
+
+    rho: float
+    records: float
+
+    def __post_init__(self) -> None:
+        for name, value in (("budget", self.rho), ("expected number of records", self.records)):
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not is_number or not 0 < value <= sys.float_info.max:
+                raise WorkloadError(
+                    f"For the weights of smooth tables the {name} must be a positive number, got "
+                    f"{shown(value)}."
+                )
+
+    @property
+    def text(self) -> str:
+        """What it is: "Weights for smooth tables, for ρ = 0.1 and 48,842 records"."""
+        records = f"{self.records:,.0f}" if self.records >= 1 else rounded(self.records, 3)
+        return f"Weights for smooth tables, for ρ = {rounded(self.rho, 3)} and {records} records"
+
+    def weights(self, workload: Workload) -> np.ndarray:
+        """The weight of each table, float64[n_tables]."""
+        ratio = self.rho * self.records**2 / _UNIT
+        cells, orders = workload.counted_cells, workload.orders
+        of_triples = min(3e-3 * ratio**0.9, 0.1)
+        larger = np.maximum(of_triples ** np.maximum(orders - 2.0, 0.0), _LEAST)
+        return np.where(
+            orders <= 1, 0.1 * ratio**-0.25 * cells, larger * cells ** (_POWER * (orders - 1))
+        )
+
+    def weighted(self, workload: Workload) -> Workload:
+        """The tables and the small ones within them, with these weights."""
+        missing = missing_small_tables(workload)
+        if missing:
+            workload |= Workload.of(workload.domain, missing)
+        return replace(workload, weights=self.weights(workload))
+
+    # ---- files
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for a file; `from_json` undoes it exactly."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_json(cls, content: Any) -> "SmoothWeights":
+        """Raises KeyError, TypeError, ValueError or `RpexploreError` for what holds none."""
+        check_keys(content, ("rho", "records"), "the weights for smooth tables")
+        return cls(**content)
+
+
+def missing_small_tables(workload: Workload) -> list[AttributeSet]:
+    """The tables of 1 and 2 attributes within tables of the workload that are not in it.
+
+    They are measured in any case, being part of larger tables. By number of attributes, then
+    lexicographically.
+    """
+    width = workload.members.shape[1]
+    small = {
+        subset
+        for order in (1, 2)
+        for columns in combinations(range(width), order)
+        for subset in map(tuple, np.unique(workload.members[:, columns], axis=0).tolist())
+        if min(subset) >= 0 and workload.find(subset) is None
+    }
+    names = workload.domain.names
+    ordered = sorted(small, key=lambda subset: (len(subset), subset))
+    return [tuple(names[index] for index in subset) for subset in ordered]

@@ -1,0 +1,44 @@
+"""Weights for smooth tables, against the formula by hand."""
+
+import numpy as np
+import pytest
+
+import rpexplore as rp
+from rpexplore.errors import WorkloadError
+from rpexplore.workload.smooth_weights import SmoothWeights
+
+DOMAIN = rp.Domain.from_sizes({"a": 2, "b": 5, "c": 4, "d": 3})
+
+
+def test_weights_are_those_of_the_formula_and_small_tables_are_added():
+    # r = 16 · 12,500² / 2.5e9 = 1; t = 0.003.
+    tables = rp.Workload.of(DOMAIN, [("b",), ("a", "b", "c")])
+    weighted = SmoothWeights(rho=16, records=12_500).weighted(tables)
+    assert dict(zip(weighted.tables, weighted.weights.tolist(), strict=True)) == pytest.approx(
+        {
+            ("a",): 0.2,
+            ("b",): 0.5,
+            ("c",): 0.4,
+            ("a", "b"): 10**0.2,
+            ("a", "c"): 8**0.2,
+            ("b", "c"): 20**0.2,
+            ("a", "b", "c"): 0.003 * 40**0.4,
+        }
+    )
+
+
+def test_much_noise_moves_weight_to_one_way_tables_and_no_weight_vanishes():
+    tables = rp.Workload.all_of_order(DOMAIN, 4)
+    # r = 1e-4: 0.1 · 10 a value; t = 0.003 · 1e-3.6, and t² below the least.
+    weights = SmoothWeights(rho=0.0016, records=12_500).weighted(tables)
+    one_way, largest = weights.weights[weights.position(("a",))], weights.weights[-1]
+    assert one_way == pytest.approx(2)
+    assert largest == pytest.approx(1e-7 * 120**0.6)
+    # r = 1e6: t is bounded.
+    assert SmoothWeights(16e6, 12_500).weights(tables) == pytest.approx(0.1**2 * 120**0.6)
+
+
+@pytest.mark.parametrize(("rho", "records"), [(0, 100), (1, 0), (1, np.nan), (1, True)])
+def test_other_numbers_are_refused(rho, records):
+    with pytest.raises(WorkloadError, match="must be a positive number"):
+        SmoothWeights(rho, records)
