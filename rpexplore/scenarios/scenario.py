@@ -171,7 +171,7 @@ class Scenario:
     def with_request(self, **changes: Any) -> "Scenario":
         """A copy whose tables are asked for differently; refuses what cannot be met."""
         changed = replace(self, request=replace(self.request, **changes))
-        if changes.keys() <= {"settings", "groups"} and "workload" in vars(self):
+        if changes.keys() <= {"settings", "groups", "smooth_weights"} and "workload" in vars(self):
             return changed._with_workload(changed.request.settled(self.workload))
         if changes.keys() <= {"basis_choices"} and "workload" in vars(self):
             return changed._with_workload(changed.request.with_bases(self.workload))
@@ -192,7 +192,8 @@ class Scenario:
             replace(setting, attributes=self.domain.in_order(setting.attributes))
             for setting in changed
         ]
-        settings = changed_settings(self.request.groups, self.request.settings, ordered)
+        asked = self.request
+        settings = changed_settings(asked.groups, asked.settings, ordered, asked.default_weight)
         return self.with_request(settings=settings)
 
     def with_group(self, group: GroupSetting) -> "Scenario":

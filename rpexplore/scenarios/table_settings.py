@@ -22,7 +22,7 @@ _MANY = 20  # tables with the same weight or target, from which on they make a g
 class TableSetting:
     """What a curator asks of one table beyond having it.
 
-    weight  how much it counts; None: what its groups give it, or else 1
+    weight  how much it counts; None: what its groups give it, or else what it has without them
     target  the wanted accuracy of its cells, a number being a standard error; None: what its groups
             give it, or else none
 
@@ -111,11 +111,15 @@ def changed_settings(
     groups: Sequence[GroupSetting],
     settings: Iterable[TableSetting],
     changed: Iterable[TableSetting],
+    default_weight: float = 1.0,
 ) -> tuple[TableSetting, ...]:
-    """The settings of single tables after some have changed; what the groups give is not kept."""
+    """The settings of single tables after some have changed; what the groups give is not kept.
+
+    default_weight: of a table that its groups give none; NaN where each has another one
+    """
     of_table = {setting.attributes: setting for setting in settings}
     for setting in changed:
-        weight, target = given(groups, setting.attributes)
+        weight, target = given(groups, setting.attributes, default_weight)
         of_table[setting.attributes] = replace(
             setting,
             weight=None if setting.weight == weight else setting.weight,
@@ -175,9 +179,11 @@ def _commonest(values: np.ndarray) -> np.ndarray:
     return distinct[np.argmax(counts)]
 
 
-def given(groups: Sequence[GroupSetting], table: Table) -> tuple[float, Target | None]:
+def given(
+    groups: Sequence[GroupSetting], table: Table, default_weight: float = 1.0
+) -> tuple[float, Target | None]:
     """The weight and the target that the groups give a table."""
-    weight, target = 1.0, None
+    weight, target = default_weight, None
     for group in groups:
         if set(group.containing) <= set(table):
             weight = (weight if group.weight is None else group.weight) * (group.factor or 1.0)

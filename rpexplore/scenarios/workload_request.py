@@ -27,11 +27,13 @@ from rpexplore.scenarios.table_settings import (
     names_of,
     settings_of,
 )
+from rpexplore.workload.smooth_weights import SmoothWeights
 from rpexplore.workload.table_text import Table
 from rpexplore.workload.targets import Target
 from rpexplore.workload.workload import Workload
 
 KINDS = ("up_to", "of_order", "at_most_cells", "listed")
+_LEFT_OUT_EMPTY = "smooth_weights"  # of files
 MOST_ORDER, MOST_CELLS = 1_000_000, 2**53 - 1  # to ask for; a browser counts no further
 
 
@@ -53,6 +55,7 @@ class WorkloadRequest:
 
     Limits by cells count those of single values, whatever the bases of the attributes.
 
+    smooth_weights  weights that make smooth tables accurate, in place of 1; None: 1
     groups      weights and targets of all tables with certain attributes, the later ones on top
     settings    those of single tables, on top of the groups; one whose table is not asked for is
                 kept aside and has no effect
@@ -70,6 +73,7 @@ class WorkloadRequest:
     groups: tuple[GroupSetting, ...] = ()
     settings: tuple[TableSetting, ...] = ()
     basis_choices: tuple[BasisChoice, ...] = ()
+    smooth_weights: SmoothWeights | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -95,6 +99,11 @@ class WorkloadRequest:
         return replace(
             request, groups=groups, settings=settings, basis_choices=basis_choices_of(workload)
         )
+
+    @property
+    def default_weight(self) -> float:
+        """The weight of tables that nothing else gives one; NaN: another one for each table."""
+        return 1.0 if self.smooth_weights is None else math.nan
 
     @property
     def is_narrowed(self) -> bool:
@@ -129,7 +138,8 @@ class WorkloadRequest:
         Raises `WorkloadError` or `DomainError` where the request does not fit the domain.
         """
         workload = self.with_bases(self._tables(domain))
-        return self.settled(workload) if self.groups or self.settings else workload
+        is_settled = not (self.groups or self.settings or self.smooth_weights)
+        return workload if is_settled else self.settled(workload)
 
     def with_bases(self, workload: Workload) -> Workload:
         """These tables, with the bases of this request and no others."""
@@ -140,6 +150,8 @@ class WorkloadRequest:
     def settled(self, workload: Workload) -> Workload:
         """These tables with the weights and the targets of this request and no others."""
         weights = np.ones(len(workload))
+        if self.smooth_weights is not None:
+            weights = self.smooth_weights.weights(workload)
         for rows, setting in self._rows_of_settings(workload):
             if setting.weight is not None:
                 weights[rows] = setting.weight
@@ -221,11 +233,15 @@ class WorkloadRequest:
 
     def to_json(self) -> dict[str, Any]:
         """The request as JSON values; `from_json` undoes it."""
-        return vars(self) | {
+        content: dict[str, Any] = vars(self) | {
             "groups": [group.to_json() for group in self.groups],
             "settings": [setting.to_json() for setting in self.settings],
             "basis_choices": [choice.to_json() for choice in self.basis_choices],
         }
+        smooth_weights = content.pop(_LEFT_OUT_EMPTY)
+        if smooth_weights is not None:
+            content[_LEFT_OUT_EMPTY] = smooth_weights.to_json()
+        return content
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> "WorkloadRequest":
@@ -233,7 +249,10 @@ class WorkloadRequest:
 
         Raises KeyError, TypeError, ValueError or `RpexploreError` for anything else.
         """
-        check_keys(content, [field.name for field in fields(cls)], "the tables")
+        names = {field.name for field in fields(cls)}
+        if _LEFT_OUT_EMPTY not in content:
+            names.remove(_LEFT_OUT_EMPTY)
+        check_keys(content, sorted(names), "the tables")
         _check_bounds(content, "order", 0, MOST_ORDER)
         _check_bounds(content, "cells", 1, MOST_CELLS)
         if content["most_cells"] is not None:
@@ -246,6 +265,8 @@ class WorkloadRequest:
             "groups": tuple(map(GroupSetting.from_json, content["groups"])),
             "basis_choices": tuple(map(BasisChoice.from_json, content["basis_choices"])),
         }
+        if _LEFT_OUT_EMPTY in content:
+            parts[_LEFT_OUT_EMPTY] = SmoothWeights.from_json(content[_LEFT_OUT_EMPTY])
         return cls(**(content | parts))
 
 

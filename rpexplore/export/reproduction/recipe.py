@@ -48,7 +48,8 @@ class Recipe:
     def of(cls, plan: Plan, scenario: Scenario) -> "Recipe":
         """By the scenario's request if it gives the plan's workload, else by one read off that."""
         request, uniform_reference = scenario.request, scenario.uniform_reference
-        if not _gives(request, plan.workload):
+        # A script has no word for weights that a formula gives.
+        if request.smooth_weights is not None or not _gives(request, plan.workload):
             request = WorkloadRequest.of(plan.workload)
         if plan.workload.is_marginals:
             uniform_reference = has_uniform_reference(plan)

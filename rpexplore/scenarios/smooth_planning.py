@@ -1,0 +1,68 @@
+"""A scenario whose plan is to be smoothed: its weights, and the small tables that it needs."""
+
+from dataclasses import replace
+
+from rpexplore.common.formatting import plural
+from rpexplore.errors import WorkloadError
+from rpexplore.planning.losses.base import SumOfVariances
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.workload_changes import refuse_long
+from rpexplore.scenarios.workload_request import WorkloadRequest
+from rpexplore.workload.smooth_weights import SmoothWeights, missing_small_tables
+from rpexplore.workload.workload import Workload
+
+
+def for_smooth_tables(scenario: Scenario) -> Scenario:
+    """A copy with the weights for smooth tables, in place of those of groups and single tables.
+
+    Tables of 1 and 2 attributes within the others are added, and the objective is the average
+    error with equal weight per table, which the weights are made for. Targets stay.
+
+    Raises `WorkloadError` without expected counts, or if so many tables cannot be named.
+    """
+    weights = smooth_weights(scenario)
+    request = _with_small_tables(scenario.request, scenario.workload)
+    groups = (replace(group, weight=None, factor=None) for group in request.groups)
+    settings = (replace(setting, weight=None) for setting in request.settings)
+    request = replace(
+        request,
+        smooth_weights=weights,
+        groups=tuple(group for group in groups if not group.is_plain),
+        settings=tuple(setting for setting in settings if not setting.is_plain),
+    )
+    return scenario.replaced(request=request, loss=SumOfVariances())
+
+
+def smooth_weights(scenario: Scenario) -> SmoothWeights:
+    """The weights for smooth tables at a scenario's budget and expected number of records."""
+    if scenario.expected is None:
+        raise WorkloadError(
+            "Weights for smooth tables depend on how many records there will be, about; type an "
+            "expected number."
+        )
+    # Noise is that of the budget for a record, whoever it belongs to.
+    rho = float(scenario.budget.record_privacy_cost) / 2
+    return SmoothWeights(rho, scenario.expected.total)
+
+
+def describe_added(before: Workload, after: Workload) -> str:
+    """Which tables smooth tables need beside those there were, in a sentence; "" if none."""
+    added = len(after) - len(before)
+    if added == 0:
+        return ""
+    are, they = ("is", "It is") if added == 1 else ("are", "They are")
+    return (
+        f"{plural(added, 'smaller table')} {are} added. {they} measured in any case, within the "
+        "larger tables."
+    )
+
+
+def _with_small_tables(request: WorkloadRequest, workload: Workload) -> WorkloadRequest:
+    """The request with all tables of 1 and 2 attributes within its tables."""
+    missing = missing_small_tables(workload)
+    if not missing:
+        return request
+    if request.kind == "of_order" and not request.containing:
+        return replace(request, kind="up_to")
+    refuse_long(len(workload) + len(missing))
+    return replace(request, kind="listed", listed=(*workload.tables, *missing))

@@ -1,0 +1,76 @@
+"""A scenario whose plan is to be smoothed: what it asks for, in every form."""
+
+import pytest
+
+import rpexplore as rp
+from rpexplore.errors import WorkloadError
+from rpexplore.export.reproduction.recipe import Recipe
+from rpexplore.planning.losses.base import SumOfVariances
+from rpexplore.planning.losses.constrained import SumWithinTargets
+from rpexplore.scenarios.scenario import Scenario, TableSetting, WorkloadRequest
+from rpexplore.scenarios.smooth_planning import describe_added, for_smooth_tables
+from rpexplore.scenarios.table_settings import GroupSetting
+from rpexplore.workload.smooth_weights import SmoothWeights
+
+DOMAIN = rp.Domain.from_sizes({"a": 2, "b": 5, "c": 4, "d": 3})
+# ρ for one record: 0.9 / 3².
+WEIGHTS = SmoothWeights(rho=0.1, records=5000)
+
+
+def scenario(request, **more):
+    budget = rp.Budget(rho="0.9", max_records_per_person=3)
+    expected = rp.ExpectedCounts.of_total(5000)
+    return Scenario(DOMAIN, request, budget=budget, expected=expected, **more)
+
+
+@pytest.mark.parametrize(
+    ("request_", "kind", "added"),
+    [
+        (WorkloadRequest("up_to", order=3), "up_to", ""),
+        # The total, 4 and 6 tables.
+        (WorkloadRequest("of_order", order=3), "up_to", "11 smaller tables are added."),
+        (WorkloadRequest("of_order", order=3, containing=("a",)), "listed", "10 smaller"),
+        (WorkloadRequest("listed", listed=(("a", "b", "c"), ("d",))), "listed", "6 smaller"),
+    ],
+)
+def test_weights_are_those_of_all_tables_and_small_ones_are_added(request_, kind, added):
+    before = scenario(request_, loss=SumWithinTargets("cells"))
+    after = for_smooth_tables(before)
+    assert after.request.kind == kind
+    assert after.loss == SumOfVariances()
+    assert after.workload.weights == pytest.approx(WEIGHTS.weights(after.workload))
+    assert describe_added(before.workload, after.workload).startswith(added)
+    again = Scenario.parse(after.text())
+    assert again == after
+    assert list(again.workload.weights) == list(after.workload.weights)
+
+
+def test_weights_of_groups_and_tables_go_and_later_ones_come_on_top():
+    group = GroupSetting(("a",), factor=2.0, target=rp.Target(7.0))
+    table = TableSetting(("a", "b"), weight=9.0)
+    before = scenario(WorkloadRequest(groups=(group,), settings=(table,)))
+    after = for_smooth_tables(before)
+    assert after.request.groups == (GroupSetting(("a",), target=rp.Target(7.0)),)
+    assert after.request.settings == ()
+    row = after.workload.position(("b",))
+    smooth = after.workload.weights[row]
+    # A weight of 1 is another one than the table has.
+    typed = after.with_settings([TableSetting(("b",), weight=1.0)])
+    assert typed.workload.weights[row] == 1
+    assert typed.with_group(GroupSetting((), factor=3.0)).workload.weights[row] == 3
+    assert after.with_group(GroupSetting((), factor=3.0)).workload.weights[row] == 3 * smooth
+    back = after.with_request(smooth_weights=None)
+    assert set(back.workload.weights.tolist()) == {1.0}
+
+
+def test_without_expected_counts_there_are_none():
+    with pytest.raises(WorkloadError, match="type an expected number"):
+        for_smooth_tables(Scenario(DOMAIN))
+
+
+def test_a_recipe_has_the_weights_themselves():
+    after = for_smooth_tables(scenario(WorkloadRequest("of_order", order=2)))
+    plan = after.plan()
+    request = Recipe.of(plan, after).request
+    assert request.smooth_weights is None
+    assert list(request.workload(DOMAIN).weights) == list(plan.workload.weights)
