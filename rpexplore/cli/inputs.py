@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rpexplore.privacy.budget import Budget
     from rpexplore.queries.definitions import StatedQueries
     from rpexplore.workload.bases import CustomBasis
+    from rpexplore.workload.smooth_weights import SmoothWeights
     from rpexplore.workload.workload import AttributeSet, Workload
 
 _NUMBER = r"[0-9][0-9.eE+/-]*"
@@ -69,8 +70,12 @@ def workload_from_options(
     weight: Sequence[str],
     target: Sequence[str],
     basis: Sequence[str],
+    smooth_for: "SmoothWeights | None" = None,
 ) -> "Workload":
-    """The union of all tables that are given in any way, with weights, targets and bases."""
+    """The union of all tables that are given in any way, with weights, targets and bases.
+
+    smooth_for: the weights for smooth tables, if they are wanted; the small tables are then added
+    """
     from rpexplore.scenarios.basis_choice_text import (
         basis_choice_from_text,
         with_listed_basis_choices,
@@ -96,6 +101,8 @@ def workload_from_options(
     united = parts[0]
     for part in parts[1:]:
         united |= part
+    if smooth_for is not None:
+        united = smooth_for.weighted(united)
     weights = _by_table(domain, weight, "weight", "a number, such as age,sex=5")
     targets = _by_table(
         domain, target, "target", "a target, such as age,sex=20 or age,sex=±50 at 95 %"

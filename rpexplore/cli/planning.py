@@ -8,6 +8,7 @@ import typer
 
 from rpexplore.cli import inputs, options
 from rpexplore.cli.console import progress, refuse_existing, say, say_json, say_result, write_new
+from rpexplore.cli.smooth_weights import SmoothWeightsFlag, smooth_for
 from rpexplore.errors import ContradictionError, ReleaseError, RpexploreError
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def plan(
     table: options.Table = None,
     tables: options.TablesFile = None,
     weight: options.Weight = None,
+    smooth_weights: SmoothWeightsFlag = False,
     target: options.Target = None,
     basis: options.Basis = None,
     uniform_reference: options.UniformReference = False,
@@ -109,6 +111,7 @@ def plan(
             table=table or [],
             tables=tables,
             weight=weight or [],
+            smooth_for=smooth_for(smooth_weights, minimum_budget, budget, wanted, loss, weighting),
             target=target or [],
             basis=basis or [],
         )

@@ -18,6 +18,7 @@ from rpexplore.planning.losses.p_norm import PNorm
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.bases import CustomBasis, Prefix, Ranges
+from rpexplore.workload.smooth_weights import SmoothWeights
 from rpexplore.workload.workload import Workload
 from tests.cli.program import BUDGET
 
@@ -283,3 +284,20 @@ def test_a_plan_that_cannot_be_released_says_so(run, cells, rho, warning):
     made = run.json("plan", "large.json", "--up-to", "2", "--rho", rho, "--out", "large-plan.json")
     assert (made["warning"] or "").startswith(warning or "")
     assert (made["warning"] is None) == (warning is None)
+
+
+def test_weights_for_smooth_tables_are_those_of_budget_and_expected_counts(run):
+    rho = ("--rho", "0.4")
+    plan = ("plan", "codebook.csv", "--of-order", "3", "--out", "plan.json", "--smooth-weights")
+    expected = ("--expected-count", "5000")
+    run.done(*plan, *rho, *expected, "--records-per-person", "2", "--weight", "age=7")
+    workload = Plan.load("plan.json").workload
+    assert len(workload) == 3 + 3 + 1
+    wanted = SmoothWeights(rho=0.1, records=5000).weights(workload)
+    wanted[workload.position(("age",))] = 7
+    assert workload.weights == pytest.approx(wanted)
+    plan = (*plan, "--force")
+    assert "goes with --expected-count" in run.refused(*plan, *rho)
+    plan = (*plan, *expected)
+    assert "leave --loss and --weighting out" in run.refused(*plan, *rho, "--weighting", "cells")
+    assert "has yet to find" in run.refused(*plan, "--minimum-budget", "targets")
