@@ -45,6 +45,9 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "Total": "The table of no attributes: the number of all records.",
         "Weight": "How much the error of a table counts in the objective. A larger weight makes "
         "it more accurate, at the expense of others.",
+        "Weights for smooth tables": "Small tables are measured first, and large ones estimated "
+        "from them: for a release whose tables are to be smoothed. Unbiased large tables become "
+        "less accurate.",
         "Target": "The accuracy that is wanted for a table: a standard error, a margin of error, "
         "or a share of an expected count.",
         "Required": "Of a target: it has to be met before anything else is made more accurate.",
@@ -137,6 +140,9 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "beyond it is refused.",
         "Post-processing": "Work on released tables, such as making counts nonnegative; it "
         "spends nothing. Results that are biased say so.",
+        "Smooth tables": "Best guesses from a release: each measurement changes them only as far "
+        "as it is more than noise. Biased, usually nearer to the truth than unbiased tables, and "
+        "they agree with each other.",
     },
 }
 

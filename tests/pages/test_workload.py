@@ -1,6 +1,10 @@
 """The Tables page."""
 
+import re
 import time
+
+import numpy as np
+import pytest
 
 import rpexplore as rp
 from pages.components.workload.parts import PARTS
@@ -8,6 +12,7 @@ from rpexplore.domain.provenance import TO_COMPLETE
 from rpexplore.releases import feasibility
 from rpexplore.scenarios.scenario import Scenario, TableSetting, WorkloadRequest
 from rpexplore.scenarios.table_settings import GroupSetting
+from rpexplore.workload.smooth_weights import SmoothWeights
 from tests.pages.conftest import plain
 
 
@@ -386,3 +391,25 @@ def test_very_many_tables_are_cut_visibly_set_at_once_and_listed_without_their_t
     session.multiselect(key="picked").set_value(["a00"]).run()
     session.press("Take it out")
     assert len(session.scenario.workload) == 2999
+
+
+def test_weights_for_smooth_tables_say_what_they_cost_before_they_are_applied(app, small):
+    asked = small.with_request(kind="of_order")
+    session = weights(app("workload", asked))
+    session.button_of("Weights for smooth tables").click().run()
+    assert "Apply" not in {button.label for button in session.button}
+    session.text_input(key="expected total").set_value("5000").run()
+    text = plain(session.texts("markdown"))
+    # The total and the three attributes.
+    assert "4 smaller tables are added." in text
+    effect = text[text.index("Unbiased errors of the 3 tables") :]
+    before, after = re.findall(r"median table from ±([\d.]+) to ±([\d.]+) people", effect)[0]
+    assert "publishable cells stay at 100 %." in effect
+    assert float(before) < float(after)
+    assert session.scenario.request == asked.request
+    session.button(key="apply smooth weights").click().run()
+    assert session.scenario.request.smooth_weights == SmoothWeights(0.1, 5000)
+    margin = 1.959964 * np.median(session.scenario.plan().standard_errors[-3:])
+    assert float(after) == pytest.approx(margin, rel=5e-3)
+    session.button(key="drop smooth weights").click().run()
+    assert session.scenario.request.smooth_weights is None

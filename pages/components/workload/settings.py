@@ -13,6 +13,11 @@ from pages.components.shared.numbers import number_field
 from pages.components.shared.required_first import required_first_button
 from pages.components.shared.session import change, current, escaped, kept, say, show_messages
 from pages.components.shared.table_choice import attributes_filter
+from pages.components.workload.smooth_weights import (
+    smooth_weights_button,
+    smooth_weights_in_effect,
+    smooth_weights_preview,
+)
 from rpexplore.analysis import workload_grid
 from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.analysis.glossary import meaning
@@ -67,10 +72,13 @@ def settings(planned: Plan | None) -> None:
             )
             n_tables = len(workload.containing(containing))
             many_weights()
+            smooth_weights_button()
         with st.container(gap="small"):
             many_targets()
             set_button(containing, n_tables)
     with st.container(gap="small"):
+        smooth_weights_preview(planned)
+        smooth_weights_in_effect()
         groups_in_effect()
         if planned is not None and (met := target_counts(planned)).targets:
             st.markdown(f":material/straighten: **Targets.** {escaped(met.text)}")
@@ -133,7 +141,8 @@ def grid_of_tables(planned: Plan | None, containing: list[str]) -> None:
     with st.container(horizontal=True):
         if planned is not None:
             download("tables.csv", lambda: csv_of_tables(planned))
-        if current().request.groups or current().request.settings:
+        request = current().request
+        if request.groups or request.settings or request.smooth_weights:
             st.button("Remove all weights and targets", on_click=forget)
 
 
@@ -188,7 +197,7 @@ def drop_group(position: int) -> None:
 
 
 def forget() -> None:
-    change(HERE, lambda: current().with_request(settings=(), groups=()))
+    change(HERE, lambda: current().with_request(settings=(), groups=(), smooth_weights=None))
     revision(GRID, step=True)
 
 

@@ -1,0 +1,87 @@
+"""Weights for smooth tables: what they do to the unbiased errors, before they are applied."""
+
+import streamlit as st
+
+from pages.components.shared.editors import removable
+from pages.components.shared.expected_counts import expected_cells, expected_total_input
+from pages.components.shared.session import attempt, change, current, escaped, kept
+from pages.components.shared.solutions import plan
+from rpexplore.analysis.glossary import meaning
+from rpexplore.analysis.scenarios.before_and_after import describe_before_and_after
+from rpexplore.analysis.scenarios.shared_tables import Contender
+from rpexplore.planning.plan import Plan
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.smooth_planning import describe_added, for_smooth_tables
+
+HERE = "settings"
+OPEN = "smooth weights are shown"
+TITLE = "Weights for smooth tables"
+
+
+def smooth_weights_button() -> None:
+    """The button that shows what the weights would do."""
+    st.button(TITLE, on_click=_show, args=(True,), help=meaning("Smooth tables"))
+
+
+def smooth_weights_preview(planned: Plan | None) -> None:
+    """What the weights do to the tables there are, and a button that applies them."""
+    if not st.session_state.get(OPEN):
+        return
+    with st.container(border=True, gap="small"):
+        st.markdown(f"**{TITLE}**")
+        st.caption(
+            "For a release whose tables are to be smoothed: small tables are measured first, and "
+            "large ones are estimated from them. The weights replace those there are, the "
+            "objective becomes the average error with equal weight per table, and targets stay."
+        )
+        if current().expected is None:
+            expected_total_input()
+        elif (proposed := attempt(lambda: kept(_proposed, current()), show=st.info)) is not None:
+            _effect(planned, proposed)
+        with st.container(horizontal=True):
+            if current().expected is not None:
+                st.button("Apply", on_click=_apply, type="primary", key="apply smooth weights")
+            st.button("Close", on_click=_show, args=(False,), key="close smooth weights")
+
+
+def smooth_weights_in_effect() -> None:
+    """The weights for smooth tables, if they are in effect, with a button that removes them."""
+    weights = current().request.smooth_weights
+    if weights is not None:
+        removable(escaped(weights.text), "drop smooth weights", _remove)
+
+
+def _effect(planned: Plan | None, proposed: Scenario) -> None:
+    """The tables that are added, and unbiased errors before and after."""
+    if added := describe_added(current().workload, proposed.workload):
+        st.markdown(escaped(added))
+    after = plan(proposed)
+    if planned is None or after is None:
+        return
+    before = Contender(current(), planned, expected_cells(planned.workload))
+    cells = expected_cells(after.workload, proposed)
+    sentence = kept(
+        describe_before_and_after,
+        before,
+        Contender(proposed, after, cells),
+        by=(planned, after, current().expected, current().cv_limit, current().record_noun),
+    )
+    st.markdown(escaped(sentence))
+
+
+def _proposed(scenario: Scenario) -> Scenario:
+    # Under another name, by which the page keeps what belongs to it.
+    return for_smooth_tables(scenario).replaced(name=TITLE)
+
+
+def _show(shown: bool) -> None:
+    st.session_state[OPEN] = shown
+
+
+def _apply() -> None:
+    if change(HERE, lambda: for_smooth_tables(current())):
+        _show(False)
+
+
+def _remove() -> None:
+    change(HERE, lambda: current().with_request(smooth_weights=None))
