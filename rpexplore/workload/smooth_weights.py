@@ -63,14 +63,16 @@ class SmoothWeights:
         return f"Weights for smooth tables, for ρ = {rounded(self.rho, 3)} and {records} records"
 
     def weights(self, workload: Workload) -> np.ndarray:
-        """The weight of each table, float64[n_tables]."""
+        """The weight of each table, float64[n_tables], to three significant digits."""
         ratio = self.rho * self.records**2 / _UNIT
         cells, orders = workload.counted_cells, workload.orders
         of_triples = min(3e-3 * ratio**0.9, 0.1)
         larger = np.maximum(of_triples ** np.maximum(orders - 2.0, 0.0), _LEAST)
-        return np.where(
+        weights = np.where(
             orders <= 1, 0.1 * ratio**-0.25 * cells, larger * cells ** (_POWER * (orders - 1))
         )
+        distinct, which = np.unique(weights, return_inverse=True)
+        return np.array([float(f"{weight:.3g}") for weight in distinct.tolist()])[which]
 
     def weighted(self, workload: Workload) -> Workload:
         """The tables and the small ones within them, with these weights."""
