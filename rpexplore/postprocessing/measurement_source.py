@@ -134,11 +134,11 @@ def describe_sources(sources: Sequence[MeasurementSource]) -> str:
     return " and ".join(plural(count, noun) for count, noun in counts if count)
 
 
-def guarantee(sources: Sequence[MeasurementSource]) -> str:
-    """What holds for everything that was measured for some tables."""
+def guarantee(sources: Sequence[MeasurementSource], noun: str = "tables") -> str:
+    """What holds for everything that was measured for some tables, or what `noun` says."""
     total = spent(sources)
     start = (
-        f"These tables were computed from {describe_sources(sources)}; computing them spent "
+        f"These {noun} were computed from {describe_sources(sources)}; computing them spent "
         "nothing more. "
     )
     unknown = [source for source in sources if source.rho is None]

@@ -3,6 +3,6 @@
 No row is a person: records are drawn from a model of the released tables, at no cost in privacy.
 
 In reading order: `seeded_numbers`, `impossible`, `targets` (what the records are fitted to),
-`indicators`, `population`, `tree_start`, `population_engine`; `comparison` (of the records' tables
-with the released ones), `synthetic_records`, `records_folder`, `duration`.
+`smooth_targets`, `indicators`, `population`, `tree_start`, `population_engine`; `comparison` (of
+the records' tables with the released ones), `synthetic_records`, `records_folder`, `duration`.
 """

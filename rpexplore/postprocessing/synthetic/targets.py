@@ -31,6 +31,18 @@ class PairTargets:
     def sizes(self) -> tuple[int, ...]:
         return tuple(map(len, self.one_way))
 
+    def misfit(self, codes: np.ndarray) -> float:
+        """Σ|share − target| over the cells of a two-way table of records, mean over the tables.
+
+        codes: int16[n, d]. 0 without a pair. Of independent draws it would not be 0, either.
+        """
+        misfits = []
+        for (i, j), shares in self.pairs.items():
+            cells = codes[:, i].astype(np.int64) * shares.shape[1] + codes[:, j]
+            counts = np.bincount(cells, minlength=shares.size).reshape(shares.shape)
+            misfits.append(np.abs(counts / len(codes) - shares).sum())
+        return float(np.mean(misfits)) if misfits else 0.0
+
     def without(self, impossible: Impossible) -> "PairTargets":
         """These targets with nothing in cells of which every record is impossible.
 

@@ -1,0 +1,263 @@
+"""The folder of synthetic records, and what makes it.
+
+    synthetic_records.*     the records, one row each, as CSV and Parquet: a number, and of each
+                            attribute its value as it is stored and, where it has one, its label
+    comparison.*            their tables beside the released ones, one row a table, worst first
+    worst_cells.*           the cells that differ most from the released ones, worst first
+    manifest.json           how they were made, sources, and size and SHA-256 of every file
+    README.md               the label: what these records are, and what they are not
+
+Written as a `new_folder`; the manifest comes last.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from rpexplore.common.concurrency import Progress, no_progress, part_of_progress
+from rpexplore.common.csv_text import FORMULAS_ESCAPED
+from rpexplore.common.exact_numbers import whole_number
+from rpexplore.domain.domain import AttributeIndices, Domain
+from rpexplore.domain.value_selection import Selection
+from rpexplore.errors import ReleaseError
+from rpexplore.postprocessing.estimates import Estimates
+from rpexplore.postprocessing.measurement_source import MeasurementSource, guarantee
+from rpexplore.postprocessing.synthetic.comparison import (
+    CELLS_COLUMNS,
+    TABLES_COLUMNS,
+    Comparison,
+    compare,
+)
+from rpexplore.postprocessing.synthetic.impossible import Impossible, Never
+from rpexplore.postprocessing.synthetic.population_engine import population_records
+from rpexplore.postprocessing.synthetic.smooth_targets import smooth_targets
+from rpexplore.postprocessing.synthetic.synthetic_records import (
+    CELLS,
+    ENGINES,
+    FILES,
+    KIND,
+    LABEL,
+    MADE,
+    NUMBER,
+    RECORDS,
+    TABLES,
+    Engine,
+    SyntheticRecords,
+)
+from rpexplore.postprocessing.table_writing import new_tables_folder, write_readme
+from rpexplore.releases.atomic_folder import check_new, check_room
+from rpexplore.releases.manifest import file_entry, now, save_manifest
+from rpexplore.releases.table_cells import for_csv, label_columns
+from rpexplore.releases.table_release import Release
+
+MOST_RECORDS = 100_000_000
+_BYTES_PER_VALUE = 12  # about, as CSV and Parquet together
+_ROWS_AT_ONCE = 1 << 17
+_SMOOTH, _DRAWN, _COMPARED = 0.15, 0.8, 0.95  # shares of the work that are done by then
+_LISTED = 10  # tables in the README
+
+
+def synthesize(
+    source: Release | Estimates,
+    output: str | Path,
+    *,
+    rows: int | None = None,
+    never: Sequence[Never] = (),
+    engine: Engine = "population",
+    escape_formulas: bool = False,
+    on_progress: Progress = no_progress,
+) -> SyntheticRecords:
+    """Make synthetic records from released tables; costs no privacy, as only these are looked at.
+
+    The records follow from the release, the number of rows and what is impossible: made again, they
+    are the same.
+
+    Args:
+        output: The folder to write, which must not exist yet.
+        rows: How many records; as many as the smooth total says if left out.
+        never: Combinations of values that no record may have, each as the selections of `answer`:
+            {"age": "0..14", "marital": "married"}.
+        engine: What draws the records.
+        escape_formulas: Whether an apostrophe stands in CSV files before texts that a spreadsheet
+            would take for formulas.
+
+    Returns:
+        The records that were written.
+
+    Raises:
+        ReleaseError: If no record is possible, no table has an attribute, or nothing can be
+            written.
+        DomainError: If a combination names values that are not there.
+    """
+    output = Path(output)
+    check_new(output)
+    _check(rows, engine)
+    on_progress("Reading what was measured", 0.0)
+    estimates = source if isinstance(source, Estimates) else Estimates.of(source)
+    domain = estimates.domain
+    attributes = tuple(sorted({index for table in estimates.tables for index in table}))
+    if not attributes:
+        raise ReleaseError(
+            "The release has no table but the total, and records need attributes; make them of a "
+            "release with tables."
+        )
+    impossible = Impossible.of(domain, attributes, never)
+    targets, total = smooth_targets(
+        estimates, attributes, part_of_progress(on_progress, 0.0, _SMOOTH)
+    )
+    n_records = max(round(total), 1) if rows is None else rows
+    check_room(_BYTES_PER_VALUE * n_records * len(attributes), output)
+    codes = population_records(
+        targets,
+        n_records,
+        _seed(estimates.sources),
+        impossible,
+        part_of_progress(on_progress, _SMOOTH, _DRAWN),
+    )
+    if np.any(impossible.are_met(codes)):
+        raise ReleaseError("A record is impossible, which must not happen; please report it.")
+    comparison = compare(
+        source, attributes, codes, total, part_of_progress(on_progress, _DRAWN, _COMPARED)
+    )
+    made = {
+        "label": LABEL,
+        "engine": engine,
+        "attributes": [domain.names[index] for index in attributes],
+        "never": [
+            {name: _text(selection) for name, selection in condition.items()} for condition in never
+        ],
+        "misfit": targets.without(impossible).misfit(codes),
+        "guarantee": guarantee(estimates.sources, "records"),
+    }
+    on_progress("Writing the records", _COMPARED)
+    with new_tables_folder(output) as folder:
+        (folder / "tables").rmdir()
+        _write_records(folder, domain, attributes, codes, made, escape_formulas=escape_formulas)
+        _write_comparison(folder, comparison, escape_formulas=escape_formulas)
+        files = [file_entry(folder, name) for name in FILES]
+        files.append(_write_readme(folder, estimates, comparison, n_records, made, escape_formulas))
+        sources = [source.to_json() for source in estimates.sources]
+        facts = {"created": now(), "rows": n_records, **made, "sources": sources}
+        manifest = save_manifest(folder, KIND, facts, files)
+    on_progress("Finished", 1.0)
+    return SyntheticRecords(output, MappingProxyType(manifest))
+
+
+def _check(rows: int | None, engine: Engine) -> None:
+    """Raise `ReleaseError` for what cannot be asked for."""
+    if rows is not None and not 1 <= (whole_number(rows) or 0) <= MOST_RECORDS:
+        raise ReleaseError(
+            f"The number of records must be a whole number from 1 to {MOST_RECORDS:,}, got "
+            f"{rows!r}."
+        )
+    if engine not in ENGINES:
+        raise ReleaseError(f"The engine must be one of {', '.join(ENGINES)}, got {engine!r}.")
+
+
+def _seed(sources: Sequence[MeasurementSource]) -> bytes:
+    """What all numbers follow from: the same of the same sources, in whatever order."""
+    text = " ".join(["rpexplore synthetic records", *sorted(source.sha256 for source in sources)])
+    return hashlib.sha256(text.encode()).digest()
+
+
+def _text(selection: Selection) -> str:
+    return selection if isinstance(selection, str) else ",".join(map(str, _listed(selection)))
+
+
+def _listed(selection: int | Sequence[str | int]) -> Sequence[str | int]:
+    return [selection] if isinstance(selection, int) else selection
+
+
+def _write_records(
+    folder: Path,
+    domain: Domain,
+    attributes: AttributeIndices,
+    codes: np.ndarray,
+    made: Mapping[str, Any],
+    *,
+    escape_formulas: bool,
+) -> None:
+    """Write the records as CSV and Parquet, whose metadata say how they were made."""
+    pieces = _pieces(domain, attributes, codes, made)
+    first = next(pieces)
+    csv_schema = for_csv(first.slice(0, 0), escape_formulas=escape_formulas).schema
+    with (
+        pyarrow.parquet.ParquetWriter(folder / f"{RECORDS}.parquet", first.schema) as to_parquet,
+        pyarrow.csv.CSVWriter(folder / f"{RECORDS}.csv", csv_schema) as to_csv,
+    ):
+        for piece in [first, *pieces]:
+            to_parquet.write_table(piece)
+            to_csv.write_table(for_csv(piece, escape_formulas=escape_formulas))
+
+
+def _pieces(
+    domain: Domain, attributes: AttributeIndices, codes: np.ndarray, made: Mapping[str, Any]
+) -> Iterator[pa.Table]:
+    """The records as rows with a number, codes and labels."""
+    columns = [label_columns(domain.attributes[index]) for index in attributes]
+    names = [NUMBER]
+    for named in columns:
+        for name, _ in named:
+            while name in names:
+                name += " (attribute)"
+            names.append(name)
+    metadata = {MADE: json.dumps(made, ensure_ascii=False).encode()}
+    for start in range(0, len(codes), _ROWS_AT_ONCE):
+        chunk = codes[start : start + _ROWS_AT_ONCE].astype(np.int32)
+        arrays: list[pa.Array] = [pa.array(np.arange(start + 1, start + len(chunk) + 1))]
+        for i, named in enumerate(columns):
+            indices = pa.array(chunk[:, i])
+            arrays += [pa.DictionaryArray.from_arrays(indices, texts) for _, texts in named]
+        yield pa.table(arrays, names=names).replace_schema_metadata(metadata)
+
+
+def _write_comparison(folder: Path, comparison: Comparison, *, escape_formulas: bool) -> None:
+    kinds = (
+        (TABLES, comparison.tables, TABLES_COLUMNS),
+        (CELLS, comparison.cells, CELLS_COLUMNS),
+    )
+    for name, frame, columns in kinds:
+        schema = pa.schema(list(columns.items()))
+        table = pa.Table.from_pandas(frame, schema, preserve_index=False)
+        pyarrow.parquet.write_table(table.replace_schema_metadata(), folder / f"{name}.parquet")
+        pyarrow.csv.write_csv(
+            for_csv(table, escape_formulas=escape_formulas), folder / f"{name}.csv"
+        )
+
+
+def _write_readme(
+    folder: Path,
+    estimates: Estimates,
+    comparison: Comparison,
+    n_records: int,
+    made: Mapping[str, Any],
+    escape_formulas: bool,
+) -> dict[str, Any]:
+    """Write the label page; what the manifest says of it."""
+    tables = comparison.tables
+    n_cells, n_outside = (
+        int(tables[column].to_numpy().sum()) for column in ("cells", "cells_outside_interval")
+    )
+    return write_readme(
+        folder,
+        "synthetic.md.j2",
+        estimates,
+        made["label"],
+        **{
+            "made": made,
+            "n_records": n_records,
+            "worst": list(tables.head(_LISTED).itertuples(index=False)),
+            "n_tables": len(tables),
+            "n_to_use": tables["use"].tolist().count("table"),
+            "outside": n_outside / n_cells,
+            "formulas": f" {FORMULAS_ESCAPED}" if escape_formulas else "",
+        },
+    )

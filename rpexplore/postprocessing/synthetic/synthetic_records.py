@@ -1,0 +1,124 @@
+"""Synthetic records as they are read again, with their label and their comparison."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from rpexplore.errors import RpexploreError
+from rpexplore.postprocessing.measurement_source import MeasurementSource, guarantee
+from rpexplore.postprocessing.synthetic.comparison import CELLS_COLUMNS, TABLES_COLUMNS
+from rpexplore.releases.manifest import (
+    check_facts,
+    check_listed,
+    checked_folder,
+    not_as_written,
+)
+from rpexplore.releases.stored_columns import read_columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+KIND = ("rpexplore-synthetic", 1)
+
+Engine: TypeAlias = Literal["population"]
+"""What draws the records (docs/mathematics.md §14)."""
+
+ENGINES: tuple[Engine, ...] = get_args(Engine)
+
+RECORDS, TABLES, CELLS = "synthetic_records", "comparison", "worst_cells"
+MADE = b"rpexplore"  # where the Parquet file's own metadata say how its records were made
+NUMBER = "synthetic_record"  # the first column: says on every row what it is
+LABEL = "synthetic records; no row is a person; drawn from a model of noisy tables; biased"
+
+_NOUN = "synthetic records"
+_FACTS = (
+    "created", "label", "engine", "rows", "attributes", "never", "misfit", "guarantee", "sources",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SyntheticRecords:
+    """The records of a folder that `records_folder.synthesize` has written."""
+
+    folder: Path
+    manifest: Mapping[str, Any]
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "SyntheticRecords":
+        """Open a folder; raises `ReleaseError` if it is not one or a file was changed."""
+        folder = Path(folder)
+        manifest = checked_folder(folder, KIND, _NOUN, _FACTS)
+        loaded = cls(folder, MappingProxyType(manifest))
+        try:
+            sources = [MeasurementSource.from_json(source) for source in manifest["sources"]]
+            file = pyarrow.parquet.ParquetFile(folder / f"{RECORDS}.parquet")
+            with file:
+                stated = json.loads(file.schema_arrow.metadata[MADE])
+                n_records = file.metadata.num_rows
+            facts = {
+                "label": LABEL,
+                "engine": ENGINES[ENGINES.index(stated["engine"])],
+                "rows": n_records,
+                **{key: stated[key] for key in ("attributes", "never", "misfit")},
+                "guarantee": guarantee(sources, "records"),
+                "sources": [source.to_json() for source in sources],
+            }
+        except (
+            RpexploreError,
+            OSError,
+            pa.ArrowException,
+            KeyError,
+            TypeError,
+            ArithmeticError,
+            ValueError,
+            AttributeError,
+        ):
+            raise not_as_written(folder, _NOUN, "its manifest has not what it must have") from None
+        check_facts(folder, manifest, facts, _NOUN)
+        check_listed(folder, manifest, dict.fromkeys(FILES), _NOUN)
+        return loaded
+
+    @property
+    def label(self) -> str:
+        """What the records are."""
+        return self.manifest["label"]
+
+    @property
+    def n_records(self) -> int:
+        return self.manifest["rows"]
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attributes that the records have, in the domain's order."""
+        return tuple(self.manifest["attributes"])
+
+    def records(self, at_most: int | None = None) -> "pd.DataFrame":
+        """The records, or the first of them: a number, and the columns of each attribute."""
+        file = self.folder / f"{RECORDS}.parquet"
+        if at_most is None:
+            return pyarrow.parquet.read_table(file).to_pandas()
+        with pyarrow.parquet.ParquetFile(file) as opened:
+            batch = next(opened.iter_batches(batch_size=at_most))
+            return pa.Table.from_batches([batch]).to_pandas()
+
+    @property
+    def comparison(self) -> "pd.DataFrame":
+        """The records' tables beside the released ones, worst first: `Comparison.tables`."""
+        return read_columns(self.folder / f"{TABLES}.parquet", TABLES_COLUMNS).to_pandas()
+
+    @property
+    def worst_cells(self) -> "pd.DataFrame":
+        """Cells that differ most from the released ones, worst first: `Comparison.cells`."""
+        return read_columns(self.folder / f"{CELLS}.parquet", CELLS_COLUMNS).to_pandas()
+
+    def __repr__(self) -> str:
+        return f"<SyntheticRecords, {self.n_records:,} of them, {self.label}>"
+
+
+FILES = [f"{name}.{ending}" for name in (RECORDS, TABLES, CELLS) for ending in ("parquet", "csv")]
