@@ -34,6 +34,8 @@ from rpexplore.postprocessing.estimates import Estimates as Estimates
 from rpexplore.postprocessing.processed_folder import postprocess as postprocess
 from rpexplore.postprocessing.processed_tables import ProcessedTables as ProcessedTables
 from rpexplore.postprocessing.results import load_results as load_results
+from rpexplore.postprocessing.synthetic.records import SyntheticRecords as SyntheticRecords
+from rpexplore.postprocessing.synthetic.records_folder import synthesize as synthesize
 from rpexplore.privacy.budget import Budget as Budget
 from rpexplore.queries.plan import QueryPlan as QueryPlan
 from rpexplore.queries.plan_kinds import load_plan as load_plan

@@ -8,6 +8,7 @@ from rpexplore.cli.planning import plan, report, rewrite, schema, show, verify
 from rpexplore.cli.postprocess import answer, combine, postprocess, workbook
 from rpexplore.cli.queries import queries
 from rpexplore.cli.release import ledger, release
+from rpexplore.cli.synthesize import synthesize
 
 cli = typer.Typer(
     cls=Verbs,
@@ -32,8 +33,8 @@ def program(
     """Plan, inspect and run the release of noisy tables under differential privacy.
 
     The way: schema, plan, show, verify, report, release, answer. Only release reads records;
-    combine, postprocess and workbook
-    work on what was released.
+    combine, postprocess, synthesize
+    and workbook work on what was released.
     """
     if version:
         from importlib.metadata import version as installed
@@ -58,7 +59,7 @@ cli.command()(schema)
 cli.command(cls=options.LossHelp)(plan)
 for verb in (show, verify, rewrite, report, answer, release, ledger):
     cli.command()(verb)
-for verb in (combine, postprocess, workbook, app):
+for verb in (combine, postprocess, synthesize, workbook, app):
     cli.command()(verb)
 cli.add_typer(queries, name="queries")
 

@@ -18,6 +18,8 @@ from rpexplore.postprocessing.combination import combine
 from rpexplore.postprocessing.combination_folder import load_combined, write_combined
 from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.postprocessing.processed_tables import ProcessedTables
+from rpexplore.postprocessing.synthetic.records import SyntheticRecords
+from rpexplore.postprocessing.synthetic.records_folder import synthesize
 from rpexplore.queries.query_list import QueryList
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.query_release import QueryRelease
@@ -38,6 +40,7 @@ LOADED: dict[str, Callable[[Path], object]] = {
     "queries": QueryRelease.load,
     "combined": load_combined,
     "processed": ProcessedTables.load,
+    "synthetic": SyntheticRecords.load,
 }
 
 
@@ -97,6 +100,7 @@ def folders(tmp_path_factory) -> Path:
     rp.release(queries, folder / "records.csv", folder / "queries")
     write_combined(combine(released), folder / "combined")
     postprocess(released, folder / "processed", method="nonnegative")
+    synthesize(released, folder / "synthetic", rows=20, never=[{"a": "0", "b": "0"}])
     return folder
 
 

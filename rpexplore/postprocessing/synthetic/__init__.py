@@ -4,5 +4,7 @@ No row is a person: records are drawn from a model of the released tables, at no
 
 In reading order: `seeded_numbers`, `impossible`, `targets` (what the records are fitted to),
 `smooth_targets`, `indicators`, `population`, `tree_start`, `population_engine`; `comparison` (of
-the records' tables with the released ones), `synthetic_records`, `records_folder`, `duration`.
+the records' tables with the released ones), `records`, `records_folder`, `duration`.
+
+Imports what `postprocessing` may import.
 """

@@ -38,10 +38,8 @@ from rpexplore.postprocessing.synthetic.comparison import (
 )
 from rpexplore.postprocessing.synthetic.impossible import Impossible, Never
 from rpexplore.postprocessing.synthetic.population_engine import population_records
-from rpexplore.postprocessing.synthetic.smooth_targets import smooth_targets
-from rpexplore.postprocessing.synthetic.synthetic_records import (
+from rpexplore.postprocessing.synthetic.records import (
     CELLS,
-    ENGINES,
     FILES,
     KIND,
     LABEL,
@@ -51,7 +49,9 @@ from rpexplore.postprocessing.synthetic.synthetic_records import (
     TABLES,
     Engine,
     SyntheticRecords,
+    checked_engine,
 )
+from rpexplore.postprocessing.synthetic.smooth_targets import smooth_targets
 from rpexplore.postprocessing.table_writing import new_tables_folder, write_readme
 from rpexplore.releases.atomic_folder import check_new, check_room
 from rpexplore.releases.manifest import file_entry, now, save_manifest
@@ -158,8 +158,7 @@ def _check(rows: int | None, engine: Engine) -> None:
             f"The number of records must be a whole number from 1 to {MOST_RECORDS:,}, got "
             f"{rows!r}."
         )
-    if engine not in ENGINES:
-        raise ReleaseError(f"The engine must be one of {', '.join(ENGINES)}, got {engine!r}.")
+    checked_engine(engine)
 
 
 def _seed(sources: Sequence[MeasurementSource]) -> bytes:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import pyarrow as pa
 import pyarrow.parquet
 
-from rpexplore.errors import RpexploreError
+from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.postprocessing.measurement_source import MeasurementSource, guarantee
 from rpexplore.postprocessing.synthetic.comparison import CELLS_COLUMNS, TABLES_COLUMNS
 from rpexplore.releases.manifest import (
@@ -42,6 +42,14 @@ _FACTS = (
 )  # fmt: skip
 
 
+def checked_engine(name: str) -> Engine:
+    """The engine of this name; `ReleaseError` if there is none."""
+    for engine in ENGINES:
+        if engine == name:
+            return engine
+    raise ReleaseError(f"The engine must be one of {', '.join(ENGINES)}, got {name!r}.")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class SyntheticRecords:
     """The records of a folder that `records_folder.synthesize` has written."""
@@ -63,7 +71,7 @@ class SyntheticRecords:
                 n_records = file.metadata.num_rows
             facts = {
                 "label": LABEL,
-                "engine": ENGINES[ENGINES.index(stated["engine"])],
+                "engine": checked_engine(stated["engine"]),
                 "rows": n_records,
                 **{key: stated[key] for key in ("attributes", "never", "misfit")},
                 "guarantee": guarantee(sources, "records"),
@@ -111,6 +119,12 @@ class SyntheticRecords:
     def comparison(self) -> "pd.DataFrame":
         """The records' tables beside the released ones, worst first: `Comparison.tables`."""
         return read_columns(self.folder / f"{TABLES}.parquet", TABLES_COLUMNS).to_pandas()
+
+    @property
+    def tables_to_use(self) -> list[str]:
+        """Tables that are estimated to be nearer to the true counts than the records are."""
+        comparison = self.comparison
+        return comparison["table"][comparison["use"] == "table"].tolist()
 
     @property
     def worst_cells(self) -> "pd.DataFrame":

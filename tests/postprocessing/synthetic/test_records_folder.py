@@ -1,0 +1,197 @@
+"""The folder of synthetic records: what is in it, its label, and what it says of the tables."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import rpexplore as rp
+from rpexplore.cli.main import cli
+from rpexplore.errors import DomainError, ReleaseError
+from rpexplore.postprocessing.combination import combine
+from rpexplore.postprocessing.combination_folder import write_combined
+from rpexplore.postprocessing.synthetic.comparison import compare
+from rpexplore.postprocessing.synthetic.records import FILES, SyntheticRecords
+from rpexplore.postprocessing.synthetic.records_folder import synthesize
+from rpexplore.releases.release import release
+from rpexplore.releases.table_release import Release
+
+DOMAIN = rp.Domain(
+    (
+        rp.Attribute("age", rp.Integers(0, 5)),
+        rp.Attribute("sex", rp.Categories(("f", "m"), ("female", "male"))),
+        rp.Attribute("synthetic_record", rp.Categories(("=a", "b", "c"))),
+        rp.Attribute("one", rp.Categories(("only",))),
+        rp.Attribute("in no table", rp.Categories(("x", "y"))),
+    )
+)
+TABLES = [["age"], ["age", "sex"], ["sex", "synthetic_record"], ["one", "age"]]
+NEVER = {"age": "0..1", "synthetic_record": "c"}
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory) -> Release:
+    folder = tmp_path_factory.mktemp("released")
+    rng = np.random.default_rng(0)
+    age = rng.binomial(5, 0.3, 300)
+    rows = {
+        "age": age,
+        "sex": np.where(age < 2, "f", "m"),
+        "synthetic_record": rng.choice(["=a", "b", "c"], 300),
+        "one": "only",
+        "in no table": "x",
+    }
+    pd.DataFrame(rows).to_csv(folder / "records.csv", index=False)
+    workload = rp.Workload.of(DOMAIN, TABLES).with_bases({"age": rp.Ranges()}, tables=[["age"]])
+    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=2))
+    result = release(plan, folder / "records.csv", folder / "release")
+    assert isinstance(result, Release)
+    return result
+
+
+@pytest.fixture(scope="module")
+def made(released, tmp_path_factory) -> SyntheticRecords:
+    folder = tmp_path_factory.mktemp("made") / "synthetic"
+    return synthesize(released, folder, never=[NEVER, {"sex": ["f"], "age": 5}])
+
+
+def test_as_many_records_as_were_counted(made):
+    records = made.records()
+    assert abs(len(records) - 300) < 20
+    assert made.n_records == len(records)
+    assert records["synthetic_record"].tolist() == list(range(1, len(records) + 1))
+    assert made.attributes == ("age", "sex", "synthetic_record", "one")
+    as_csv = pd.read_csv(made.folder / "synthetic_records.csv", dtype=str)
+    assert as_csv.to_numpy().tolist() == records.astype(str).to_numpy().tolist()
+    assert list(as_csv) == list(records)
+
+
+def test_codes_and_labels_of_possible_values(made):
+    records = made.records()
+    columns = ["synthetic_record", "age", "sex", "sex label", "synthetic_record (attribute)", "one"]
+    assert list(records) == columns
+    assert set(zip(records["sex"], records["sex label"], strict=True)) == {
+        ("f", "female"), ("m", "male"),
+    }  # fmt: skip
+    young, old = records["age"].isin(["0", "1"]), records["age"] == "5"
+    assert not (young & (records["synthetic_record (attribute)"] == "c")).any()
+    assert not (old & (records["sex"] == "f")).any()
+    assert young.any()
+
+
+def test_everything_says_what_the_records_are(made):
+    readme = (made.folder / "README.md").read_text()
+    assert readme.startswith("# Synthetic records: no row is a person")
+    for text in (made.manifest["guarantee"], "ρ = 2 for one record", "far too short"):
+        assert text in readme
+    assert "`age=0..1` with `synthetic_record=c`; `sex=f` with `age=5`." in readme
+    metadata = pq.read_schema(made.folder / "synthetic_records.parquet").metadata
+    stated = json.loads(metadata[b"rpexplore"])
+    assert "no row is a person" in stated["label"]
+    assert stated["guarantee"] == made.manifest["guarantee"]
+
+
+def test_they_are_the_same_when_made_again_and_loaded(released, made, tmp_path):
+    again = synthesize(released, tmp_path / "again", never=[NEVER, {"sex": ["f"], "age": 5}])
+    for name in FILES:
+        assert (again.folder / name).read_bytes() == (made.folder / name).read_bytes()
+    loaded = SyntheticRecords.load(again.folder)
+    assert loaded.comparison.equals(made.comparison)
+    assert loaded.worst_cells.equals(made.worst_cells)
+
+
+def test_the_comparison_against_the_tables_themselves(released, made):
+    """By counting the records, and by the released ranges of age."""
+    records, comparison = made.records(), made.comparison.set_index("table")
+    scale = 1.0
+    released_total = released.counts().loc[0, "value"]
+    counts = records.groupby("sex", observed=False)["age"].value_counts()
+    rows = released.table("age", "sex")
+    expected = [counts.get((row.sex, row.age), 0) for row in rows.itertuples()]
+    difference = np.array(expected) * scale - rows["value"].to_numpy()
+    # Records are counted to the smooth total, within one of the number of records.
+    assert abs(released_total - made.n_records) < 20
+    assert comparison.loc["age, sex", "difference"] == pytest.approx(
+        np.sqrt(np.mean(difference**2)), rel=0.02
+    )
+    noise = np.sqrt(np.mean(rows["standard_error"] ** 2))
+    assert comparison.loc["age, sex", "released_error"] == pytest.approx(noise)
+    assert comparison.loc["age", "cells"] == len(released.table("age"))
+    assert comparison["ratio"].is_monotonic_decreasing
+    assert made.worst_cells["standard_errors_away"].is_monotonic_decreasing
+
+
+def test_records_that_do_not_fit_are_said_to(released):
+    """All of one age: every table of age is to be used instead, and no cell is near."""
+    codes = np.zeros((300, 3), dtype=np.int16)
+    codes[:, 1] = np.arange(300) % 2
+    comparison = compare(released, (0, 1, 2, 3), np.c_[codes, codes[:, :1]], 300, lambda *_: None)
+    tables = comparison.tables.set_index("table")
+    assert tables.loc["age, sex", "use"] == "table"
+    assert tables["ratio"].iloc[0] > 5
+    first = comparison.cells.iloc[0]
+    assert first["records"] > first["upper_95"] or first["records"] < first["lower_95"]
+
+
+def test_of_combined_tables(released, tmp_path):
+    write_combined(combine(released), tmp_path / "combined")
+    estimates = rp.load_results(tmp_path / "combined")
+    assert isinstance(estimates, rp.Estimates)
+    records = synthesize(estimates, tmp_path / "out", rows=7, escape_formulas=True)
+    assert len(records.records(3)) == 3
+    text = (records.folder / "synthetic_records.csv").read_text()
+    assert "=a" not in text.replace("'=a", "")
+    assert "apostrophe" in (records.folder / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"rows": 0}, ReleaseError, "whole number from 1"),
+        ({"rows": 2.5}, ReleaseError, "whole number from 1"),
+        ({"engine": "none"}, ReleaseError, "must be one of population"),
+        ({"never": [{"in no table": "x"}]}, ReleaseError, "in no table of the release"),
+        ({"never": [{"age": "9"}]}, DomainError, "must be named by"),
+        ({"never": [{"sex": "f,m"}]}, ReleaseError, "Every record is in one"),
+    ],
+)
+def test_what_is_refused(released, tmp_path, options, error, message):
+    with pytest.raises(error, match=message):
+        synthesize(released, tmp_path / "out", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("stopped_at", [1, 5, -2])
+def test_a_stop_leaves_nothing(released, tmp_path, stopped_at):
+    reports: list[float] = []
+    synthesize(
+        released, tmp_path / "done", rows=5, on_progress=lambda _, share: reports.append(share)
+    )
+    assert reports == sorted(reports)
+    left = iter(range(stopped_at % len(reports), -1, -1))
+
+    def stop(doing, share):
+        if next(left) == 0:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        synthesize(released, tmp_path / "out", rows=5, on_progress=stop)
+    assert [path.name for path in tmp_path.iterdir()] == ["done"]
+
+
+def test_the_verb(released, tmp_path):
+    out = tmp_path / "out"
+    arguments = ["synthesize", str(released.folder), "--out", str(out), "--rows", "50"]
+    never = ["--never", "age=0..1 synthetic_record=c", "--never", "sex=f age=5"]
+    result = CliRunner().invoke(cli, [*arguments, *never, "--json"])
+    assert result.exit_code == 0, result.output
+    facts = json.loads(result.stdout)
+    assert (facts["rows"], facts["engine"]) == (50, "population")
+    assert facts["never"][0] == NEVER
+    assert SyntheticRecords.load(out).n_records == 50
+    result = CliRunner().invoke(cli, [*arguments[:-3], str(tmp_path / "more"), "--rows", "5"])
+    assert result.exit_code == 0, result.output
+    assert "no row is a person" in result.stdout
