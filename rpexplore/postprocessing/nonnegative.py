@@ -9,16 +9,14 @@ x for each cell holds y = max(x, 0) and the multiplier λ = −ρ min(x, 0). The
 are those of the upper bound: their tables are nonnegative and agree, whenever the search stops.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import accumulate, groupby
-from operator import itemgetter
 from types import MappingProxyType
 from typing import TypeVar
 
 import numpy as np
 
-from rpexplore.common.concurrency import Progress, in_order, no_progress, one_thread
+from rpexplore.common.concurrency import Progress, no_progress, one_thread
 from rpexplore.common.numerics import read_only
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import ReleaseError
@@ -36,7 +34,6 @@ Value = TypeVar("Value")
 _PENALTY, _RELAXATION = 12.0, 1.6
 _ROUNDS_BETWEEN_CHECKS = 20
 _MOST_ROUNDS = 20_000
-_CELLS_AT_ONCE = 1 << 17  # of the tables that a thread takes at a time
 _FIRST_EVENLY = 0.03
 _ROUNDING = 1e-24  # of the squared length of what is given: whatever is below is no distance
 
@@ -100,6 +97,30 @@ def nonnegative(
     return solution
 
 
+def without_rounding(
+    tables: TableMap, contributions: ContributionArrays, total: np.ndarray
+) -> ContributionArrays:
+    """With as much added to every cell as makes all of them nonnegative in floating point.
+
+    contributions: whose maximal tables are nonnegative but for rounding; total: that they keep
+    """
+    margin = 1.0
+    while True:
+        lowest = tables.of_tables(
+            lambda table, given=contributions: float(tables.table(table, given).min())
+        )
+        lacking = max(-least * tables.cells(table) for table, least in lowest)
+        if lacking <= 0:
+            return contributions
+        margin *= 2
+        added = tables.spread_evenly({(): np.array(margin * lacking)})
+        scale = float(total / (contributions[()] + added[()]))
+        contributions = {
+            subset: scale * (values + added[subset]) for subset, values in contributions.items()
+        }
+        contributions[()] = total
+
+
 def _report(on_progress: Progress, share: float, gap: float) -> None:
     on_progress(f"Making the tables nonnegative (gap {gap:.1g})", share)
 
@@ -111,7 +132,6 @@ class _Search:
         given = {**given, (): np.maximum(given[()], 0.0)}
         self._map, self._given, self._contributions = tables, given, dict(given)
         self._length = tables.product(given, given)
-        self._batches = _batches(tables)
         # In units in which the bound of a table's own contribution is 1.
         self._penalty = {table: _PENALTY / tables.bound(table, table) for table in tables.tables}
         self._curvature = dict.fromkeys(tables.family, 0.0)
@@ -143,7 +163,7 @@ class _Search:
                 minimum += curvature * self._contributions[subset]
             self._contributions[subset] = minimum / (2 + curvature)
         self._contributions[()] = self._given[()]
-        for table, values in self._of_tables(
+        for table, values in self._map.of_tables(
             lambda subset: self._map.table(subset, self._contributions)
         ):
             # x ← r M c + (1 − r) y + u with y and u the two sides of x, r the relaxation.
@@ -179,7 +199,7 @@ class _Search:
         result = self._result(raised)
         if result.gap <= goal:
             # The same again, with no cell below 0 by rounding either.
-            result = self._result(self._without_rounding(raised))
+            result = self._result(without_rounding(self._map, raised, self._given[()]))
         self.gap = min(self.gap, result.gap)
         return result if result.gap <= goal else None
 
@@ -216,21 +236,6 @@ class _Search:
         scale = float(self._given[()] / contributions[()])
         return {subset: scale * values for subset, values in contributions.items()}
 
-    def _without_rounding(self, contributions: ContributionArrays) -> ContributionArrays:
-        """With as much added to every cell as makes all of them nonnegative in floating point."""
-        margin = 1.0
-        while True:
-            cells = self._tables(contributions)
-            lacking = max(
-                -float(values.min()) * self._map.cells(table) for table, values in cells.items()
-            )
-            if lacking <= 0:
-                return contributions
-            margin *= 2
-            added = self._map.spread_evenly({(): np.array(margin * lacking)})
-            raised = {subset: values + added[subset] for subset, values in contributions.items()}
-            contributions = {**self._scaled(raised), (): self._given[()]}
-
     def _distance(self, contributions: ContributionArrays) -> float:
         moved = {subset: values - self._given[subset] for subset, values in contributions.items()}
         return self._map.product(moved, moved)
@@ -244,38 +249,19 @@ class _Search:
     # ---- all tables, in threads; sums in the same order whatever the computer
 
     def _tables(self, contributions: ContributionArrays) -> dict[AttributeIndices, np.ndarray]:
-        return dict(self._of_tables(lambda table: self._map.table(table, contributions)))
+        return dict(self._map.of_tables(lambda table: self._map.table(table, contributions)))
 
     def _pulled_back(
         self, values: Callable[[AttributeIndices], np.ndarray]
     ) -> dict[AttributeIndices, np.ndarray]:
         """Σ_T M_Tᵀ of these values, one array of each table."""
         sums: dict[AttributeIndices, np.ndarray] = {}
-        for _, parts in self._of_tables(lambda table: self._map.pulled_back(table, values(table))):
+        for _, parts in self._map.of_tables(
+            lambda table: self._map.pulled_back(table, values(table))
+        ):
             for subset, part in parts.items():
                 sums[subset] = sums[subset] + part if subset in sums else part
         return sums
-
-    def _of_tables(
-        self, function: Callable[[AttributeIndices], Value]
-    ) -> Iterator[tuple[AttributeIndices, Value]]:
-        """(table, function(table)) of every maximal table."""
-
-        def of_batch(batch: list[AttributeIndices]) -> list[tuple[AttributeIndices, Value]]:
-            return [(table, function(table)) for table in batch]
-
-        if len(self._batches) == 1:
-            yield from of_batch(self._batches[0])
-            return
-        for values in in_order(of_batch, self._batches):
-            yield from values
-
-
-def _batches(tables: TableMap) -> list[list[AttributeIndices]]:
-    """The tables in groups worth a thread's while."""
-    ends = accumulate(tables.cells(table) for table in tables.tables)
-    numbered = zip((end // _CELLS_AT_ONCE for end in ends), tables.tables, strict=True)
-    return [[table for _, table in group] for _, group in groupby(numbered, key=itemgetter(0))]
 
 
 def _read_only(contributions: ContributionArrays) -> ContributionArrays:

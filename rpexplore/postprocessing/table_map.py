@@ -6,18 +6,26 @@ along each axis 0) give every maximal table, M_T c = Σ_{A⊆T} c_A spread over 
 is: ‖c‖² = Σ_A c_Aᵀ K_A⁺ c_A (docs/mathematics.md §11), without strategies the sum of squares.
 """
 
-from collections.abc import Iterable, Mapping
-from itertools import combinations
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import accumulate, combinations, groupby
 from math import prod
+from operator import itemgetter
+from typing import TypeVar
 
 import numpy as np
 
+from rpexplore.common.concurrency import in_order
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.planning.mechanism.reconstruction import marginal
 from rpexplore.planning.mechanism.strategy import Strategy
 
 ContributionArrays = Mapping[AttributeIndices, np.ndarray]
 """float64, one axis an attribute; sums along any axis are 0."""
+
+Value = TypeVar("Value")
+
+_CELLS_AT_ONCE = 1 << 17  # of the tables that a thread takes at a time
 
 
 class TableMap:
@@ -124,13 +132,42 @@ class TableMap:
 
     def decomposed(self, subset: AttributeIndices, table: np.ndarray) -> np.ndarray:
         """The contribution of A in a marginal on A: along each axis, less the total spread."""
-        for axis, index in enumerate(subset):
-            strategy = self.strategies.get(index)
-            size = int(self.sizes[index])
-            spread = np.full(size, 1 / size) if strategy is None else strategy.reference
-            along = np.expand_dims(spread, [i for i in range(len(subset)) if i != axis])
-            table = table - along * table.sum(axis=axis, keepdims=True)
-        return table
+        return beyond_shares(table, [self.shares(index) for index in subset])
+
+    def shares(self, attribute: int) -> np.ndarray:
+        """How a total is spread over the values of an attribute: by 1/n, or the reference."""
+        strategy = self.strategies.get(attribute)
+        size = int(self.sizes[attribute])
+        return np.full(size, 1 / size) if strategy is None else strategy.reference
+
+    def of_tables(
+        self, function: Callable[[AttributeIndices], Value]
+    ) -> Iterator[tuple[AttributeIndices, Value]]:
+        """(table, function(table)) of every maximal table, in order, worked out in threads."""
+
+        def of_batch(batch: list[AttributeIndices]) -> list[tuple[AttributeIndices, Value]]:
+            return [(table, function(table)) for table in batch]
+
+        if len(self._batches) == 1:
+            yield from of_batch(self._batches[0])
+            return
+        for values in in_order(of_batch, self._batches):
+            yield from values
+
+    @cached_property
+    def _batches(self) -> list[list[AttributeIndices]]:
+        """The maximal tables in groups worth a thread's while."""
+        ends = accumulate(self.cells(table) for table in self.tables)
+        numbered = zip((end // _CELLS_AT_ONCE for end in ends), self.tables, strict=True)
+        return [[table for _, table in group] for _, group in groupby(numbered, key=itemgetter(0))]
+
+
+def beyond_shares(table: np.ndarray, shares: Sequence[np.ndarray]) -> np.ndarray:
+    """A table less, along each axis, its total spread by shares: float64[n] an axis."""
+    for axis, share in enumerate(shares):
+        along = np.expand_dims(share, [other for other in range(len(shares)) if other != axis])
+        table = table - along * table.sum(axis=axis, keepdims=True)
+    return table
 
 
 def subsets(table: AttributeIndices) -> Iterable[AttributeIndices]:

@@ -44,23 +44,39 @@ def marginal(
 
     contributions: of all subsets of `attributes` that have a residual, as `contribution` makes them
     """
-    parts = dict(contributions)
-    before = [attribute for attribute in attributes if sizes[attribute] > 1]
-    done = 0
+    kept = [attribute for attribute in attributes if sizes[attribute] > 1]
+    # Evenly is by one number: then what is spread stays as small as it is.
+    shares = {
+        attribute: strategies[attribute].reference
+        if attribute in strategies
+        else np.array([1 / int(sizes[attribute])])
+        for attribute in kept
+    }
+    values = spread_sum(kept, contributions, shares)
+    return values.reshape([int(sizes[attribute]) for attribute in attributes])
+
+
+def spread_sum(
+    attributes: Sequence[int],
+    contributions: Mapping[tuple[int, ...], np.ndarray],
+    shares: Mapping[int, np.ndarray],
+) -> np.ndarray:
+    """The sum of the contributions of all subsets, each spread over the missing axes by shares.
+
+    shares: of every attribute, for each of its values or one number for all
+    """
+    parts, before, done = dict(contributions), list(attributes), 0
     while before:
         # Of the last attribute not done yet: what is known of its values, and the rest spread.
         attribute = before.pop()
-        strategy = strategies.get(attribute)
-        # Spread evenly by one number: then what is spread stays as small as it is.
-        share = np.array([1 / int(sizes[attribute])]) if strategy is None else strategy.reference
-        spread = share.reshape([-1, *(1,) * done])
+        spread = shares[attribute].reshape([-1, *(1,) * done])
         parts = {
             subset: parts[(*subset, attribute)] + np.expand_dims(part, len(subset)) * spread
             for subset, part in parts.items()
             if attribute not in subset
         }
         done += 1
-    return parts[()].reshape([int(sizes[attribute]) for attribute in attributes])
+    return parts[()]
 
 
 def answers(values: np.ndarray, matrices: Sequence[QueryMatrix | None]) -> np.ndarray:

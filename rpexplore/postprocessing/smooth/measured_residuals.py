@@ -51,12 +51,6 @@ class MeasuredResiduals:
     def shape(self, subset: AttributeIndices) -> tuple[int, ...]:
         return tuple(int(self.sizes[index]) for index in subset)
 
-    def spread_total(self, attribute: int) -> np.ndarray:
-        """The share of each value in what the total alone says: 1/n, or the reference z."""
-        strategy = self.strategies.get(attribute)
-        size = int(self.sizes[attribute])
-        return np.full(size, 1 / size) if strategy is None else strategy.reference
-
     def beyond(self, subset: AttributeIndices, table: np.ndarray) -> np.ndarray:
         """The measured contribution less that of a table: 0 and noise if the table is right."""
         return self.contributions[subset] - self.map.decomposed(subset, table)

@@ -100,9 +100,8 @@ def one_way(measured: MeasuredResiduals) -> OneWay:
     attributes = [attribute for (attribute,) in measured.of_order(1)]
     seen, noise, even = {}, {}, {}
     for attribute in attributes:
-        seen[attribute] = measured.contributions[(attribute,)] + total * measured.spread_total(
-            attribute
-        )
+        spread = total * measured.map.shares(attribute)
+        seen[attribute] = measured.contributions[(attribute,)] + spread
         noise[attribute] = _noise(measured, attribute)
         even[attribute] = np.full(len(seen[attribute]), total / len(seen[attribute]))
     evidence = {
