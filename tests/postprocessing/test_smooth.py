@@ -58,7 +58,7 @@ ODD = {
 
 @pytest.mark.parametrize("records", [-30, 4000])
 @pytest.mark.parametrize("case", ODD)
-def test_any_closure_gives_tables_that_agree(case, records):
+def test_tables_of_any_closure_agree_and_are_nonnegative(case, records):
     sizes, tables, generalised = ODD[case]
     rng = np.random.default_rng(1)
     counts = rng.multinomial(max(records, 0), rng.dirichlet(np.full(np.prod(sizes), 0.3)))
@@ -75,6 +75,7 @@ def test_any_closure_gives_tables_that_agree(case, records):
     assert smooth.contributions[()] == max(float(measured.contributions[()]), 1.0)
     for table in measured.map.tables:
         values = table_of(smooth, measured, table)
+        assert values.min() >= 0
         for axis in range(len(table)):
             part = table_of(smooth, measured, table[:axis] + table[axis + 1 :])
             np.testing.assert_allclose(values.sum(axis=axis), part, atol=1e-9 * values.sum())

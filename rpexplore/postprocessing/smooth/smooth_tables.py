@@ -14,6 +14,7 @@ from rpexplore.common.numerics import read_only
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.planning.mechanism.reconstruction import marginal
 from rpexplore.postprocessing.estimates import Estimates
+from rpexplore.postprocessing.smooth.agreement import agreeing
 from rpexplore.postprocessing.smooth.higher_tables import HigherTables
 from rpexplore.postprocessing.smooth.measured_residuals import MeasuredResiduals
 from rpexplore.postprocessing.smooth.one_way import one_way
@@ -21,21 +22,23 @@ from rpexplore.postprocessing.smooth.pairs import smooth_pairs
 from rpexplore.postprocessing.smooth.standard_errors import ErrorModel
 from rpexplore.postprocessing.table_map import ContributionArrays, subsets
 
-_PAIRS_DONE = 0.3  # share of the work
+_PAIRS_DONE, _FITTED = 0.3, 0.7  # shares of the work
 
 
 @dataclass(frozen=True, eq=False)
 class SmoothTables:
-    """Contributions of smooth tables, which agree with each other.
+    """Contributions of smooth tables, which agree with each other and have no cell below 0.
 
     contributions  of every residual, float64, read-only, as those of `Estimates`;
                    `reconstruction.marginal` makes tables of them
     kept           share of each measured residual that was kept, 1 if nothing was shrunk: on
                    average over records; of higher orders, of what it says beyond its baseline
+    raised         records added where cells would have been below 0, as a share of all
     """
 
     contributions: ContributionArrays
     kept: Mapping[AttributeIndices, float]
+    raised: float
     _measured: MeasuredResiduals
     _errors: ErrorModel
 
@@ -77,14 +80,11 @@ def smooth_residuals(
     tables: dict[AttributeIndices, np.ndarray] = {(): np.array(measured.total)}
     tables |= {(attribute,): table for attribute, table in low.tables.items()}
     tables |= pairs.tables
-    contributions = {
-        subset: measured.map.decomposed(subset, table) for subset, table in tables.items()
-    }
     kept = {(): 1.0, **{(attribute,): share for attribute, share in low.kept.items()}}
     kept |= pairs.kept
     weights = dict(pairs.weights)
     lower = {subset: table.astype(np.float32) for subset, table in tables.items()}
-    on_higher = part_of_progress(on_progress, _PAIRS_DONE, 1.0)
+    on_higher = part_of_progress(on_progress, _PAIRS_DONE, _FITTED)
     n_sets = max(len(measured.map.family), 1)
     for order in range(3, measured.largest_order + 1):
         needed = {
@@ -94,17 +94,19 @@ def smooth_residuals(
         }
         of_order = HigherTables(measured, order, lower)
         for subset, fit in of_order.tables():
-            on_higher(f"Fitting {order}-way tables", len(contributions) / n_sets)
-            contributions[subset] = measured.map.decomposed(subset, fit.table.astype(float))
+            on_higher(f"Fitting {order}-way tables", len(tables) / n_sets)
             kept[subset], weights[subset] = fit.kept, fit.weights
+            tables[subset] = fit.table
             if subset in needed:
                 lower[subset] = fit.table
+    agreement = agreeing(measured.map, tables, part_of_progress(on_progress, _FITTED, 1.0))
     on_progress("Finished", 1.0)
     return SmoothTables(
         MappingProxyType(
-            {subset: read_only(values.view()) for subset, values in contributions.items()}
+            {subset: read_only(values.view()) for subset, values in agreement.contributions.items()}
         ),
         MappingProxyType(kept),
+        agreement.raised,
         measured,
         ErrorModel(measured, low.variances, pairs.model, weights),
     )

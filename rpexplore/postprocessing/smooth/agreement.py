@@ -1,0 +1,155 @@
+"""Smooth tables that agree with each other exactly and have no cell below 0.
+
+Tables fitted one by one agree only nearly: not any three pairs are those of one table. So first
+each smaller table moves towards what the larger ones that hold it could be fitted to, and these are
+fitted again. Then contributions are taken, which makes tables that agree, and what few cells lack
+to 0 is added as records spread over the other attributes (docs/mathematics.md §13.5).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from rpexplore.common.concurrency import Progress
+from rpexplore.domain.domain import AttributeIndices
+from rpexplore.planning.mechanism.reconstruction import spread_sum
+from rpexplore.postprocessing.nonnegative import without_rounding
+from rpexplore.postprocessing.smooth.fitting import fitted
+from rpexplore.postprocessing.table_map import ContributionArrays, TableMap, beyond_shares, subsets
+
+_MOST_SWEEPS = 5  # more move only cells of nearly no records, at 7 % a sweep
+_ROUNDS = {2: 5}  # of proportional fitting in each; of pairs, and of larger tables
+_ROUNDS_OF_LARGER = 2
+_NEGLIGIBLE_MISFIT = 1e-3  # of the records, over all tables together
+_MOST_RAISES = 8
+_RAISED_AT_ONCE = 0.5  # of what cells lack: raising one helps others
+_NEGLIGIBLE_LACK = 1e-4  # of the records, over all tables together
+_SMALLEST_DISAGREEMENT = 1e-12  # counts
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Contributions of tables that agree; records added to raise cells, as a share of all."""
+
+    contributions: ContributionArrays
+    raised: float
+
+
+def agreeing(
+    tables: TableMap, fits: dict[AttributeIndices, np.ndarray], on_progress: Progress
+) -> Agreement:
+    """The contributions of tables that agree, near to these.
+
+    fits: of every set of the family, above 0; emptied on the way to save memory
+    """
+    total = float(fits[()])
+    shares = {subset[0]: table / total for subset, table in fits.items() if len(subset) == 1}
+    for sweep in range(_MOST_SWEEPS):
+        on_progress("Making the tables agree", 0.5 * sweep / _MOST_SWEEPS)
+        if not _sweep(tables.family, fits, total):
+            break
+    contributions: dict[AttributeIndices, np.ndarray] = {}
+    for subset in tables.family:
+        table = np.asarray(fits.pop(subset), dtype=float)
+        contributions[subset] = beyond_shares(table, [shares[index] for index in subset])
+    raised = _raise(tables, contributions, shares, on_progress)
+    _as_in_map(tables, contributions, shares)
+    contributions[()] = np.array(total)
+    return Agreement(without_rounding(tables, contributions, np.array(total)), raised)
+
+
+def _sweep(
+    family: list[AttributeIndices], fits: dict[AttributeIndices, np.ndarray], total: float
+) -> bool:
+    """Move smaller tables towards larger ones, then fit those again; whether anything moved.
+
+    A smaller table becomes the mean of the larger ones' totals, cell by cell, weighted by how far
+    these are off: of many, the few that cannot be fitted to it have to be heard.
+    """
+    misfit = 0.0
+    for order in range(len(family[-1]) - 1, 1, -1):
+        sums: dict[AttributeIndices, np.ndarray] = {}
+        weights: dict[AttributeIndices, np.ndarray] = {}
+        for subset in (s for s in family if len(s) == order + 1):
+            for axis in range(len(subset)):
+                part = subset[:axis] + subset[axis + 1 :]
+                margin = fits[subset].sum(axis=axis)
+                off = np.abs(margin - fits[part])
+                misfit += float(off.sum(dtype=float))
+                sums[part] = sums.get(part, 0.0) + off * margin
+                weights[part] = weights.get(part, 0.0) + off
+        for part, weight in weights.items():
+            known = weight > _SMALLEST_DISAGREEMENT
+            mean = sums[part] / np.where(known, weight, 1)
+            fits[part] = np.where(known, mean, fits[part]).astype(fits[part].dtype)
+    if misfit <= _NEGLIGIBLE_MISFIT * total:
+        return False
+    for subset in family:
+        if len(subset) >= 2:
+            margins = [
+                fits[subset[:axis] + subset[axis + 1 :]].astype(fits[subset].dtype)
+                for axis in range(len(subset))
+            ]
+            fitted(fits[subset], margins, _ROUNDS.get(len(subset), _ROUNDS_OF_LARGER))
+    return True
+
+
+def _raise(
+    tables: TableMap,
+    contributions: dict[AttributeIndices, np.ndarray],
+    shares: Mapping[int, np.ndarray],
+    on_progress: Progress,
+) -> float:
+    """Add what cells of maximal tables lack to 0, with the other attributes as in one-way tables.
+
+    Then all is scaled to the total again. Returns what was added, as a share of all.
+    """
+    total = float(contributions[()])
+    below, added = list(tables.tables), 0.0
+    for number in range(1, _MOST_RAISES + 1):
+        on_progress("Making the tables nonnegative", 0.5 + 0.4 * number / _MOST_RAISES)
+        masses = {}
+        for table in below:
+            values = _table(table, contributions, shares)
+            if values.min() < 0:
+                masses[table] = np.maximum(-values, 0.0)
+        lacking = sum(float(mass.sum()) for mass in masses.values())
+        last = number == _MOST_RAISES or lacking <= _NEGLIGIBLE_LACK * total
+        portion = 1.0 if last else _RAISED_AT_ONCE
+        sums: dict[AttributeIndices, np.ndarray] = {}
+        for table, mass in masses.items():
+            for subset in subsets(table):
+                missing = tuple(axis for axis, i in enumerate(table) if i not in subset)
+                part = portion * mass.sum(axis=missing)
+                sums[subset] = sums[subset] + part if subset in sums else part
+        for subset, values in sums.items():
+            contributions[subset] = contributions[subset] + beyond_shares(
+                values, [shares[index] for index in subset]
+            )
+        added += portion * lacking
+        # What has no cell below 0 never will: only nonnegative tables are added.
+        below = list(masses)
+        if last:
+            break
+    scale = total / (total + added)
+    for subset in contributions:
+        contributions[subset] = contributions[subset] * scale
+    return added / total
+
+
+def _table(
+    subset: AttributeIndices, contributions: ContributionArrays, shares: Mapping[int, np.ndarray]
+) -> np.ndarray:
+    return spread_sum(subset, {part: contributions[part] for part in subsets(subset)}, shares)
+
+
+def _as_in_map(
+    tables: TableMap,
+    contributions: dict[AttributeIndices, np.ndarray],
+    shares: Mapping[int, np.ndarray],
+) -> None:
+    """From totals spread as in the one-way tables to totals spread as in the map, in place."""
+    # The largest first: each needs its subsets as they were.
+    for subset in reversed(tables.family):
+        contributions[subset] = tables.decomposed(subset, _table(subset, contributions, shares))
