@@ -1,8 +1,10 @@
-"""The folder of processed tables: nonnegative or whole, with the unbiased answers beside.
+"""The folder of processed tables: smooth, nonnegative or whole, with the unbiased answers beside.
 
     tables/NNNN_age_sex.*   each table as Parquet and CSV, one row a cell (an answer): its labels,
-                            value (processed), the unbiased value with its standard error and
-                            interval, and what was done, in words
+                            value (processed), of smooth tables its model-based error, the
+                            unbiased value with its standard error and interval, and what was
+                            done, in words
+    shrinkage.*             of smooth tables: how much of each residual was kept, as Parquet and CSV
     manifest.json           what was done, the gap, sources, size and SHA-256 of every file
     README.md               how to read all this
 
@@ -10,6 +12,7 @@ What was done is also in the metadata of every Parquet file. Written as a `new_f
 comes last.
 """
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -32,6 +35,8 @@ from rpexplore.postprocessing.processed_tables import (
     label_of,
 )
 from rpexplore.postprocessing.rounding import rounded as whole_numbers
+from rpexplore.postprocessing.shrinkage_file import write_shrinkage
+from rpexplore.postprocessing.smooth.smooth_tables import SmoothTables, smooth
 from rpexplore.postprocessing.table_map import subsets
 from rpexplore.postprocessing.table_writing import new_tables_folder, write_readme, write_tables
 from rpexplore.releases.atomic_folder import check_new, check_room
@@ -40,8 +45,9 @@ from rpexplore.releases.table_cells import ESTIMATES
 from rpexplore.releases.table_release import Release
 from rpexplore.workload.query_matrix import QueryMatrix
 
-_BYTES_PER_CELL = 230  # about, as CSV and Parquet together
-_SEARCHED = 0.7  # share of the work that is done when the tables are nonnegative
+_BYTES_PER_CELL = 330  # about, as CSV and Parquet together
+_OF_PROCESSED = ("model_error", "unbiased_value", "value_is")  # columns beside the released ones
+_SEARCHED = 0.7  # share of the work that is done when the tables are nonnegative, or smooth
 
 
 def postprocess(
@@ -59,6 +65,8 @@ def postprocess(
     Args:
         output: The folder to write, which must not exist yet.
         method: "nonnegative": no cell is below 0; all tables still agree, and the total is kept.
+            "smooth": the same, and each measurement counts only as far as it is more than noise
+            (`smooth.smooth`): best guesses, with a model-based error beside each.
         rounded: Whether cells are whole numbers. Of an attribute with another aggregation, the
             counts of its single values are, before they are summed.
         gap: Of nonnegative tables, which share of the distance to the noisy ones may be avoidable;
@@ -79,33 +87,47 @@ def postprocess(
     check_room(_BYTES_PER_CELL * source.n_cells, output)
     on_progress("Reading what was measured", 0.0)
     estimates = source if isinstance(source, Estimates) else Estimates.of(source)
-    projection = None
+    projection, smooth_tables = None, None
+    on_searched = part_of_progress(on_progress, 0.0, _SEARCHED)
     if method == "nonnegative":
         projection = nearest_nonnegative(
             estimates.contributions,
             estimates.domain.sizes,
             estimates.strategies,
             gap=GAP if gap is None else gap,
-            on_progress=part_of_progress(on_progress, 0.0, _SEARCHED),
+            on_progress=on_searched,
         )
+    elif method == "smooth":
+        smooth_tables = smooth(estimates, on_progress=on_searched)
     label = label_of(method, rounded)
-    tables, query_matrices = source.table_names, _query_matrices(source)
+    tables, matrices = source.table_names, _query_matrices(source)
+    processed = smooth_tables if projection is None else projection
 
     def cells(position: int) -> pa.Table:
         attributes = estimates.domain.positions(tables[position])
-        counts = _processed_counts(estimates, projection, attributes, rounded)
-        values = answers(counts, query_matrices[position])
+        counts = _processed_counts(estimates, processed, attributes, rounded)
+        columns = {"value": answers(counts, matrices[position]).ravel()}
+        if smooth_tables is not None:
+            columns["model_error"] = _model_errors(smooth_tables, attributes, matrices[position])
         if isinstance(source, Release):
             unbiased = source.cells(position)
         else:
             unbiased = source.cells(tables[position])
-        return _with_unbiased(values.ravel(), unbiased, label)
+        return _with_unbiased(columns, unbiased, label)
 
     on_written = part_of_progress(on_progress, _SEARCHED if method else 0.0, 1.0)
-    formulas = f" {FORMULAS_ESCAPED}" if escape_formulas else ""
-    processing = {"projection": projection, "rounded_cells": rounded, "formulas": formulas}
+    processing = {
+        "projection": projection,
+        "is_smooth": smooth_tables is not None,
+        "rounded_cells": rounded,
+        "formulas": f" {FORMULAS_ESCAPED}" if escape_formulas else "",
+    }
     with new_tables_folder(output) as folder:
         files = write_tables(folder, tables, cells, on_written, escape_formulas=escape_formulas)
+        if smooth_tables is not None:
+            files += write_shrinkage(
+                folder, estimates.domain, smooth_tables.kept, escape_formulas=escape_formulas
+            )
         files.append(write_readme(folder, "processed.md.j2", estimates, label, **processing))
         facts = {
             "created": now(),
@@ -125,7 +147,9 @@ def postprocess(
 def _check(method: Method | None, rounded: bool, gap: float | None) -> None:
     """Raise `ReleaseError` for what cannot be asked for."""
     if method is None and not rounded:
-        raise ReleaseError("Nothing to do to the tables: ask for nonnegative or whole numbers.")
+        raise ReleaseError(
+            "Nothing to do to the tables: ask for nonnegative or smooth tables, or whole numbers."
+        )
     if method not in (None, *METHODS):
         raise ReleaseError(f"The method must be one of {', '.join(METHODS)}, got {method!r}.")
     if gap is not None and method != "nonnegative":
@@ -145,38 +169,57 @@ def _query_matrices(source: Release | Estimates) -> list[list[QueryMatrix | None
 
 
 def _processed_counts(
-    estimates: Estimates, projection: Nonnegative | None, table: AttributeIndices, rounded: bool
+    estimates: Estimates,
+    processed: Nonnegative | SmoothTables | None,
+    table: AttributeIndices,
+    rounded: bool,
 ) -> np.ndarray:
     """The processed counts of the single values of a table, one axis an attribute."""
     sizes = estimates.domain.sizes
-    contributions = estimates.contributions if projection is None else projection.contributions
+    contributions = estimates.contributions if processed is None else processed.contributions
 
     def counts(attributes: AttributeIndices) -> np.ndarray:
         several = tuple(attribute for attribute in attributes if sizes[attribute] > 1)
         within = {subset: contributions[subset] for subset in subsets(several)}
         values = marginal(attributes, sizes, within, estimates.strategies)
         # Sums of nonnegative tables, computed from contributions, are below 0 by rounding at most.
-        return values if projection is None else np.maximum(values, 0.0)
+        return values if processed is None else np.maximum(values, 0.0)
 
     if not rounded:
         return counts(table)
     return whole_numbers([counts(table[:i]) for i in range(len(table) + 1)])
 
 
-def _with_unbiased(values: np.ndarray, unbiased: pa.Table, label: str) -> pa.Table:
-    """The processed values before the unbiased answers, and what they are behind all."""
+def _model_errors(
+    smooth_tables: SmoothTables,
+    table: AttributeIndices,
+    matrices: Sequence[QueryMatrix | None],
+) -> np.ndarray:
+    """The model-based errors of a table's cells; one NaN where these are sums of single values."""
+    if any(matrix is not None for matrix in matrices):
+        return np.array([np.nan])
+    return smooth_tables.standard_errors(table).ravel()
+
+
+def _with_unbiased(processed: Mapping[str, np.ndarray], unbiased: pa.Table, label: str) -> pa.Table:
+    """The processed columns before the unbiased answers, and what they are behind all.
+
+    processed: a number for each cell, or one for all; NaN becomes an empty cell
+    """
     # By position: an attribute may bear any name, and the last columns are the estimates.
     n_labels = unbiased.num_columns - len(ESTIMATES)
     names = [
-        f"{name} (attribute)" if name in ("unbiased_value", "value_is") else name
+        f"{name} (attribute)" if name in _OF_PROCESSED else name
         for name in unbiased.column_names[:n_labels]
     ]
-    columns = unbiased.columns
-    labels = pa.DictionaryArray.from_arrays(
-        np.zeros(len(values), dtype=np.int32), pa.array([label])
-    )
+    columns, shape = unbiased.columns, (unbiased.num_rows,)
+    before = [
+        pa.array(np.broadcast_to(numbers, shape), from_pandas=True)
+        for numbers in processed.values()
+    ]
+    labels = pa.DictionaryArray.from_arrays(np.zeros(shape, dtype=np.int32), pa.array([label]))
     cells = pa.table(
-        [*columns[:n_labels], pa.array(values), *columns[n_labels:], labels],
-        names=[*names, "value", "unbiased_value", *ESTIMATES[1:], "value_is"],
+        [*columns[:n_labels], *before, *columns[n_labels:], labels],
+        names=[*names, *processed, "unbiased_value", *ESTIMATES[1:], "value_is"],
     )
     return cells.replace_schema_metadata({"rpexplore": label})

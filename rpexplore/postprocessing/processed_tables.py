@@ -13,6 +13,7 @@ from rpexplore.domain.domain import AttributeSet
 from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.planning.mechanism.marginal_noise import Where
 from rpexplore.postprocessing.measurement_source import MeasurementSource, guarantee
+from rpexplore.postprocessing.shrinkage_file import SHRINKAGE_FILES, read_shrinkage
 from rpexplore.releases.manifest import (
     check_facts,
     check_listed,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 KIND = ("rpexplore-processed", 1)
 
-Method: TypeAlias = Literal["nonnegative"]
+Method: TypeAlias = Literal["nonnegative", "smooth"]
 """What is done to tables beside rounding."""
 
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -38,13 +39,21 @@ _NOUN = "processed tables"
 _FACTS = (
     "created", "label", "method", "rounded", "gap", "rounds", "guarantee", "sources",
 )  # fmt: skip
-_STEPS: Mapping[Method | None, str] = {None: "", "nonnegative": "nonnegative and consistent"}
+_STEPS: Mapping[Method | None, str] = {
+    None: "",
+    "nonnegative": "nonnegative and consistent",
+    "smooth": "smooth, best guesses by a model",
+}
 
 
 def label_of(method: Method | None, rounded: bool) -> str:
     """What was done to tables, in words that go with them."""
     steps = filter(None, [_STEPS[method], "rounded to whole numbers" if rounded else ""])
-    return f"{', then '.join(steps)}; biased; intervals are those of the unbiased answers"
+    parts = [", then ".join(steps), "biased", "intervals are those of the unbiased answers"]
+    if method == "smooth":
+        parts[1] = "biased, differences of small groups are shrunk first"
+        parts.insert(2, "model_error is right as far as the model is")
+    return "; ".join(parts)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,7 +80,9 @@ class ProcessedTables:
                 "guarantee": guarantee(sources),
                 "sources": [source.to_json() for source in sources],
             }
-            files = files_of_tables(loaded.table_names)
+            files: dict[str, list[str] | None] = {**files_of_tables(loaded.table_names)}
+            if method == "smooth":
+                files |= dict.fromkeys(SHRINKAGE_FILES)
         except (RpexploreError, KeyError, TypeError, ArithmeticError, ValueError, AttributeError):
             raise not_as_written(folder, _NOUN, "its manifest has not what it must have") from None
         check_facts(folder, manifest, facts, _NOUN)
@@ -105,6 +116,8 @@ class ProcessedTables:
     def table(self, *attributes: AttributeSet) -> "pd.DataFrame":
         """One row a cell: labels, value, unbiased_value with standard_error and interval, value_is.
 
+        Of smooth tables also model_error, behind value; NaN where a table sums single values.
+
         Raises `ReleaseError` if there is no table with exactly these attributes.
         """
         names = _names(attributes)
@@ -115,9 +128,21 @@ class ProcessedTables:
                 "processed cannot be summed any further. Ask for a table that is there."
             )
         columns = {"unbiased_value": pa.float64(), **ESTIMATE_COLUMNS}
-        return read_columns(self.folder / entry["path"], columns).to_pandas()
+        model_error = {"model_error": pa.float64()} if self.is_smooth else {}
+        path = self.folder / entry["path"]
+        return read_columns(path, columns, or_empty=model_error).to_pandas()
 
     counts = table
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether the values are best guesses by a model, with a model-based error."""
+        return self.manifest["method"] == "smooth"
+
+    @property
+    def shrinkage(self) -> "pd.DataFrame":
+        """Of smooth tables: the share kept of every residual, as `read_shrinkage` has it."""
+        return read_shrinkage(self.folder)
 
     def answer(self, *attributes: AttributeSet, where: Where | None = None) -> NoReturn:
         """Raises `ReleaseError`: no error of a sum of processed counts is known."""
@@ -135,7 +160,7 @@ class ProcessedTables:
         return {
             frozenset(entry["attributes"]): entry
             for entry in self.manifest["files"]
-            if entry["path"].endswith(".parquet")
+            if "attributes" in entry and entry["path"].endswith(".parquet")
         }
 
 

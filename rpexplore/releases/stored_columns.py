@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ def read_columns(
     columns: Columns,
     n_rows: int | None = None,
     *,
+    or_empty: Columns = MappingProxyType({}),
     largest: float = _LARGEST_FLOAT,
     **options: Any,
 ) -> pa.Table:
@@ -32,15 +34,17 @@ def read_columns(
 
     Args:
         n_rows: How many rows there must be; any number if left out.
+        or_empty: More columns, which may be empty from the first cell to the last.
         largest: The largest size of a number with decimals.
         options: For `pyarrow.parquet.read_table`.
     """
     try:
-        check_schema(path, pyarrow.parquet.read_schema(path), columns)
+        check_schema(path, pyarrow.parquet.read_schema(path), {**columns, **or_empty})
         table = pyarrow.parquet.read_table(path, **options)
     except (OSError, pa.ArrowException):
         raise not_what_was_written(path, "it cannot be read any more") from None
-    refuse_gaps(path, table, columns, largest)
+    filled = {name: or_empty[name] for name in or_empty if table[name].null_count < len(table)}
+    refuse_gaps(path, table, {**columns, **filled}, largest)
     if n_rows not in (None, len(table)):
         raise not_what_was_written(path, f"it must have {n_rows:,} rows, and has {len(table):,}")
     return table

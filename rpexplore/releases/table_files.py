@@ -26,7 +26,7 @@ RESIDUALS = "residuals.parquet"
 RESIDUAL_COLUMNS = {"residual": pa.int32(), "cell": pa.int64(), "measured": pa.int64()}
 _RESIDUAL_SCHEMA = pa.schema(list(RESIDUAL_COLUMNS.items()))
 # Columns without two numbers alike.
-_DIFFERENT = {"value", "unbiased_value", "lower_95", "upper_95"}
+_DIFFERENT = {"value", "model_error", "unbiased_value", "lower_95", "upper_95"}
 _ROWS_AT_ONCE = 1 << 20
 _SMALL_STEPS = "DELTA_BINARY_PACKED"
 

@@ -41,6 +41,7 @@ LOADED: dict[str, Callable[[Path], object]] = {
     "combined": load_combined,
     "processed": ProcessedTables.load,
     "synthetic": SyntheticRecords.load,
+    "smooth": ProcessedTables.load,
 }
 
 
@@ -101,6 +102,7 @@ def folders(tmp_path_factory) -> Path:
     write_combined(combine(released), folder / "combined")
     postprocess(released, folder / "processed", method="nonnegative")
     synthesize(released, folder / "synthetic", rows=20, never=[{"a": "0", "b": "0"}])
+    postprocess(released, folder / "smooth", method="smooth", rounded=True)
     return folder
 
 

@@ -19,6 +19,8 @@ from rpexplore.postprocessing.combination import combine
 from rpexplore.postprocessing.combination_folder import write_combined
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.processed_folder import postprocess
+from rpexplore.postprocessing.processed_tables import ProcessedTables
+from rpexplore.postprocessing.smooth.smooth_tables import smooth
 from rpexplore.releases.release import release
 from rpexplore.releases.table_release import Release
 from rpexplore.workload.bases import CustomBasis, Prefix, Ranges
@@ -38,7 +40,10 @@ WITH_BASES = (
     .with_bases({"age": Prefix(), "value_is": CustomBasis(((1, 0, 0), (0.5, 1, 0), (1, 1, 1)))})
     .with_bases({"age": Ranges()}, tables=[["age"]])
 )
-WAYS = [("nonnegative", False), (None, True), ("nonnegative", True)]
+WAYS = [
+    (None, True), ("nonnegative", False), ("nonnegative", True), ("smooth", False),
+    ("smooth", True),
+]  # fmt: skip
 
 
 def made(folder, workload, rho) -> Release:
@@ -69,7 +74,7 @@ def tables_of(folder, manifest):
     return {
         tuple(entry["attributes"]): pq.read_table(folder / entry["path"]).to_pandas()
         for entry in manifest["files"]
-        if entry["path"].endswith(".parquet")
+        if "attributes" in entry and entry["path"].endswith(".parquet")
     }
 
 
@@ -92,8 +97,10 @@ def test_the_unbiased_answers_stand_beside(pure, tmp_path, method, rounded):
         ].tolist()
         for name, original in zip(labels, unbiased.columns, strict=False):
             assert rows[name].tolist() == unbiased[original].tolist()
+        error = ["model_error"] if method == "smooth" else []
         assert rows.columns[n_labels:].tolist() == [
-            *("value", "unbiased_value", "standard_error", "lower_95", "upper_95", "value_is")
+            *("value", *error, "unbiased_value"),
+            *("standard_error", "lower_95", "upper_95", "value_is"),
         ]
         assert rows["unbiased_value"].equals(unbiased["value"])
         for name in ("standard_error", "lower_95", "upper_95"):
@@ -141,23 +148,53 @@ def test_answers_are_those_of_the_processed_counts(with_bases, tmp_path, method,
     np.testing.assert_allclose(frames["age",]["unbiased_value"], with_bases.table("age")["value"])
 
 
+def test_smooth_tables_have_the_error_of_the_model_and_what_was_kept(pure, with_bases, tmp_path):
+    tables = postprocess(pure, tmp_path / "pure", method="smooth")
+    model = smooth(Estimates.of(pure))
+    for table in PURE.tables:
+        expected = model.standard_errors(DOMAIN.positions(table)).ravel()
+        np.testing.assert_array_equal(tables.table(table)["model_error"], expected)
+    kept = {
+        DOMAIN.positions(row.attributes): (row.order, row.cells, row.share_kept)
+        for row in tables.shrinkage.itertuples()
+    }
+    sizes = DOMAIN.sizes
+    assert kept == {
+        residual: (len(residual), np.prod(sizes[list(residual)]), share)
+        for residual, share in model.kept.items()
+        if residual
+    }
+    written = pd.read_csv(tmp_path / "pure" / "shrinkage.csv", dtype={"attribute_2": str})
+    assert written["attribute_2"].count() == sum(len(residual) == 2 for residual in kept)
+    assert written["share_kept"].tolist() == tables.shrinkage["share_kept"].tolist()
+    # Of ranges and groups no error is known.
+    summed = postprocess(with_bases, tmp_path / "bases", method="smooth")
+    assert summed.table("age")["model_error"].isna().all()
+    assert summed.table([])["model_error"].notna().all()
+
+
 @pytest.mark.parametrize(("method", "rounded"), WAYS)
 def test_the_label_is_everywhere(pure, tmp_path, method, rounded):
     manifest = postprocess(pure, tmp_path / "out", method=method, rounded=rounded).manifest
     label = manifest["label"]
-    assert "biased; intervals are those of the unbiased answers" in label
+    assert label.endswith("; intervals are those of the unbiased answers")
+    assert "; biased" in label
+    assert ("small groups are shrunk first; model_error" in label) == (method == "smooth")
     assert ("nonnegative and consistent" in label) == (method == "nonnegative")
     assert ("whole numbers" in label) == rounded
     readme = (tmp_path / "out" / "README.md").read_text()
     assert readme.startswith(f"# Processed tables: {label}\n")
     assert "biased" in readme.splitlines()[2]
-    assert ("No cell is negative" in readme) == (method == "nonnegative")
+    assert ("No cell is negative" in readme) == (method is not None)
+    assert ("What was assumed" in readme) == (method == "smooth")
     assert ("Cells are whole numbers" in readme) == rounded
     assert pure.plan.sha256 in readme
     written = [line for line in readme.splitlines()[1:] if "zCDP" not in line]
     assert all(len(line) <= 100 for line in written if pure.plan.sha256 not in line)
     for entry in manifest["files"]:
         path = tmp_path / "out" / entry["path"]
+        if "attributes" not in entry:
+            continue
         if path.suffix == ".parquet":
             assert pq.read_schema(path).metadata[b"rpexplore"].decode() == label
             assert set(pq.read_table(path)["value_is"].to_pylist()) == {label}
@@ -225,7 +262,7 @@ def test_of_a_release_as_estimates_it_is_the_same(pure, tmp_path):
 
 
 def test_what_is_refused(pure, tmp_path):
-    with pytest.raises(ReleaseError, match="ask for nonnegative or whole numbers"):
+    with pytest.raises(ReleaseError, match="ask for nonnegative or smooth tables"):
         postprocess(pure, tmp_path / "out")
     with pytest.raises(ReleaseError, match=r"method must be one of nonnegative.*, got 'exact'"):
         postprocess(pure, tmp_path / "out", method=cast(Any, "exact"))
@@ -280,6 +317,16 @@ def test_the_verb_for_machines(pure, tmp_path):
     assert (facts["method"], facts["rounded"], facts["gap"]) == (None, True, None)
 
 
+def test_the_verb_tells_how_far_smooth_tables_were_shrunk(pure, tmp_path):
+    result = run(pure.folder, "--out", tmp_path / "text", "--smooth", "--round")
+    assert result.exit_code == 0, result.output
+    kept = ProcessedTables.load(tmp_path / "text").shrinkage
+    assert "Kept of what was measured, in the median table: 1-way" in result.stdout
+    result = run(pure.folder, "--out", tmp_path / "json", "--smooth", "--json")
+    facts = json.loads(result.stdout)
+    assert facts["median_share_kept"]["2"] == kept.loc[kept["order"] == 2, "share_kept"].median()
+
+
 def test_the_verb_takes_combined_tables(pure, tmp_path):
     write_combined(Estimates.of(pure), tmp_path / "combined")
     result = run(tmp_path / "combined", "--out", tmp_path / "out", "--nonnegative")
@@ -289,7 +336,8 @@ def test_the_verb_takes_combined_tables(pure, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "ask for nonnegative or whole numbers"),
+        ([], "ask for nonnegative or smooth tables"),
+        (["--smooth", "--nonnegative"], "Give one of --nonnegative and --smooth"),
         (["--round", "--gap", "0.1"], "gap goes with nonnegative tables"),
         (["--nonnegative", "--gap", "2"], "above 0 and below 1"),
     ],

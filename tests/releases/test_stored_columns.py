@@ -26,6 +26,7 @@ def folders(tmp_path_factory):
     for kind, planned in PLANS.items():
         release(planned, folder / "records.csv", folder / kind.__name__)
     postprocess(Release.load(folder / "Release"), folder / "Processed", method="nonnegative")
+    postprocess(Release.load(folder / "Release"), folder / "Smooth", method="smooth")
     return folder
 
 
@@ -67,6 +68,8 @@ FILES = [
     (QUERIES, "answers.parquet", "answer", lambda f: QueryRelease.load(f).answers),
     (QUERIES, "measurements.parquet", "measured", lambda f: QueryRelease.load(f).measurements),
     ("Processed", TABLE, "value", lambda f: ProcessedTables.load(f).table("a")),
+    ("Smooth", TABLE, "model_error", lambda f: ProcessedTables.load(f).table("a")),
+    ("Smooth", "shrinkage.parquet", "share_kept", lambda f: ProcessedTables.load(f).shrinkage),
 ]
 
 
