@@ -14,6 +14,15 @@ CV_MEANING = (
     "The coefficient of variation: the standard error over the size of the noisy count. It is that "
     "of the released estimate, not of the true count, which nobody may know."
 )
+SMOOTH_CV_MEANING = (
+    "The coefficient of variation: the model-based error over the smooth count, as in small area "
+    "estimation. It is right as far as the model is."
+)
+MODEL_ERROR_MEANING = (
+    "The root mean squared error of the smooth count if the model holds; not guaranteed. The "
+    "smooth count ± 1.96 times it, no lower than 0, is a model-based 95 % interval. Empty where "
+    "a table has ranges, groups or other sums."
+)
 _LEFT_EMPTY = ["value", "lower_95", "upper_95", CV_COLUMN]
 
 
@@ -36,25 +45,26 @@ class Publication:
     def table(self, frame: pd.DataFrame) -> pd.DataFrame:
         """A table of results with `cv` and `publishable` ("yes" or "no") behind the interval.
 
-        An attribute of that name is told apart. A cell whose noisy count is 0 has no `cv`.
+        In smooth tables they stand behind the model-based error, of which they are made.
+        An attribute of that name is told apart. A cell whose count is 0 has no `cv`.
         """
-        publishable, estimates = self.publishable(frame), _estimates(frame)
-        cv = coefficients_of_variation(frame["standard_error"].to_numpy(dtype=float), estimates)
+        publishable, smooth = self.publishable(frame), are_smooth(frame)
+        cv = coefficients_of_variation(*_errors_and_estimates(frame))
         taken = {name: f"{name} (attribute)" for name in (CV_COLUMN, PUBLISHABLE_COLUMN)}
         table = frame.rename(columns=taken)
-        behind = table.columns.tolist().index("upper_95") + 1
+        behind = table.columns.tolist().index("model_error" if smooth else "upper_95") + 1
         table.insert(behind, CV_COLUMN, np.where(np.isfinite(cv), cv, np.nan))
         table.insert(behind + 1, PUBLISHABLE_COLUMN, np.where(publishable, "yes", "no"))
         if self.leave_empty:
-            # Of tables that are not processed, a column called unbiased_value is an attribute.
-            unbiased = ["unbiased_value"] if _are_processed(frame) else []
-            table.loc[~publishable, _LEFT_EMPTY + unbiased] = np.nan
+            # Of tables that are not processed, columns called like these are attributes.
+            more = ["unbiased_value"] if _are_processed(frame) else []
+            more += ["model_error"] if smooth else []
+            table.loc[~publishable, _LEFT_EMPTY + more] = np.nan
         return table
 
     def publishable(self, frame: pd.DataFrame) -> np.ndarray:
-        """Whether each cell is publishable, bool."""
-        errors = frame["standard_error"].to_numpy(dtype=float)
-        return are_publishable_as_estimated(errors, _estimates(frame), self.cv_limit)
+        """Whether each cell is publishable, bool: smooth cells by their model-based error."""
+        return are_publishable_as_estimated(*_errors_and_estimates(frame), self.cv_limit)
 
     def hides(self, estimate: float, standard_error: float) -> bool:
         """Whether a noisy count is left empty."""
@@ -62,10 +72,13 @@ class Publication:
         publishable = are_publishable_as_estimated(error, count, self.cv_limit)
         return self.leave_empty and not publishable.item()
 
-    @property
-    def rule(self) -> str:
-        """Which cells are publishable, for the beginning of a sentence."""
-        return f"Noisy count above 0 and CV at most {rounded(100 * self.cv_limit, 3)} %"
+    def rule(self, *, smooth: bool = False) -> str:
+        """Which cells are publishable, for the beginning of a sentence.
+
+        smooth: whether the tables are smooth
+        """
+        count, cv = ("Smooth", "model-based CV") if smooth else ("Noisy", "CV")
+        return f"{count} count above 0 and {cv} at most {rounded(100 * self.cv_limit, 3)} %"
 
     def describe(self, n_publishable: int, n_cells: int) -> str:
         """How many cells are publishable, and what is done with the others."""
@@ -79,9 +92,19 @@ class Publication:
         return f"{text}."
 
 
-def _estimates(frame: pd.DataFrame) -> np.ndarray:
-    """The noisy counts: those that standard errors and intervals belong to."""
-    return frame["unbiased_value" if _are_processed(frame) else "value"].to_numpy(dtype=float)
+def are_smooth(frame: pd.DataFrame) -> bool:
+    """Whether a table of results has smooth counts with their model-based error."""
+    return _are_processed(frame) and "model_error" in frame
+
+
+def _errors_and_estimates(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """The errors that CVs are made of, and the counts that they belong to."""
+    error, estimate = "standard_error", "value"
+    if are_smooth(frame):
+        error = "model_error"
+    elif _are_processed(frame):
+        estimate = "unbiased_value"
+    return frame[error].to_numpy(dtype=float), frame[estimate].to_numpy(dtype=float)
 
 
 def _are_processed(frame: pd.DataFrame) -> bool:

@@ -33,6 +33,11 @@ def is_biased(results: Results) -> bool:
     return isinstance(results, ProcessedTables)
 
 
+def is_smooth(results: Results) -> bool:
+    """Whether the counts are best guesses by a model, with a model-based error."""
+    return isinstance(results, ProcessedTables) and results.is_smooth
+
+
 def cell_counts(results: Results) -> list[int]:
     """How many rows each of the tables has, in the order of `table_names`."""
     if isinstance(results, Release):

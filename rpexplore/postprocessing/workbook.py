@@ -20,12 +20,19 @@ from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.common.files import whole_file
 from rpexplore.common.formatting import capitalised, plural
 from rpexplore.errors import ReleaseError
-from rpexplore.postprocessing.publication import CV_COLUMN, CV_MEANING, Publication
+from rpexplore.postprocessing.publication import (
+    CV_COLUMN,
+    CV_MEANING,
+    MODEL_ERROR_MEANING,
+    SMOOTH_CV_MEANING,
+    Publication,
+)
 from rpexplore.postprocessing.results import (
     Results,
     cell_counts,
     guarantee_of,
     is_biased,
+    is_smooth,
     load_results,
 )
 from rpexplore.releases.table_files import table_path
@@ -47,7 +54,7 @@ _WIDTH = 16
 _LIST_HEADS = ("File", "Attributes", "Sheet", "Cells", "Publishable")
 _USUAL = Publication()
 _PATTERN = "#,##0.0"  # how numbers are shown; all their digits are there
-_PATTERNS = {"standard_error": "#,##0.00", CV_COLUMN: "0.0%"}
+_PATTERNS = {"standard_error": "#,##0.00", "model_error": "#,##0.00", CV_COLUMN: "0.0%"}
 
 
 @dataclass(frozen=True)
@@ -235,19 +242,25 @@ def _label(
     results: Results, publication: Publication, n_publishable: int, n_cells: int
 ) -> list[tuple[str, str]]:
     """Terms and what there is to say of them."""
+    smooth = is_smooth(results)
     reading = (
         "The counts after post-processing; beside them the unbiased noisy counts, with their own "
         "standard error and interval."
         if is_biased(results)
         else "Noisy counts. Not rounded; may be negative."
     )
-    return [
+    label = [
         ("Guarantee", guarantee_of(results)),
         ("Values", f"{reading} {capitalised(results.label)}."),
-        ("CV", CV_MEANING),
+    ]
+    if smooth:
+        label.append(("Model error", MODEL_ERROR_MEANING))
+    return [
+        *label,
+        ("CV", SMOOTH_CV_MEANING if smooth else CV_MEANING),
         (
             "Publishable",
-            f"{publication.rule}. {publication.describe(n_publishable, n_cells)}",
+            f"{publication.rule(smooth=smooth)}. {publication.describe(n_publishable, n_cells)}",
         ),
         (
             "Standard error",

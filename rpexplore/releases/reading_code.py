@@ -1,7 +1,8 @@
 """Lines of Python, R, SAS and Stata that read a table of a folder, made from its own columns.
 
 They read labels as text ("01" stays so) and all numbers in full, and add to every cell the
-coefficient of variation by its noisy count, and whether that makes it publishable.
+coefficient of variation by its noisy count (of smooth tables the model-based one), and whether that
+makes it publishable.
 """
 
 import re
@@ -76,9 +77,13 @@ class TableFile:
         }
 
     @property
-    def _estimate(self) -> str:
-        """The column that standard errors and intervals belong to."""
-        return "unbiased_value" if self.columns[-1].name == "value_is" else "value"
+    def _error_and_estimate(self) -> tuple[str, str]:
+        """The column of errors that CVs are made of, and that of the counts they belong to."""
+        if self.columns[-1].name != "value_is":
+            return "standard_error", "value"
+        if "model_error" in [column.name for column in self.columns]:
+            return "model_error", "value"
+        return "standard_error", "unbiased_value"
 
     @property
     def _added(self) -> list[str]:
@@ -93,31 +98,32 @@ class TableFile:
         return added
 
     def _python(self, limit: str) -> str:
-        cv, publishable = self._added
+        (cv, publishable), (error, estimate) = self._added, self._error_and_estimate
         return (
             "import pandas as pd\n"
             "\n"
             f'table = pd.read_parquet("{self.path}.parquet")\n'
-            f'table["{cv}"] = table["standard_error"] / table["{self._estimate}"].abs()\n'
-            f'table["{publishable}"] = (table["{self._estimate}"] > 0) & '
+            f'table["{cv}"] = table["{error}"] / table["{estimate}"].abs()\n'
+            f'table["{publishable}"] = (table["{estimate}"] > 0) & '
             f'(table["{cv}"] <= {limit})\n'
             "print(table.head())\n"
         )
 
     def _r(self, limit: str) -> str:
-        cv, publishable = self._added
+        (cv, publishable), (error, estimate) = self._added, self._error_and_estimate
         kinds = ["numeric" if column.n_bytes is None else "character" for column in self.columns]
         listed = ",\n    ".join(f'rep("{kind}", {len(list(run))})' for kind, run in groupby(kinds))
         return (
             f'table <- read.csv("{self.path}.csv", check.names = FALSE, encoding = "UTF-8",\n'
             "  na.strings = character(0), colClasses = c(\n"
             f"    {listed}))\n"
-            f"table${cv} <- table$standard_error / abs(table${self._estimate})\n"
-            f"table${publishable} <- table${self._estimate} > 0 & table${cv} <= {limit}\n"
+            f"table${cv} <- table${error} / abs(table${estimate})\n"
+            f"table${publishable} <- table${estimate} > 0 & table${cv} <= {limit}\n"
             "head(table)\n"
         )
 
     def _sas(self, limit: str) -> str:
+        error, estimate = self._error_and_estimate
         inputs, labels = [], []
         for column, variable in zip(self.columns, self._variables, strict=True):
             # CSV files may have one byte more: an apostrophe before what could be a formula.
@@ -133,22 +139,22 @@ class TableFile:
             "termstr=lf;\n"
             f"  input\n{listed};\n"
             f"{named}"
-            f"  cv = divide(standard_error, abs({self._estimate}));\n"
-            f"  publishable = ({self._estimate} > 0 and cv <= {limit});\n"
+            f"  cv = divide({error}, abs({estimate}));\n"
+            f"  publishable = ({estimate} > 0 and cv <= {limit});\n"
             "run;\n"
             "proc print data=table(obs=6);\n"
             "run;\n"
         )
 
     def _stata(self, limit: str) -> str:
-        cv, publishable = self._added
+        (cv, publishable), (error, estimate) = self._added, self._error_and_estimate
         texts = [i for i, column in enumerate(self.columns, start=1) if column.n_bytes is not None]
         kept = f"stringcols({' '.join(map(str, texts))}) " if texts else ""
         return (
             f'import delimited "{self.path}.csv", varnames(1) case(preserve) ///\n'
             f'    encoding("utf-8") bindquote(strict) {kept}asdouble clear\n'
-            f"generate double {cv} = standard_error / abs({self._estimate})\n"
-            f"generate byte {publishable} = {self._estimate} > 0 & {cv} <= {limit}\n"
+            f"generate double {cv} = {error} / abs({estimate})\n"
+            f"generate byte {publishable} = {estimate} > 0 & {cv} <= {limit}\n"
             "list in 1/`=min(6, _N)'\n"
         )
 

@@ -9,12 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.analysis.results.released_cells import (
-    ReleasedCells,
-    describe_margin,
-    describe_sum,
-    vector_of,
-)
+from rpexplore.analysis.results.released_cells import ReleasedCells, describe_margin
+from rpexplore.analysis.results.subtotals import describe_sum, vector_of
 from rpexplore.errors import WorkloadError
 from rpexplore.releases.table_cells import label_columns, table_of_cells
 from tests.support.strategies import domains
@@ -124,6 +120,22 @@ def test_processed_counts_keep_the_unbiased_ones_and_their_label():
     part = cells.at({"age": 0, "value": 0})
     assert part.describe_bars("people").startswith("Processed (biased) counts of people by age la")
     assert "unbiased noisy counts and their 95 % intervals" in part.describe_bars("people")
+
+
+def test_smooth_counts_have_the_margin_of_the_model_and_are_publishable_by_it():
+    frame = as_processed(made(), 100.0)
+    errors = np.full(len(frame), 10.0)
+    errors[0], errors[1] = np.nan, 21.0
+    frame.insert(frame.columns.get_loc("unbiased_value"), "model_error", errors)
+    cells = ReleasedCells.of(frame, NAMES)
+    assert cells.is_smooth
+    assert cells.publishable(0.2).ravel().tolist() == [False, False, *[True] * 22]
+    part = cells.at({"age": 0}).along(["value", "age label"])
+    assert part.crossed(0.2).iloc[:2, 1].tolist() == ["(100)", "(100 ±41.2)"]
+    pd.testing.assert_frame_equal(cells.frame[frame.columns[-7:]], frame[frame.columns[-7:]])
+    empty = cells.suppressed(0.2).frame
+    assert empty["model_error"].isna().tolist() == empty["value"].isna().tolist()
+    assert part.describe_bars("people").startswith("Smooth (biased) counts of people by value")
 
 
 def test_what_may_be_zero_is_where_the_margin_is_all_of_the_count():

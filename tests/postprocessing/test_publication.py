@@ -31,13 +31,21 @@ def processed() -> pd.DataFrame:
     return frame.assign(value_is="rounded; biased")
 
 
-@pytest.mark.parametrize("made", [released, processed])
+def smooth() -> pd.DataFrame:
+    """By the model-based error of the smooth counts, whatever the unbiased ones are."""
+    frame = released().rename(columns={"standard_error": "model_error"})
+    frame.insert(3, "unbiased_value", 1000.0)
+    frame.insert(4, "standard_error", 700.0)
+    return frame.assign(value_is="smooth; biased")
+
+
+@pytest.mark.parametrize("made", [released, processed, smooth])
 def test_cells_up_to_the_limit_and_above_0_are_publishable(made):
     frame = made()
     table = Publication(0.2).table(frame)
     n_labels = 1
     assert table.columns[0] == "cv (attribute)"
-    behind = table.columns.get_loc("upper_95") + 1
+    behind = table.columns.get_loc("model_error" if made is smooth else "upper_95") + 1
     assert table.columns[behind : behind + 2].tolist() == ["cv", "publishable"]
     assert table["publishable"].tolist() == ANSWERS
     assert table["cv"].tolist() == pytest.approx([0.1, 0.2, 0.21, 0.1, 1, np.nan], nan_ok=True)
@@ -47,14 +55,15 @@ def test_cells_up_to_the_limit_and_above_0_are_publishable(made):
     assert Publication(1.0).publishable(frame).tolist() == [True, True, True, False, True, False]
 
 
-@pytest.mark.parametrize("made", [released, processed])
+@pytest.mark.parametrize("made", [released, processed, smooth])
 def test_other_cells_are_left_empty_if_wanted(made):
     frame = made()
     table = Publication(0.2, leave_empty=True).table(frame)
-    numbers = [name for name in table if name in ("value", "unbiased_value", "lower_95", "cv")]
+    emptied = ("value", "model_error", "unbiased_value", "lower_95", "cv")
+    numbers = [name for name in table if name in emptied]
     assert table.loc[2:, numbers].isna().to_numpy().all()
     assert table.loc[:1, numbers].notna().to_numpy().all()
-    assert table["standard_error"].tolist() == ERRORS
+    assert table["standard_error"].tolist() == frame["standard_error"].tolist()
     assert table["publishable"].tolist() == ANSWERS
     assert frame.equals(made())  # the release's own table is as it was
 
@@ -74,7 +83,8 @@ def test_a_single_count_is_left_empty_by_the_same_rule():
 
 
 def test_how_many_are_publishable_is_a_sentence():
-    assert Publication(0.125).rule == "Noisy count above 0 and CV at most 12.5 %"
+    assert Publication(0.125).rule() == "Noisy count above 0 and CV at most 12.5 %"
+    assert Publication().rule(smooth=True) == "Smooth count above 0 and model-based CV at most 20 %"
     assert Publication().describe(53, 80) == "53 of 80 cells are publishable (66 %)."
     empty = Publication(leave_empty=True)
     assert empty.describe(1, 2) == "1 of 2 cells is publishable (50 %); the others are left empty."

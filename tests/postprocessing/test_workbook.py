@@ -15,7 +15,7 @@ from rpexplore.postprocessing import workbook
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.postprocessing.publication import Publication
-from rpexplore.postprocessing.results import cell_counts, guarantee_of
+from rpexplore.postprocessing.results import cell_counts, guarantee_of, is_smooth
 from rpexplore.postprocessing.workbook import CONTENTS, check_size, workbook_bytes, write_workbook
 from rpexplore.releases.release import release
 from rpexplore.releases.table_files import table_path
@@ -68,10 +68,12 @@ def check_cells(sheet, frame: pd.DataFrame) -> None:
                 assert (cell.data_type, unescape(cell.value)) == ("s", str(value))
 
 
-@pytest.fixture(params=["released", "estimates", "processed"])
+@pytest.fixture(params=["released", "estimates", "processed", "smooth"])
 def results(request, released, tmp_path):
     if request.param == "estimates":
         return Estimates.of(released)
+    if request.param == "smooth":
+        return postprocess(released, tmp_path / "smooth", method="smooth")
     if request.param == "processed":
         return postprocess(released, tmp_path / "processed", method="nonnegative", rounded=True)
     return released
@@ -96,6 +98,7 @@ def test_the_first_sheet_has_the_label_and_a_link_to_every_table(results, tmp_pa
     assert facts["Guarantee"] == guarantee_of(results)
     assert results.label.lower() in facts["Values"].lower()
     assert facts["Values"].lower().count("unbiased;") <= 1
+    assert ("Model error" in facts) == is_smooth(results)
     start = next(i for i, row in enumerate(rows) if row[0] == "File") + 1
     listed = rows[start:]
     for row, sheet, count in zip(listed, sheets, cell_counts(results), strict=True):
@@ -139,7 +142,8 @@ def test_cells_that_are_not_publishable_are_left_empty_if_wanted(results, tmp_pa
             empty += not is_publishable
     assert empty > 0
     facts = {row[0]: row[1] for row in rows_of(book[CONTENTS])}
-    assert facts["Publishable"].startswith("Noisy count above 0 and CV at most 30 %. ")
+    rule = publication.rule(smooth=is_smooth(results))
+    assert facts["Publishable"].startswith(f"{rule}. ")
     assert facts["Publishable"].endswith("; the others are left empty.")
 
 

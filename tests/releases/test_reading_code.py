@@ -39,12 +39,12 @@ def released(tmp_path_factory) -> Release:
     return release(plan, pd.DataFrame(rows), folder / "out", name="s", ledger=folder / "ledger")
 
 
-@pytest.fixture(scope="module", params=["released", "processed"])
+@pytest.fixture(scope="module", params=["released", "nonnegative", "smooth"])
 def results(request, released, tmp_path_factory):
     if request.param == "released":
         return released
     folder = tmp_path_factory.mktemp("processed") / "out"
-    return postprocess(released, folder, method="nonnegative")
+    return postprocess(released, folder, method=request.param)
 
 
 def check_rows(read: pd.DataFrame, frame: pd.DataFrame) -> None:

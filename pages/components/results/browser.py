@@ -9,18 +9,19 @@ from pages.components.results.views import bar_view, grid_view, heat_view, list_
 from pages.components.shared.charts import numbers
 from pages.components.shared.session import escaped, kept
 from rpexplore.analysis.glossary import meaning
-from rpexplore.analysis.results import released_cells
+from rpexplore.analysis.results import subtotals
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
 from rpexplore.figures.chart import COLUMNS, Column
-from rpexplore.postprocessing.publication import CV_MEANING, Publication
+from rpexplore.postprocessing.publication import CV_MEANING, SMOOTH_CV_MEANING, Publication
 from rpexplore.postprocessing.results import (
     Results,
     attributes_in_tables,
     has_counts,
     in_column_order,
     is_biased,
+    is_smooth,
 )
 from rpexplore.releases.marginal_estimate import Answer
 from rpexplore.releases.query_release import QueryRelease
@@ -85,8 +86,10 @@ def _say_what_is_publishable(
     results: Results, attributes: tuple[str, ...], publication: Publication
 ) -> None:
     publishable = publication.publishable(kept(results.table, attributes))
+    smooth = is_smooth(results)
+    meaning_of_cv = SMOOTH_CV_MEANING if smooth else CV_MEANING
     share = publication.describe(int(publishable.sum()), publishable.size)
-    st.markdown(f"**{share}**", help=f"{publication.rule}. {CV_MEANING}")
+    st.markdown(f"**{share}**", help=f"{publication.rule(smooth=smooth)}. {meaning_of_cv}")
 
 
 def _attributes(results: Results) -> tuple[str, ...]:
@@ -129,7 +132,7 @@ def _subtotal(
     if publication.hides(answer.value, answer.standard_error):
         st.info("This subtotal is not publishable, and is left empty.")
         return
-    sentence = released_cells.describe_sum(
+    sentence = subtotals.describe_sum(
         domain, chosen, answer.value, answer.standard_error, record_noun
     )
     st.info(f"**{escaped(sentence)}**", icon=":material/functions:")
@@ -138,9 +141,7 @@ def _subtotal(
 def _answer(
     results: Results, domain: Domain, attributes: tuple[str, ...], chosen: dict[str, Sequence[int]]
 ) -> Answer:
-    query = {
-        name: released_cells.vector_of(domain[name], chosen.get(name, ())) for name in attributes
-    }
+    query = {name: subtotals.vector_of(domain[name], chosen.get(name, ())) for name in attributes}
     return results.answer(attributes, where=query)
 
 

@@ -1,6 +1,6 @@
 """What is said of released tables: noisy figures only.
 
-`released_cells` are those of a table, ready to be drawn.
+`released_cells` are those of a table, ready to be drawn; `subtotals` are sums of them, in words.
 
 Imports `analysis` and what that may import.
 """

@@ -1,7 +1,8 @@
 """Released cells: a table's noisy counts with their intervals, by axis, ready to be drawn.
 
 They come from the rows of a table, of which it does not matter here who released them. Where the
-counts were processed, the intervals are those of the unbiased counts beside them.
+counts were processed, the intervals are those of the unbiased counts beside them; smooth counts
+have a model-based error of their own.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,15 +13,14 @@ import pandas as pd
 
 from rpexplore.analysis.accuracy import Z_95
 from rpexplore.analysis.cell_accuracy import Axis, label_columns
-from rpexplore.common.formatting import joined, plural, rounded
-from rpexplore.domain.attribute import Attribute, Categories
-from rpexplore.domain.domain import Domain
+from rpexplore.common.formatting import plural, rounded
 from rpexplore.domain.publishable import are_publishable_as_estimated
 from rpexplore.errors import WorkloadError
 
 _ESTIMATES = ("value", "standard_error", "lower_95", "upper_95")
 _PROCESSED = ("value", "unbiased_value", "standard_error", "lower_95", "upper_95", "value_is")
-_NUMBERS = ("value", "unbiased", "standard_error", "lower", "upper")
+_SMOOTH = ("value", "model_error", *_PROCESSED[1:])
+_NUMBERS = ("value", "unbiased", "standard_error", "lower", "upper", "model_error")
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +32,7 @@ class ReleasedCells:
     standard_error  of `unbiased`
     lower, upper    ends of its 95 % interval
     what            what was done to the values, as text; "" if they are unbiased
+    model_error     of smooth values, NaN where it is not known; None of others
     remarks         what the part leaves out, in sentences; may be ""
     """
 
@@ -42,6 +43,7 @@ class ReleasedCells:
     lower: np.ndarray
     upper: np.ndarray
     what: str = ""
+    model_error: np.ndarray | None = None
     remarks: str = ""
 
     @classmethod
@@ -51,8 +53,9 @@ class ReleasedCells:
         frame: of `Release.table`, or of the same of combined or processed tables: labels of the
         attributes, in their order, then the estimates. Raises `WorkloadError` for other rows.
         """
-        is_processed = tuple(frame.columns[-len(_PROCESSED) :]) == _PROCESSED
-        estimates = _PROCESSED if is_processed else _ESTIMATES
+        kinds = (_SMOOTH, _PROCESSED)  # the longer first
+        ends = (names for names in kinds if tuple(frame.columns[-len(names) :]) == names)
+        estimates = next(ends, _ESTIMATES)
         n_labels = frame.shape[1] - len(estimates)
         axes = _axes(frame.iloc[:, :n_labels], attributes)
         shape = tuple(len(axis.labels) for axis in axes)
@@ -64,10 +67,13 @@ class ReleasedCells:
         value, error, lower, upper = (
             frame[name].to_numpy(dtype=float).reshape(shape) for name in _ESTIMATES
         )
-        if not is_processed:
+        if estimates == _ESTIMATES:
             return cls(axes, value, value, error, lower, upper)
         unbiased = frame["unbiased_value"].to_numpy(dtype=float).reshape(shape)
-        return cls(axes, value, unbiased, error, lower, upper, str(frame["value_is"].iloc[0]))
+        what, model_error = str(frame["value_is"].iloc[0]), None
+        if estimates == _SMOOTH:
+            model_error = frame["model_error"].to_numpy(dtype=float).reshape(shape)
+        return cls(axes, value, unbiased, error, lower, upper, what, model_error)
 
     # ---- parts
 
@@ -82,7 +88,7 @@ class ReleasedCells:
     def along(self, names: Sequence[str]) -> "ReleasedCells":
         """The same cells with their axes in this order, all of them."""
         order = [[axis.name for axis in self.axes].index(name) for name in names]
-        turned = {name: getattr(self, name).transpose(order) for name in _NUMBERS}
+        turned = {name: numbers.transpose(order) for name, numbers in self._numbers.items()}
         return replace(self, axes=tuple(self.axes[axis] for axis in order), **turned)
 
     def only(self, name: str, values: Sequence[int]) -> "ReleasedCells":
@@ -111,8 +117,8 @@ class ReleasedCells:
     def suppressed(self, cv_limit: float) -> "ReleasedCells":
         """The same cells without values and intervals (NaN) where they are not publishable."""
         emptied = {
-            name: np.where(self.publishable(cv_limit), getattr(self, name), np.nan)
-            for name in ("value", "unbiased", "lower", "upper")
+            name: np.where(self.publishable(cv_limit), self._numbers[name], np.nan)
+            for name in self._numbers.keys() - {"standard_error"}
         }
         return replace(self, **emptied)
 
@@ -147,8 +153,17 @@ class ReleasedCells:
         """Whether the interval of a cell includes 0, bool, shaped as the values."""
         return (self.lower <= 0) & (self.upper >= 0)
 
+    @property
+    def is_smooth(self) -> bool:
+        return self.model_error is not None
+
     def publishable(self, cv_limit: float) -> np.ndarray:
-        """Whether each cell is publishable by its own noisy count, bool, shaped as the values."""
+        """Whether each cell is publishable by its own noisy count, bool, shaped as the values.
+
+        Smooth cells are by their smooth count and its model-based error.
+        """
+        if self.model_error is not None:
+            return are_publishable_as_estimated(self.model_error, self.value, cv_limit)
         return are_publishable_as_estimated(self.standard_error, self.unbiased, cv_limit)
 
     @property
@@ -166,13 +181,15 @@ class ReleasedCells:
     def frame(self) -> pd.DataFrame:
         """One row a cell: a label for each axis, value, standard_error, lower_95, upper_95.
 
-        Of processed counts also unbiased_value and value_is, as their tables have them.
+        Of processed counts also unbiased_value and value_is, of smooth ones model_error as well, as
+        their tables have them.
         """
-        estimates = _PROCESSED if self.is_biased else _ESTIMATES
+        estimates = _SMOOTH if self.is_smooth else _PROCESSED if self.is_biased else _ESTIMATES
         indices = [along.ravel() for along in np.indices(self.value.shape)]
         labels = label_columns(self.axes, indices, estimates)
         numbers = {
             "value": self.value.ravel(),
+            "model_error": None if self.model_error is None else self.model_error.ravel(),
             "unbiased_value": self.unbiased.ravel(),
             "standard_error": self.standard_error.ravel(),
             "lower_95": self.lower.ravel(),
@@ -209,14 +226,25 @@ class ReleasedCells:
 
     @property
     def _texts(self) -> list[str]:
-        """Each cell as a text, "2,481 ±54"; "" without a value."""
+        """Each cell as a text, "2,481 ±54"; "" without a value.
+
+        Of smooth counts the margin is 1.96 times the model-based error, left out where unknown.
+        """
+        margins = self.margin if self.model_error is None else Z_95 * self.model_error
         return [
-            "" if np.isnan(value) else f"{value:,.0f} ±{rounded(margin, 3)}"
-            for value, margin in zip(self.value.ravel(), self.margin.ravel(), strict=True)
+            _with_margin(value, margin)
+            for value, margin in zip(self.value.ravel(), margins.ravel(), strict=True)
         ]
 
     @property
+    def _numbers(self) -> dict[str, np.ndarray]:
+        every = {name: getattr(self, name) for name in _NUMBERS}
+        return {name: numbers for name, numbers in every.items() if numbers is not None}
+
+    @property
     def _kind(self) -> str:
+        if self.is_smooth:
+            return "Smooth (biased)"
         return "Processed (biased)" if self.is_biased else "Noisy"
 
     @property
@@ -236,9 +264,15 @@ class ReleasedCells:
     def _part(
         self, axes: tuple[Axis, ...], index: tuple, remarks: Sequence[str]
     ) -> "ReleasedCells":
-        parts = {name: getattr(self, name)[index] for name in _NUMBERS}
+        parts = {name: numbers[index] for name, numbers in self._numbers.items()}
         text = " ".join(filter(None, (self.remarks, *remarks)))
         return replace(self, axes=axes, remarks=text, **parts)
+
+
+def _with_margin(value: float, margin: float) -> str:
+    if np.isnan(value):
+        return ""
+    return f"{value:,.0f}" if np.isnan(margin) else f"{value:,.0f} ±{rounded(margin, 3)}"
 
 
 def describe_margin(frame: pd.DataFrame, record_noun: str) -> str:
@@ -268,34 +302,3 @@ def _axes(labels: pd.DataFrame, attributes: Sequence[str]) -> tuple[Axis, ...]:
                 uniques, column = named, column + 1
         axes.append(Axis(name, tuple(map(str, uniques))))
     return tuple(axes)
-
-
-def vector_of(attribute: Attribute, values: Sequence[int]) -> list[float]:
-    """1 at these values and 0 elsewhere: their sum; none: that of all."""
-    wanted = set(values) or range(attribute.size)
-    return [float(value in wanted) for value in range(attribute.size)]
-
-
-def describe_sum(
-    domain: Domain,
-    chosen: Mapping[str, Sequence[int]],
-    value: float,
-    error: float,
-    record_noun: str,
-) -> str:
-    """ "people with age 18 to 24 and sex Female: 1,234 ±56, 95 % of the time (σ = 28.6)"."""
-    parts = [_sum_of(domain[name], values) for name, values in chosen.items()]
-    limits = joined([part for part in parts if part])
-    who = f"{record_noun} with {limits}" if limits else f"{record_noun} in all"
-    margin = rounded(Z_95 * error, 3)
-    return f"{who}: {value:,.0f} ±{margin}, 95 % of the time (σ = {rounded(error, 3)})"
-
-
-def _sum_of(attribute: Attribute, values: Sequence[int]) -> str:
-    """ "age 18 to 24", "region Northshore or Eastport"; "" for all values."""
-    if len(values) in (0, attribute.size):
-        return ""
-    if not isinstance(attribute.values, Categories):
-        return f"{attribute.name} {attribute.values.range_label(values[0], values[-1])}"
-    labels = [attribute.values.label(value) for value in values]
-    return f"{attribute.name} " + joined(labels, " or ")
