@@ -316,6 +316,10 @@ CombineLedger = Annotated[
 Nonnegative = Annotated[
     bool, _flag("--nonnegative", "No cell below 0; all tables still agree on all totals.")
 ]
+Smooth = Annotated[
+    bool,
+    _flag("--smooth", "Best guesses by a model, with its error beside each; no cell below 0."),
+]
 Round = Annotated[bool, _flag("--round", "Whole numbers; each count moves by less than 1.")]
 Gap = Annotated[float | None, _option("G", _GAP)]
 

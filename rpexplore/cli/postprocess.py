@@ -90,15 +90,17 @@ def postprocess(
     release: options.ReleaseFolder,
     out: options.Folder,
     nonnegative: options.Nonnegative = False,
+    smooth: options.Smooth = False,
     round_: options.Round = False,
     gap: options.Gap = None,
     escape_formulas: options.EscapeFormulas = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Make nonnegative or whole tables of a release.
+    """Make smooth, nonnegative or whole tables of a release.
 
     The result is biased, and labelled so in every file; the unbiased answers stand beside, with
-    their intervals. Costs no privacy.
+    their intervals. Publish smooth counts to be read one by one, unbiased ones to be added up or
+    compared. Costs no privacy.
     """
     from rpexplore.common.formatting import capitalised, describe_share, plural
     from rpexplore.domain.provenance import formulas_warning
@@ -106,13 +108,17 @@ def postprocess(
     from rpexplore.postprocessing.processed_folder import postprocess
     from rpexplore.releases.atomic_folder import check_new
 
+    if nonnegative and smooth:
+        raise RpexploreError(
+            "Give one of --nonnegative and --smooth; smooth tables have no cell below 0 either."
+        )
     check_new(out)
     with progress("Reading the release") as on_progress:
         source = load_unbiased(release)
         tables = postprocess(
             source,
             out,
-            method="nonnegative" if nonnegative else None,
+            method="smooth" if smooth else "nonnegative" if nonnegative else None,
             rounded=round_,
             gap=gap,
             escape_formulas=escape_formulas,
@@ -124,6 +130,11 @@ def postprocess(
     if nonnegative:
         avoidable = describe_share(manifest["gap"])
         text += f"\nOf their squared distance to the noisy tables at most {avoidable} is avoidable."
+    if smooth:
+        medians = tables.shrinkage.groupby("order")["share_kept"].median().to_dict()
+        facts["median_share_kept"] = {str(order): share for order, share in medians.items()}
+        shares = [f"{order}-way {describe_share(share)}" for order, share in medians.items()]
+        text += f"\nKept of what was measured, in the median table: {', '.join(shares)}."
     text += f"\n\nThe {plural(count, 'table')} {'is' if count == 1 else 'are'} in {out}"
     warning = None if escape_formulas else formulas_warning(source.domain)
     facts |= {"folder": str(out), "table_count": count, "warning": warning}
