@@ -23,7 +23,7 @@ from rpexplore.common.concurrency import Progress, no_progress, part_of_progress
 from rpexplore.common.csv_text import FORMULAS_ESCAPED
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import ReleaseError
-from rpexplore.planning.mechanism.reconstruction import answers, marginal, query_matrices
+from rpexplore.planning.mechanism.reconstruction import answers, marginal
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.nonnegative import GAP, Nonnegative
 from rpexplore.postprocessing.nonnegative import nonnegative as nearest_nonnegative
@@ -38,6 +38,7 @@ from rpexplore.postprocessing.rounding import rounded as whole_numbers
 from rpexplore.postprocessing.shrinkage_file import write_shrinkage
 from rpexplore.postprocessing.smooth.smooth_tables import SmoothTables, smooth
 from rpexplore.postprocessing.table_map import subsets
+from rpexplore.postprocessing.table_queries import queries_of_tables
 from rpexplore.postprocessing.table_writing import new_tables_folder, write_readme, write_tables
 from rpexplore.releases.atomic_folder import check_new, check_room
 from rpexplore.releases.manifest import now, save_manifest
@@ -100,7 +101,7 @@ def postprocess(
     elif method == "smooth":
         smooth_tables = smooth(estimates, on_progress=on_searched)
     label = label_of(method, rounded)
-    tables, matrices = source.table_names, _query_matrices(source)
+    tables, matrices = source.table_names, queries_of_tables(source)
     processed = smooth_tables if projection is None else projection
 
     def cells(position: int) -> pa.Table:
@@ -154,18 +155,6 @@ def _check(method: Method | None, rounded: bool, gap: float | None) -> None:
         raise ReleaseError(f"The method must be one of {', '.join(METHODS)}, got {method!r}.")
     if gap is not None and method != "nonnegative":
         raise ReleaseError("A gap goes with nonnegative tables alone; leave it out.")
-
-
-def _query_matrices(source: Release | Estimates) -> list[list[QueryMatrix | None]]:
-    """The queries of each table, of each axis; None: single values."""
-    if isinstance(source, Estimates):
-        return [[None] * len(table) for table in source.tables]
-    workload = source.plan.workload
-    matrices = query_matrices(workload)
-    return [
-        [matrices[i] for i in workload.attribute_basis_index[position, :order]]
-        for position, order in enumerate(workload.orders)
-    ]
 
 
 def _processed_counts(
