@@ -5,10 +5,12 @@ from pages.components.results.downloads import workbook_download
 from pages.components.results.postprocess import HERE, POSTPROCESSING, postprocessing
 from pages.components.results.reading_code import reading_code
 from pages.components.results.source import record_noun_of, results_source
+from pages.components.results.synthetic import browse_records, synthesizing
 from pages.components.shared.background import finish, follow_begun
 from pages.components.shared.explanations import explained_title
 from pages.components.shared.session import project, show_messages
 from rpexplore.postprocessing.processed_tables import ProcessedTables
+from rpexplore.postprocessing.synthetic.records import SyntheticRecords
 from rpexplore.releases.query_release import QueryRelease
 
 project()  # on a new server, where this may be the first page to be requested
@@ -20,6 +22,9 @@ if results is not None:
     source, folder = results
     if isinstance(source, QueryRelease):
         browse_answers(source)
+    elif isinstance(source, SyntheticRecords):
+        browse_records(source)
+        follow_begun(POSTPROCESSING)
     else:
         attributes, publication = browse(source, record_noun_of(source))
         workbook_download(source, folder, publication)
@@ -28,3 +33,4 @@ if results is not None:
             follow_begun(POSTPROCESSING)
         else:
             postprocessing(source, folder)
+            synthesizing(source, folder)

@@ -40,6 +40,7 @@ RUN = {
     ("docs/guide.md", QUERIES): (["queries", "verify", "release"], 1),
     ("docs/guide.md", PRESETS): (["queries", "queries", "queries"], 0),
     ("docs/guide.md", "Post-processing"): (["release", "combine", "postprocess", "answer"], 0),
+    ("docs/guide.md", "Synthetic records"): (["synthesize"], 0),
 }
 
 
@@ -150,6 +151,14 @@ def test_ranges_and_groups(shown):
 
 def test_postprocessing(shown):
     assert (shown("docs/guide.md", "Post-processing") / "published" / "manifest.json").exists()
+
+
+def test_synthetic_records(shown):
+    folder = shown("docs/guide.md", "Synthetic records") / "synthetic"
+    records = rp.SyntheticRecords.load(folder).records()
+    ages = records["age"].astype(int)
+    assert not ((ages < 15) & (records["marital_status"] == "Married")).any()
+    assert len(records) == pytest.approx(RECORDS, rel=0.5)
 
 
 def test_targets(shown):

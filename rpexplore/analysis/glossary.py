@@ -143,6 +143,8 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "Smooth tables": "Best guesses from a release: each measurement changes them only as far "
         "as it is more than noise. Biased, usually nearer to the truth than unbiased tables, and "
         "they agree with each other.",
+        "Synthetic records": "Made-up records whose tables are near the released ones: drawn from "
+        "a model of these, so that no row is a person. They cost no privacy, and are biased.",
     },
 }
 

@@ -20,7 +20,6 @@ def synthesize(
     No row is a person: records are drawn from a model of the released tables, and compared with
     these in the same folder. Biased, and labelled so. Costs no privacy.
     """
-    from rpexplore.common.formatting import describe_share, plural
     from rpexplore.domain.provenance import formulas_warning
     from rpexplore.postprocessing.combination_folder import load_unbiased
     from rpexplore.postprocessing.synthetic.impossible import never_from_text
@@ -40,28 +39,17 @@ def synthesize(
             escape_formulas=escape_formulas,
             on_progress=on_progress,
         )
-    to_use = records.tables_to_use
-    misfit = records.manifest["misfit"]
     facts = {
         "folder": str(out),
         "label": records.label,
         "rows": records.n_records,
         "engine": records.manifest["engine"],
         "never": records.manifest["never"],
-        "misfit": misfit,
-        "tables_to_use_instead": to_use,
+        "misfit": records.manifest["misfit"],
+        "tables_to_use_instead": records.tables_to_use,
         "warning": None if escape_formulas else formulas_warning(source.domain),
     }
-    count, off = plural(records.n_records, "record"), describe_share(misfit)
-    text = (
-        f"Synthetic: no row is a person. The two-way tables that the {count} were fitted to are "
-        f"{off} of the records off on average.\n"
+    where = f"The records, their label and the comparison with the released tables are in {out}"
+    say_result(
+        as_json, facts, "\n\n".join(filter(None, [records.summary, where, facts["warning"]]))
     )
-    if to_use:
-        text += (
-            f"Use the released tables of {'; '.join(f'({name})' for name in to_use[:3])}"
-            f"{' and others' if len(to_use) > 3 else ''} instead of the records: "
-            f"comparison.csv lists {plural(len(to_use), 'such table')}.\n"
-        )
-    text += f"\nThe records, their label and the comparison with the released tables are in {out}"
-    say_result(as_json, facts, "\n\n".join(filter(None, [text, facts["warning"]])))

@@ -18,6 +18,7 @@ from rpexplore.postprocessing.combination_folder import load_combined
 from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.postprocessing.publication import Publication
+from rpexplore.postprocessing.synthetic.records import SyntheticRecords
 from rpexplore.queries.definitions import stated_from_text
 from rpexplore.releases.reading_code import TableFile
 from rpexplore.releases.release import release
@@ -302,6 +303,27 @@ def test_making_processed_tables_opens_them_with_their_label(app, released, tmp_
     session.text_input(key="results folder").set_value(str(source)).run()
     field = next(box for box in session.text_input if "processed into" in (box.key or ""))
     assert field.value == f"{output}-2"
+
+
+def test_making_synthetic_records_opens_them_with_their_label(app, released, tmp_path):
+    source = shutil.copytree(released["all"], tmp_path / "source")
+    session = opened(app, source)
+    session.number_input(key="synthetic rows").set_value(50).run()
+    session.text_area(key="synthetic never").set_value("age=0..3 sex=x\nage").run()
+    assert "must be stated as ATTRIBUTE=VALUES" in plain(session.texts("error"))
+    assert session.button_of("Make the records").disabled
+    session.text_area(key="synthetic never").set_value("age=0..3 sex=f\n\nregion=R7").run()
+    assert "Takes a few seconds on this computer." in session.texts("caption")
+    session.press("Make the records")
+    made(session)
+    assert session.success, plain(session.texts("error"))
+    assert "no row is a person" in plain(session.texts("warning"))
+    assert "50 records, drawn from a model" in plain(session.texts("markdown"))
+    done = SyntheticRecords.load(tmp_path / "source-synthetic")
+    assert done.manifest["never"] == [{"age": "0..3", "sex": "f"}, {"region": "R7"}]
+    tables = [shown.value for shown in session.dataframe]
+    assert tables[0]["table"].tolist() == done.comparison["table"].tolist()
+    assert len(tables[-1]) == 50
 
 
 def test_combining_opens_the_combined_tables_or_says_why_not(app, released, tmp_path):

@@ -73,10 +73,10 @@ def _processing(source: Release | Estimates, folder: Path) -> None:
     output = new_folder_input("Folder for the processed tables", field, Path(f"{folder}-processed"))
     if is_chosen:
         seconds = nonnegative_seconds if nonnegative else writing_seconds
-        _told_beforehand(kept(seconds, source))
+        told_beforehand(kept(seconds, source))
     else:
         st.caption("Tick one of the two, or both, to go on.")
-    _button("Make the processed tables", work, output if is_chosen else None, field)
+    work_button("Make the processed tables", work, output if is_chosen else None, field)
 
 
 def _combining(source: Release | Estimates, folder: Path) -> None:
@@ -115,21 +115,27 @@ def _combining(source: Release | Estimates, folder: Path) -> None:
     field = f"combined into, of {folder}"
     output = new_folder_input("Folder for the combined tables", field, Path(f"{folder}-combined"))
     if others:
-        _told_beforehand(kept(writing_seconds, source))
-    _button("Combine them", work, output if others else None, field)
+        told_beforehand(kept(writing_seconds, source))
+    work_button("Combine them", work, output if others else None, field)
 
 
-def _told_beforehand(seconds: float) -> None:
+def told_beforehand(seconds: float) -> None:
+    """How long work takes, in words."""
     st.caption(f"Takes {rough_duration(seconds)} on this computer.")
 
 
-def _button(label: str, work: Work, output: Path | None, field: str) -> None:
-    """A button that starts the work on a new folder; None: it cannot be started yet."""
-    args = (work, output, field)
+def work_button(
+    label: str, work: Work, output: Path | None, field: str, noun: str = "tables"
+) -> None:
+    """A button that starts the work on a new folder; None: it cannot be started yet.
+
+    field: key of the folder's field; noun: what the folder will hold
+    """
+    args = (work, output, field, noun)
     st.button(label, disabled=output is None, on_click=_begin, args=args)
 
 
-def _begin(work: Work, output: Path, field: str) -> None:
+def _begin(work: Work, output: Path, field: str, noun: str) -> None:
     """Start making a folder, unless one is being made: a second click comes here too."""
 
     def at_end(task: Task[object]) -> None:
@@ -138,7 +144,7 @@ def _begin(work: Work, output: Path, field: str) -> None:
             return
         st.session_state.pop(field, None)
         open_folder(output)
-        say(HERE, "success", f"Finished: the tables are in {output}.")
+        say(HERE, "success", f"Finished: the {noun} are in {output}.")
 
     if POSTPROCESSING not in st.session_state:
         begin(POSTPROCESSING, lambda on_progress: work(on_progress, output), at_end)

@@ -17,6 +17,8 @@ from rpexplore.postprocessing.results import (
     is_biased,
     load_results,
 )
+from rpexplore.postprocessing.synthetic.records import KIND as SYNTHETIC
+from rpexplore.postprocessing.synthetic.records import SyntheticRecords
 from rpexplore.releases.manifest import read_manifest
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.table_release import Release
@@ -24,10 +26,13 @@ from rpexplore.releases.table_release import Release
 SESSION, FOLDER = "The release of this project", "A folder"
 
 
-def results_source() -> tuple[Results | QueryRelease, Path] | None:
+Source = Results | QueryRelease | SyntheticRecords
+
+
+def results_source() -> tuple[Source, Path] | None:
     """What to look at, and its folder; None, which the page explains, while there is nothing.
 
-    The label of processed tables stands above all.
+    The label of processed tables and of synthetic records stands above all.
     """
     top = st.container()
     task = project_task()
@@ -68,10 +73,13 @@ def is_of_current(source: Results) -> bool:
     return set(attributes_in_tables(source)) <= set(current().domain.names)
 
 
-def _load(folder: Path, on_progress: Progress) -> Results | QueryRelease:
+def _load(folder: Path, on_progress: Progress) -> Source:
     on_progress(f"Reading {folder.name}", 0.0)
-    if read_manifest(folder).get("format") == QueryRelease.release_format[0]:
+    kind = read_manifest(folder).get("format")
+    if kind == QueryRelease.release_format[0]:
         return QueryRelease.load(folder)
+    if kind == SYNTHETIC[0]:
+        return SyntheticRecords.load(folder)
     return load_results(folder)
 
 
@@ -81,8 +89,8 @@ def _folder() -> Path | None:
         "results folder",
         released_folders(),
         example="releases/survey-2026-11-22",
-        help="Of a release, of combined tables, or of processed ones. Every file is checked "
-        "against what was written.",
+        help="Of a release, of combined or processed tables, or of synthetic records. Every file "
+        "is checked against what was written.",
     )
     if folder is None:
         st.info("Run a release on the page before, or choose its folder, to look at its results.")
@@ -101,8 +109,14 @@ def _finished_at(folder: Path) -> int:
         return 0
 
 
-def _label(results: Results) -> None:
-    if is_biased(results):
+def _label(results: Results | SyntheticRecords) -> None:
+    if isinstance(results, SyntheticRecords):
+        st.warning(
+            "**Synthetic records: no row is a person.** They are drawn from a model of the "
+            "released tables. For any figure that is published or decided on, use the tables.",
+            icon=":material/label_important:",
+        )
+    elif is_biased(results):
         st.warning(
             f"**Processed tables:** {escaped(results.label)}. For adding up and comparing counts "
             "use the unbiased ones beside them.",

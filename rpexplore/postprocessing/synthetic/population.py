@@ -101,8 +101,7 @@ def sweep_with_feedback(
     is drawn given the counts of all other records.
     """
     n = len(codes)
-    # Small chunks, as each answers to what those before have left; larger where V² is what costs.
-    chunk_size = min(max(n // 500, len(model.one_way) // 20, 1), _CHUNK)
+    chunk_size = sweep_chunk_size(n, len(model.one_way))
     counts = pair_counts(model, codes)
     wanted = model.shares * np.float32(n)
     # Many pairs pull at once: of 14 each may pull as far as was tried, of more less.
@@ -123,6 +122,14 @@ def sweep_with_feedback(
             cumulative = np.cumsum(weights, axis=1)
             _draw(chunk, attribute, cumulative, indicators, numbers)
         counts += indicators.pair_counts()
+
+
+def sweep_chunk_size(n_records: int, n_values: int) -> int:
+    """How many records a sweep with feedback takes at once.
+
+    Few, as each chunk answers to what those before have left; more where V² is what costs.
+    """
+    return min(max(n_records // 500, n_values // 20, 1), _CHUNK)
 
 
 def pair_counts(model: PairModel, codes: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ from rpexplore.postprocessing.synthetic.tree_start import UNIFORM_SHARE, tree_st
 
 # Records that the model is fitted with: as many as are wanted, within these bounds.
 _FEWEST, _MOST, _MOST_NUMBERS = 5_000, 20_000, 750_000
-_ROUNDS = 30
+ROUNDS = 30
 _STEP, _STEPS_OF_ALL = 0.3, 2.1  # η of a pair; of all pairs of an attribute together
 _DECAY = 15  # rounds until η is half of that
 _LARGEST_CHANGE = 2.0  # of the logarithm, in one round
@@ -76,8 +76,8 @@ def _fit(
     step_of_value = np.repeat(steps, model.sizes).astype(np.float32)
     smallest = np.float32(1 / len(codes))
     doing = "Fitting the records"
-    for turn in range(_ROUNDS):
-        on_progress(doing, _FITTED * turn / _ROUNDS)
+    for turn in range(ROUNDS):
+        on_progress(doing, _FITTED * turn / ROUNDS)
         current = sweep(model, codes, numbers)
         for attribute in range(len(model.sizes)):
             rows = model.block(attribute)

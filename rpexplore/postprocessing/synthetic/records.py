@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import pyarrow as pa
 import pyarrow.parquet
 
+from rpexplore.common.formatting import describe_share, plural
 from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.postprocessing.measurement_source import MeasurementSource, guarantee
 from rpexplore.postprocessing.synthetic.comparison import CELLS_COLUMNS, TABLES_COLUMNS
@@ -36,6 +37,7 @@ MADE = b"rpexplore"  # where the Parquet file's own metadata say how its records
 NUMBER = "synthetic_record"  # the first column: says on every row what it is
 LABEL = "synthetic records; no row is a person; drawn from a model of noisy tables; biased"
 
+_MOST_LISTED = 3  # tables in a sentence
 _NOUN = "synthetic records"
 _FACTS = (
     "created", "label", "engine", "rows", "attributes", "never", "misfit", "guarantee", "sources",
@@ -125,6 +127,29 @@ class SyntheticRecords:
         """Tables that are estimated to be nearer to the true counts than the records are."""
         comparison = self.comparison
         return comparison["table"][comparison["use"] == "table"].tolist()
+
+    @property
+    def summary(self) -> str:
+        """How near the records are to the released tables, in two or three sentences."""
+        count = plural(self.n_records, "record")
+        off = describe_share(self.manifest["misfit"])
+        text = (
+            f"{count}, drawn from a model: no row is a person. The two-way tables that they were "
+            f"fitted to are {off} of the records off on average."
+        )
+        to_use = self.tables_to_use
+        if not to_use:
+            return (
+                f"{text} For no released table are the records estimated to be further from the "
+                "true counts than the table is."
+            )
+        listed = ", ".join(f"({name})" for name in to_use[:_MOST_LISTED])
+        more = len(to_use) - _MOST_LISTED
+        return (
+            f"{text} Use the released tables instead of the records for {listed}"
+            f"{f' and {more:,} more' if more > 0 else ''}: they are estimated to be nearer to the "
+            "true counts."
+        )
 
     @property
     def worst_cells(self) -> "pd.DataFrame":

@@ -1,0 +1,98 @@
+"""Synthetic records: made in the background, and looked at beside the released tables."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from pages.components.results.postprocess import POSTPROCESSING, told_beforehand, work_button
+from pages.components.shared.charts import listing
+from pages.components.shared.files import download, new_folder_input
+from pages.components.shared.session import attempt, escaped, kept
+from rpexplore.analysis.glossary import meaning
+from rpexplore.common.concurrency import Progress
+from rpexplore.figures.chart import Column
+from rpexplore.postprocessing.estimates import Estimates
+from rpexplore.postprocessing.synthetic.duration import records_seconds
+from rpexplore.postprocessing.synthetic.impossible import never_from_text
+from rpexplore.postprocessing.synthetic.records import RECORDS, TABLES, SyntheticRecords
+from rpexplore.postprocessing.synthetic.records_folder import MOST_RECORDS, synthesize
+from rpexplore.releases.table_release import Release
+
+FIRST = 100  # records that are shown
+TABLE_COLUMNS = {
+    "table": Column("table", "text"),
+    "cells": Column("cells", "count"),
+    "cells_outside_interval": Column("outside the 95 % interval", "count"),
+    "released_error": Column("error of the released cells"),
+    "records_error": Column("estimated error of the records"),
+    "use": Column("nearer to the true counts", "text"),
+}
+CELL_COLUMNS = {
+    "table": Column("table", "text"),
+    "cell": Column("cell", "text"),
+    "records": Column("records", "estimate"),
+    "released": Column("released", "estimate"),
+    "lower_95": Column("95 % interval from", "estimate"),
+    "upper_95": Column("to", "estimate"),
+    "standard_errors_away": Column("standard errors away"),
+}
+
+
+def synthesizing(source: Release | Estimates, folder: Path) -> None:
+    """What can be drawn from unbiased tables; folder: where they are."""
+    if POSTPROCESSING in st.session_state:
+        return
+    with st.expander("Make synthetic records"):
+        st.markdown(
+            f"{meaning('Synthetic records')} They go to a folder of their own, with a label and a "
+            "comparison with the released tables."
+        )
+        rows = st.number_input(
+            "Number of records",
+            1,
+            MOST_RECORDS,
+            None,
+            placeholder="as many as were counted",
+            key="synthetic rows",
+            help="More records do not know more than the release does.",
+            persist_state="session",
+        )
+        typed = st.text_area(
+            "Impossible combinations (optional)",
+            key="synthetic never",
+            placeholder="age=0..14 marital=married",
+            help="One a line: no record has all the values of a line together. Values are named "
+            "as in a query: a value, a range, several with commas between.",
+            persist_state="session",
+        )
+        lines = [line for line in typed.splitlines() if line.strip()]
+        never = attempt(lambda: [never_from_text(source.domain, line) for line in lines])
+
+        def work(on_progress: Progress, output: Path) -> None:
+            synthesize(source, output, rows=rows, never=never or (), on_progress=on_progress)
+
+        field = f"synthetic into, of {folder}"
+        output = new_folder_input("Folder for the records", field, Path(f"{folder}-synthetic"))
+        told_beforehand(kept(records_seconds, source, rows))
+        possible = output if never is not None else None
+        work_button("Make the records", work, possible, field, "records")
+
+
+def browse_records(records: SyntheticRecords) -> None:
+    """The first records, and how their tables compare with the released ones."""
+    st.markdown(escaped(records.summary))
+    st.subheader("Beside the released tables")
+    st.caption(
+        "The worst for the records first. Errors are root mean squares over the cells, in counts; "
+        "that of the records is estimated from how far they are from the released counts, less "
+        "the noise in these."
+    )
+    listing(records.comparison, TABLE_COLUMNS, "Tables of the records and released ones")
+    with st.expander("Cells that differ most"):
+        listing(records.worst_cells, CELL_COLUMNS, "Cells that differ most")
+    st.subheader(f"The first {min(FIRST, records.n_records)} of {records.n_records:,} records")
+    first = records.records(FIRST)
+    listing(first, {name: Column(name, "text") for name in first}, "The first records")
+    with st.container(horizontal=True):
+        for name in (f"{RECORDS}.csv", f"{RECORDS}.parquet", f"{TABLES}.csv", "README.md"):
+            download(name, (records.folder / name).read_bytes)
