@@ -86,8 +86,12 @@ def nonnegative_seconds(source: Release | Estimates, speed: Speed | None = None)
 
     speed: of the search; that of this machine if left out.
     """
-    rounds = _ROUNDS * (speed or measured_speed()).round(_maximal_shapes(source))
-    return writing_seconds(source) + rounds
+    return writing_seconds(source) + search_seconds(_maximal_shapes(source), speed)
+
+
+def search_seconds(shapes: Sequence[Sequence[int]], speed: Speed | None = None) -> float:
+    """About how long the search takes for nonnegative maximal tables of these shapes."""
+    return _ROUNDS * (speed or measured_speed()).round(shapes)
 
 
 def writing_seconds(source: Release | Estimates) -> float:
