@@ -7,6 +7,7 @@ from rpexplore.cli.console import Verbs, heed_signals, say
 from rpexplore.cli.planning import plan, report, rewrite, schema, show, verify
 from rpexplore.cli.postprocess import answer, combine, postprocess, workbook
 from rpexplore.cli.queries import queries
+from rpexplore.cli.rehearse import rehearse
 from rpexplore.cli.release import ledger, release
 from rpexplore.cli.synthesize import synthesize
 
@@ -57,7 +58,7 @@ def app(
 
 cli.command()(schema)
 cli.command(cls=options.LossHelp)(plan)
-for verb in (show, verify, rewrite, report, answer, release, ledger):
+for verb in (show, verify, rewrite, rehearse, report, answer, release, ledger):
     cli.command()(verb)
 for verb in (combine, postprocess, synthesize, workbook, app):
     cli.command()(verb)

@@ -80,3 +80,16 @@ def test_queries_have_no_publishable_share(run):
         "q.json",
     )
     assert "is a query plan" in run.refused("show", "q.json", "--expected-count", "90")
+
+
+def test_smooth_tables_are_rehearsed_by_expected_counts(planned):
+    command = ("rehearse", "plan.json", "--expected-count", "90")
+    facts = planned.json(*command)
+    assert facts["records"] == 90
+    assert [row["order"] for row in facts["errors"]] == [1, 2]
+    assert {"unbiased", "nonnegative", "smooth"} <= facts["errors"][0].keys()
+    text = planned.done(
+        "rehearse", "plan.json", "--expected-count", "90", "--record-noun", "people"
+    )
+    assert "Rehearsed on 90 made-up people: in smooth tables of 2 attributes" in text
+    assert "need expected counts" in planned.refused("rehearse", "plan.json")

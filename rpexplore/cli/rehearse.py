@@ -1,0 +1,58 @@
+"""The verb that rehearses the smooth tables of a plan."""
+
+from rpexplore.cli import options
+from rpexplore.cli.console import progress, say_result, text_table
+from rpexplore.errors import RpexploreError
+
+# It imports what it needs itself, so that no other verb waits for it.
+
+
+def rehearse(
+    plan_file: options.PlanFile,
+    expected_count: options.ExpectedCount = None,
+    expected: options.ExpectedFile = None,
+    record_noun: options.RecordNoun = "records",
+    as_json: options.AsJson = False,
+) -> None:
+    """Rehearse the smooth tables of a plan on made-up records.
+
+    How near unbiased, nonnegative and smooth tables would come, by number of attributes. Records
+    are made up from expected counts; none is read, and nothing is spent.
+    """
+    from rpexplore.cli.facts import row_facts
+    from rpexplore.cli.publishable import expected_from_options
+    from rpexplore.common.formatting import describe_share
+    from rpexplore.planning.plan import Plan
+    from rpexplore.postprocessing.rehearsal.smooth_rehearsal import READINGS, rehearse_smooth_tables
+    from rpexplore.queries.plan_kinds import load_plan
+
+    with progress("Reading the plan") as on_progress:
+        loaded = load_plan(plan_file)
+        if not isinstance(loaded, Plan):
+            raise RpexploreError(
+                f"{plan_file.name} is a {loaded.noun}, and smooth tables are those of plans of "
+                "tables."
+            )
+        wanted = expected_from_options(loaded.domain, expected_count, expected, None)
+        if wanted is None:
+            raise RpexploreError(
+                "Made-up records need expected counts; give --expected-count N or --expected FILE."
+            )
+        rehearsal = rehearse_smooth_tables(loaded, wanted[0], on_progress=on_progress)
+    frame = rehearsal.frame.dropna(axis="columns")
+    shown = [reading for reading in READINGS if reading in frame]
+    table = text_table(
+        {
+            "attributes": [f"{order}" for order in frame["order"]],
+            "tables": [f"{count:,}" for count in frame["tables"]],
+            **{name: [describe_share(share) for share in frame[name]] for name in shown},
+        }
+    )
+    sentence = rehearsal.describe(record_noun)
+    facts = {
+        "records": rehearsal.n_records,
+        "expected_counts": wanted[0].text,
+        "errors": row_facts(frame),
+        "caution": rehearsal.caution,
+    }
+    say_result(as_json, facts, f"{table}\n\n{sentence}\n\n{rehearsal.caution}")
