@@ -6,6 +6,7 @@ from pages.components.plan.budget import budget_inputs, budget_meaning, unit_inp
 from pages.components.plan.loss import loss_input, reference_distribution_input
 from pages.components.plan.one_table import one_table
 from pages.components.plan.results import chart, downloads, table_list
+from pages.components.plan.smooth_rehearsal import smooth_rehearsal
 from pages.components.plan.targets import required_targets_can_be_met, targets_met
 from pages.components.plan.usefulness import (
     budgets_for_shares_input,
@@ -87,6 +88,7 @@ with st.container(key="layout"):
                     share_by_budget()
 if planned is not None:
     chart(planned)
+    smooth_rehearsal(planned)
     table_list(planned, former_plan())
     downloads(planned)
     with st.container(horizontal=True):

@@ -164,3 +164,17 @@ def test_many_tables_do_not_travel_with_the_chart(app, many):
     assert not session.error
     (chart,) = session.get("plotly_chart")
     assert len(chart.proto.spec) < 50_000
+
+
+def test_smooth_tables_are_rehearsed_when_asked_for(app, small):
+    session = app("plan", small)
+    assert "smooth tables can be rehearsed" in plain(session.texts("caption"))
+    session.text_input(key="expected total").set_value("900").run()
+    session.button_of("Rehearse smooth tables").click().run()
+    assert "Rehearsed on 900 made-up people" in plain(session.texts("markdown"))
+    assert "everything else about them is invented" in plain(session.texts("caption"))
+    (frame,) = (table.value for table in session.dataframe if "smooth" in table.value)
+    assert frame["order"].tolist() == [1, 2]
+    # Of another plan it is not said.
+    session.text_input(key="typed budget").set_value("0.3").run()
+    assert "Rehearsed" not in plain(session.texts("markdown"))

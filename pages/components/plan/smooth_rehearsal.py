@@ -1,0 +1,64 @@
+"""What smooth tables of a plan would be like, rehearsed on made-up records when asked for."""
+
+import streamlit as st
+
+from pages.components.shared.background import worked_out
+from pages.components.shared.charts import listing
+from pages.components.shared.session import current, escaped
+from rpexplore.analysis.glossary import meaning
+from rpexplore.figures.chart import COLUMNS, Column
+from rpexplore.planning.plan import Plan
+from rpexplore.postprocessing.rehearsal.smooth_rehearsal import (
+    SmoothRehearsal,
+    rehearse_smooth_tables,
+)
+
+WANTED = "plan of the smooth rehearsal"
+
+
+def smooth_rehearsal(planned: Plan) -> None:
+    """A button that rehearses the plan, and how near each reading of the tables comes."""
+    st.subheader("How near smooth tables would come", help=meaning("Smooth tables"))
+    expected = current().expected
+    if expected is None:
+        st.caption("With expected counts, smooth tables can be rehearsed here before the run.")
+        return
+    key = planned, expected
+    if st.session_state.get(WANTED) != key:
+        st.caption(
+            "Made-up records from the expected counts are measured as this plan would measure "
+            "yours, and unbiased, nonnegative and smooth tables compared with them. No record is "
+            "read, and nothing is spent."
+        )
+        st.button("Rehearse smooth tables", on_click=_rehearse, args=key)
+        return
+    rehearsal = worked_out(rehearse_smooth_tables, planned, expected)
+    if rehearsal is not None:
+        _show(rehearsal)
+
+
+def _show(rehearsal: SmoothRehearsal) -> None:
+    frame, record_noun = rehearsal.frame, current().record_noun
+    columns = {name: COLUMNS[name] for name in ("order", "tables")}
+    columns["unbiased"] = Column("unbiased", "share")
+    if frame["nonnegative"].notna().any():
+        columns["nonnegative"] = Column("nonnegative", "share")
+    else:
+        frame = frame.drop(columns="nonnegative")
+    columns["smooth"] = Column("smooth", "share", term="Smooth tables")
+    st.markdown(escaped(rehearsal.describe(record_noun)))
+    listing(frame, columns, "Rehearsed errors of unbiased, nonnegative and smooth tables")
+    left_out = "" if "nonnegative" in frame else "Nonnegative tables are left out for time. "
+    st.caption(
+        escaped(
+            f"Absolute errors of all cells of a table over the number of {record_noun}, mean over "
+            f"tables, rehearsed on made-up records. {left_out}{rehearsal.caution}"
+        )
+    )
+    st.page_link(
+        "pages/workload.py", label="Weights for smooth tables", query_params={"part": "weights"}
+    )
+
+
+def _rehearse(*key: object) -> None:
+    st.session_state[WANTED] = key
