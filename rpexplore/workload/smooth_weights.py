@@ -24,6 +24,8 @@ from rpexplore.workload.workload import Workload
 _POWER = 0.2
 # ρ N² / this is 1 where ρ = 1 and N = 50,000, about what the rule was found with.
 _UNIT = 2.5e9
+# Beyond it, numbers from a file could leave the floats; nobody has such budgets and counts.
+_MOST_RATIO = 1e30
 # Below that weight a table has next to nothing of the budget, and its noise could not be counted.
 _LEAST = 1e-7
 
@@ -64,7 +66,8 @@ class SmoothWeights:
 
     def weights(self, workload: Workload) -> np.ndarray:
         """The weight of each table, float64[n_tables], to three significant digits."""
-        ratio = self.rho * self.records**2 / _UNIT
+        ratio = float(self.rho) * float(self.records) * float(self.records) / _UNIT
+        ratio = min(max(ratio, 1 / _MOST_RATIO), _MOST_RATIO)
         cells, orders = workload.counted_cells, workload.orders
         of_triples = min(3e-3 * ratio**0.9, 0.1)
         larger = np.maximum(of_triples ** np.maximum(orders - 2.0, 0.0), _LEAST)

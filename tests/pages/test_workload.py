@@ -411,5 +411,8 @@ def test_weights_for_smooth_tables_say_what_they_cost_before_they_are_applied(ap
     assert session.scenario.request.smooth_weights == SmoothWeights(0.1, 5000)
     margin = 1.959964 * np.median(session.scenario.plan().standard_errors[-3:])
     assert float(after) == pytest.approx(margin, rel=5e-3)
+    assert "set the weights anew" not in plain(session.texts("caption"))
+    session.scenario = session.scenario.replaced(budget=rp.Budget(rho=1))
+    assert "set the weights anew" in plain(session.run().texts("caption"))
     session.button(key="drop smooth weights").click().run()
     assert session.scenario.request.smooth_weights is None

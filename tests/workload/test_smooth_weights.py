@@ -38,6 +38,13 @@ def test_much_noise_moves_weight_to_one_way_tables_and_no_weight_vanishes():
     assert SmoothWeights(16e6, 12_500).weights(tables) == pytest.approx(0.1**2 * 120**0.6, rel=5e-3)
 
 
+@pytest.mark.parametrize("number", [1e-300, 1e300, 10**308])
+def test_numbers_beyond_all_reason_give_weights_all_the_same(number):
+    weights = SmoothWeights(number, number).weights(rp.Workload.all_up_to(DOMAIN, 4))
+    assert np.all(np.isfinite(weights))
+    assert np.all(weights > 0)
+
+
 @pytest.mark.parametrize(("rho", "records"), [(0, 100), (1, 0), (1, np.nan), (1, True)])
 def test_other_numbers_are_refused(rho, records):
     with pytest.raises(WorkloadError, match="must be a positive number"):

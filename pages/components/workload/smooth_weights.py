@@ -11,7 +11,7 @@ from rpexplore.analysis.scenarios.before_and_after import describe_before_and_af
 from rpexplore.analysis.scenarios.shared_tables import Contender
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.scenario import Scenario
-from rpexplore.scenarios.smooth_planning import describe_added, for_smooth_tables
+from rpexplore.scenarios.smooth_planning import describe_added, for_smooth_tables, smooth_weights
 
 HERE = "settings"
 OPEN = "smooth weights are shown"
@@ -47,8 +47,14 @@ def smooth_weights_preview(planned: Plan | None) -> None:
 def smooth_weights_in_effect() -> None:
     """The weights for smooth tables, if they are in effect, with a button that removes them."""
     weights = current().request.smooth_weights
-    if weights is not None:
-        removable(escaped(weights.text), "drop smooth weights", _remove)
+    if weights is None:
+        return
+    removable(escaped(weights.text), "drop smooth weights", _remove)
+    if current().expected is not None and smooth_weights(current()) != weights:
+        st.caption(
+            "The budget or the expected number of records is another one now. After a large change "
+            "set the weights anew."
+        )
 
 
 def _effect(planned: Plan | None, proposed: Scenario) -> None:
