@@ -140,9 +140,17 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "beyond it is refused.",
         "Post-processing": "Work on released tables, such as making counts nonnegative; it "
         "spends nothing. Results that are biased say so.",
+        "Unbiased tables": "Tables as they were released: right on average, not rounded, maybe "
+        "negative, with exact intervals. To add up, to compare and to analyse.",
+        "Nonnegative tables": "The nearest tables without a count below 0 that agree with each "
+        "other. Biased: counts near 0 come out too large, large ones too small.",
         "Smooth tables": "Best guesses from a release: each measurement changes them only as far "
-        "as it is more than noise. Biased, usually nearer to the truth than unbiased tables, and "
-        "they agree with each other.",
+        "as it is more than noise. Biased, differences of small groups are shrunk first; usually "
+        "nearer to the truth than unbiased tables, and they agree with each other.",
+        "Model-based error": "The root mean squared error of a smooth count if the model holds. "
+        "Unlike a standard error of noise, nothing guarantees it.",
+        "Share kept": "How much of what was measured of a table, beyond the smaller tables within "
+        "it, is in the smooth table: 100 % as measured, 0 % smaller tables alone.",
         "Synthetic records": "Made-up records whose tables are near the released ones: drawn from "
         "a model of these, so that no row is a person. They cost no privacy, and are biased.",
     },

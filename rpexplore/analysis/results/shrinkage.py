@@ -1,0 +1,139 @@
+"""Fairness of smooth tables: how far the counts of groups are from the unbiased ones.
+
+Distances are root mean squares of (smooth − unbiased) / standard error over cells. The unbiased
+count is the truth plus noise of that standard error, so that smooth counts without any error would
+be at a distance of 1, and outside 5 % of the 95 % intervals. Nearer to 0, noise was kept; clearly
+above 1, differences that are more than noise may have been smoothed away.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+from rpexplore.analysis.results.released_cells import ReleasedCells
+from rpexplore.common.formatting import describe_share, plural, rounded
+
+LEVELS = (0.0, 1.0, 5.0, 20.0, 100.0, 1000.0, 10_000.0)
+"""Smooth counts at which the levels begin; the last has no end."""
+
+_LEVEL_NAMES = (
+    f"below {LEVELS[1]:,.0f}",
+    *(f"{low:,.0f} to below {high:,.0f}" for low, high in pairwise(LEVELS[1:])),
+    f"{LEVELS[-1]:,.0f} and more",
+)
+_AS_THE_TRUTH = 1.0  # the distance of counts without any error
+_MOVED = ["group", "cells", "distance", "outside_95"]
+
+
+def by_value(tables: Iterable[ReleasedCells], attribute: str) -> pd.DataFrame:
+    """One row a value of an attribute: its cells in all of these tables, and its own count.
+
+    Columns group (the value's label), cells, distance, outside_95 (share of the cells whose smooth
+    count is outside the interval of the unbiased one), value, unbiased_value and standard_error
+    (of the table of this attribute alone; NaN if that is not among the tables).
+
+    tables: smooth ones that have the attribute
+    """
+    sums, counts = _Sums(), {}
+    for cells in tables:
+        axis = [axis.name for axis in cells.axes].index(attribute)
+        labels = cells.axes[axis].labels
+        sums.add(cells, np.indices(cells.value.shape)[axis], labels)
+        if len(cells.axes) == 1:
+            numbers = zip(cells.value, cells.unbiased, cells.standard_error, strict=True)
+            counts |= dict(zip(labels, numbers, strict=True))
+    frame = sums.frame
+    own = [counts.get(label, (np.nan,) * 3) for label in frame["group"]]
+    frame[["value", "unbiased_value", "standard_error"]] = np.reshape(own, (-1, 3))
+    return frame
+
+
+def by_level(tables: Iterable[ReleasedCells]) -> pd.DataFrame:
+    """One row a level of smooth counts: columns group, cells, distance, outside_95 as `by_value`.
+
+    Levels are of smooth counts, not of unbiased ones: a cell among the largest of these is there
+    because of its noise as well. Those without cells are left out.
+    """
+    sums = _Sums()
+    for cells in tables:
+        levels = np.searchsorted(LEVELS, cells.value, side="right") - 1
+        sums.add(cells, np.maximum(levels, 0), _LEVEL_NAMES)
+    frame = sums.frame
+    order = {name: i for i, name in enumerate(_LEVEL_NAMES)}
+    return frame.sort_values("group", key=lambda names: names.map(order), ignore_index=True)
+
+
+def kept_by_order(kept: pd.DataFrame) -> pd.DataFrame:
+    """One row a number of attributes: order, tables, smallest, median and largest share kept.
+
+    kept: one row a measured residual, with order and share_kept
+    """
+    groups = kept.groupby("order")["share_kept"]
+    frame = groups.agg(tables="size", smallest="min", median="median", largest="max")
+    return frame.reset_index()
+
+
+def describe_groups(frame: pd.DataFrame, kind: str) -> str:
+    """The group that was moved farthest, and the least; kind: "age", "smooth counts"."""
+    far, near = frame.loc[frame["distance"].idxmax()], frame.loc[frame["distance"].idxmin()]
+    # √(1/2n) is the standard deviation of a root mean square of n normal numbers.
+    by_chance = 2 / np.sqrt(2 * frame["cells"].to_numpy())
+    n_above = int(np.sum(frame["distance"].to_numpy() > _AS_THE_TRUTH + by_chance))
+    parts = [
+        f"Farthest from the unbiased counts: {kind} {far['group']}, "
+        f"{rounded(far['distance'], 2, zeros=True)} standard errors in {plural(int(far['cells']), 'cell')} "
+        f"(root mean square), {describe_share(far['outside_95'])} of them outside the 95 % "
+        "interval."
+    ]
+    if len(frame) > 1:
+        parts.append(f"Nearest: {near['group']}, {rounded(near['distance'], 2, zeros=True)}.")
+    are = "is" if n_above == 1 else "are"
+    parts.append(
+        f"{n_above:,} of {plural(len(frame), 'group')} {are} clearly above 1, where counts "
+        "without any error would be: differences that are more than noise may have been smoothed "
+        "away there, and the unbiased counts show them."
+        if n_above
+        else "None is clearly above 1, where counts without any error would be."
+    )
+    return " ".join(parts)
+
+
+def describe_kept(frame: pd.DataFrame) -> str:
+    """Shares kept in the median table of each order; frame: of `kept_by_order`."""
+    parts = [
+        f"{describe_share(row['median'])} in {row['order']}-way tables"
+        for row in frame.to_dict("records")
+    ]
+    return (
+        f"Kept of what was measured, in the median table: {', '.join(parts)}. The rest was taken "
+        "for noise, and smaller tables decide in its place."
+    )
+
+
+class _Sums:
+    """Cells, squared distances and cells outside their intervals, added up by group."""
+
+    def __init__(self) -> None:
+        self._by_group: dict[str, np.ndarray] = {}
+
+    def add(self, cells: ReleasedCells, group: np.ndarray, names: Sequence[str]) -> None:
+        """group: of each cell, as a position in the names."""
+        distances = (cells.value - cells.unbiased) / cells.standard_error
+        outside = (cells.value < cells.lower) | (cells.value > cells.upper)
+        summed = [
+            np.bincount(group.ravel(), weights=weights, minlength=len(names))
+            for weights in (np.ones(group.size), distances.ravel() ** 2, outside.ravel())
+        ]
+        for name, sums in zip(names, np.transpose(summed), strict=True):
+            self._by_group[name] = self._by_group.get(name, 0.0) + sums
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        rows = [
+            (name, int(cells), np.sqrt(squares / cells), outside / cells)
+            for name, (cells, squares, outside) in self._by_group.items()
+            if cells
+        ]
+        return pd.DataFrame(rows, columns=_MOVED)
