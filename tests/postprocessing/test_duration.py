@@ -11,6 +11,7 @@ from rpexplore.postprocessing.duration import (
     measured_speed,
     nonnegative_seconds,
     rough_duration,
+    smooth_seconds,
     writing_seconds,
 )
 from rpexplore.postprocessing.processed_folder import postprocess
@@ -37,10 +38,13 @@ def test_the_estimate_goes_by_the_tables_that_are_in_no_other(released):
     assert nonnegative_seconds(released, speed) == pytest.approx(writing + searching)
 
 
-def test_the_estimate_is_of_the_order_of_what_it_takes(released, tmp_path):
-    told = nonnegative_seconds(released)
+@pytest.mark.parametrize(
+    ("method", "seconds"), [("nonnegative", nonnegative_seconds), ("smooth", smooth_seconds)]
+)
+def test_the_estimate_is_of_the_order_of_what_it_takes(released, tmp_path, method, seconds):
+    told = seconds(released)
     start = time.perf_counter()
-    postprocess(released, tmp_path / "out", method="nonnegative")
+    postprocess(released, tmp_path / "out", method=method)
     took = time.perf_counter() - start
     assert took / 10 < told < 10 * took + 5
 
