@@ -83,7 +83,8 @@ def describe_groups(frame: pd.DataFrame, kind: str) -> str:
     n_above = int(np.sum(frame["distance"].to_numpy() > _AS_THE_TRUTH + by_chance))
     parts = [
         f"Farthest from the unbiased counts: {kind} {far['group']}, "
-        f"{rounded(far['distance'], 2, zeros=True)} standard errors in {plural(int(far['cells']), 'cell')} "
+        f"{rounded(far['distance'], 2, zeros=True)} standard errors in "
+        f"{plural(int(far['cells']), 'cell')} "
         f"(root mean square), {describe_share(far['outside_95'])} of them outside the 95 % "
         "interval."
     ]
