@@ -4,6 +4,7 @@ from pages.components.results.browser import browse, browse_answers
 from pages.components.results.downloads import workbook_download
 from pages.components.results.postprocess import HERE, POSTPROCESSING, postprocessing
 from pages.components.results.reading_code import reading_code
+from pages.components.results.shrinkage import shrinkage
 from pages.components.results.source import record_noun_of, results_source
 from pages.components.results.synthetic import browse_records, synthesizing
 from pages.components.shared.background import finish, follow_begun
@@ -30,6 +31,8 @@ if results is not None:
         workbook_download(source, folder, publication)
         reading_code(source, folder, attributes, publication.cv_limit)
         if isinstance(source, ProcessedTables):
+            if source.is_smooth:
+                shrinkage(source)
             follow_begun(POSTPROCESSING)
         else:
             postprocessing(source, folder)

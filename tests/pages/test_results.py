@@ -13,6 +13,8 @@ import rpexplore as rp
 from pages.components.release.release_task import RELEASE_TASK
 from pages.components.results.source import _load
 from pages.components.shared.background import task_name
+from rpexplore.analysis.results.released_cells import ReleasedCells
+from rpexplore.analysis.results.shrinkage import by_value
 from rpexplore.common.formatting import rounded
 from rpexplore.postprocessing.combination_folder import load_combined
 from rpexplore.postprocessing.processed_folder import postprocess
@@ -47,7 +49,8 @@ def released(tmp_path_factory) -> dict[str, Path]:
         plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
         made[name] = release(plan, folder / "records.csv", folder / name).folder
     postprocess(Release.load(made["all"]), folder / "whole", method="nonnegative", rounded=True)
-    return made | {"whole": folder / "whole"}
+    postprocess(Release.load(made["all"]), folder / "smooth", method="smooth")
+    return made | {"whole": folder / "whole", "smooth": folder / "smooth"}
 
 
 def opened(app, folder):
@@ -265,6 +268,27 @@ def test_processed_tables_carry_their_label_on_top(app, released):
     assert "biased" in plain(session.texts("caption"))
 
 
+def test_smooth_tables_show_their_error_and_how_far_groups_were_smoothed(app, released):
+    session = look(opened(app, released["smooth"]), ["age", "sex"])
+    tables = ProcessedTables.load(released["smooth"])
+    stored = tables.table(["age", "sex"])
+    shown = session.dataframe[0].value
+    assert shown["model_error"].tolist() == stored["model_error"].tolist()
+    assert shown["cv"].tolist() == pytest.approx((stored["model_error"] / stored["value"]).tolist())
+    assert "small groups are shrunk first" in plain(session.texts("warning"))
+    session.selectbox(key="smoothed by attribute").set_value("region").run()
+    names = [names for names in tables.table_names if "region" in names]
+    cells = [ReleasedCells.of(tables.table(each), each) for each in names]
+    drawn = spec(session)["data"][0]["x"]
+    assert drawn == pytest.approx(by_value(cells, "region")["distance"].tolist(), rel=1e-5)
+    session.radio(key="smoothed by").set_value("Level of counts").run()
+    assert "smooth counts" in plain(session.texts("caption"))
+    session.radio(key="smoothed by").set_value("Tables").run()
+    kept = session.dataframe[-1].value
+    assert sorted(kept["share_kept"]) == sorted(tables.shrinkage["share_kept"])
+    assert "Kept of what was measured, in the median table" in plain(session.texts("markdown"))
+
+
 def test_processed_tables_are_not_summed_any_further(app, released, tmp_path):
     postprocess(Release.load(released["one"]), tmp_path / "p", method="nonnegative")
     session = look(opened(app, tmp_path / "p"), ["age", "sex", "region"], "Heat map")
@@ -280,7 +304,7 @@ def test_making_processed_tables_opens_them_with_their_label(app, released, tmp_
     session = opened(app, source)
     button = session.button_of("Make the")
     assert button.disabled
-    session.checkbox(key="make nonnegative").check().run()
+    session.radio(key="counts to make").set_value("nonnegative").run()
     assert "Takes a few seconds on this computer." in session.texts("caption")
     field = next(field for field in session.text_input if "processed into" in (field.key or ""))
     output = field.value

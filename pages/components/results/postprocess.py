@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import streamlit as st
 
@@ -23,15 +24,58 @@ from rpexplore.postprocessing.combination_folder import load_unbiased, write_com
 from rpexplore.postprocessing.duration import (
     nonnegative_seconds,
     rough_duration,
+    smooth_seconds,
     writing_seconds,
 )
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.processed_folder import postprocess
+from rpexplore.postprocessing.processed_tables import Method
 from rpexplore.releases.table_release import Release
 
 HERE = "results"
 POSTPROCESSING = "postprocessing"  # the work that goes on
 Work = Callable[[Progress, Path], object]
+
+
+class Reading(NamedTuple):
+    """A way to read a release.
+
+    use      what it is for, for whoever chooses
+    meaning  what it is
+    seconds  about how long it takes to make
+    """
+
+    name: str
+    use: str
+    meaning: str
+    seconds: Callable[[Release | Estimates], float]
+
+
+READINGS: dict[Method | None, Reading] = {
+    None: Reading(
+        "Unbiased",
+        "to add up, to compare groups, to test, to analyse further",
+        "The counts as they were released: right on average, maybe negative, with exact intervals.",
+        writing_seconds,
+    ),
+    "nonnegative": Reading(
+        "Nonnegative",
+        "where a table has to be possible as a table of counts, near what was measured",
+        "The nearest tables without a negative count that still agree with each other: cells add "
+        "up to the totals of smaller tables, and the total is the noisy one. Biased: counts near 0 "
+        "come out too large on average, large ones too small.",
+        nonnegative_seconds,
+    ),
+    "smooth": Reading(
+        "Smooth",
+        "best guesses: to read single cells, to show small tables, maps and shares, to plan",
+        "Each measurement counts as far as it is more than noise, and smaller tables decide the "
+        "rest; no count is negative, all tables agree. Biased: differences of small groups are "
+        "shrunk first. Each count has a model-based error, and the tables show how far groups were "
+        "smoothed.",
+        smooth_seconds,
+    ),
+}
 
 
 def postprocessing(source: Release | Estimates, folder: Path) -> None:
@@ -43,39 +87,39 @@ def postprocessing(source: Release | Estimates, folder: Path) -> None:
     )
     if follow_begun(POSTPROCESSING):
         return
-    with st.expander("Make counts nonnegative or whole"):
+    with st.expander("Make counts smooth, nonnegative or whole"):
         _processing(source, folder)
     with st.expander("Combine with other releases of the same records"):
         _combining(source, folder)
 
 
 def _processing(source: Release | Estimates, folder: Path) -> None:
-    nonnegative = st.checkbox(
-        "No negative counts, all tables consistent", key="make nonnegative", persist_state="session"
+    method = st.radio(
+        "Counts",
+        list(READINGS),
+        format_func=lambda method: READINGS[method].name,
+        captions=[reading.use for reading in READINGS.values()],
+        key="counts to make",
+        persist_state="session",
     )
-    st.caption(
-        "The nearest tables without a negative count that still agree with each other: cells add "
-        "up to the totals of smaller tables, and the total is the noisy one. Biased: counts near 0 "
-        "come out too large on average, large ones too small."
-    )
+    reading = READINGS[method]
+    st.caption(reading.meaning)
     whole = st.checkbox("Whole numbers", key="make whole", persist_state="session")
     st.caption(
         "Each count changes by less than 1; the total is the same in all tables, other totals can "
         "differ from table to table by rounding. Biased: small counts may go to 0 together."
     )
-    is_chosen = nonnegative or whole
 
     def work(on_progress: Progress, output: Path) -> None:
-        method = "nonnegative" if nonnegative else None
         postprocess(source, output, method=method, rounded=whole, on_progress=on_progress)
 
     field = f"processed into, of {folder}"
     output = new_folder_input("Folder for the processed tables", field, Path(f"{folder}-processed"))
+    is_chosen = method is not None or whole
     if is_chosen:
-        seconds = nonnegative_seconds if nonnegative else writing_seconds
-        told_beforehand(kept(seconds, source))
+        told_beforehand(kept(reading.seconds, source))
     else:
-        st.caption("Tick one of the two, or both, to go on.")
+        st.caption("Unbiased counts are those of the release; choose others, or whole numbers.")
     work_button("Make the processed tables", work, output if is_chosen else None, field)
 
 

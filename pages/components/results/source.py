@@ -15,6 +15,7 @@ from rpexplore.postprocessing.results import (
     Results,
     attributes_in_tables,
     is_biased,
+    is_smooth,
     load_results,
 )
 from rpexplore.postprocessing.synthetic.records import KIND as SYNTHETIC
@@ -117,9 +118,10 @@ def _label(results: Results | SyntheticRecords) -> None:
             icon=":material/label_important:",
         )
     elif is_biased(results):
+        smooth = " How far they are is below." if is_smooth(results) else ""
         st.warning(
             f"**Processed tables:** {escaped(results.label)}. For adding up and comparing counts "
-            "use the unbiased ones beside them.",
+            f"use the unbiased ones beside them.{smooth}",
             icon=":material/label_important:",
         )
     else:

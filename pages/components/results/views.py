@@ -24,8 +24,15 @@ from rpexplore.postprocessing.publication import (
     CV_COLUMN,
     PUBLISHABLE_COLUMN,
     Publication,
+    are_smooth,
 )
-from rpexplore.postprocessing.results import Results, has_counts, in_column_order, is_biased
+from rpexplore.postprocessing.results import (
+    Results,
+    has_counts,
+    in_column_order,
+    is_biased,
+    is_smooth,
+)
 
 MOST_OPTIONS = 1000  # values of an attribute, to choose from
 MOST_ROWS, MOST_COLUMNS = 1000, 100  # of a grid
@@ -54,7 +61,12 @@ def grid_view(
     frame = cells.crossed(publication.cv_limit)
     listing(frame, {name: Column(name, "name") for name in frame.columns}, _alt(results))
     marked = "" if publication.leave_empty else "In parentheses: cells that are not publishable."
-    sentences = ("± is the 95 % margin of error.", marked, cells.remarks, remark)
+    margin = "± is the 95 % margin of error."
+    if cells.is_smooth:
+        margin = "± is 1.96 times the model-based error."
+    elif cells.is_biased:
+        margin = "± is the 95 % margin of error of the unbiased count."
+    sentences = (margin, marked, cells.remarks, remark)
     st.caption(escaped(" ".join(filter(None, sentences))))
     frame = publication.table(kept(results.table, attributes))
     table_downloads(frame, _file_of(attributes, publication))
@@ -66,7 +78,13 @@ def list_view(
     """The table as it was released, one row a cell, with its interval and CV."""
     released = kept(results.table, attributes)
     margin = escaped(describe_margin(released, record_noun))
-    if is_biased(results):
+    if is_smooth(results):
+        st.markdown(
+            "The smooth count is the best guess at a cell, with its model-based error beside it. "
+            f"The unbiased count is within {margin} of the true one, 95 % of the time, whatever "
+            "the model."
+        )
+    elif is_biased(results):
         st.markdown(
             f"The unbiased count is within {margin} of the true one, 95 % of the time. The "
             "processed count is biased: no error of it is known, and it may lie outside the "
@@ -258,9 +276,10 @@ def _alt(results: Results) -> str:
 
 def _columns_of(frame: pd.DataFrame) -> dict[str, Column]:
     """The columns of a table: labels, counts, intervals."""
-    is_processed = "value_is" in frame.columns[-1:]
+    is_processed, smooth = "value_is" in frame.columns[-1:], are_smooth(frame)
+    count = "smooth count (biased)" if smooth else "processed count (biased)"
     of_counts = {
-        "value": Column("processed count (biased)" if is_processed else "noisy count", "estimate"),
+        "value": Column(count if is_processed else "noisy count", "estimate"),
         "standard_error": COLUMNS["standard_error"],
         "lower_95": Column("95 % interval from", "estimate"),
         "upper_95": Column("95 % interval to", "estimate"),
@@ -270,6 +289,9 @@ def _columns_of(frame: pd.DataFrame) -> dict[str, Column]:
     if is_processed:
         of_counts["unbiased_value"] = Column("noisy count (unbiased)", "estimate")
         of_counts["value_is"] = Column("what the processed count is", "text")
+    if smooth:
+        of_counts["model_error"] = Column("model-based error", term="Model-based error")
+        of_counts[CV_COLUMN] = Column("model-based CV", "share")
     return {name: of_counts.get(name, Column(name, "name")) for name in frame.columns}
 
 
