@@ -110,7 +110,7 @@ def without_rounding(
             lambda table, given=contributions: float(tables.table(table, given).min())
         )
         lacking = max(-least * tables.cells(table) for table, least in lowest)
-        if lacking <= 0:
+        if not lacking > 0:
             return contributions
         margin *= 2
         added = tables.spread_evenly({(): np.array(margin * lacking)})

@@ -1,16 +1,17 @@
-"""Smooth tables of three and more attributes, one at a time.
+"""Smooth tables of three and more attributes.
 
 The baseline is the table of largest entropy that agrees with the smooth tables of one attribute
-less; what the table's own residual says beyond it is shrunk as for pairs (docs/mathematics.md
-§13.4).
+less; what the table's own residual says beyond it is shrunk as for pairs. That no cell is below 0
+also tells something of the smaller tables, which is given back to them (docs/mathematics.md §13.4).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
+from rpexplore.common.concurrency import Progress
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.postprocessing.smooth.fitting import fitted
 from rpexplore.postprocessing.smooth.measured_residuals import MeasuredResiduals
@@ -23,63 +24,148 @@ from rpexplore.postprocessing.smooth.shrinkage import (
     shrunk,
 )
 
-_ROUNDS_OF_BASELINE, _ROUNDS = 6, 10  # of proportional fitting
+Tables = dict[AttributeIndices, np.ndarray]
+
+# Of proportional fitting: of the baseline, when smaller tables have moved, of the table itself, and
+# of smaller tables that have moved to still smaller ones.
+_ROUNDS_OF_BASELINE, _ROUNDS_AGAIN, _ROUNDS, _ROUNDS_OF_MOVED = 6, 3, 5, 10
 _LOWEST_START = 1e-9  # counts; fitting cannot lift a 0
 _MOST_LEARNED_FROM = 600  # tables of one order, whose scales tell those of all
 _NEGLIGIBLE = 1e-4  # the largest τe/v for which the residual is left aside
 
+_TURNS = 3  # in which smaller tables move
+_STEP = 2.0  # of these moves; 1 is safe and slower, 3 too much where triples are noisy
+_LARGEST_SHARE = 0.98  # of a smaller table's error that one larger table is said to see
+_LOWEST = 0.02  # of itself, to which a cell of a smaller table may move at once
+_SMALLEST_VARIANCE = 1e-20
+_NEGLIGIBLE_MOVE = 1e-3  # of the records, on average over smaller tables
+
 
 @dataclass(frozen=True)
-class HigherTable:
-    """A smooth table, float32; the weights of `SCALES` for it; the share of its residual kept."""
-
-    table: np.ndarray
-    weights: np.ndarray
-    kept: float
-
-
 class HigherTables:
-    """Tables of one order, from all smooth tables of lower orders.
+    """Tables of one order, near to `lower`.
 
-    lower: float32, of every subset of these tables
+    tables   float32, above 0
+    lower    of one attribute less, as they have moved
+    weights  of `SCALES`, for each table
+    kept     share of the residual that was kept, on average over records
     """
 
-    def __init__(
-        self,
-        measured: MeasuredResiduals,
-        order: int,
-        lower: dict[AttributeIndices, np.ndarray],
-    ) -> None:
-        self._measured, self._lower = measured, lower
-        self.subsets = measured.of_order(order)
-        step = max(len(self.subsets) // _MOST_LEARNED_FROM, 1)
-        self._learned = learned_weights(
-            [self._evidence(subset, self._baseline(subset)) for subset in self.subsets[::step]]
-        )
+    tables: Tables
+    lower: Tables
+    weights: dict[AttributeIndices, np.ndarray]
+    kept: dict[AttributeIndices, float]
 
-    def tables(self) -> Iterator[tuple[AttributeIndices, HigherTable]]:
-        """Every table of the order, worked out when it is asked for."""
-        for subset in self.subsets:
-            yield subset, self._table(subset)
 
-    def _table(self, subset: AttributeIndices) -> HigherTable:
-        baseline = self._baseline(subset)
-        weights = posterior_weights(self._evidence(subset, baseline), self._learned)
-        variance = self._measured.cell_variance(subset)
-        most = float(weights @ SCALES) * float(np.max(baseline / np.float32(np.min(variance))))
-        if most <= _NEGLIGIBLE:
-            return HigherTable(baseline, weights, 0.0)
-        share = kept_share(baseline, variance, weights)
-        kept = float((share * baseline).sum(dtype=float) / baseline.sum(dtype=float))
-        table = shrunk(baseline, share, self._residual(subset, baseline), variance)
-        return HigherTable(fitted(table, self._margins(subset), _ROUNDS), weights, kept)
+def higher_tables(
+    measured: MeasuredResiduals,
+    order: int,
+    lower: Tables,
+    own_variance: Callable[[AttributeIndices, np.ndarray], np.ndarray],
+    on_progress: Progress,
+) -> HigherTables:
+    """All tables of an order.
 
-    def _baseline(self, subset: AttributeIndices) -> np.ndarray:
+    Args:
+        lower: Smooth tables of every subset of these tables.
+        own_variance: Of a smaller table, the variance of its cells given its own subsets.
+    """
+    fit = _Fit(measured, order, lower)
+    variances = {part: own_variance(part, lower[part]) for part in fit.parts}
+    for turn in range(_TURNS):
+        on_progress(f"Fitting {order}-way tables", (turn + 1) / (_TURNS + 2))
+        if fit.move_parts(variances) <= _NEGLIGIBLE_MOVE:
+            break
+        fit.follow_parts()
+    on_progress(f"Fitting {order}-way tables", (_TURNS + 1) / (_TURNS + 2))
+    return fit.result()
+
+
+class _Fit:
+    """The baselines of all tables of an order, and the smaller tables that they are fitted to."""
+
+    def __init__(self, measured: MeasuredResiduals, order: int, lower: Tables) -> None:
+        self._measured, self._lower = measured, dict(lower)
+        self._subsets = measured.of_order(order)
+        self.parts = sorted({part for subset in self._subsets for part in _parts(subset)})
+        self._single = {part: lower[part].astype(np.float32) for part in lower}
+        self._baselines = {subset: self._first_baseline(subset) for subset in self._subsets}
+        evidence = {subset: self._evidence(subset) for subset in self._subsets}
+        step = max(len(self._subsets) // _MOST_LEARNED_FROM, 1)
+        learned = learned_weights([evidence[subset] for subset in self._subsets[::step]])
+        self._weights = {
+            subset: posterior_weights(logs, learned) for subset, logs in evidence.items()
+        }
+        self._kept = dict.fromkeys(self._subsets, 0.0)
+        self._says_something = [subset for subset in self._subsets if self._is_visible(subset)]
+
+    def move_parts(self, variances: Tables) -> float:
+        """Give back what projected tables say of smaller ones; the mean move, as a share of all.
+
+        A cell of a smaller table has variance V of its own, and a larger table's noise adds R to
+        the same sum: it sees a share g = V/(V + R) of what is wrong with it, and several together
+        count like independent observations.
+        """
+        moves: Tables = {}
+        precisions: Tables = {}
+        for subset in self._says_something:
+            baseline, noise = self._baselines[subset], self._measured.cell_variance(subset)
+            share, projected = self._projected(subset)
+            remaining = share * np.asarray(noise, dtype=np.float32)
+            for axis, part in enumerate(_parts(subset)):
+                off = projected.sum(axis=axis) - baseline.sum(axis=axis)
+                own = variances[part]
+                both = np.maximum(own + remaining.sum(axis=axis), _SMALLEST_VARIANCE)
+                seen = np.minimum(own / both, _LARGEST_SHARE)
+                precision = seen / (1 - seen)
+                moves[part] = moves.get(part, 0.0) + off * precision
+                precisions[part] = precisions.get(part, 0.0) + precision
+        moved = 0.0
+        for part, move in moves.items():
+            table = self._lower[part]
+            better = table + _STEP * move / (1 + precisions[part])
+            better = fitted(
+                np.maximum(better, _LOWEST * table),
+                [self._lower[smaller] for smaller in _parts(part)],
+                _ROUNDS_OF_MOVED,
+            )
+            moved += float(np.abs(better - table).sum(dtype=float))
+            self._lower[part], self._single[part] = better, better.astype(np.float32)
+        return moved / self._measured.total / max(len(self.parts), 1)
+
+    def follow_parts(self) -> None:
+        """Fit the baselines to the smaller tables again."""
+        for subset, baseline in self._baselines.items():
+            fitted(baseline, self._margins(subset), _ROUNDS_AGAIN)
+
+    def result(self) -> HigherTables:
+        """The tables; baselines become them, to save memory."""
+        tables = self._baselines
+        for subset in self._says_something:
+            share, projected = self._projected(subset)
+            baseline = tables[subset]
+            self._kept[subset] = float((share * baseline).sum() / baseline.sum())
+            tables[subset] = fitted(projected, self._margins(subset), _ROUNDS)
+        lower = {part: self._lower[part] for part in self.parts}
+        return HigherTables(tables, lower, self._weights, self._kept)
+
+    def _projected(self, subset: AttributeIndices) -> tuple[np.ndarray, np.ndarray]:
+        """Which share of the residual is kept in each cell, and the table that this gives."""
+        baseline, noise = self._baselines[subset], self._measured.cell_variance(subset)
+        share = kept_share(baseline, noise, self._weights[subset])
+        return share, shrunk(baseline, share, self._residual(subset), noise)
+
+    def _is_visible(self, subset: AttributeIndices) -> bool:
+        noise = float(np.min(self._measured.cell_variance(subset)))
+        largest = float(self._baselines[subset].max()) / noise
+        return float(self._weights[subset] @ SCALES) * largest > _NEGLIGIBLE
+
+    def _first_baseline(self, subset: AttributeIndices) -> np.ndarray:
         """Kirkwood's product of all smaller tables, fitted to those of one attribute less."""
         start = np.ones(self._measured.shape(subset), dtype=np.float32)
         for order in range(len(subset) - 1, -1, -1):
             for axes in combinations(range(len(subset)), order):
-                part = self._lower[tuple(subset[axis] for axis in axes)]
+                part = self._single[tuple(subset[axis] for axis in axes)]
                 factor = np.expand_dims(
                     part, [axis for axis in range(len(subset)) if axis not in axes]
                 )
@@ -91,15 +177,20 @@ class HigherTables:
         return fitted(start, self._margins(subset), _ROUNDS_OF_BASELINE)
 
     def _margins(self, subset: AttributeIndices) -> list[np.ndarray]:
-        return [self._lower[subset[:axis] + subset[axis + 1 :]] for axis in range(len(subset))]
+        return [self._single[part] for part in _parts(subset)]
 
-    def _residual(self, subset: AttributeIndices, baseline: np.ndarray) -> np.ndarray:
-        return self._measured.beyond(subset, baseline).astype(np.float32)
+    def _residual(self, subset: AttributeIndices) -> np.ndarray:
+        return self._measured.beyond(subset, self._baselines[subset]).astype(np.float32)
 
-    def _evidence(self, subset: AttributeIndices, baseline: np.ndarray) -> np.ndarray:
+    def _evidence(self, subset: AttributeIndices) -> np.ndarray:
         return log_evidence(
-            baseline,
-            self._residual(subset, baseline),
+            self._baselines[subset],
+            self._residual(subset),
             self._measured.cell_variance(subset),
             self._measured.degrees_of_freedom_per_cell(subset),
         )
+
+
+def _parts(subset: AttributeIndices) -> list[AttributeIndices]:
+    """The subsets without one attribute, by the axis that is left out."""
+    return [subset[:axis] + subset[axis + 1 :] for axis in range(len(subset))]

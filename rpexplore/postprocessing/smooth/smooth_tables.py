@@ -15,7 +15,7 @@ from rpexplore.domain.domain import AttributeIndices
 from rpexplore.planning.mechanism.reconstruction import marginal
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.smooth.agreement import agreeing
-from rpexplore.postprocessing.smooth.higher_tables import HigherTables
+from rpexplore.postprocessing.smooth.higher_tables import higher_tables
 from rpexplore.postprocessing.smooth.measured_residuals import MeasuredResiduals
 from rpexplore.postprocessing.smooth.one_way import one_way
 from rpexplore.postprocessing.smooth.pairs import smooth_pairs
@@ -83,22 +83,19 @@ def smooth_residuals(
     kept = {(): 1.0, **{(attribute,): share for attribute, share in low.kept.items()}}
     kept |= pairs.kept
     weights = dict(pairs.weights)
-    lower = {subset: table.astype(np.float32) for subset, table in tables.items()}
-    on_higher = part_of_progress(on_progress, _PAIRS_DONE, _FITTED)
-    n_sets = max(len(measured.map.family), 1)
-    for order in range(3, measured.largest_order + 1):
-        needed = {
-            subset[:i] + subset[i + 1 :]
-            for subset in measured.of_order(order + 1)
-            for i in range(len(subset))
-        }
-        of_order = HigherTables(measured, order, lower)
-        for subset, fit in of_order.tables():
-            on_higher(f"Fitting {order}-way tables", len(tables) / n_sets)
-            kept[subset], weights[subset] = fit.kept, fit.weights
-            tables[subset] = fit.table
-            if subset in needed:
-                lower[subset] = fit.table
+    errors = ErrorModel(measured, low.variances, pairs.model, weights)
+    highest = measured.largest_order
+    for order in range(3, highest + 1):
+        start, end = (
+            _PAIRS_DONE + (_FITTED - _PAIRS_DONE) * (done - 3) / (highest - 2)
+            for done in (order, order + 1)
+        )
+        on_order = part_of_progress(on_progress, start, end)
+        fit = higher_tables(measured, order, tables, errors.own_variance, on_order)
+        kept |= fit.kept
+        weights |= fit.weights
+        tables |= fit.lower
+        tables |= fit.tables
     agreement = agreeing(measured.map, tables, part_of_progress(on_progress, _FITTED, 1.0))
     on_progress("Finished", 1.0)
     return SmoothTables(
@@ -108,5 +105,5 @@ def smooth_residuals(
         MappingProxyType(kept),
         agreement.raised,
         measured,
-        ErrorModel(measured, low.variances, pairs.model, weights),
+        errors,
     )

@@ -42,17 +42,17 @@ class ErrorModel:
         if not attributes:
             return np.array(np.sqrt(self.measured.variances[()]))
         table = tables[attributes]
-        variance = self._own(attributes, table)
+        variance = self.own_variance(attributes, table)
         for subset in subsets(attributes):
             if subset and subset != attributes:
                 missing = [axis for axis, i in enumerate(attributes) if i not in subset]
-                own, part = self._own(subset, tables[subset]), tables[subset]
+                own, part = self.own_variance(subset, tables[subset]), tables[subset]
                 relative = own / np.maximum(part, _SMALLEST_COUNT) ** 2
                 variance = variance + table**2 * np.expand_dims(relative, missing)
         return np.sqrt(variance)
 
-    def _own(self, attributes: AttributeIndices, table: np.ndarray) -> np.ndarray:
-        """Variance of what the table adds to its subtables."""
+    def own_variance(self, attributes: AttributeIndices, table: np.ndarray) -> np.ndarray:
+        """Of each cell, given the tables of one attribute less."""
         if len(attributes) == 1:
             return self.one_way[attributes[0]]
         noise = self.measured.cell_variance(attributes)
