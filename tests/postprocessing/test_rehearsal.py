@@ -1,5 +1,7 @@
 """The rehearsal of smooth tables: its made-up records, and the errors against exact ones."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,10 @@ import rpexplore as rp
 from rpexplore.errors import ReleaseError
 from rpexplore.postprocessing.rehearsal import smooth_rehearsal
 from rpexplore.postprocessing.rehearsal.made_up_records import made_up_records
-from rpexplore.postprocessing.rehearsal.smooth_rehearsal import rehearse_smooth_tables
+from rpexplore.postprocessing.rehearsal.smooth_rehearsal import (
+    describe_smooth_change,
+    rehearse_smooth_tables,
+)
 from rpexplore.postprocessing.smooth import smooth_tables
 
 DOMAIN = rp.Domain.from_sizes({"a": 6, "b": 3, "c": 5, "one": 1})
@@ -83,6 +88,16 @@ def test_with_hardly_any_noise_all_readings_are_right_and_long_ones_are_left_out
     assert text.startswith("Rehearsed on 435 made-up people: in smooth tables of 2 attributes ")
     assert "nonnegative" not in text
     assert rehearsal.caution.startswith("They follow the expected counts by c × a;")
+
+
+def test_a_change_of_plans_is_told_of_the_tables_that_both_have():
+    large = rp.Workload.of(DOMAIN, [("a", "b"), ("c",)])
+    before = rp.plan(large, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.00002"))
+    text = describe_smooth_change(before, plan("10"), EXPECTED, "people")
+    assert text.startswith("Rehearsed on 435 made-up people, errors")
+    shares = re.findall(r"of (\d) attributes? from ([\d.e-]+) % to ([\d.e-]+) %", text)
+    assert [order for order, *_ in shares] == ["2", "1"]
+    assert all(float(later) < float(share) for _, share, later in shares)
 
 
 def test_too_many_records_are_refused():

@@ -4,7 +4,7 @@ Made-up records are measured as a release measures records: the same residuals, 
 No record is read, no ledger written, and nothing of it is to be published.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,6 +91,47 @@ def rehearse_smooth_tables(
         WorkloadError: If the expected counts do not fit the plan's codebook.
         ReleaseError: If there are too many records or cells to be rehearsed.
     """
+    return _rehearsed(plan, expected, _tables(plan), on_progress)
+
+
+def describe_smooth_change(
+    before: Plan,
+    after: Plan,
+    expected: ExpectedCounts,
+    record_noun: str,
+    *,
+    on_progress: Progress = no_progress,
+) -> str:
+    """How much nearer the smooth tables of one plan come than those of another, in a sentence.
+
+    Of the tables of the first, all of which the second has. Raises as `rehearse_smooth_tables`.
+    """
+    tables, frames, n_records = _tables(before), [], 0
+    for plan, start in ((before, 0.0), (after, 0.5)):
+        of_plan = part_of_progress(on_progress, start, start + 0.5)
+        rehearsal = _rehearsed(plan, expected, tables, of_plan, with_nonnegative=False)
+        n_records = rehearsal.n_records
+        frames.append(rehearsal.frame.set_index("order")["smooth"])
+    parts = []
+    for order, shares in sorted(pd.concat(frames, axis=1).iterrows(), reverse=True):
+        share, later = map(describe_share, shares.tolist())
+        change = f"stay at {share}" if share == later else f"from {share} to {later}"
+        parts.append(f"of {plural(int(str(order)), 'attribute')} {change}")
+    return (
+        f"Rehearsed on {n_records:,} made-up {record_noun}, errors of all cells together in smooth "
+        f"tables, as a share of the {record_noun}: {'; '.join(parts)}."
+    )
+
+
+def _rehearsed(
+    plan: Plan,
+    expected: ExpectedCounts,
+    tables: Sequence[AttributeIndices],
+    on_progress: Progress,
+    *,
+    with_nonnegative: bool = True,
+) -> SmoothRehearsal:
+    """tables: those whose errors are looked at."""
     closure, sizes = plan.closure, plan.workload.domain.sizes
     cells = float(np.sum(plan.workload.counted_cells))
     if expected.total > MOST_RECORDS or cells > MOST_CELLS:
@@ -101,10 +142,9 @@ def rehearse_smooth_tables(
         )
     on_progress("Making up records", 0.0)
     codes, n_records = made_up_records(plan.workload.domain, expected, plan.workload.used)
-    tables = _tables(plan)
     counts = counts_of(
         [(codes, n_records, 1.0)],
-        tables,
+        _tables(plan),
         sizes.tolist(),
         on_progress=part_of_progress(on_progress, 0.0, 0.05),
     )
@@ -117,7 +157,7 @@ def rehearse_smooth_tables(
     measured = MeasuredResiduals(unbiased, variances, sizes, closure.strategies)
     readings: dict[str, ContributionArrays | None] = {"unbiased": unbiased, "nonnegative": None}
     shapes = [measured.shape(table) for table in measured.map.tables]
-    if search_seconds(shapes) <= _MOST_SECONDS:
+    if with_nonnegative and search_seconds(shapes) <= _MOST_SECONDS:
         readings["nonnegative"] = nonnegative(
             unbiased,
             sizes,
@@ -157,7 +197,7 @@ def _measured(
 def _errors(
     measured: MeasuredResiduals,
     counts: Counts,
-    tables: list[AttributeIndices],
+    tables: Sequence[AttributeIndices],
     readings: dict[str, ContributionArrays | None],
 ) -> pd.DataFrame:
     """The frame of a rehearsal."""
