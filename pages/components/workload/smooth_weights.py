@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages.components.shared.background import worked_out
 from pages.components.shared.editors import removable
 from pages.components.shared.expected_counts import expected_cells, expected_total_input
 from pages.components.shared.session import attempt, change, current, escaped, kept
@@ -10,11 +11,13 @@ from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.scenarios.before_and_after import describe_before_and_after
 from rpexplore.analysis.scenarios.shared_tables import Contender
 from rpexplore.planning.plan import Plan
+from rpexplore.postprocessing.rehearsal.smooth_rehearsal import describe_smooth_change
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.smooth_planning import describe_added, for_smooth_tables, smooth_weights
 
 HERE = "settings"
 OPEN = "smooth weights are shown"
+REHEARSED = "smooth weights that are rehearsed"
 TITLE = "Weights for smooth tables"
 
 
@@ -73,11 +76,26 @@ def _effect(planned: Plan | None, proposed: Scenario) -> None:
         by=(planned, after, current().expected, current().cv_limit, current().record_noun),
     )
     st.markdown(escaped(sentence))
+    key = planned, after, current().expected, current().record_noun
+    if st.session_state.get(REHEARSED) != key:
+        st.button("Rehearse smooth tables", on_click=_rehearse, args=key)
+        return
+    change_of_smooth = worked_out(describe_smooth_change, *key)
+    if change_of_smooth is not None:
+        st.markdown(escaped(change_of_smooth))
+        st.caption(
+            "Made-up records follow the expected counts; everything else about them is invented. "
+            "No record is read, and nothing is spent."
+        )
 
 
 def _proposed(scenario: Scenario) -> Scenario:
     # Under another name, by which the page keeps what belongs to it.
     return for_smooth_tables(scenario).replaced(name=TITLE)
+
+
+def _rehearse(*key: object) -> None:
+    st.session_state[REHEARSED] = key
 
 
 def _show(shown: bool) -> None:
