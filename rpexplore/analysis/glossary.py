@@ -149,8 +149,8 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "nearer to the truth than unbiased tables, and they agree with each other.",
         "Model-based error": "The root mean squared error of a smooth count if the model holds. "
         "Unlike a standard error of noise, nothing guarantees it.",
-        "Share kept": "How much of what was measured of a table, beyond the smaller tables within "
-        "it, is in the smooth table: 100 % as measured, 0 % smaller tables alone.",
+        "Share kept": "Of what was measured of a table, beyond that which all measurements "
+        "together suggest for it: how much is in the smooth table. The rest was taken for noise.",
         "Synthetic records": "Made-up records whose tables are near the released ones: drawn from "
         "a model of these, so that no row is a person. They cost no privacy, and are biased.",
     },

@@ -80,6 +80,8 @@ def bars_with_intervals(cells: ReleasedCells, record_noun: str) -> go.Figure:
 
 
 def _kind(cells: ReleasedCells) -> str:
+    if cells.is_smooth:
+        return "smooth (biased)"
     return "processed (biased)" if cells.is_biased else "noisy count"
 
 

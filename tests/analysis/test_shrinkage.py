@@ -85,7 +85,7 @@ def test_sentences_name_the_farthest_group_and_what_was_kept():
         pd.DataFrame({"order": [1, 2, 2, 2], "share_kept": [1.0, 0.1, 0.5, 0.2]})
     )
     assert kept.to_numpy().tolist() == [[1, 1, 1, 1, 1], [2, 3, 0.1, 0.2, 0.5]]
-    assert "100 % in 1-way tables, 20 % in 2-way tables" in shrinkage.describe_kept(kept)
+    assert "keeps 100 % if it is 1-way and 20 % if it is 2-way." in shrinkage.describe_kept(kept)
 
 
 def test_the_chart_has_the_groups_that_are_farthest_and_a_line_at_1():

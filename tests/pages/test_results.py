@@ -286,7 +286,7 @@ def test_smooth_tables_show_their_error_and_how_far_groups_were_smoothed(app, re
     session.radio(key="smoothed by").set_value("Tables").run()
     kept = session.dataframe[-1].value
     assert sorted(kept["share_kept"]) == sorted(tables.shrinkage["share_kept"])
-    assert "Kept of what was measured, in the median table" in plain(session.texts("markdown"))
+    assert "the median table keeps" in plain(session.texts("markdown"))
 
 
 def test_processed_tables_are_not_summed_any_further(app, released, tmp_path):

@@ -69,10 +69,10 @@ READINGS: dict[Method | None, Reading] = {
     "smooth": Reading(
         "Smooth",
         "best guesses: to read single cells, to show small tables, maps and shares, to plan",
-        "Each measurement counts as far as it is more than noise, and smaller tables decide the "
-        "rest; no count is negative, all tables agree. Biased: differences of small groups are "
-        "shrunk first. Each count has a model-based error, and the tables show how far groups were "
-        "smoothed.",
+        "What all measurements together suggest for a table, and what was measured of the table "
+        "itself, as far as it is more than noise; no count is negative, all tables agree. Biased: "
+        "differences of small groups are shrunk first. Each count has a model-based error, and the "
+        "tables show how far groups were smoothed.",
         smooth_seconds,
     ),
 }

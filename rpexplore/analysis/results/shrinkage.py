@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.results.released_cells import ReleasedCells
-from rpexplore.common.formatting import describe_share, plural, rounded
+from rpexplore.common.formatting import describe_share, joined, plural, rounded
 
 LEVELS = (0.0, 1.0, 5.0, 20.0, 100.0, 1000.0, 10_000.0)
 """Smooth counts at which the levels begin; the last has no end."""
@@ -104,12 +104,12 @@ def describe_groups(frame: pd.DataFrame, kind: str) -> str:
 def describe_kept(frame: pd.DataFrame) -> str:
     """Shares kept in the median table of each order; frame: of `kept_by_order`."""
     parts = [
-        f"{describe_share(row['median'])} in {row['order']}-way tables"
+        f"{describe_share(row['median'])} if it is {row['order']}-way"
         for row in frame.to_dict("records")
     ]
     return (
-        f"Kept of what was measured, in the median table: {', '.join(parts)}. The rest was taken "
-        "for noise, and smaller tables decide in its place."
+        "Of what was measured of a table, beyond that which all measurements together suggest for "
+        f"it, the median table keeps {joined(parts)}. The rest was taken for noise."
     )
 
 
