@@ -34,6 +34,7 @@ from tests.benchmarks import (
     queries,
     releases,
     sampling,
+    synthetic,
     targets,
     usefulness,
 )
@@ -227,9 +228,10 @@ CASES: dict[str, Callable[[], list[Row]]] = {
         *sampling.CASES,
         *releases.CASES,
         *nonnegative.CASES,
+        *synthetic.CASES,
     )
 }
-NEED_ADULT = ("adult_release", "nonnegative_adult", "nonnegative_eight")
+NEED_ADULT = ("adult_release", "nonnegative_adult", "nonnegative_eight", "synthetic_adult")
 HOLDS = {
     "<=": lambda measured, limit: measured <= limit,
     "<": lambda measured, limit: measured < limit,

@@ -92,7 +92,7 @@ def browse_records(records: SyntheticRecords) -> None:
         listing(records.worst_cells, CELL_COLUMNS, "Cells that differ most")
     st.subheader(f"The first {min(FIRST, records.n_records)} of {records.n_records:,} records")
     first = records.records(FIRST)
-    listing(first, {name: Column(name, "text") for name in first}, "The first records")
+    listing(first, {name: Column(name, "name") for name in first}, "The first records")
     with st.container(horizontal=True):
         for name in (f"{RECORDS}.csv", f"{RECORDS}.parquet", f"{TABLES}.csv", "README.md"):
             download(name, (records.folder / name).read_bytes)
