@@ -103,7 +103,10 @@ _GAP = (
     "as a share (else 0.001)."
 )
 _RECORDS_FOLDER = "A new folder for the records."
-_ENGINE = "What draws the records: population."
+_ENGINE = (
+    "What draws the records: population (else), or graphical_model, which is exact where few pairs "
+    'of attributes are measured (pip install "rpexplore[synthetic]").'
+)
 _NEVER = (
     'A combination of values that no record may have: "age=0..14 marital=married". Repeat it for '
     "more."

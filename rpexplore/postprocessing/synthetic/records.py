@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 KIND = ("rpexplore-synthetic", 1)
 
-Engine: TypeAlias = Literal["population"]
+Engine: TypeAlias = Literal["population", "graphical_model"]
 """What draws the records (docs/mathematics.md §14)."""
 
 ENGINES: tuple[Engine, ...] = get_args(Engine)

@@ -36,6 +36,7 @@ from rpexplore.postprocessing.synthetic.comparison import (
     Comparison,
     compare,
 )
+from rpexplore.postprocessing.synthetic.graphical_model import graphical_model_records
 from rpexplore.postprocessing.synthetic.impossible import Impossible, Never
 from rpexplore.postprocessing.synthetic.population_engine import population_records
 from rpexplore.postprocessing.synthetic.records import (
@@ -63,6 +64,7 @@ _BYTES_PER_VALUE = 12  # about, as CSV and Parquet together
 _ROWS_AT_ONCE = 1 << 17
 _SMOOTH, _DRAWN, _COMPARED = 0.15, 0.8, 0.95  # shares of the work that are done by then
 _LISTED = 10  # tables in the README
+_ENGINES = {"population": population_records, "graphical_model": graphical_model_records}
 
 
 def synthesize(
@@ -85,7 +87,8 @@ def synthesize(
         rows: How many records; as many as the smooth total says if left out.
         never: Combinations of values that no record may have, each as the selections of `answer`:
             {"age": "0..14", "marital": "married"}.
-        engine: What draws the records.
+        engine: What draws the records: "population", of any size, or "graphical_model", which is
+            exact where few pairs of attributes are measured (extra `synthetic`).
         escape_formulas: Whether an apostrophe stands in CSV files before texts that a spreadsheet
             would take for formulas.
 
@@ -115,7 +118,7 @@ def synthesize(
     )
     n_records = max(round(total), 1) if rows is None else rows
     check_room(_BYTES_PER_VALUE * n_records * len(attributes), output)
-    codes = population_records(
+    codes = _ENGINES[engine](
         targets,
         n_records,
         _seed(estimates.sources),

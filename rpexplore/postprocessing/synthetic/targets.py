@@ -31,6 +31,17 @@ class PairTargets:
     def sizes(self) -> tuple[int, ...]:
         return tuple(map(len, self.one_way))
 
+    def mutual_information(self) -> np.ndarray:
+        """Of each two attributes, in nats, float64[d, d]; −1 where there is no target."""
+        d = len(self.one_way)
+        information = np.full((d, d), -1.0)
+        for (i, j), table in self.pairs.items():
+            independent = np.outer(table.sum(axis=1), table.sum(axis=0))
+            cells = table > 0
+            terms = table[cells] * np.log(table[cells] / independent[cells])
+            information[i, j] = information[j, i] = max(float(terms.sum()), 0.0)
+        return information
+
     def misfit(self, codes: np.ndarray) -> float:
         """Σ|share − target| over the cells of a two-way table of records, mean over the tables.
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from rpexplore.postprocessing.synthetic.population import PairModel
 from rpexplore.postprocessing.synthetic.seeded_numbers import SeededNumbers
+from rpexplore.postprocessing.synthetic.targets import PairTargets
 
 UNIFORM_SHARE = 0.002  # of independent draws in all targets, so that no potential is without end
 
@@ -15,9 +16,9 @@ def tree_start(model: PairModel, n_records: int, numbers: SeededNumbers) -> np.n
     What is impossible is replaced by copies of records that are possible.
     """
     codes = np.zeros((n_records, len(model.sizes)), dtype=np.int16)
-    for child, parent in _spanning_tree(model):
+    for child, parent in spanning_tree(model.targets):
         if parent is None:
-            _draw_systematically(codes, child, model.targets.one_way[child], numbers)
+            draw_systematically(codes, child, model.targets.one_way[child], numbers)
             continue
         rows, columns = model.block(parent), model.block(child)
         table = model.shares[rows, columns]
@@ -30,7 +31,7 @@ def tree_start(model: PairModel, n_records: int, numbers: SeededNumbers) -> np.n
             chosen = np.flatnonzero(codes[:, parent] == value)
             if len(chosen):
                 shares = mixed[value] if mixed[value].sum() > 0 else independent.sum(axis=0)
-                _draw_systematically(codes, child, shares, numbers, chosen)
+                draw_systematically(codes, child, shares, numbers, chosen)
     met = model.impossible.are_met(codes)
     if met.all():
         codes[:] = model.impossible.possible_record()
@@ -41,7 +42,7 @@ def tree_start(model: PairModel, n_records: int, numbers: SeededNumbers) -> np.n
     return codes
 
 
-def _draw_systematically(
+def draw_systematically(
     codes: np.ndarray,
     attribute: int,
     shares: np.ndarray,
@@ -57,15 +58,13 @@ def _draw_systematically(
     codes[chosen, attribute] = np.minimum(values, last)
 
 
-def _spanning_tree(model: PairModel) -> list[tuple[int, int | None]]:
-    """(attribute, the one it is drawn given), in this order; several roots if pairs are missing."""
-    d = len(model.sizes)
-    information = np.full((d, d), -1.0)  # −1: no target
-    for (i, j), table in model.targets.pairs.items():
-        independent = np.outer(table.sum(axis=1), table.sum(axis=0))
-        cells = table > 0
-        terms = table[cells] * np.log(table[cells] / independent[cells])
-        information[i, j] = information[j, i] = max(float(terms.sum()), 0.0)
+def spanning_tree(targets: PairTargets) -> list[tuple[int, int | None]]:
+    """(attribute, the one it is drawn given), in this order; several roots if pairs are missing.
+
+    Of the largest mutual information (Chow and Liu 1968).
+    """
+    d = len(targets.sizes)
+    information = targets.mutual_information()
     best, parent = np.full(d, -1.0), np.full(d, -1)
     is_left, order = np.ones(d, dtype=bool), []
     totals = information.sum(axis=1)

@@ -152,7 +152,7 @@ def test_of_combined_tables(released, tmp_path):
     [
         ({"rows": 0}, ReleaseError, "whole number from 1"),
         ({"rows": 2.5}, ReleaseError, "whole number from 1"),
-        ({"engine": "none"}, ReleaseError, "must be one of population"),
+        ({"engine": "none"}, ReleaseError, "must be one of population, graphical_model"),
         ({"never": [{"in no table": "x"}]}, ReleaseError, "in no table of the release"),
         ({"never": [{"age": "9"}]}, DomainError, "must be named by"),
         ({"never": [{"sex": "f,m"}]}, ReleaseError, "Every record is in one"),
