@@ -2,16 +2,18 @@
 
 from math import comb
 
+from rpexplore.postprocessing.duration import smooth_seconds
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.synthetic.population import sweep_chunk_size
 from rpexplore.postprocessing.synthetic.population_engine import ROUNDS, fitting_records
+from rpexplore.postprocessing.synthetic.smooth_targets import MOST_RESIDUALS
 from rpexplore.releases.table_release import Release
 
 # Seconds on one core, measured with tables of 4 to 100 attributes of 2 to 1,000 values; each of
 # these cases within a factor of two.
 _PER_PRODUCT, _PER_VALUE = 1e-9, 6e-9  # a record in a sweep: attributes times values; values
 _PER_PAIR_OF_VALUES = 1e-8  # a chunk of the last sweep
-_PER_SMOOTH_PAIR = 2.4e-3  # of attributes
+_PER_SMOOTH_PAIR = 2.4e-3  # of attributes, where only pairs are made smooth
 _PER_TABLE, _PER_CELL, _PER_COUNT = 1e-3, 3e-7, 5e-8  # of the comparison; counting a record
 _PER_WRITTEN_VALUE = 3e-7
 
@@ -24,11 +26,21 @@ def records_seconds(source: Release | Estimates, rows: int | None) -> float:
     d, n_values = len(attributes), int(domain.sizes[list(attributes)].sum())
     per_record = _PER_PRODUCT * d * n_values + _PER_VALUE * n_values
     chunks = n_records / sweep_chunk_size(n_records, n_values)
+    smoothing = _PER_SMOOTH_PAIR * comb(d, 2)
+    if _residuals(source) <= MOST_RESIDUALS:
+        smoothing = smooth_seconds(source)
     return (
-        _PER_SMOOTH_PAIR * comb(d, 2)
+        smoothing
         + (ROUNDS * fitting_records(n_records, d) + 3 * n_records) * per_record
         + _PER_PAIR_OF_VALUES * chunks * n_values**2
         + (_PER_TABLE + _PER_COUNT * n_records) * len(tables)
         + _PER_CELL * source.n_cells
         + _PER_WRITTEN_VALUE * d * n_records
     )
+
+
+def _residuals(source: Release | Estimates) -> int:
+    """How many residuals were measured."""
+    if isinstance(source, Estimates):
+        return len(source.contributions)
+    return len(source.plan.closure)

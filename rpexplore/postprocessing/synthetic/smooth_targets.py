@@ -10,30 +10,38 @@ from rpexplore.postprocessing.smooth.smooth_tables import smooth
 from rpexplore.postprocessing.synthetic.targets import PairTargets, targets_from_tables
 from rpexplore.postprocessing.table_map import subsets
 
+MOST_RESIDUALS = 5_000
+"""Up to so many all smooth tables are fitted, as larger tables tell pairs a little; else pairs."""
+
 
 def smooth_targets(
     estimates: Estimates, attributes: AttributeIndices, on_progress: Progress = no_progress
 ) -> tuple[PairTargets, float]:
     """What records are fitted to, from the smooth two-way tables; and the smooth total."""
-    pairs = [subset for subset in estimates.contributions if len(subset) == 2]
-    up_to_two = {s: values for s, values in estimates.contributions.items() if len(s) <= 2}
-    smoothed = smooth(
-        Estimates(
-            estimates.domain,
-            (*pairs, *((index,) for index in attributes)),
-            up_to_two,
-            {subset: estimates.variances[subset] for subset in up_to_two},
-            estimates.strategies,
-            estimates.sources,
-        ),
-        on_progress=on_progress,
-    ).contributions
+    if len(estimates.contributions) > MOST_RESIDUALS:
+        estimates = _up_to_pairs(estimates, attributes)
+    contributions = smooth(estimates, on_progress=on_progress).contributions
     sizes = estimates.domain.sizes
 
     def counts(table: AttributeIndices) -> np.ndarray:
-        several = [index for index in table if sizes[index] > 1]
-        within = {subset: smoothed[subset] for subset in subsets(tuple(several))}
+        several = tuple(index for index in table if sizes[index] > 1)
+        within = {subset: contributions[subset] for subset in subsets(several)}
         return marginal(table, sizes, within, estimates.strategies)
 
+    pairs = [subset for subset in contributions if len(subset) == 2]
     targets = targets_from_tables(counts, attributes, pairs, estimates.domain)
-    return targets, max(float(smoothed[()]), 1.0)
+    return targets, max(float(contributions[()]), 1.0)
+
+
+def _up_to_pairs(estimates: Estimates, attributes: AttributeIndices) -> Estimates:
+    """What is known of at most two attributes together."""
+    contributions = {s: values for s, values in estimates.contributions.items() if len(s) <= 2}
+    pairs = [subset for subset in contributions if len(subset) == 2]
+    return Estimates(
+        estimates.domain,
+        (*pairs, *((index,) for index in attributes)),
+        contributions,
+        {subset: estimates.variances[subset] for subset in contributions},
+        estimates.strategies,
+        estimates.sources,
+    )

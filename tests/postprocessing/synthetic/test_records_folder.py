@@ -13,7 +13,9 @@ from rpexplore.cli.main import cli
 from rpexplore.errors import DomainError, ReleaseError
 from rpexplore.postprocessing.combination import combine
 from rpexplore.postprocessing.combination_folder import write_combined
+from rpexplore.postprocessing.synthetic import smooth_targets
 from rpexplore.postprocessing.synthetic.comparison import compare
+from rpexplore.postprocessing.synthetic.duration import records_seconds
 from rpexplore.postprocessing.synthetic.records import FILES, SyntheticRecords
 from rpexplore.postprocessing.synthetic.records_folder import synthesize
 from rpexplore.releases.release import release
@@ -145,6 +147,25 @@ def test_of_combined_tables(released, tmp_path):
     text = (records.folder / "synthetic_records.csv").read_text()
     assert "=a" not in text.replace("'=a", "")
     assert "apostrophe" in (records.folder / "README.md").read_text()
+
+
+def test_of_many_tables_only_pairs_are_made_smooth(released, monkeypatch):
+    estimates = rp.Estimates.of(released)
+    monkeypatch.setattr(smooth_targets, "MOST_RESIDUALS", 3)
+    targets, total = smooth_targets.smooth_targets(estimates, (0, 1, 2, 3))
+    monkeypatch.undo()
+    expected, expected_total = smooth_targets.smooth_targets(estimates, (0, 1, 2, 3))
+    assert total == pytest.approx(expected_total)
+    assert list(targets.pairs) == list(expected.pairs) == [(0, 1), (1, 2)]
+    for pair, shares in expected.pairs.items():
+        assert targets.pairs[pair] == pytest.approx(shares, abs=1e-9)
+
+
+def test_how_long_it_takes_is_told(released):
+    estimates = rp.Estimates.of(released)
+    few, many = (records_seconds(estimates, rows) for rows in (None, 10**6))
+    assert 0 < few < 2 < many
+    assert records_seconds(released, None) == pytest.approx(few, rel=0.5)
 
 
 @pytest.mark.parametrize(
