@@ -52,13 +52,16 @@ pictures: $(VENV)/.installed-dev  ## take the screenshots of the guide again
 		tests/browser/test_story.py -k finished_release
 
 # The product is locked inside the versions of the development lock, so that both agree. Tests need
-# the optional extras as well; Spark, some 430 MB, is locked apart, for who wants its tests.
+# the optional extras as well; Spark and mbi, some 400 MB each, are locked apart, for who wants their
+# tests.
 lock: $(VENV)/.python  ## choose the newest allowed versions and lock them
 	@$(PIP) uv
 	@$(LOCK) --upgrade --extra databases --group dev --output-file requirements-dev.lock
 	@$(LOCK) --upgrade --group build --constraints requirements-dev.lock --output-file requirements.lock
 	@$(LOCK) --upgrade --extra spark --constraints requirements-dev.lock \
 		--output-file requirements-spark.lock
+	@$(LOCK) --upgrade --extra synthetic --constraints requirements-dev.lock \
+		--output-file requirements-synthetic.lock
 
 clean:  ## remove the virtual environment, builds and caches
 	@rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SHIPPED = {"pages": {".py"}, "sample_data": {".csv", ".gz", ".json", ".md"}}
 LOCKS = ["requirements.lock", "requirements-dev.lock"]
-ALL_LOCKS = [*LOCKS, "requirements-spark.lock"]
+ALL_LOCKS = [*LOCKS, "requirements-spark.lock", "requirements-synthetic.lock"]
 # The parts a checkout consists of; whatever else lies there is not the project's.
 PARTS = [".ci", ".streamlit", "pages", "rpexplore", "sample_data", "tests"]
 
