@@ -4,5 +4,6 @@ Order by order each table is a baseline made of smaller tables, plus what its ow
 says beyond that, shrunk as far as it is noise (docs/mathematics.md §13).
 
 In reading order: `measured_residuals`, `one_way`, `factor_model` (the baseline of pairs),
-`shrinkage`, `fitting`, `pairs`, `higher_tables`, `agreement`, `smooth_tables`.
+`shrinkage`, `fitting`, `pairs`, `higher_tables`, `agreement`, `standard_errors`, `rehearsal`,
+`smooth_tables`.
 """

@@ -5,6 +5,7 @@ docs/mathematics.md §13. Biased: shrinking takes the differences of small group
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
@@ -19,6 +20,12 @@ from rpexplore.postprocessing.smooth.higher_tables import higher_tables
 from rpexplore.postprocessing.smooth.measured_residuals import MeasuredResiduals
 from rpexplore.postprocessing.smooth.one_way import one_way
 from rpexplore.postprocessing.smooth.pairs import smooth_pairs
+from rpexplore.postprocessing.smooth.rehearsal import (
+    FEWEST_COUNTS,
+    MOST_TABLES,
+    error_factor,
+    rehearsed_release,
+)
 from rpexplore.postprocessing.smooth.standard_errors import ErrorModel
 from rpexplore.postprocessing.table_map import ContributionArrays, subsets
 
@@ -45,13 +52,34 @@ class SmoothTables:
     def standard_errors(self, attributes: AttributeIndices) -> np.ndarray:
         """The root mean squared error of each cell of a marginal, if the model holds.
 
-        One axis an attribute; of any attributes that some table holds together.
+        One axis an attribute; of any attributes that some table holds together. The first call
+        rehearses the release, which takes as long as the tables did.
         """
         several = tuple(index for index in attributes if self._measured.sizes[index] > 1)
-        tables = {subset: self._table(subset) for subset in subsets(several)}
-        return self._errors.standard_errors(several, tables).reshape(
-            self._measured.shape(attributes)
+        errors = self._model_errors(several) * self._error_factors.get(len(several), 1.0)
+        return errors.reshape(self._measured.shape(attributes))
+
+    def _model_errors(self, subset: AttributeIndices) -> np.ndarray:
+        return self._errors.standard_errors(
+            subset, {part: self._table(part) for part in subsets(subset)}
         )
+
+    @cached_property
+    def _error_factors(self) -> Mapping[int, float]:
+        """By the number of attributes: what the model's errors are multiplied by."""
+        rehearsed = rehearsed_release(self._measured, self.contributions)
+        again = smooth_residuals(rehearsed)
+        factors = {}
+        for order in range(1, self._measured.largest_order + 1):
+            tables = rehearsed.of_order(order)
+            ratios = []
+            for subset in tables[:: max(len(tables) // MOST_TABLES, 1)]:
+                table = again._table(subset)
+                counted = table >= FEWEST_COUNTS
+                off = np.abs(table - self._table(subset))[counted]
+                ratios.append(off / again._model_errors(subset)[counted])
+            factors[order] = error_factor(ratios)
+        return factors
 
     def _table(self, subset: AttributeIndices) -> np.ndarray:
         within = {part: self.contributions[part] for part in subsets(subset)}
