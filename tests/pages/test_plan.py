@@ -167,9 +167,7 @@ def test_many_tables_do_not_travel_with_the_chart(app, many):
 
 
 def test_smooth_tables_are_rehearsed_when_asked_for(app, small):
-    session = app("plan", small)
-    assert "smooth tables can be rehearsed" in plain(session.texts("caption"))
-    session.text_input(key="expected total").set_value("900").run()
+    session = app("plan", small.replaced(expected=ExpectedCounts.of_total(900)))
     session.button_of("Rehearse smooth tables").click().run()
     assert "Rehearsed on 900 made-up people" in plain(session.texts("markdown"))
     assert "everything else about them is invented" in plain(session.texts("caption"))
