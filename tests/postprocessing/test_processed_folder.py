@@ -40,10 +40,7 @@ WITH_BASES = (
     .with_bases({"age": Prefix(), "value_is": CustomBasis(((1, 0, 0), (0.5, 1, 0), (1, 1, 1)))})
     .with_bases({"age": Ranges()}, tables=[["age"]])
 )
-WAYS = [
-    (None, True), ("nonnegative", False), ("nonnegative", True), ("smooth", False),
-    ("smooth", True),
-]  # fmt: skip
+WAYS = [("nonnegative", False), (None, True), ("nonnegative", True), ("smooth", False)]
 
 
 def made(folder, workload, rho) -> Release:

@@ -68,14 +68,12 @@ def check_cells(sheet, frame: pd.DataFrame) -> None:
                 assert (cell.data_type, unescape(cell.value)) == ("s", str(value))
 
 
-@pytest.fixture(params=["released", "estimates", "processed", "smooth"])
+@pytest.fixture(params=["released", "estimates", "smooth"])
 def results(request, released, tmp_path):
     if request.param == "estimates":
         return Estimates.of(released)
     if request.param == "smooth":
         return postprocess(released, tmp_path / "smooth", method="smooth")
-    if request.param == "processed":
-        return postprocess(released, tmp_path / "processed", method="nonnegative", rounded=True)
     return released
 
 

@@ -69,7 +69,6 @@ FILES = [
     (QUERIES, "measurements.parquet", "measured", lambda f: QueryRelease.load(f).measurements),
     ("Processed", TABLE, "value", lambda f: ProcessedTables.load(f).table("a")),
     ("Smooth", TABLE, "model_error", lambda f: ProcessedTables.load(f).table("a")),
-    ("Smooth", "shrinkage.parquet", "share_kept", lambda f: ProcessedTables.load(f).shrinkage),
 ]
 
 
