@@ -49,10 +49,11 @@ def test_the_estimate_is_of_the_order_of_what_it_takes(released, tmp_path):
 
 
 def test_the_estimate_for_smooth_tables_is_of_the_order_of_what_they_take(released):
-    told = smooth_seconds(released) - writing_seconds(released)
-    assert smooth_seconds(Estimates.of(released)) == smooth_seconds(released)
+    told = (smooth_seconds(released) - writing_seconds(released)) / 2  # for the errors as long
+    estimates = Estimates.of(released)
+    assert smooth_seconds(estimates) == smooth_seconds(released)
     start = time.process_time()
-    smooth(Estimates.of(released))
+    smooth(estimates)
     took = time.process_time() - start
     assert took / 10 < told < 10 * took
 
