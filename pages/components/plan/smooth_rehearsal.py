@@ -41,14 +41,14 @@ def _show(rehearsal: SmoothRehearsal) -> None:
     frame, record_noun = rehearsal.frame, current().record_noun
     columns = {name: COLUMNS[name] for name in ("order", "tables")}
     columns["unbiased"] = Column("unbiased", "share")
-    if frame["nonnegative"].notna().any():
+    if rehearsal.has_nonnegative:
         columns["nonnegative"] = Column("nonnegative", "share")
-    else:
-        frame = frame.drop(columns="nonnegative")
     columns["smooth"] = Column("smooth", "share", term="Smooth tables")
     st.markdown(escaped(rehearsal.describe(record_noun)))
     listing(frame, columns, "Rehearsed errors of unbiased, nonnegative and smooth tables")
-    left_out = "" if "nonnegative" in frame else "Nonnegative tables are left out for time. "
+    left_out = ""
+    if not rehearsal.has_nonnegative:
+        left_out = "Nonnegative tables are left out for time. "
     st.caption(
         escaped(
             f"Absolute errors of all cells of a table over the number of {record_noun}, mean over "

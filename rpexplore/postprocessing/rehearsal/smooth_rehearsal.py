@@ -49,13 +49,18 @@ class SmoothRehearsal:
     n_records: int
     expected: ExpectedCounts
 
+    @property
+    def has_nonnegative(self) -> bool:
+        """Whether nonnegative tables were not left out."""
+        return not np.isnan(self.frame["nonnegative"].to_numpy(dtype=float)).any()
+
     def describe(self, record_noun: str) -> str:
         """The errors of the largest tables, in a sentence."""
         row = self.frame.iloc[-1]
         order = int(row["order"])
         tables = f"tables of {plural(order, 'attribute')}" if order else "totals"
         others = [f"in unbiased ones {describe_share(row['unbiased'])}"]
-        if not np.isnan(row["nonnegative"]):
+        if self.has_nonnegative:
             others.insert(0, f"in nonnegative ones {describe_share(row['nonnegative'])}")
         return (
             f"Rehearsed on {self.n_records:,} made-up {record_noun}: in smooth {tables} the errors "
