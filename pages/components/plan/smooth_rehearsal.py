@@ -48,11 +48,11 @@ def _show(rehearsal: SmoothRehearsal) -> None:
     listing(frame, columns, "Rehearsed errors of unbiased, nonnegative and smooth tables")
     left_out = ""
     if not rehearsal.has_nonnegative:
-        left_out = "Nonnegative tables are left out for time. "
+        left_out = " Nonnegative tables are left out for time."
     st.caption(
         escaped(
             f"Absolute errors of all cells of a table over the number of {record_noun}, mean over "
-            f"tables, rehearsed on made-up records. {left_out}{rehearsal.caution}"
+            f"tables, rehearsed on made-up records. {rehearsal.caution}{left_out}"
         )
     )
     st.page_link(
