@@ -77,7 +77,7 @@ def compare(
         total: What the records' counts are scaled to: the total of what they were fitted to.
     """
     queries, names = queries_of_tables(source), source.table_names
-    columns = {index: codes[:, i].astype(np.int64) for i, index in enumerate(attributes)}
+    columns = {index: codes[:, i] for i, index in enumerate(attributes)}
     scale = total / len(codes)
 
     def compared(position: int) -> tuple[dict[str, object], pd.DataFrame]:
@@ -108,7 +108,7 @@ def compare(
 def _counts(columns: Sequence[np.ndarray], shape: tuple[int, ...], n: int) -> np.ndarray:
     if not columns:
         return np.array(float(n))
-    cells = np.ravel_multi_index(tuple(columns), shape)
+    cells = np.ravel_multi_index(tuple(column.astype(np.int64) for column in columns), shape)
     return np.bincount(cells, minlength=math.prod(shape)).reshape(shape).astype(float)
 
 

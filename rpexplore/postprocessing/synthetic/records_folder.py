@@ -13,6 +13,7 @@ Written as a `new_folder`; the manifest comes last.
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -59,7 +60,7 @@ from rpexplore.releases.manifest import file_entry, now, save_manifest
 from rpexplore.releases.table_cells import for_csv, label_columns
 from rpexplore.releases.table_release import Release
 
-MOST_RECORDS = 100_000_000
+MOST_RECORDS = 10_000_000
 _BYTES_PER_VALUE = 12  # about, as CSV and Parquet together
 _ROWS_AT_ONCE = 1 << 17
 _SMOOTH, _DRAWN, _COMPARED = 0.15, 0.8, 0.95  # shares of the work that are done by then
@@ -195,7 +196,7 @@ def _write_records(
         pyarrow.parquet.ParquetWriter(folder / f"{RECORDS}.parquet", first.schema) as to_parquet,
         pyarrow.csv.CSVWriter(folder / f"{RECORDS}.csv", csv_schema) as to_csv,
     ):
-        for piece in [first, *pieces]:
+        for piece in chain([first], pieces):
             to_parquet.write_table(piece)
             to_csv.write_table(for_csv(piece, escape_formulas=escape_formulas))
 

@@ -13,7 +13,7 @@ from rpexplore.cli.main import cli
 from rpexplore.errors import DomainError, ReleaseError
 from rpexplore.postprocessing.combination import combine
 from rpexplore.postprocessing.combination_folder import write_combined
-from rpexplore.postprocessing.synthetic import smooth_targets
+from rpexplore.postprocessing.synthetic import population_engine, smooth_targets
 from rpexplore.postprocessing.synthetic.comparison import compare
 from rpexplore.postprocessing.synthetic.duration import records_seconds
 from rpexplore.postprocessing.synthetic.records import FILES, SyntheticRecords
@@ -32,6 +32,15 @@ DOMAIN = rp.Domain(
 )
 TABLES = [["age"], ["age", "sex"], ["sex", "synthetic_record"], ["one", "age"]]
 NEVER = {"age": "0..1", "synthetic_record": "c"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick():
+    """How well records fit is not what is tested here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(population_engine, "ROUNDS", 5)
+        patch.setattr(population_engine, "_FEWEST", 500)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -185,22 +194,22 @@ def test_what_is_refused(released, tmp_path, options, error, message):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("stopped_at", [1, 5, -2])
-def test_a_stop_leaves_nothing(released, tmp_path, stopped_at):
-    reports: list[float] = []
+def test_a_stop_leaves_nothing(released, tmp_path):
+    shares: list[float] = []
     synthesize(
-        released, tmp_path / "done", rows=5, on_progress=lambda _, share: reports.append(share)
+        released, tmp_path / "done", rows=5, on_progress=lambda _, share: shares.append(share)
     )
-    assert reports == sorted(reports)
-    left = iter(range(stopped_at % len(reports), -1, -1))
+    assert shares == sorted(shares)
+    for stopped_at in (0, 20, len(shares) - 2):
+        left = iter(range(stopped_at, -1, -1))
 
-    def stop(doing, share):
-        if next(left) == 0:
-            raise KeyboardInterrupt
+        def stop(doing, share, left=left):
+            if next(left) == 0:
+                raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        synthesize(released, tmp_path / "out", rows=5, on_progress=stop)
-    assert [path.name for path in tmp_path.iterdir()] == ["done"]
+        with pytest.raises(KeyboardInterrupt):
+            synthesize(released, tmp_path / "out", rows=5, on_progress=stop)
+        assert [path.name for path in tmp_path.iterdir()] == ["done"]
 
 
 def test_the_verb(released, tmp_path):
@@ -213,6 +222,12 @@ def test_the_verb(released, tmp_path):
     assert (facts["rows"], facts["engine"]) == (50, "population")
     assert facts["never"][0] == NEVER
     assert SyntheticRecords.load(out).n_records == 50
-    result = CliRunner().invoke(cli, [*arguments[:-3], str(tmp_path / "more"), "--rows", "5"])
+
+
+def test_the_verb_says_what_they_are_and_refuses(released, tmp_path):
+    arguments = ["synthesize", str(released.folder), "--out", str(tmp_path / "out"), "--rows", "5"]
+    result = CliRunner().invoke(cli, arguments)
     assert result.exit_code == 0, result.output
     assert "no row is a person" in result.stdout
+    result = CliRunner().invoke(cli, [*arguments[:-3], str(tmp_path / "more"), "--never", "age"])
+    assert "ATTRIBUTE=VALUES" in result.stderr
