@@ -54,7 +54,7 @@ class Prior:
 
 
 @dataclass
-class _Attribute:
+class Attribute:
     """The part of one attribute in the model, with its current posterior.
 
     roots       sqrt(p), float64[n]
@@ -187,7 +187,7 @@ def factor_model(
     )
 
 
-def _start(measured: MeasuredResiduals, low: OneWay) -> tuple[dict[int, _Attribute], np.ndarray]:
+def _start(measured: MeasuredResiduals, low: OneWay) -> tuple[dict[int, Attribute], np.ndarray]:
     """All attributes that are in a pair, and sqrt(p) E[u] to begin with."""
     total, pairs = measured.total, measured.of_order(2)
     indices = sorted({index for pair in pairs for index in pair})
@@ -210,7 +210,7 @@ def _start(measured: MeasuredResiduals, low: OneWay) -> tuple[dict[int, _Attribu
     for index in indices:
         share = np.maximum(low.tables[index] / total, _SMALLEST_SHARE)
         others = sorted(blocks[index])
-        attributes[index] = _Attribute(
+        attributes[index] = Attribute(
             roots=np.sqrt(share),
             own_rows=own_rows[index],
             others=np.array([indices.index(other) for other in others]),
@@ -242,7 +242,7 @@ def _priors(share: np.ndarray) -> list[Prior]:
     return priors
 
 
-def _leading_vectors(parts: list[_Attribute], n_rows: int, n_factors: int) -> np.ndarray:
+def _leading_vectors(parts: list[Attribute], n_rows: int, n_factors: int) -> np.ndarray:
     """sqrt(p) E[u] to begin with: of the precision-weighted matrix of all pairs."""
     roots = np.concatenate([part.roots for part in parts])
     means = [part.precisions.sum() / max(len(parts) - 1, 1) for part in parts]

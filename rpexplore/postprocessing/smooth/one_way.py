@@ -75,9 +75,10 @@ def _posterior(
     low = np.maximum(seen - _DEVIATIONS * deviation, 0.0)[:, None]
     high = np.maximum(seen + _DEVIATIONS * deviation, 3 * deviation)[:, None]
     even = (np.arange(_POINTS) + 0.5) / _POINTS
-    # Below shape 1 the density is singular at 0: points get dense there.
-    counts = np.where(low == 0, high * even**3, low + (high - low) * even)
-    widths = np.where(low == 0, high * 3 * even**2, high - low) / _POINTS
+    # Below shape 1 the density is singular at 0: as x = t^(1/shape) it is not.
+    power = max(3.0, 1 / shape)
+    counts = np.where(low == 0, high * even**power, low + (high - low) * even)
+    widths = np.where(low == 0, high * power * even ** (power - 1), high - low) / _POINTS
     ratio = counts / means[:, None]
     logs = (
         -0.5 * ((seen[:, None] - counts) ** 2 / variances[:, None])

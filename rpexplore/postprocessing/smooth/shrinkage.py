@@ -87,8 +87,6 @@ def shrunk(
     k v: max(m − λ k v, floor), with λ from the total by Newton's method.
     """
     mean = baseline + kept * residual
-    if mean.min() > 0:
-        return mean
     spread = kept * np.asarray(variance, dtype=baseline.dtype)
     lowest = baseline * baseline.dtype.type(_LOWEST)
     total, multiplier = float(baseline.sum()), 0.0
@@ -99,7 +97,7 @@ def shrunk(
         slope = float(spread[above].sum())
         if slope <= 0 or abs(excess) < 1e-4 * total:
             break
-        multiplier = max(multiplier + excess / slope, 0.0)
+        multiplier += excess / slope
     return np.maximum(mean - baseline.dtype.type(multiplier) * spread, lowest)
 
 
