@@ -102,15 +102,6 @@ _GAP = (
     "With --nonnegative: how much of the squared distance to the noisy tables may be avoidable, "
     "as a share (else 0.001)."
 )
-_RECORDS_FOLDER = "A new folder for the records."
-_ENGINE = (
-    "What draws the records: population (else), or graphical_model, which is exact where few pairs "
-    'of attributes are measured (pip install "rpexplore[synthetic]").'
-)
-_NEVER = (
-    'A combination of values that no record may have: "age=0..14 marital=married". Repeat it for '
-    "more."
-)
 _DATA_FOLDER = (
     "A folder whose files the app offers to choose from (else the sample data); other files can "
     "still be named by their paths. Repeat it for more."
@@ -316,23 +307,10 @@ CombineLedger = Annotated[
     Path | None,
     _option("FILE", "A ledger, to refuse releases that it knows to be of different records."),
 ]
-Nonnegative = Annotated[
-    bool, _flag("--nonnegative", "No cell below 0; all tables still agree on all totals.")
-]
-Smooth = Annotated[
-    bool,
-    _flag("--smooth", "Best guesses by a model, with its error beside each; no cell below 0."),
-]
+Nonnegative = Annotated[bool, _flag("--nonnegative", "No cell below 0; all tables still agree.")]
+Smooth = Annotated[bool, _flag("--smooth", "Best guesses by a model, with its error beside each.")]
 Round = Annotated[bool, _flag("--round", "Whole numbers; each count moves by less than 1.")]
 Gap = Annotated[float | None, _option("G", _GAP)]
-
-RecordsFolder = Annotated[Path, typer.Option("--out", metavar="FOLDER", help=_RECORDS_FOLDER)]
-Rows = Annotated[
-    int | None,
-    typer.Option("--rows", metavar="N", help="How many records (else as many as were counted)."),
-]
-Never = Annotated[list[str] | None, _option('"A=VALUES B=VALUES"', _NEVER)]
-RecordsEngine = Annotated[str, _option("NAME", _ENGINE)]
 
 # ---- the app
 

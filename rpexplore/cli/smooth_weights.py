@@ -32,7 +32,7 @@ def smooth_for(
     weighting: str | None,
 ) -> "SmoothWeights | None":
     """The weights, if they are wanted; other options that do not go with them are refused."""
-    from rpexplore.workload.smooth_weights import SmoothWeights
+    from rpexplore.scenarios.smooth_planning import smooth_weights_for
 
     if not is_wanted:
         return None
@@ -50,4 +50,4 @@ def smooth_for(
             "--smooth-weights is made for the average error with equal weight per table; leave "
             "--loss and --weighting out."
         )
-    return SmoothWeights(float(budget.record_privacy_cost) / 2, expected[0].total)
+    return smooth_weights_for(budget, expected[0])

@@ -1,17 +1,48 @@
 """The verb that makes synthetic records of a release."""
 
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
 from rpexplore.cli import options
 from rpexplore.cli.console import progress, say_result
+
+RecordsFolder = Annotated[
+    Path, typer.Option("--out", metavar="FOLDER", help="A new folder for the records.")
+]
+Rows = Annotated[
+    int | None,
+    typer.Option("--rows", metavar="N", help="How many records (else as many as were counted)."),
+]
+Never = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--never",
+        metavar='"A=VALUES B=VALUES"',
+        help='A combination of values that no record may have: "age=0..14 marital=married". '
+        "Repeat it for more.",
+    ),
+]
+Engine = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        metavar="NAME",
+        help="What draws the records: population (else), or graphical_model, which is exact where "
+        'few pairs of attributes are measured (pip install "rpexplore[synthetic]").',
+    ),
+]
 
 # It imports what it needs itself, so that no other verb waits for it.
 
 
 def synthesize(
     release: options.ReleaseFolder,
-    out: options.RecordsFolder,
-    rows: options.Rows = None,
-    never: options.Never = None,
-    engine: options.RecordsEngine = "population",
+    out: RecordsFolder,
+    rows: Rows = None,
+    never: Never = None,
+    engine: Engine = "population",
     escape_formulas: options.EscapeFormulas = False,
     as_json: options.AsJson = False,
 ) -> None:

@@ -3,8 +3,10 @@
 from dataclasses import replace
 
 from rpexplore.common.formatting import plural
+from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.losses.base import SumOfVariances
+from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_changes import refuse_long
 from rpexplore.scenarios.workload_request import WorkloadRequest
@@ -40,9 +42,13 @@ def smooth_weights(scenario: Scenario) -> SmoothWeights:
             "Weights for smooth tables depend on how many records there will be, about; type an "
             "expected number."
         )
+    return smooth_weights_for(scenario.budget, scenario.expected)
+
+
+def smooth_weights_for(budget: Budget, expected: ExpectedCounts) -> SmoothWeights:
+    """The weights for smooth tables at a budget and an expected number of records."""
     # Noise is that of the budget for a record, whoever it belongs to.
-    rho = float(scenario.budget.record_privacy_cost) / 2
-    return SmoothWeights(rho, scenario.expected.total)
+    return SmoothWeights(float(budget.record_privacy_cost) / 2, expected.total)
 
 
 def describe_added(before: Workload, after: Workload) -> str:

@@ -169,7 +169,7 @@ def test_many_tables_do_not_travel_with_the_chart(app, many):
 def test_smooth_tables_are_rehearsed_when_asked_for(app, small):
     session = app("plan", small.replaced(expected=ExpectedCounts.of_total(900)))
     session.button_of("Rehearse smooth tables").click().run()
-    assert "Rehearsed on 900 made-up people" in plain(session.texts("markdown"))
+    assert "Rehearsed on made-up people (900)" in plain(session.texts("markdown"))
     assert "everything else about them is invented" in plain(session.texts("caption"))
     (frame,) = (table.value for table in session.dataframe if "smooth" in table.value)
     assert frame["order"].tolist() == [1, 2]

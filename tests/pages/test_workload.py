@@ -407,7 +407,7 @@ def test_weights_for_smooth_tables_say_what_they_cost_before_they_are_applied(ap
     assert "publishable cells stay at 100 %." in effect
     assert float(before) < float(after)
     session.button_of("Rehearse smooth tables").click().run()
-    assert "Rehearsed on 5,000 made-up people" in plain(session.texts("markdown"))
+    assert "Rehearsed on made-up people (5,000)" in plain(session.texts("markdown"))
     assert session.scenario.request == asked.request
     session.button(key="apply smooth weights").click().run()
     assert session.scenario.request.smooth_weights == SmoothWeights(0.1, 5000)

@@ -85,7 +85,7 @@ def test_with_hardly_any_noise_all_readings_are_right_and_long_ones_are_left_out
     assert np.isnan(rehearsal.frame["nonnegative"].to_numpy(dtype=float)).all()
     assert rehearsal.frame[["unbiased", "smooth"]].to_numpy().max() < 1e-2
     text = rehearsal.describe("people")
-    assert text.startswith("Rehearsed on 435 made-up people: in smooth tables of 2 attributes ")
+    assert text.startswith("Rehearsed on made-up people (435): in smooth tables of 2 attributes ")
     assert "nonnegative" not in text
     assert rehearsal.caution.startswith("They follow the expected counts by c × a;")
 
@@ -94,8 +94,8 @@ def test_a_change_of_plans_is_told_of_the_tables_that_both_have():
     large = rp.Workload.of(DOMAIN, [("a", "b"), ("c",)])
     before = rp.plan(large, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.00002"))
     text = describe_smooth_change(before, plan("10"), EXPECTED, "people")
-    assert text.startswith("Rehearsed on 435 made-up people, errors")
-    shares = re.findall(r"of (\d) attributes? from ([\d.e-]+) % to ([\d.e-]+) %", text)
+    assert text.startswith("Rehearsed on made-up people (435): as a")
+    shares = re.findall(r"of (\d) attributes? go from ([\d.e-]+) % to ([\d.e-]+) %", text)
     assert [order for order, *_ in shares] == ["2", "1"]
     assert all(float(later) < float(share) for _, share, later in shares)
 

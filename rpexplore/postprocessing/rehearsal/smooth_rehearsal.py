@@ -63,9 +63,9 @@ class SmoothRehearsal:
         if self.has_nonnegative:
             others.insert(0, f"in nonnegative ones {describe_share(row['nonnegative'])}")
         return (
-            f"Rehearsed on {self.n_records:,} made-up {record_noun}: in smooth {tables} the errors "
-            f"of all cells together are {describe_share(row['smooth'])} of the {record_noun}, "
-            f"{', '.join(others)}."
+            f"Rehearsed on made-up {record_noun} ({self.n_records:,}): in smooth {tables} the "
+            f"absolute errors of all cells add up to {describe_share(row['smooth'])} of the "
+            f"{record_noun}, {', '.join(others)}."
         )
 
     @property
@@ -120,11 +120,11 @@ def describe_smooth_change(
     parts = []
     for order, shares in sorted(pd.concat(frames, axis=1).iterrows(), reverse=True):
         share, later = map(describe_share, shares.tolist())
-        change = f"stay at {share}" if share == later else f"from {share} to {later}"
+        change = f"stay at {share}" if share == later else f"go from {share} to {later}"
         parts.append(f"of {plural(int(str(order)), 'attribute')} {change}")
     return (
-        f"Rehearsed on {n_records:,} made-up {record_noun}, errors of all cells together in smooth "
-        f"tables, as a share of the {record_noun}: {'; '.join(parts)}."
+        f"Rehearsed on made-up {record_noun} ({n_records:,}): as a share of the {record_noun}, the "
+        f"absolute errors of all cells in smooth tables {'; '.join(parts)}."
     )
 
 
