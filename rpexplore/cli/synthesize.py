@@ -54,7 +54,6 @@ def synthesize(
     from rpexplore.domain.provenance import formulas_warning
     from rpexplore.postprocessing.combination_folder import load_unbiased
     from rpexplore.postprocessing.synthetic.impossible import never_from_text
-    from rpexplore.postprocessing.synthetic.records import checked_engine
     from rpexplore.postprocessing.synthetic.records_folder import synthesize
     from rpexplore.releases.atomic_folder import check_new
 
@@ -66,7 +65,7 @@ def synthesize(
             out,
             rows=rows,
             never=[never_from_text(source.domain, text) for text in never or []],
-            engine=checked_engine(engine),
+            engine=engine,
             escape_formulas=escape_formulas,
             on_progress=on_progress,
         )

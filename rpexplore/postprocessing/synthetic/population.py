@@ -141,14 +141,15 @@ def pair_counts(model: PairModel, codes: np.ndarray) -> np.ndarray:
 
 
 def misfit(model: PairModel, frequencies: np.ndarray) -> float:
-    """Sum of |share − target| over the cells of a two-way table, mean over those with a target."""
+    """Half of Σ|share − target| over a two-way table (total variation), mean over the tables."""
     if not model.targets.pairs:
         return 0.0
     differences = sum(
         float(np.abs(frequencies[rows] - model.shares[rows]).sum(where=model.measured[rows]))
         for rows in map(model.block, range(len(model.sizes)))
     )
-    return differences / (2 * len(model.targets.pairs))
+    # Each pair stands in two blocks, and half of its differences count.
+    return differences / (4 * len(model.targets.pairs))
 
 
 def _draw(

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -27,10 +27,8 @@ if TYPE_CHECKING:
 
 KIND = ("rpexplore-synthetic", 1)
 
-Engine: TypeAlias = Literal["population", "graphical_model"]
+ENGINES = ("population", "graphical_model")
 """What draws the records (docs/mathematics.md §14)."""
-
-ENGINES: tuple[Engine, ...] = get_args(Engine)
 
 RECORDS, TABLES, CELLS = "synthetic_records", "comparison", "worst_cells"
 MADE = b"rpexplore"  # where the Parquet file's own metadata say how its records were made
@@ -44,12 +42,11 @@ _FACTS = (
 )  # fmt: skip
 
 
-def checked_engine(name: str) -> Engine:
-    """The engine of this name; `ReleaseError` if there is none."""
-    for engine in ENGINES:
-        if engine == name:
-            return engine
-    raise ReleaseError(f"The engine must be one of {', '.join(ENGINES)}, got {name!r}.")
+def checked_engine(name: str) -> str:
+    """The name of an engine; `ReleaseError` for any other."""
+    if name not in ENGINES:
+        raise ReleaseError(f"The engine must be one of {', '.join(ENGINES)}, got {name!r}.")
+    return name
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -134,8 +131,8 @@ class SyntheticRecords:
         count = plural(self.n_records, "record")
         off = describe_share(self.manifest["misfit"])
         text = (
-            f"{count}, drawn from a model: no row is a person. The two-way tables that they were "
-            f"fitted to are {off} of the records off on average."
+            f"{count}, drawn from a model: no row is a person. In a two-way table that they were "
+            f"fitted to, {off} of them are in another cell than it says, on average."
         )
         to_use = self.tables_to_use
         if not to_use:

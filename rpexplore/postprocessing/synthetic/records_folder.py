@@ -49,11 +49,10 @@ from rpexplore.postprocessing.synthetic.records import (
     NUMBER,
     RECORDS,
     TABLES,
-    Engine,
     SyntheticRecords,
     checked_engine,
 )
-from rpexplore.postprocessing.synthetic.smooth_targets import smooth_targets
+from rpexplore.postprocessing.synthetic.smooth_targets import MOST_RESIDUALS, smooth_targets
 from rpexplore.postprocessing.table_writing import new_tables_folder, write_readme
 from rpexplore.releases.atomic_folder import check_new, check_room
 from rpexplore.releases.manifest import file_entry, now, save_manifest
@@ -74,7 +73,7 @@ def synthesize(
     *,
     rows: int | None = None,
     never: Sequence[Never] = (),
-    engine: Engine = "population",
+    engine: str = "population",
     escape_formulas: bool = False,
     on_progress: Progress = no_progress,
 ) -> SyntheticRecords:
@@ -155,7 +154,7 @@ def synthesize(
     return SyntheticRecords(output, MappingProxyType(manifest))
 
 
-def _check(rows: int | None, engine: Engine) -> None:
+def _check(rows: int | None, engine: str) -> None:
     """Raise `ReleaseError` for what cannot be asked for."""
     if rows is not None and not 1 <= (whole_number(rows) or 0) <= MOST_RECORDS:
         raise ReleaseError(
@@ -257,6 +256,7 @@ def _write_readme(
         **{
             "made": made,
             "n_records": n_records,
+            "is_of_pairs": len(estimates.contributions) > MOST_RESIDUALS,
             "worst": list(tables.head(_LISTED).itertuples(index=False)),
             "n_tables": len(tables),
             "n_to_use": tables["use"].tolist().count("table"),

@@ -6,7 +6,8 @@ from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.planning.mechanism.reconstruction import marginal
 from rpexplore.postprocessing.estimates import Estimates
-from rpexplore.postprocessing.smooth.smooth_tables import smooth
+from rpexplore.postprocessing.smooth.measured_residuals import MeasuredResiduals
+from rpexplore.postprocessing.smooth.smooth_tables import smooth_residuals
 from rpexplore.postprocessing.synthetic.targets import PairTargets, targets_from_tables
 from rpexplore.postprocessing.table_map import subsets
 
@@ -18,10 +19,16 @@ def smooth_targets(
     estimates: Estimates, attributes: AttributeIndices, on_progress: Progress = no_progress
 ) -> tuple[PairTargets, float]:
     """What records are fitted to, from the smooth two-way tables; and the smooth total."""
-    if len(estimates.contributions) > MOST_RESIDUALS:
-        estimates = _up_to_pairs(estimates, attributes)
-    contributions = smooth(estimates, on_progress=on_progress).contributions
-    sizes = estimates.domain.sizes
+    sizes, known = estimates.domain.sizes, estimates.contributions
+    if len(known) > MOST_RESIDUALS:
+        known = {subset: values for subset, values in known.items() if len(subset) <= 2}
+    measured = MeasuredResiduals(
+        known,
+        {subset: float(estimates.variances[subset]) for subset in known},
+        sizes,
+        estimates.strategies,
+    )
+    contributions = smooth_residuals(measured, on_progress=on_progress).contributions
 
     def counts(table: AttributeIndices) -> np.ndarray:
         several = tuple(index for index in table if sizes[index] > 1)
@@ -31,17 +38,3 @@ def smooth_targets(
     pairs = [subset for subset in contributions if len(subset) == 2]
     targets = targets_from_tables(counts, attributes, pairs, estimates.domain)
     return targets, max(float(contributions[()]), 1.0)
-
-
-def _up_to_pairs(estimates: Estimates, attributes: AttributeIndices) -> Estimates:
-    """What is known of at most two attributes together."""
-    contributions = {s: values for s, values in estimates.contributions.items() if len(s) <= 2}
-    pairs = [subset for subset in contributions if len(subset) == 2]
-    return Estimates(
-        estimates.domain,
-        (*pairs, *((index,) for index in attributes)),
-        contributions,
-        {subset: estimates.variances[subset] for subset in contributions},
-        estimates.strategies,
-        estimates.sources,
-    )

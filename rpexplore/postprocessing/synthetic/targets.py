@@ -8,11 +8,11 @@ import numpy as np
 
 from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.errors import ReleaseError
+from rpexplore.postprocessing.smooth.fitting import fitted
 from rpexplore.postprocessing.synthetic.impossible import Impossible
 
 MOST_VALUES = 8_000  # of all attributes together; there is a number for each pair of values
 _ROUNDS = 30  # of proportional fitting of a pair to its one-way tables
-_AGREES = 1e-9  # share of the records
 _UNKNOWN_SHARE = 1e-3  # of independent attributes, for a cell below 0
 
 
@@ -43,15 +43,16 @@ class PairTargets:
         return information
 
     def misfit(self, codes: np.ndarray) -> float:
-        """Σ|share − target| over the cells of a two-way table of records, mean over the tables.
+        """Share of records in another cell of a two-way table than targets say, mean over tables.
 
-        codes: int16[n, d]. 0 without a pair. Of independent draws it would not be 0, either.
+        Half of Σ|share − target| over the cells (total variation). codes: int16[n, d]. 0 without a
+        pair. Of independent draws it would not be 0, either.
         """
         misfits = []
         for (i, j), shares in self.pairs.items():
             cells = codes[:, i].astype(np.int64) * shares.shape[1] + codes[:, j]
             counts = np.bincount(cells, minlength=shares.size).reshape(shares.shape)
-            misfits.append(np.abs(counts / len(codes) - shares).sum())
+            misfits.append(np.abs(counts / len(codes) - shares).sum() / 2)
         return float(np.mean(misfits)) if misfits else 0.0
 
     def without(self, impossible: Impossible) -> "PairTargets":
@@ -76,8 +77,8 @@ class PairTargets:
             if len(attributes) == 2 and attributes in pairs:
                 first, second = (condition[attribute] for attribute in attributes)
                 pairs[attributes] = np.where(np.outer(first, second), 0.0, pairs[attributes])
-        fitted = {(i, j): _fitted(t, one_way[i], one_way[j]) for (i, j), t in pairs.items()}
-        return replace(self, one_way=tuple(one_way), pairs=fitted)
+        agreeing = {(i, j): _fitted(t, one_way[i], one_way[j]) for (i, j), t in pairs.items()}
+        return replace(self, one_way=tuple(one_way), pairs=agreeing)
 
 
 def targets_from_tables(
@@ -105,7 +106,7 @@ def targets_from_tables(
         )
     one_way = [_shares(marginal((index,))) for index in attributes]
     position = {index: i for i, index in enumerate(attributes)}
-    fitted = {}
+    agreeing = {}
     for first, second in combinations(attributes, 2):
         if (first, second) in pairs:
             i, j = position[first], position[second]
@@ -113,8 +114,8 @@ def targets_from_tables(
             # What is below 0 is not known to be empty, and without it totals may be out of reach.
             little = _UNKNOWN_SHARE * np.outer(one_way[i], one_way[j]) * max(counts.sum(), 1.0)
             shares = _shares(np.where(counts < 0, little, counts))
-            fitted[i, j] = _fitted(shares, one_way[i], one_way[j])
-    return PairTargets(tuple(one_way), fitted)
+            agreeing[i, j] = _fitted(shares, one_way[i], one_way[j])
+    return PairTargets(tuple(one_way), agreeing)
 
 
 def _shares(counts: np.ndarray) -> np.ndarray:
@@ -125,16 +126,7 @@ def _shares(counts: np.ndarray) -> np.ndarray:
 
 
 def _fitted(pair: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """A two-way table fitted to its one-way tables in proportion (Deming and Stephan)."""
-    for _ in range(_ROUNDS):
-        sums = pair.sum(axis=1)
-        if np.abs(sums - rows).sum() + np.abs(pair.sum(axis=0) - columns).sum() < _AGREES:
-            break
-        pair = pair * _ratio(rows, sums)[:, np.newaxis]
-        pair = pair * _ratio(columns, pair.sum(axis=0))
-    total = pair.sum()
-    return pair / total if total > 0 else np.outer(rows, columns)
-
-
-def _ratio(wanted: np.ndarray, there: np.ndarray) -> np.ndarray:
-    return np.divide(wanted, there, out=np.zeros_like(wanted), where=there > 0)
+    """A two-way table fitted to its one-way tables in proportion, adding up to 1."""
+    table = fitted(pair.copy(), [columns, rows], _ROUNDS)
+    total = table.sum()
+    return table / total if total > 0 else np.outer(rows, columns)

@@ -1,6 +1,6 @@
 """Synthetic records against the exact maximum-entropy distribution, and what no record may be."""
 
-from itertools import combinations, product
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -167,8 +167,6 @@ def test_a_condition_in_words():
             never_from_text(domain, wrong)
 
 
-def test_of_seeded_numbers_no_value_without_a_share_is_drawn():
-    """All of a million draws of two values of which one has no share."""
+def test_no_value_without_a_share_is_drawn():
     targets = PairTargets((np.array([0.0, 1.0, 0.0]), np.array([0.5, 0.5])), {})
-    codes = records(targets, 20_000)
-    assert set(product(codes[:, 0], [0])) == {(1, 0)}
+    assert set(records(targets, 20_000)[:, 0]) == {1}

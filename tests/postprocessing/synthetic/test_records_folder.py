@@ -114,35 +114,43 @@ def test_they_are_the_same_when_made_again_and_loaded(released, made, tmp_path):
     assert loaded.worst_cells.equals(made.worst_cells)
 
 
-def test_the_comparison_against_the_tables_themselves(released, made):
-    """By counting the records, and by the released ranges of age."""
+def test_the_comparison_against_counting_the_records(released, made):
+    """Every figure of the table of age and sex, and the number of ranges of age."""
     records, comparison = made.records(), made.comparison.set_index("table")
-    scale = 1.0
-    released_total = released.counts().loc[0, "value"]
-    counts = records.groupby("sex", observed=False)["age"].value_counts()
+    # The smooth total is the measured one, and what the records' counts are scaled to.
+    total = float(released.counts()["value"].iloc[0])
+    counts = records.groupby(["age", "sex"]).size()
     rows = released.table("age", "sex")
-    expected = [counts.get((row.sex, row.age), 0) for row in rows.itertuples()]
-    difference = np.array(expected) * scale - rows["value"].to_numpy()
-    # Records are counted to the smooth total, within one of the number of records.
-    assert abs(released_total - made.n_records) < 20
-    assert comparison.loc["age, sex", "difference"] == pytest.approx(
-        np.sqrt(np.mean(difference**2)), rel=0.02
-    )
-    noise = np.sqrt(np.mean(rows["standard_error"] ** 2))
-    assert comparison.loc["age, sex", "released_error"] == pytest.approx(noise)
+    expected = [
+        counts.get((row.age, row.sex), 0) * total / len(records) for row in rows.itertuples()
+    ]
+    difference = np.array(expected) - rows["value"].to_numpy()
+    mean_square, noise = np.mean(difference**2), np.mean(rows["standard_error"] ** 2)
+    row = comparison.loc["age, sex"]
+    assert row["difference"] == pytest.approx(np.sqrt(mean_square))
+    assert row["released_error"] == pytest.approx(np.sqrt(noise))
+    assert row["records_error"] == pytest.approx(np.sqrt(max(mean_square - noise, 0)))
+    assert row["ratio"] == pytest.approx(row["records_error"] / np.sqrt(noise))
+    assert row["use"] == ("table" if row["ratio"] > 1 else "records")
+    outside = np.abs(difference) > 1.959964 * rows["standard_error"].to_numpy()
+    assert row["cells_outside_interval"] == outside.sum()
     assert comparison.loc["age", "cells"] == len(released.table("age"))
     assert comparison["ratio"].is_monotonic_decreasing
     assert made.worst_cells["standard_errors_away"].is_monotonic_decreasing
 
 
 def test_records_that_do_not_fit_are_said_to(released):
-    """All of one age: every table of age is to be used instead, and no cell is near."""
-    codes = np.zeros((300, 3), dtype=np.int16)
+    """All of age 0: far from every table of age, by as much as their counts say."""
+    codes = np.zeros((300, 4), dtype=np.int16)
     codes[:, 1] = np.arange(300) % 2
-    comparison = compare(released, (0, 1, 2, 3), np.c_[codes, codes[:, :1]], 300, lambda *_: None)
-    tables = comparison.tables.set_index("table")
-    assert tables.loc["age, sex", "use"] == "table"
-    assert tables["ratio"].iloc[0] > 5
+    comparison = compare(released, (0, 1, 2, 3), codes, 600, lambda *_: None)
+    row = comparison.tables.set_index("table").loc["age, sex"]
+    rows = released.table("age", "sex")
+    difference = np.where(rows["age"] == "0", 300, 0) - rows["value"].to_numpy()  # 150 · 600/300
+    noise = float(np.mean(rows["standard_error"] ** 2))
+    assert row["records_error"] == pytest.approx(np.sqrt(np.mean(difference**2) - noise))
+    assert row["use"] == "table"
+    assert row["cells_outside_interval"] > 4
     first = comparison.cells.iloc[0]
     assert first["records"] > first["upper_95"] or first["records"] < first["lower_95"]
 
