@@ -134,7 +134,8 @@ def postprocess(
         medians = tables.shrinkage.groupby("order")["share_kept"].median().to_dict()
         facts["median_share_kept"] = {str(order): share for order, share in medians.items()}
         shares = [f"{order}-way {describe_share(share)}" for order, share in medians.items()]
-        text += f"\nShare kept, in the median table: {', '.join(shares)}."
+        if shares:
+            text += f"\nShare kept, in the median table: {', '.join(shares)}."
     text += f"\n\nThe {plural(count, 'table')} {'is' if count == 1 else 'are'} in {out}"
     warning = None if escape_formulas else formulas_warning(source.domain)
     facts |= {"folder": str(out), "table_count": count, "warning": warning}

@@ -16,7 +16,8 @@ CV_MEANING = (
 )
 SMOOTH_CV_MEANING = (
     "The coefficient of variation: the model-based error over the smooth count, as in small area "
-    "estimation. It is right as far as the model is."
+    "estimation. It is right as far as the model is. Cells without a model-based error, of tables "
+    "with ranges, groups or other sums, have none and are not marked as publishable."
 )
 MODEL_ERROR_MEANING = (
     "The root mean squared error of the smooth count if the model holds; not guaranteed. The "
@@ -95,6 +96,12 @@ class Publication:
 def are_smooth(frame: pd.DataFrame) -> bool:
     """Whether a table of results has smooth counts with their model-based error."""
     return _are_processed(frame) and "model_error" in frame
+
+
+def has_errors(frame: pd.DataFrame) -> bool:
+    """Whether errors are known by which cells are publishable: not of sums of smooth counts."""
+    errors, _ = _errors_and_estimates(frame)
+    return bool(np.isfinite(errors).any())
 
 
 def _errors_and_estimates(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:

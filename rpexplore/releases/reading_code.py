@@ -118,7 +118,8 @@ class TableFile:
             "  na.strings = character(0), colClasses = c(\n"
             f"    {listed}))\n"
             f"table${cv} <- table${error} / abs(table${estimate})\n"
-            f"table${publishable} <- table${estimate} > 0 & table${cv} <= {limit}\n"
+            f"table${publishable} <- table${estimate} > 0 & table${cv} <= {limit} & "
+            f"!is.na(table${cv})\n"
             "head(table)\n"
         )
 
@@ -140,7 +141,8 @@ class TableFile:
             f"  input\n{listed};\n"
             f"{named}"
             f"  cv = divide({error}, abs({estimate}));\n"
-            f"  publishable = ({estimate} > 0 and cv <= {limit});\n"
+            # A missing number is below all others there.
+            f"  publishable = ({estimate} > 0 and not missing(cv) and cv <= {limit});\n"
             "run;\n"
             "proc print data=table(obs=6);\n"
             "run;\n"

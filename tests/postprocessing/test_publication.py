@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from rpexplore.errors import WorkloadError
-from rpexplore.postprocessing.publication import Publication
+from rpexplore.postprocessing.publication import Publication, has_errors
 
 # CVs of 10, 20, 21, 10 and 100 %, and none where the count is 0; −100 is not above 0.
 COUNTS, ERRORS = [100, 50, 100, -100, 5, 0], [10, 10, 21, 10, 5, 1]
@@ -66,6 +66,15 @@ def test_other_cells_are_left_empty_if_wanted(made):
     assert table["standard_error"].tolist() == frame["standard_error"].tolist()
     assert table["publishable"].tolist() == ANSWERS
     assert frame.equals(made())  # the release's own table is as it was
+
+
+def test_smooth_cells_without_a_model_based_error_are_not_publishable():
+    frame = smooth().assign(model_error=np.nan)
+    assert has_errors(smooth())
+    assert not has_errors(frame)
+    table = Publication().table(frame)
+    assert set(table["publishable"]) == {"no"}
+    assert table["cv"].isna().all()
 
 
 def test_an_attribute_called_as_a_processed_count_keeps_its_labels():

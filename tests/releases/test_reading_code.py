@@ -107,6 +107,15 @@ def test_the_cv_of_nonnegative_tables_is_that_of_the_unbiased_counts():
         assert lines.count("unbiased_value") == 2 + (language == "SAS")  # which lists columns
 
 
+def test_cells_without_an_error_are_not_publishable():
+    names = ("value", "model_error", "unbiased_value", "standard_error", "lower_95", "upper_95")
+    columns = [TableColumn("a", 1), *(TableColumn(name, None) for name in names)]
+    code = TableFile("tables/0001_a", (*columns, TableColumn("value_is", 9))).code(0.3)
+    # A missing number is below all others in SAS, and makes NA of a comparison in R.
+    assert "publishable = (value > 0 and not missing(cv) and cv <= 0.3);" in code["SAS"]
+    assert "table$publishable <- table$value > 0 & table$cv <= 0.3 & !is.na(table$cv)" in code["R"]
+
+
 def test_sas_is_told_a_name_and_a_length_for_every_column(released):
     position = released.table_names.index(DOMAIN.names[:1] + DOMAIN.names[2:])
     file = TableFile.of(released.folder, position, released.table_names[position])

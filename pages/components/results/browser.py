@@ -14,7 +14,12 @@ from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
 from rpexplore.figures.chart import COLUMNS, Column
-from rpexplore.postprocessing.publication import CV_MEANING, SMOOTH_CV_MEANING, Publication
+from rpexplore.postprocessing.publication import (
+    CV_MEANING,
+    SMOOTH_CV_MEANING,
+    Publication,
+    has_errors,
+)
 from rpexplore.postprocessing.results import (
     Results,
     attributes_in_tables,
@@ -85,9 +90,12 @@ def browse(results: Results, record_noun: str) -> tuple[tuple[str, ...], Publica
 def _say_what_is_publishable(
     results: Results, attributes: tuple[str, ...], publication: Publication
 ) -> None:
-    publishable = publication.publishable(kept(results.table, attributes))
-    smooth = is_smooth(results)
+    frame = kept(results.table, attributes)
+    publishable, smooth = publication.publishable(frame), is_smooth(results)
     meaning_of_cv = SMOOTH_CV_MEANING if smooth else CV_MEANING
+    if not has_errors(frame):
+        st.markdown("**Which cells are publishable is not known.**", help=meaning_of_cv)
+        return
     share = publication.describe(int(publishable.sum()), publishable.size)
     st.markdown(f"**{share}**", help=f"{publication.rule(smooth=smooth)}. {meaning_of_cv}")
 
