@@ -98,26 +98,28 @@ def nonnegative(
 
 
 def without_rounding(
-    tables: TableMap, contributions: ContributionArrays, total: np.ndarray
-) -> ContributionArrays:
+    tables: TableMap, contributions: dict[AttributeIndices, np.ndarray], total: np.ndarray
+) -> dict[AttributeIndices, np.ndarray]:
     """With as much added to every cell as makes all of them nonnegative in floating point.
 
-    contributions: whose maximal tables are nonnegative but for rounding; total: that they keep
+    contributions: whose maximal tables are nonnegative but for rounding; a dict that is changed, as
+    they may take all the memory there is. total: that they keep
     """
     margin = 1.0
     while True:
-        lowest = tables.of_tables(
-            lambda table, given=contributions: float(tables.table(table, given).min())
-        )
+        lowest = tables.of_tables(lambda table: float(tables.table(table, contributions).min()))
         lacking = max(-least * tables.cells(table) for table, least in lowest)
         if not lacking > 0:
             return contributions
         margin *= 2
-        added = tables.spread_evenly({(): np.array(margin * lacking)})
-        scale = float(total / (contributions[()] + added[()]))
-        contributions = {
-            subset: scale * (values + added[subset]) for subset, values in contributions.items()
-        }
+        added = np.array(margin * lacking)
+        # Spread evenly it has no other contributions, unless strategies spread a total otherwise.
+        spread: dict[AttributeIndices, np.ndarray] = {(): added}
+        if tables.strategies:
+            spread = tables.spread_evenly(spread)
+        scale = float(total / (contributions[()] + spread[()]))
+        for subset in tables.family:
+            contributions[subset] = scale * (contributions[subset] + spread.get(subset, 0.0))
         contributions[()] = total
 
 

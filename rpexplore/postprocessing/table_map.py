@@ -165,7 +165,7 @@ class TableMap:
 def beyond_shares(table: np.ndarray, shares: Sequence[np.ndarray]) -> np.ndarray:
     """A table less, along each axis, its total spread by shares: float64[n] an axis."""
     for axis, share in enumerate(shares):
-        along = np.expand_dims(share, [other for other in range(len(shares)) if other != axis])
+        along = share.reshape([-1, *(1,) * (len(shares) - 1 - axis)])
         table = table - along * table.sum(axis=axis, keepdims=True)
     return table
 

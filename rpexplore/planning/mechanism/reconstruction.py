@@ -71,7 +71,8 @@ def spread_sum(
         attribute = before.pop()
         spread = shares[attribute].reshape([-1, *(1,) * done])
         parts = {
-            subset: parts[(*subset, attribute)] + np.expand_dims(part, len(subset)) * spread
+            subset: parts[(*subset, attribute)]
+            + part[(slice(None),) * len(subset) + (None,)] * spread
             for subset, part in parts.items()
             if attribute not in subset
         }

@@ -21,7 +21,7 @@ from rpexplore.postprocessing.table_map import ContributionArrays, TableMap, bey
 _MOST_SWEEPS = 8  # more move only cells of nearly no records, at 7 % a sweep
 _ROUNDS = {2: 5}  # of proportional fitting in each; of pairs, and of larger tables
 _ROUNDS_OF_LARGER = 2
-_NEGLIGIBLE_MISFIT = 1e-3  # of the records, over all tables together
+_NEGLIGIBLE_MISFIT = 2e-6  # of the records, on average over larger tables and their axes
 _MOST_RAISES = 16
 _RAISED_AT_ONCE = 0.25  # of what cells lack: raising one helps others
 _NEGLIGIBLE_LACK = 1e-4  # of the records, over all tables together
@@ -67,7 +67,7 @@ def _sweep(
     A smaller table becomes the mean of the larger ones' totals, cell by cell, weighted by how far
     these are off: of many, the few that cannot be fitted to it have to be heard.
     """
-    misfit = 0.0
+    misfit, n_margins = 0.0, 0
     for order in range(len(family[-1]) - 1, 1, -1):
         sums: dict[AttributeIndices, np.ndarray] = {}
         weights: dict[AttributeIndices, np.ndarray] = {}
@@ -77,13 +77,14 @@ def _sweep(
                 margin = fits[subset].sum(axis=axis)
                 off = np.abs(margin - fits[part])
                 misfit += float(off.sum(dtype=float))
+                n_margins += 1
                 sums[part] = sums.get(part, 0.0) + off * margin
                 weights[part] = weights.get(part, 0.0) + off
         for part, weight in weights.items():
             known = weight > _SMALLEST_DISAGREEMENT
             mean = sums[part] / np.where(known, weight, 1)
             fits[part] = np.where(known, mean, fits[part]).astype(fits[part].dtype)
-    if misfit <= _NEGLIGIBLE_MISFIT * total:
+    if misfit <= _NEGLIGIBLE_MISFIT * total * n_margins:
         return False
     for subset in family:
         if len(subset) >= 2:

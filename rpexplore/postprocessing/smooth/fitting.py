@@ -14,5 +14,6 @@ def fitted(table: np.ndarray, margins: Sequence[np.ndarray], rounds: int) -> np.
     """
     for _ in range(rounds):
         for axis, margin in enumerate(margins):
-            table *= np.expand_dims(margin / np.maximum(table.sum(axis=axis), _SMALLEST), axis)
+            factor = margin / np.maximum(table.sum(axis=axis), _SMALLEST)
+            table *= factor[(slice(None),) * axis + (None,)]
     return table

@@ -166,9 +166,9 @@ class _Fit:
         for order in range(len(subset) - 1, -1, -1):
             for axes in combinations(range(len(subset)), order):
                 part = self._single[tuple(subset[axis] for axis in axes)]
-                factor = np.expand_dims(
-                    part, [axis for axis in range(len(subset)) if axis not in axes]
-                )
+                factor = part[
+                    tuple(slice(None) if axis in axes else None for axis in range(len(subset)))
+                ]
                 if (len(subset) - order) % 2:
                     start *= factor
                 else:

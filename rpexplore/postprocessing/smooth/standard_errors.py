@@ -17,6 +17,7 @@ from rpexplore.postprocessing.table_map import subsets
 
 _SMALLEST_COUNT = 1e-9  # whose relative error is asked for
 _SMALLEST_VARIANCE = 1e-9
+_FEWEST_EXPECTED = 1e-3  # counts: no cell is known to be empty
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class ErrorModel:
         if len(attributes) == 1:
             return self.one_way[attributes[0]]
         noise = self.measured.cell_variance(attributes)
-        expected = np.maximum(table, 0.0)
+        expected = np.maximum(table, _FEWEST_EXPECTED)
         remaining = remaining_variance(expected, noise, self.weights[attributes])
         if len(attributes) > 2 or self.model is None:
             return remaining
