@@ -60,5 +60,6 @@ def distances(frame: pd.DataFrame) -> go.Figure:
     line = {"color": axes.GREY, "width": 1.5, "dash": "dot"}
     figure.add_shape(type="line", x0=1, x1=1, y0=0, y1=1, yref="paper", line=line)
     text = {"text": "as the truth would be", "showarrow": False, "yanchor": "bottom"}
-    figure.add_annotation(x=1, y=1, yref="paper", **text)
+    # To the left, where there is room: the line may be at the right end.
+    figure.add_annotation(x=1, y=1, yref="paper", xanchor="right", **text)
     return axes.with_layout(figure, 90 + 24 * len(values), t=40)

@@ -25,6 +25,7 @@ from rpexplore.postprocessing.publication import (
     PUBLISHABLE_COLUMN,
     Publication,
     are_smooth,
+    has_errors,
 )
 from rpexplore.postprocessing.results import (
     Results,
@@ -58,18 +59,21 @@ def grid_view(
     else:
         cells = _shown(cells.along(axes), publication)
     cells = cells.first([MOST_ROWS, MOST_COLUMNS][: len(cells.axes)])
-    frame = cells.crossed(publication.cv_limit)
+    released = kept(results.table, attributes)
+    is_known = has_errors(released)
+    frame = cells.crossed(publication.cv_limit if is_known else None)
     listing(frame, {name: Column(name, "name") for name in frame.columns}, _alt(results))
-    marked = "" if publication.leave_empty else "In parentheses: cells that are not publishable."
+    marked = "In parentheses: cells that are not publishable."
+    if publication.leave_empty or not is_known:
+        marked = ""
     margin = "± is the 95 % margin of error."
     if cells.is_smooth:
-        margin = "± is 1.96 times the model-based error."
+        margin = "± is 1.96 times the model-based error." if is_known else ""
     elif cells.is_biased:
         margin = "± is the 95 % margin of error of the unbiased count."
     sentences = (margin, marked, cells.remarks, remark)
     st.caption(escaped(" ".join(filter(None, sentences))))
-    frame = publication.table(kept(results.table, attributes))
-    table_downloads(frame, _file_of(attributes, publication))
+    table_downloads(publication.table(released), _file_of(attributes, publication))
 
 
 def list_view(
