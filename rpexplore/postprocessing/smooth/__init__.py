@@ -6,4 +6,6 @@ says beyond that, shrunk as far as it is noise (docs/mathematics.md §13).
 In reading order: `measured_residuals`, `one_way`, `factor_model` (the baseline of pairs),
 `shrinkage`, `fitting`, `pairs`, `higher_tables`, `agreement`, `standard_errors`, `rehearsal`,
 `smooth_tables`.
+
+Imports `postprocessing` and what that may import.
 """

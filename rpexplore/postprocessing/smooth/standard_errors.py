@@ -1,7 +1,7 @@
 """Model-based errors of smooth tables: posterior variances, order by order.
 
 The relative error of a cell is that of all its subtables together: what each adds of its own, taken
-for independent (docs/mathematics.md §13.5).
+for independent (docs/mathematics.md §13.6).
 """
 
 from collections.abc import Mapping
