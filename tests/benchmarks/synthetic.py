@@ -30,6 +30,7 @@ _DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 _DELTA = "1e-9"
 # Largest mean L1 error of tables of two and of three attributes, by ε.
 _LIMITS = {"0.1": (0.18, 0.31), "1": (0.054, 0.115), "10": (0.022, 0.062)}
+_RELEASES = 3  # of each budget: single ones differ by up to a tenth at ε = 0.1
 _MANY = 1_000_000
 
 
@@ -92,12 +93,16 @@ def synthetic_adult() -> list[Row]:
 
     def rows() -> Iterator[Row]:
         for epsilon, limits in _LIMITS.items():
-            targets = fitted_to(epsilon)
-            seconds, codes = once(lambda targets=targets: _made(targets, len(records)))
+            made = []
+            for _ in range(_RELEASES):
+                targets = fitted_to(epsilon)
+                made.append(once(lambda targets=targets: _made(targets, len(records))))
+            seconds = max(seconds for seconds, _ in made)
             yield f"{len(records):,} records, ε = {epsilon}, s", seconds, "<=", 50
             for order, limit in zip((2, 3), limits, strict=True):
-                error = _error(codes, records, domain.sizes, order)
-                yield f"  mean L1 error, {order}-way", error, "<=", limit
+                errors = [_error(codes, records, domain.sizes, order) for _, codes in made]
+                mean = float(np.mean(errors))
+                yield f"  mean L1 error, {order}-way, {_RELEASES} releases", mean, "<=", limit
         targets = fitted_to("10")
         seconds, codes = once(lambda: _made(targets, _MANY))
         yield f"{_MANY:,} records, s", seconds, "<=", 120

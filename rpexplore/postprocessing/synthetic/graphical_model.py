@@ -28,9 +28,10 @@ from rpexplore.postprocessing.synthetic.seeded_numbers import SeededNumbers
 from rpexplore.postprocessing.synthetic.targets import PairTargets
 from rpexplore.postprocessing.synthetic.tree_start import draw_systematically, spanning_tree
 
-_LARGEST_MODEL = 1.0  # MB of the tables of its junction tree: thousands of rounds in a minute or so
+_LARGEST_MODEL = 0.05  # MB of the tables of its junction tree, for half a minute or so
 _MOST_PAIRS = 500  # that are tried for room
-_ROUNDS = 1000  # of mirror descent
+_ROUNDS = 1000  # of mirror descent, at most
+_NO_MORE = 1e-11  # of the loss, in 50 rounds: shares are then right to some 1e-6
 _MEMORY = 8 << 30  # bytes
 _MOST_CELLS = 100_000  # of an impossible combination
 
@@ -84,7 +85,7 @@ def _records(
         for attributes, shares in tables.items()
     ]
     model = mbi.estimation.MirrorDescent().estimate(
-        domain, measurements, known_total=1.0, constraints=constraints, iters=_ROUNDS
+        domain, measurements, known_total=1.0, constraints=constraints, iters=_ROUNDS, tol=_NO_MORE
     )
     return _drawn(mbi, model, n_records, SeededNumbers(seed), constraints)
 
