@@ -24,7 +24,7 @@ _DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 _SAMPLE = Path(__file__).resolve().parents[2] / "sample_data"
 _EPSILONS, _DELTA = ("0.1", "1", "10"), "1e-9"
 # The first eight of adult.csv that are no sampling weight and not said twice (education-num).
-_EIGHT = (
+EIGHT = (
     *("age", "workclass", "education", "marital-status"),
     *("occupation", "relationship", "race", "sex"),
 )
@@ -92,14 +92,14 @@ def _rows(name: str, workload: rp.Workload, records: Counts, limit: float) -> It
         yield "  mean L1 error, nonnegative", ours, "<", least
 
 
-def _adult(names: Sequence[str]) -> tuple[rp.Domain, Counts]:
+def adult_records(names: Sequence[str]) -> tuple[rp.Domain, Counts]:
     sizes = json.loads((_DATA / "adult-domain.json").read_text(encoding="utf-8"))
     domain = rp.Domain.from_sizes({name: sizes[name] for name in names})
     frame = pd.read_csv(_DATA / "adult.csv")
     return domain, _exact_counts(domain, frame[list(names)].to_numpy())
 
 
-def _household() -> tuple[rp.Domain, Counts]:
+def household_records() -> tuple[rp.Domain, Counts]:
     domain = rp.Domain.load(_SAMPLE / "household.json")
     frame = pd.read_csv(_SAMPLE / "household.csv", dtype=str, keep_default_na=False)
     codes = [_codes(attribute, np.asarray(frame[attribute.name])) for attribute in domain]
@@ -120,7 +120,7 @@ def _codes(attribute: rp.Attribute, texts: np.ndarray) -> np.ndarray:
 def nonnegative_adult() -> list[Row]:
     """All 3-way tables of all attributes of adult.csv."""
     names = pd.read_csv(_DATA / "adult.csv", nrows=0).columns.tolist()
-    domain, records = _adult(names)
+    domain, records = adult_records(names)
     workload = rp.Workload.all_of_order(domain, 3)
     return [
         *_rows(f"{len(workload)} tables of adult.csv", workload, records, 600),
@@ -133,15 +133,15 @@ def nonnegative_eight() -> list[Row]:
     sizes = json.loads((_DATA / "adult-domain.json").read_text(encoding="utf-8"))
     largest = sorted(sizes, key=lambda name: -sizes[name])[:8]
     rows: list[Row] = []
-    for what, names in (("adult.csv, 8 attributes", _EIGHT), ("the 8 largest", largest)):
-        domain, records = _adult(names)
+    for what, names in (("adult.csv, 8 attributes", EIGHT), ("the 8 largest", largest)):
+        domain, records = adult_records(names)
         rows += _rows(what, rp.Workload.all_up_to(domain, 3), records, 60)
     return rows
 
 
 def nonnegative_household() -> list[Row]:
     """All 3-way tables of the sample data."""
-    domain, records = _household()
+    domain, records = household_records()
     workload = rp.Workload.all_of_order(domain, 3)
     return list(_rows(f"{len(workload)} tables of household.csv", workload, records, 600))
 

@@ -34,6 +34,7 @@ from tests.benchmarks import (
     queries,
     releases,
     sampling,
+    smooth,
     synthetic,
     targets,
     usefulness,
@@ -228,6 +229,7 @@ CASES: dict[str, Callable[[], list[Row]]] = {
         *sampling.CASES,
         *releases.CASES,
         *nonnegative.CASES,
+        *smooth.CASES,
         *synthetic.CASES,
     )
 }
