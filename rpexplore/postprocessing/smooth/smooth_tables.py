@@ -124,6 +124,7 @@ def smooth_residuals(
         weights |= fit.weights
         tables |= fit.lower
         tables |= fit.tables
+        del fit  # agreeing takes the tables out of the dict one by one, to save memory
     agreement = agreeing(measured.map, tables, part_of_progress(on_progress, _FITTED, 1.0))
     on_progress("Finished", 1.0)
     return SmoothTables(
