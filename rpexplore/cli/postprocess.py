@@ -135,7 +135,10 @@ def postprocess(
         facts["median_share_kept"] = {str(order): share for order, share in medians.items()}
         shares = [f"{order}-way {describe_share(share)}" for order, share in medians.items()]
         if shares:
-            text += f"\nShare kept, in the median table: {', '.join(shares)}."
+            text += (
+                "\nShare kept of what was measured of a table beyond that which all measurements "
+                f"together suggest, in the median table: {', '.join(shares)}."
+            )
     text += f"\n\nThe {plural(count, 'table')} {'is' if count == 1 else 'are'} in {out}"
     warning = None if escape_formulas else formulas_warning(source.domain)
     facts |= {"folder": str(out), "table_count": count, "warning": warning}

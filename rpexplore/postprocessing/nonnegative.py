@@ -12,7 +12,6 @@ are those of the upper bound: their tables are nonnegative and agree, whenever t
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TypeVar
 
 import numpy as np
 
@@ -26,8 +25,6 @@ from rpexplore.postprocessing.table_map import ContributionArrays, TableMap, sub
 
 GAP = 1e-3
 """Where the search stops unless told otherwise; finer is lost in the noise."""
-
-Value = TypeVar("Value")
 
 # The first of these is the weight of the constraints, as a multiple of the objective's; tried from
 # 1 to 64 on tables of Adult and of single figures. The second is usual, 1 to 2.

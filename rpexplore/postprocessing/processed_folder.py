@@ -66,8 +66,9 @@ def postprocess(
     Args:
         output: The folder to write, which must not exist yet.
         method: "nonnegative": no cell is below 0; all tables still agree, and the total is kept.
-            "smooth": the same, and each measurement counts only as far as it is more than noise
-            (`smooth.smooth`): best guesses, with a model-based error beside each.
+            "smooth": each measurement counts only as far as it is more than noise
+            (`smooth.smooth`): best guesses, with a model-based error beside each. No cell is below
+            0 either, all tables agree, and the total is kept, but is at least 1.
         rounded: Whether cells are whole numbers. Of an attribute with another aggregation, the
             counts of its single values are, before they are summed.
         gap: Of nonnegative tables, which share of the distance to the noisy ones may be avoidable;
@@ -123,6 +124,7 @@ def postprocess(
     processing = {
         "projection": projection,
         "is_smooth": smooth_tables is not None,
+        "raised": 0.0 if smooth_tables is None else smooth_tables.raised,
         "rounded_cells": rounded,
         "formulas": f" {FORMULAS_ESCAPED}" if escape_formulas else "",
     }

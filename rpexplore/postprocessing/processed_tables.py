@@ -51,8 +51,7 @@ def label_of(method: Method | None, rounded: bool) -> str:
     steps = filter(None, [_STEPS[method], "rounded to whole numbers" if rounded else ""])
     parts = [", then ".join(steps), "biased", "intervals are those of the unbiased answers"]
     if method == "smooth":
-        parts[1] = "biased, differences of small groups are shrunk first"
-        parts.insert(2, "model_error is right as far as the model is")
+        parts[1] = "biased, small groups most"
     return "; ".join(parts)
 
 

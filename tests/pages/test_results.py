@@ -275,7 +275,7 @@ def test_smooth_tables_show_their_error_and_how_far_groups_were_smoothed(app, re
     shown = session.dataframe[0].value
     assert shown["model_error"].tolist() == stored["model_error"].tolist()
     assert shown["cv"].tolist() == pytest.approx((stored["model_error"] / stored["value"]).tolist())
-    assert "small groups are shrunk first" in plain(session.texts("warning"))
+    assert "biased, small groups most" in plain(session.texts("warning"))
     session.selectbox(key="smoothed by attribute").set_value("region").run()
     names = [names for names in tables.table_names if "region" in names]
     cells = [ReleasedCells.of(tables.table(each), each) for each in names]

@@ -176,7 +176,7 @@ def test_the_label_is_everywhere(pure, tmp_path, method, rounded):
     label = manifest["label"]
     assert label.endswith("; intervals are those of the unbiased answers")
     assert "; biased" in label
-    assert ("small groups are shrunk first; model_error" in label) == (method == "smooth")
+    assert ("biased, small groups most;" in label) == (method == "smooth")
     assert ("nonnegative and consistent" in label) == (method == "nonnegative")
     assert ("whole numbers" in label) == rounded
     readme = (tmp_path / "out" / "README.md").read_text()
@@ -318,7 +318,7 @@ def test_the_verb_tells_how_far_smooth_tables_were_shrunk(pure, tmp_path):
     result = run(pure.folder, "--out", tmp_path / "text", "--smooth", "--round")
     assert result.exit_code == 0, result.output
     kept = ProcessedTables.load(tmp_path / "text").shrinkage
-    assert "Share kept, in the median table: 1-way" in result.stdout
+    assert "in the median table: 1-way" in result.stdout
     result = run(pure.folder, "--out", tmp_path / "json", "--smooth", "--json")
     facts = json.loads(result.stdout)
     assert facts["median_share_kept"]["2"] == kept.loc[kept["order"] == 2, "share_kept"].median()

@@ -22,10 +22,10 @@ def shrinkage(tables: ProcessedTables) -> None:
     """How far groups are from their unbiased counts, and what was kept of each measurement."""
     st.subheader("How far counts were smoothed")
     st.markdown(
-        "Smoothing takes differences from small groups first. The distance between smooth and "
-        "unbiased counts is in standard errors: smooth counts without any error would be at 1, the "
-        "size of the noise. Clearly above 1, real differences may be lost: for what is said of "
-        "such a group, use the unbiased counts."
+        "Smoothing takes differences from small groups first. Here is how far smooth counts are "
+        "from the unbiased ones, in standard errors. At 1 no more than noise was taken away. "
+        "Clearly above 1, real differences may have gone with it: for what is said of such a "
+        "group, use the unbiased counts."
     )
     attributes = attributes_in_tables(tables)
     by = st.radio(

@@ -118,10 +118,10 @@ def _label(results: Results | SyntheticRecords) -> None:
             icon=":material/label_important:",
         )
     elif is_biased(results):
-        smooth = " How far they are is below." if is_smooth(results) else ""
+        errors = " ± is model-based, and nothing guarantees it." if is_smooth(results) else ""
         st.warning(
-            f"**Processed tables:** {escaped(results.label)}. For adding up and comparing counts "
-            f"use the unbiased ones beside them.{smooth}",
+            f"**Processed tables:** {escaped(results.label)}.{errors} To add up or compare counts, "
+            "use the unbiased ones: of the release, or in the list of each table.",
             icon=":material/label_important:",
         )
     else:

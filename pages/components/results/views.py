@@ -68,7 +68,9 @@ def grid_view(
         marked = ""
     margin = "± is the 95 % margin of error."
     if cells.is_smooth:
-        margin = "± is 1.96 times the model-based error." if is_known else ""
+        margin = (
+            "± is 1.96 times the model-based error, which nothing guarantees." if is_known else ""
+        )
     elif cells.is_biased:
         margin = "± is the 95 % margin of error of the unbiased count."
     sentences = (margin, marked, cells.remarks, remark)

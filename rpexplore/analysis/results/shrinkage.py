@@ -96,7 +96,8 @@ def describe_groups(frame: pd.DataFrame, kind: str) -> str:
         "without any error would be: differences that are more than noise may have been smoothed "
         "away there, and the unbiased counts show them."
         if n_above
-        else "None is clearly above 1, where counts without any error would be."
+        else "None is clearly above 1, where counts without any error would be. That does not show "
+        "that no difference was lost: nobody can see those that are smaller than the noise."
     )
     return " ".join(parts)
 
@@ -109,7 +110,8 @@ def describe_kept(frame: pd.DataFrame) -> str:
     ]
     return (
         "Of what was measured of a table, beyond that which all measurements together suggest for "
-        f"it, the median table keeps {joined(parts)}. The rest was taken for noise."
+        f"it, the median table keeps {joined(parts)}. The rest was taken for noise. What all "
+        "measurements suggest is in the table in any case."
     )
 
 
