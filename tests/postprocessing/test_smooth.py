@@ -12,9 +12,10 @@ from rpexplore.planning.mechanism.reconstruction import marginal
 from rpexplore.postprocessing.nonnegative import nonnegative
 from rpexplore.postprocessing.smooth.factor_model import Attribute, Prior
 from rpexplore.postprocessing.smooth.measured_residuals import MeasuredResiduals
-from rpexplore.postprocessing.smooth.one_way import posterior
+from rpexplore.postprocessing.smooth.one_way import one_way, posterior
 from rpexplore.postprocessing.smooth.shrinkage import SCALES, kept_share, log_evidence, shrunk
 from rpexplore.postprocessing.smooth.smooth_tables import SmoothTables, smooth_residuals
+from rpexplore.postprocessing.smooth.standard_errors import ErrorModel
 from rpexplore.postprocessing.table_map import TableMap, subsets
 from tests.support.generalised import any_strategy
 
@@ -244,6 +245,24 @@ def test_where_pairs_explain_nothing_tables_fall_back_on_what_was_measured(sigma
         errors.append(mean_errors(counts, measured, smooth, nearest))
     ours, theirs = np.mean(errors, axis=0)
     assert ours <= 1.05 * theirs
+
+
+@pytest.mark.parametrize("generalised", [set(), {1}])
+def test_errors_of_what_is_kept_are_those_of_unbiased_tables(generalised):
+    sizes, family = (3, 4), closed((0, 1))
+    strategies = {index: any_strategy(sizes[index], 7) for index in generalised}
+    rng = np.random.default_rng(2)
+    counts = rng.integers(100_000, 900_000, sizes).astype(float)
+    draws = [release_of(counts, family, 100.0, seed, strategies) for seed in range(500)]
+    all_kept = np.eye(len(SCALES))[-1]
+    errors = ErrorModel(draws[0], one_way(draws[0]), None, {(0, 1): all_kept})
+    for table in family[1:]:
+        missing = tuple(i for i in range(2) if i not in table)
+        unbiased = [draw.map.table(table, draw.contributions) for draw in draws]
+        exact = np.sqrt(np.mean((unbiased - counts.sum(axis=missing)) ** 2, axis=0))
+        tables = {part: draws[0].map.table(part, draws[0].contributions) for part in subsets(table)}
+        found = errors.standard_errors(table, tables, factor=2.0)
+        np.testing.assert_allclose(found, exact, rtol=0.12)
 
 
 def test_intervals_cover_about_as_often_as_they_say():

@@ -34,12 +34,14 @@ class OneWay:
     """Smooth one-way tables that add up to the total.
 
     tables     by attribute: float64[n], above 0
-    variances  of the cells, with that of the total's share
-    kept       share of the measured residual that was kept, on average over records
+    variances  of the cells, given the total
+    shares     of what was measured that was kept, by cell
+    kept       the same, on average over records
     """
 
     tables: dict[int, np.ndarray]
     variances: dict[int, np.ndarray]
+    shares: dict[int, np.ndarray]
     kept: dict[int, float]
 
 
@@ -110,7 +112,7 @@ def one_way(measured: MeasuredResiduals) -> OneWay:
         for attribute in attributes
     }
     of_all = sum(evidence.values(), np.zeros(len(SHAPES)))
-    tables, variances, kept = {}, {}, {}
+    tables, variances, shares, kept = {}, {}, {}, {}
     for attribute in attributes:
         own, means = evidence[attribute], even[attribute]
         # Few values tell little of a shape: other attributes count as one more of the same kind.
@@ -124,11 +126,11 @@ def one_way(measured: MeasuredResiduals) -> OneWay:
         result = _adding_up(seen[attribute], noise[attribute], means, shape, total)
         table = np.maximum(result.mean, _SMALLEST_SHARE * total)
         tables[attribute] = table * (total / table.sum())
-        variances[attribute] = result.variance + (table / total) ** 2 * measured.variances[()]
+        variances[attribute] = result.variance
         # The derivative of a posterior mean by what was seen is its variance over the noise's.
-        share = np.minimum(result.variance / noise[attribute], 1.0)
-        kept[attribute] = float(np.sum(share * tables[attribute]) / total)
-    return OneWay(tables, variances, kept)
+        shares[attribute] = np.minimum(result.variance / noise[attribute], 1.0)
+        kept[attribute] = float(np.sum(shares[attribute] * tables[attribute]) / total)
+    return OneWay(tables, variances, shares, kept)
 
 
 def _noise(measured: MeasuredResiduals, attribute: int) -> np.ndarray:

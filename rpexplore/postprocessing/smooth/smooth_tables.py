@@ -56,13 +56,12 @@ class SmoothTables:
         rehearses the release, which takes as long as the tables did.
         """
         several = tuple(index for index in attributes if self._measured.sizes[index] > 1)
-        errors = self._model_errors(several) * self._error_factors.get(len(several), 1.0)
+        factor = self._error_factors.get(len(several), 1.0)
+        errors = self._errors.standard_errors(several, self._parts(several), factor)
         return errors.reshape(self._measured.shape(attributes))
 
-    def _model_errors(self, subset: AttributeIndices) -> np.ndarray:
-        return self._errors.standard_errors(
-            subset, {part: self._table(part) for part in subsets(subset)}
-        )
+    def _parts(self, subset: AttributeIndices) -> dict[AttributeIndices, np.ndarray]:
+        return {part: self._table(part) for part in subsets(subset)}
 
     @cached_property
     def _error_factors(self) -> Mapping[int, float]:
@@ -77,7 +76,8 @@ class SmoothTables:
                 table = again._table(subset)
                 counted = table >= FEWEST_COUNTS
                 off = np.abs(table - self._table(subset))[counted]
-                ratios.append(off / again._model_errors(subset)[counted])
+                errors = again._errors.model_errors(subset, again._parts(subset))
+                ratios.append(off / errors[counted])
             factors[order] = error_factor(ratios)
         return factors
 
@@ -111,7 +111,7 @@ def smooth_residuals(
     kept = {(): 1.0, **{(attribute,): share for attribute, share in low.kept.items()}}
     kept |= pairs.kept
     weights = dict(pairs.weights)
-    errors = ErrorModel(measured, low.variances, pairs.model, weights)
+    errors = ErrorModel(measured, low, pairs.model, weights)
     highest = measured.largest_order
     for order in range(3, highest + 1):
         start, end = (
