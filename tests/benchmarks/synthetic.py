@@ -20,7 +20,7 @@ from rpexplore.planning.mechanism.reconstruction import contribution
 from rpexplore.postprocessing.measurement_source import MeasurementSource
 from rpexplore.postprocessing.synthetic.impossible import Impossible
 from rpexplore.postprocessing.synthetic.population_engine import population_records
-from rpexplore.postprocessing.synthetic.smooth_targets import smooth_targets
+from rpexplore.postprocessing.synthetic.smooth_targets import smooth_tables, smooth_targets
 from rpexplore.postprocessing.synthetic.targets import PairTargets
 from rpexplore.releases.measurement import measure_residual
 from rpexplore.workload.smooth_weights import SmoothWeights
@@ -89,7 +89,9 @@ def synthetic_adult() -> list[Row]:
     records = frame.to_numpy()
 
     def fitted_to(epsilon: str) -> PairTargets:
-        return smooth_targets(_released(domain, records, epsilon), tuple(range(len(domain))))[0]
+        estimates = _released(domain, records, epsilon)
+        contributions = smooth_tables(estimates).contributions
+        return smooth_targets(estimates, contributions, tuple(range(len(domain))))[0]
 
     def rows() -> Iterator[Row]:
         for epsilon, limits in _LIMITS.items():

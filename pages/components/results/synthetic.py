@@ -23,9 +23,9 @@ TABLE_COLUMNS = {
     "table": Column("table", "text"),
     "cells": Column("cells", "count"),
     "cells_outside_interval": Column("outside the 95 % interval", "count"),
-    "released_error": Column("error of the released cells"),
+    "released_error": Column("standard error of the released cells"),
     "records_error": Column("estimated error of the records"),
-    "use": Column("nearer to the true counts", "text"),
+    "nearer": Column("nearer by these", "text"),
 }
 CELL_COLUMNS = {
     "table": Column("table", "text"),
@@ -83,9 +83,11 @@ def browse_records(records: SyntheticRecords) -> None:
     st.markdown(escaped(records.summary))
     st.subheader("Beside the released tables")
     st.caption(
-        "The worst for the records first. Errors are root mean squares over the cells, in counts; "
-        "that of the records is estimated from how far they are from the released counts, less "
-        "the noise in these."
+        "Use the released tables for any figure: they are right on average, with exact errors. The "
+        "worst for the records first. Errors are root mean squares over the cells, in counts; that "
+        "of the records is estimated from the model-based error of the smooth table and the "
+        "distance of the records from it. Nearer to the true counts by these: the released table, "
+        "or either; unknown where there is no model-based error."
     )
     listing(records.comparison, TABLE_COLUMNS, "Tables of the records and released ones")
     with st.expander("Cells that differ most"):

@@ -1,21 +1,22 @@
 """The tables of synthetic records beside the released ones: where records may be used, where not.
 
-A table of records differs from the released one by the noise of the release and by the error of the
-records, so that the mean of the squared differences, less that of the squared standard errors,
-estimates the squared error of the records (docs/mathematics.md §14.4). Records that were fitted to
-the same noise come out a little better than they are.
+Records repeat the noise of the release, so that their distance from the released tables does not
+show their error. It is estimated by its two parts: the model-based error of the smooth tables that
+they were fitted to, and the distance of the records from these (docs/mathematics.md §14.4).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from rpexplore.common.concurrency import Progress, in_order
+from rpexplore.domain.domain import AttributeIndices
 from rpexplore.planning.mechanism.reconstruction import answers
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.table_queries import queries_of_tables
@@ -28,11 +29,13 @@ TABLES_COLUMNS = {
     "cells": pa.int64(),
     "cells_outside_interval": pa.int64(),
     "released_error": pa.float64(),
-    "difference": pa.float64(),
+    "smooth_error": pa.float64(),
+    "from_smooth": pa.float64(),
     "records_error": pa.float64(),
     "ratio": pa.float64(),
-    "use": pa.string(),
+    "nearer": pa.string(),
 }
+MODEL_BASED = ("smooth_error", "from_smooth", "records_error", "ratio")  # NaN where not known
 CELLS_COLUMNS = {
     "table": pa.string(),
     "cell": pa.string(),
@@ -46,15 +49,24 @@ CELLS_COLUMNS = {
 _CELLS_LISTED, _CELLS_OF_A_TABLE = 1000, 20
 
 
+class SmoothCounts(NamedTuple):
+    """A smooth table of single values, and the model-based errors of its cells."""
+
+    counts: np.ndarray
+    errors: np.ndarray
+
+
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """How far the records' tables are from the released ones, in released counts.
 
     tables  one row a table, the worst for the records first: `table` (its attributes), `cells`,
             `cells_outside_interval` (those where the records' count is outside the released 95 %
-            interval), `released_error` (root mean square of the standard errors), `difference`
-            (of records and release), `records_error` (estimated), `ratio` of the two errors,
-            `use`: "records" or "table", whichever is estimated to be nearer to the true counts
+            interval), and root mean squares over the cells: `released_error` (standard errors),
+            `smooth_error` (model-based, of the smooth table), `from_smooth` (distance of the
+            records from it), `records_error` (estimated, of these two), `ratio` of the records'
+            error and the released one; `nearer` to the true counts by these: "table" or "either".
+            Where no model-based error is known, four of these are NaN and the last is "unknown"
     cells   the cells where records and release are most standard errors apart, worst first
     """
 
@@ -64,6 +76,7 @@ class Comparison:
 
 def compare(
     source: Release | Estimates,
+    smooth: Callable[[AttributeIndices], SmoothCounts | None],
     attributes: Sequence[int],
     codes: np.ndarray,
     total: float,
@@ -72,6 +85,7 @@ def compare(
     """Compare records with all tables that were released.
 
     Args:
+        smooth: The smooth table of some attributes, or None where there is none.
         attributes: Those of the records, by their indices in the domain.
         codes: The records' values, int16[n, d].
         total: What the records' counts are scaled to: the total of what they were fitted to.
@@ -88,7 +102,13 @@ def compare(
             rows = source.cells(position)
         else:
             rows = source.cells(names[position])
-        return _compared(", ".join(names[position]) or "total", counts, queries[position], rows)
+        # Of sums of single values no model-based error is known.
+        is_single = all(query is None for query in queries[position])
+        row = {
+            "table": ", ".join(names[position]) or "total",
+            **_distances(counts, smooth(indices) if is_single else None),
+        }
+        return _compared(row, counts, queries[position], rows)
 
     tables, worst = [], []
     with closing(in_order(compared, range(len(names)))) as results:
@@ -112,25 +132,43 @@ def _counts(columns: Sequence[np.ndarray], shape: tuple[int, ...], n: int) -> np
     return np.bincount(cells, minlength=math.prod(shape)).reshape(shape).astype(float)
 
 
+def _distances(counts: np.ndarray, smooth: SmoothCounts | None) -> dict[str, float]:
+    """How far a table of records is from the smooth one, and about how far from the true counts."""
+    if smooth is None:
+        return {"smooth_error": math.nan, "from_smooth": math.nan, "records_error": math.nan}
+    error, distance = _root_mean_square(smooth.errors), _root_mean_square(counts - smooth.counts)
+    return {
+        "smooth_error": error,
+        "from_smooth": distance,
+        "records_error": math.hypot(error, distance),
+    }
+
+
+def _root_mean_square(values: np.ndarray) -> float:
+    return math.sqrt(float(np.mean(values**2)))
+
+
 def _compared(
-    name: str, counts: np.ndarray, queries: Sequence[QueryMatrix | None], rows: pa.Table
-) -> tuple[dict[str, object], pd.DataFrame]:
-    """The row of a table, and those cells of it that are farthest apart."""
+    row: Mapping[str, Any],
+    counts: np.ndarray,
+    queries: Sequence[QueryMatrix | None],
+    rows: pa.Table,
+) -> tuple[dict[str, Any], pd.DataFrame]:
+    """The row of a table, completed, and those cells of it that are farthest apart."""
     values = answers(counts, queries).ravel()
     released, errors, lower, upper = (rows[column].to_numpy() for column in ESTIMATES)
     difference = values - released
-    squared, noise = float(np.mean(difference**2)), float(np.mean(errors**2))
-    records_error = math.sqrt(max(squared - noise, 0.0))
     outside = (values < lower) | (values > upper)
+    released_error = _root_mean_square(errors)
+    ratio = row["records_error"] / released_error
+    nearer = "unknown" if math.isnan(ratio) else "table" if ratio > 1 else "either"
     table = {
-        "table": name,
+        **row,
         "cells": values.size,
         "cells_outside_interval": int(np.count_nonzero(outside)),
-        "released_error": math.sqrt(noise),
-        "difference": math.sqrt(squared),
-        "records_error": records_error,
-        "ratio": records_error / math.sqrt(noise),
-        "use": "table" if records_error > math.sqrt(noise) else "records",
+        "released_error": released_error,
+        "ratio": ratio,
+        "nearer": nearer,
     }
     away = np.abs(difference) / errors
     farthest = np.argsort(-away, kind="stable")[:_CELLS_OF_A_TABLE]
@@ -139,7 +177,7 @@ def _compared(
     kinds = rows.column_names[: len(labels)]
     cells = pd.DataFrame(
         {
-            "table": name,
+            "table": row["table"],
             "cell": [
                 "; ".join(f"{kind}: {text}" for kind, text in zip(kinds, texts, strict=True))
                 for texts in (zip(*labels, strict=True) if labels else [()] * len(farthest))

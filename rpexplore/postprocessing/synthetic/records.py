@@ -13,14 +13,14 @@ import pyarrow.parquet
 from rpexplore.common.formatting import describe_share, plural
 from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.postprocessing.measurement_source import MeasurementSource, guarantee
-from rpexplore.postprocessing.synthetic.comparison import CELLS_COLUMNS, TABLES_COLUMNS
+from rpexplore.postprocessing.synthetic.comparison import CELLS_COLUMNS, MODEL_BASED, TABLES_COLUMNS
 from rpexplore.releases.manifest import (
     check_facts,
     check_listed,
     checked_folder,
     not_as_written,
 )
-from rpexplore.releases.stored_columns import read_columns
+from rpexplore.releases.stored_columns import check_schema, read_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,35 +117,34 @@ class SyntheticRecords:
     @property
     def comparison(self) -> "pd.DataFrame":
         """The records' tables beside the released ones, worst first: `Comparison.tables`."""
-        return read_columns(self.folder / f"{TABLES}.parquet", TABLES_COLUMNS).to_pandas()
+        path = self.folder / f"{TABLES}.parquet"
+        known = {name: kind for name, kind in TABLES_COLUMNS.items() if name not in MODEL_BASED}
+        table = read_columns(path, known)
+        check_schema(path, table.schema, TABLES_COLUMNS)
+        return table.to_pandas()
 
     @property
     def tables_to_use(self) -> list[str]:
-        """Tables that are estimated to be nearer to the true counts than the records are."""
+        """Tables that are estimated to be nearer to the true counts, worst records first."""
         comparison = self.comparison
-        return comparison["table"][comparison["use"] == "table"].tolist()
+        return comparison["table"][comparison["nearer"] == "table"].tolist()
 
     @property
     def summary(self) -> str:
-        """How near the records are to the released tables, in two or three sentences."""
+        """How near the records are to the smooth and the released tables, in a few sentences."""
         count = plural(self.n_records, "record")
         off = describe_share(self.manifest["misfit"])
-        text = (
-            f"{count}, drawn from a model: no row is a person. In a two-way table that they were "
-            f"fitted to, {off} of them are in another cell than it says, on average."
-        )
-        to_use = self.tables_to_use
-        if not to_use:
-            return (
-                f"{text} For no released table are the records estimated to be further from the "
-                "true counts than the table is."
-            )
-        listed = ", ".join(f"({name})" for name in to_use[:_MOST_LISTED])
-        more = len(to_use) - _MOST_LISTED
+        verdicts = self.comparison["nearer"].tolist()
+        nearer, n_known = self.tables_to_use, len(verdicts) - verdicts.count("unknown")
+        listed = ", ".join(f"({name})" for name in nearer[:_MOST_LISTED])
+        more = len(nearer) - _MOST_LISTED
+        which = f": {listed}{f' and {more:,} more' if more > 0 else ''}" if nearer else ""
         return (
-            f"{text} Use the released tables instead of the records for {listed}"
-            f"{f' and {more:,} more' if more > 0 else ''}: they are estimated to be nearer to the "
-            "true counts."
+            f"{count}, drawn from a model: no row is a person. In a two-way table, {off} of them "
+            "are in another cell than in the smooth table that they were fitted to, on average. "
+            f"For any figure use the released tables. Of {plural(n_known, 'table')} that can be "
+            f"compared, {len(nearer):,} are estimated to be nearer to the true counts than the "
+            f"records{which}."
         )
 
     @property

@@ -31,10 +31,12 @@ from rpexplore.domain.value_selection import Selection
 from rpexplore.errors import ReleaseError
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.measurement_source import MeasurementSource, guarantee
+from rpexplore.postprocessing.smooth.smooth_tables import SmoothTables
 from rpexplore.postprocessing.synthetic.comparison import (
     CELLS_COLUMNS,
     TABLES_COLUMNS,
     Comparison,
+    SmoothCounts,
     compare,
 )
 from rpexplore.postprocessing.synthetic.graphical_model import graphical_model_records
@@ -52,7 +54,12 @@ from rpexplore.postprocessing.synthetic.records import (
     SyntheticRecords,
     checked_engine,
 )
-from rpexplore.postprocessing.synthetic.smooth_targets import MOST_RESIDUALS, smooth_targets
+from rpexplore.postprocessing.synthetic.smooth_targets import (
+    MOST_RESIDUALS,
+    smooth_counts,
+    smooth_tables,
+    smooth_targets,
+)
 from rpexplore.postprocessing.table_writing import new_tables_folder, write_readme
 from rpexplore.releases.atomic_folder import check_new, check_room
 from rpexplore.releases.manifest import file_entry, now, save_manifest
@@ -62,7 +69,8 @@ from rpexplore.releases.table_release import Release
 MOST_RECORDS = 10_000_000
 _BYTES_PER_VALUE = 12  # about, as CSV and Parquet together
 _ROWS_AT_ONCE = 1 << 17
-_SMOOTH, _DRAWN, _COMPARED = 0.15, 0.8, 0.95  # shares of the work that are done by then
+# Shares of the work that are done by then.
+_SMOOTH, _REHEARSED, _DRAWN, _COMPARED = 0.15, 0.3, 0.8, 0.95
 _LISTED = 10  # tables in the README
 _ENGINES = {"population": population_records, "graphical_model": graphical_model_records}
 
@@ -113,9 +121,11 @@ def synthesize(
             "release with tables."
         )
     impossible = Impossible.of(domain, attributes, never)
-    targets, total = smooth_targets(
-        estimates, attributes, part_of_progress(on_progress, 0.0, _SMOOTH)
-    )
+    smooth = smooth_tables(estimates, part_of_progress(on_progress, 0.0, _SMOOTH))
+    on_progress("Rehearsing the errors of smooth tables", _SMOOTH)
+    # Here, where it is done once: threads that compare tables would each begin with it.
+    smooth.standard_errors(())
+    targets, total = smooth_targets(estimates, smooth.contributions, attributes)
     n_records = max(round(total), 1) if rows is None else rows
     check_room(_BYTES_PER_VALUE * n_records * len(attributes), output)
     codes = _ENGINES[engine](
@@ -123,12 +133,17 @@ def synthesize(
         n_records,
         _seed(estimates.sources),
         impossible,
-        part_of_progress(on_progress, _SMOOTH, _DRAWN),
+        part_of_progress(on_progress, _REHEARSED, _DRAWN),
     )
     if np.any(impossible.are_met(codes)):
         raise ReleaseError("A record is impossible, which must not happen; please report it.")
     comparison = compare(
-        source, attributes, codes, total, part_of_progress(on_progress, _DRAWN, _COMPARED)
+        source,
+        lambda table: _smooth_table(estimates, smooth, table),
+        attributes,
+        codes,
+        total,
+        part_of_progress(on_progress, _DRAWN, _COMPARED),
     )
     made = {
         "label": LABEL,
@@ -152,6 +167,17 @@ def synthesize(
         manifest = save_manifest(folder, KIND, facts, files)
     on_progress("Finished", 1.0)
     return SyntheticRecords(output, MappingProxyType(manifest))
+
+
+def _smooth_table(
+    estimates: Estimates, smooth: SmoothTables, table: AttributeIndices
+) -> SmoothCounts | None:
+    """A smooth table with its errors; None where only pairs were made smooth."""
+    several = tuple(index for index in table if estimates.domain.sizes[index] > 1)
+    if several not in smooth.contributions:
+        return None
+    counts = smooth_counts(estimates, smooth.contributions, table)
+    return SmoothCounts(counts, smooth.standard_errors(table))
 
 
 def _check(rows: int | None, engine: str) -> None:
@@ -259,7 +285,8 @@ def _write_readme(
             "is_of_pairs": len(estimates.contributions) > MOST_RESIDUALS,
             "worst": list(tables.head(_LISTED).itertuples(index=False)),
             "n_tables": len(tables),
-            "n_to_use": tables["use"].tolist().count("table"),
+            "n_nearer": tables["nearer"].tolist().count("table"),
+            "n_unknown": tables["nearer"].tolist().count("unknown"),
             "outside": n_outside / n_cells,
             "formulas": f" {FORMULAS_ESCAPED}" if escape_formulas else "",
         },

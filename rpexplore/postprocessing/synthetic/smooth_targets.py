@@ -7,34 +7,46 @@ from rpexplore.domain.domain import AttributeIndices
 from rpexplore.planning.mechanism.reconstruction import marginal
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.smooth.measured_residuals import MeasuredResiduals
-from rpexplore.postprocessing.smooth.smooth_tables import smooth_residuals
+from rpexplore.postprocessing.smooth.smooth_tables import SmoothTables, smooth_residuals
 from rpexplore.postprocessing.synthetic.targets import PairTargets, targets_from_tables
-from rpexplore.postprocessing.table_map import subsets
+from rpexplore.postprocessing.table_map import ContributionArrays, subsets
 
 MOST_RESIDUALS = 5_000
 """Up to so many all smooth tables are fitted, as larger tables tell pairs a little; else pairs."""
 
 
-def smooth_targets(
-    estimates: Estimates, attributes: AttributeIndices, on_progress: Progress = no_progress
-) -> tuple[PairTargets, float]:
-    """What records are fitted to, from the smooth two-way tables; and the smooth total."""
-    sizes, known = estimates.domain.sizes, estimates.contributions
+def smooth_tables(estimates: Estimates, on_progress: Progress = no_progress) -> SmoothTables:
+    """The smooth tables that records are fitted to; of many residuals, those of pairs alone."""
+    known = estimates.contributions
     if len(known) > MOST_RESIDUALS:
         known = {subset: values for subset, values in known.items() if len(subset) <= 2}
     measured = MeasuredResiduals(
         known,
         {subset: float(estimates.variances[subset]) for subset in known},
-        sizes,
+        estimates.domain.sizes,
         estimates.strategies,
     )
-    contributions = smooth_residuals(measured, on_progress=on_progress).contributions
+    return smooth_residuals(measured, on_progress=on_progress)
+
+
+def smooth_targets(
+    estimates: Estimates, contributions: ContributionArrays, attributes: AttributeIndices
+) -> tuple[PairTargets, float]:
+    """What records are fitted to, from the contributions of smooth tables; and their total."""
 
     def counts(table: AttributeIndices) -> np.ndarray:
-        several = tuple(index for index in table if sizes[index] > 1)
-        within = {subset: contributions[subset] for subset in subsets(several)}
-        return marginal(table, sizes, within, estimates.strategies)
+        return smooth_counts(estimates, contributions, table)
 
     pairs = [subset for subset in contributions if len(subset) == 2]
     targets = targets_from_tables(counts, attributes, pairs, estimates.domain)
     return targets, max(float(contributions[()]), 1.0)
+
+
+def smooth_counts(
+    estimates: Estimates, contributions: ContributionArrays, table: AttributeIndices
+) -> np.ndarray:
+    """The counts of the single values of a smooth table, one axis an attribute."""
+    sizes = estimates.domain.sizes
+    several = tuple(index for index in table if sizes[index] > 1)
+    within = {subset: contributions[subset] for subset in subsets(several)}
+    return marginal(table, sizes, within, estimates.strategies)

@@ -1,6 +1,7 @@
 """The folder of synthetic records: what is in it, its label, and what it says of the tables."""
 
 import json
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -10,11 +11,15 @@ from typer.testing import CliRunner
 
 import rpexplore as rp
 from rpexplore.cli.main import cli
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import DomainError, ReleaseError
 from rpexplore.postprocessing.combination import combine
 from rpexplore.postprocessing.combination_folder import write_combined
+from rpexplore.postprocessing.measurement_source import MeasurementSource
+from rpexplore.postprocessing.processed_folder import postprocess
+from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.postprocessing.synthetic import population_engine, smooth_targets
-from rpexplore.postprocessing.synthetic.comparison import compare
+from rpexplore.postprocessing.synthetic.comparison import SmoothCounts, compare
 from rpexplore.postprocessing.synthetic.duration import records_seconds
 from rpexplore.postprocessing.synthetic.records import FILES, SyntheticRecords
 from rpexplore.postprocessing.synthetic.records_folder import synthesize
@@ -114,45 +119,51 @@ def test_they_are_the_same_when_made_again_and_loaded(released, made, tmp_path):
     assert loaded.worst_cells.equals(made.worst_cells)
 
 
-def test_the_comparison_against_counting_the_records(released, made):
-    """Every figure of the table of age and sex, and the number of ranges of age."""
+def test_the_comparison_against_counting_the_records(released, made, tmp_path):
+    """Every figure of the table of age and sex, against the smooth tables as they are written."""
     records, comparison = made.records(), made.comparison.set_index("table")
-    # The smooth total is the measured one, and what the records' counts are scaled to.
-    total = float(released.counts()["value"].iloc[0])
-    counts = records.groupby(["age", "sex"]).size()
+    postprocess(released, tmp_path / "smooth", method="smooth")
+    smooth = ProcessedTables.load(tmp_path / "smooth").table("age", "sex")
     rows = released.table("age", "sex")
-    expected = [
-        counts.get((row.age, row.sex), 0) * total / len(records) for row in rows.itertuples()
-    ]
-    difference = np.array(expected) - rows["value"].to_numpy()
-    mean_square, noise = np.mean(difference**2), np.mean(rows["standard_error"] ** 2)
+    scale = smooth["value"].sum() / len(records)
+    counts = records.groupby(["age", "sex"]).size()
+    values = scale * np.array([counts.get((row.age, row.sex), 0) for row in rows.itertuples()])
+
+    def size(numbers):
+        return np.sqrt(np.mean(np.square(numbers)))
+
     row = comparison.loc["age, sex"]
-    assert row["difference"] == pytest.approx(np.sqrt(mean_square))
-    assert row["released_error"] == pytest.approx(np.sqrt(noise))
-    assert row["records_error"] == pytest.approx(np.sqrt(max(mean_square - noise, 0)))
-    assert row["ratio"] == pytest.approx(row["records_error"] / np.sqrt(noise))
-    assert row["use"] == ("table" if row["ratio"] > 1 else "records")
-    outside = np.abs(difference) > 1.959964 * rows["standard_error"].to_numpy()
-    assert row["cells_outside_interval"] == outside.sum()
+    assert row["released_error"] == pytest.approx(size(rows["standard_error"]))
+    assert row["smooth_error"] == pytest.approx(size(smooth["model_error"]))
+    assert row["from_smooth"] == pytest.approx(size(values - smooth["value"]))
+    assert row["records_error"] == pytest.approx(np.hypot(row["smooth_error"], row["from_smooth"]))
+    assert row["ratio"] == pytest.approx(row["records_error"] / row["released_error"])
+    assert row["nearer"] == ("table" if row["ratio"] > 1 else "either")
+    away = np.abs(values - rows["value"]) / rows["standard_error"]
+    assert row["cells_outside_interval"] == np.count_nonzero(away > 1.959964)
+    # Ranges of age have no model-based error.
     assert comparison.loc["age", "cells"] == len(released.table("age"))
-    assert comparison["ratio"].is_monotonic_decreasing
+    assert comparison.loc["age", "nearer"] == "unknown"
+    assert np.isnan(comparison.loc["age", "records_error"])
+    assert (comparison["records_error"].drop("age") > 0).all()
     assert made.worst_cells["standard_errors_away"].is_monotonic_decreasing
 
 
-def test_records_that_do_not_fit_are_said_to(released):
-    """All of age 0: far from every table of age, by as much as their counts say."""
-    codes = np.zeros((300, 4), dtype=np.int16)
-    codes[:, 1] = np.arange(300) % 2
-    comparison = compare(released, (0, 1, 2, 3), codes, 600, lambda *_: None)
-    row = comparison.tables.set_index("table").loc["age, sex"]
-    rows = released.table("age", "sex")
-    difference = np.where(rows["age"] == "0", 300, 0) - rows["value"].to_numpy()  # 150 · 600/300
-    noise = float(np.mean(rows["standard_error"] ** 2))
-    assert row["records_error"] == pytest.approx(np.sqrt(np.mean(difference**2) - noise))
-    assert row["use"] == "table"
-    assert row["cells_outside_interval"] > 4
-    first = comparison.cells.iloc[0]
-    assert first["records"] > first["upper_95"] or first["records"] < first["lower_95"]
+@pytest.mark.parametrize(("model_error", "nearer"), [(3.0, "either"), (4.0, "table")])
+def test_the_error_of_records_by_hand(model_error, nearer):
+    """Counts (6, 2) of 4 records scaled to 8; smooth (10, -2) is 4 away; released ±5 each."""
+    domain = Domain.from_sizes({"a": 2})
+    variances = {(): Fraction(50), (0,): Fraction(25)}  # of a cell: 50/4 + 25/2 = 25
+    contributions = {(): np.array(8.0), (0,): np.array([1.0, -1.0])}  # released: (5, 3)
+    source = MeasurementSource("made up", "", Fraction(1))
+    estimates = rp.Estimates(domain, ((0,),), contributions, variances, {}, (source,))
+    smooth = SmoothCounts(np.array([10.0, -2.0]), np.full(2, model_error))
+    codes = np.array([[0], [0], [0], [1]], dtype=np.int16)
+    row = compare(estimates, lambda _: smooth, (0,), codes, 8.0, lambda *_: None).tables.iloc[0]
+    assert (row["released_error"], row["smooth_error"]) == (5.0, model_error)
+    assert (row["from_smooth"], row["cells_outside_interval"]) == (4.0, 0)
+    assert row["records_error"] == pytest.approx(np.sqrt(16 + model_error**2))
+    assert row["nearer"] == nearer
 
 
 def test_of_combined_tables(released, tmp_path):
@@ -166,12 +177,17 @@ def test_of_combined_tables(released, tmp_path):
     assert "apostrophe" in (records.folder / "README.md").read_text()
 
 
+def targets_of(estimates):
+    contributions = smooth_targets.smooth_tables(estimates).contributions
+    return smooth_targets.smooth_targets(estimates, contributions, (0, 1, 2, 3))
+
+
 def test_of_many_tables_only_pairs_are_made_smooth(released, monkeypatch):
     estimates = rp.Estimates.of(released)
     monkeypatch.setattr(smooth_targets, "MOST_RESIDUALS", 3)
-    targets, total = smooth_targets.smooth_targets(estimates, (0, 1, 2, 3))
+    targets, total = targets_of(estimates)
     monkeypatch.undo()
-    expected, expected_total = smooth_targets.smooth_targets(estimates, (0, 1, 2, 3))
+    expected, expected_total = targets_of(estimates)
     assert total == pytest.approx(expected_total)
     assert list(targets.pairs) == list(expected.pairs) == [(0, 1), (1, 2)]
     for pair, shares in expected.pairs.items():
