@@ -126,7 +126,7 @@ def smooth_residuals(
         tables |= fit.tables
         del fit  # agreeing takes the tables out of the dict one by one, to save memory
     agreement = agreeing(measured.map, tables, part_of_progress(on_progress, _FITTED, 1.0))
-    on_progress("Finished", 1.0)
+    on_progress("Making the tables agree", 1.0)
     return SmoothTables(
         MappingProxyType(
             {subset: read_only(values.view()) for subset, values in agreement.contributions.items()}

@@ -54,6 +54,7 @@ from rpexplore.postprocessing.synthetic.records import (
     SyntheticRecords,
     checked_engine,
 )
+from rpexplore.postprocessing.synthetic.seeded_numbers import SeededNumbers
 from rpexplore.postprocessing.synthetic.smooth_targets import (
     MOST_RESIDUALS,
     smooth_counts,
@@ -128,13 +129,16 @@ def synthesize(
     targets, total = smooth_targets(estimates, smooth.contributions, attributes)
     n_records = max(round(total), 1) if rows is None else rows
     check_room(_BYTES_PER_VALUE * n_records * len(attributes), output)
+    seed = _seed(estimates.sources)
     codes = _ENGINES[engine](
         targets,
         n_records,
-        _seed(estimates.sources),
+        seed,
         impossible,
         part_of_progress(on_progress, _REHEARSED, _DRAWN),
     )
+    # Engines leave alike records side by side, and the first of them must be as good as any.
+    codes = codes[SeededNumbers(seed + b"order").permutation(n_records)]
     if np.any(impossible.are_met(codes)):
         raise ReleaseError("A record is impossible, which must not happen; please report it.")
     comparison = compare(

@@ -18,7 +18,7 @@ from rpexplore.postprocessing.combination_folder import write_combined
 from rpexplore.postprocessing.measurement_source import MeasurementSource
 from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.postprocessing.processed_tables import ProcessedTables
-from rpexplore.postprocessing.synthetic import population_engine, smooth_targets
+from rpexplore.postprocessing.synthetic import population_engine, records_folder, smooth_targets
 from rpexplore.postprocessing.synthetic.comparison import SmoothCounts, compare
 from rpexplore.postprocessing.synthetic.duration import records_seconds
 from rpexplore.postprocessing.synthetic.records import FILES, SyntheticRecords
@@ -164,6 +164,21 @@ def test_the_error_of_records_by_hand(model_error, nearer):
     assert (row["from_smooth"], row["cells_outside_interval"]) == (4.0, 0)
     assert row["records_error"] == pytest.approx(np.sqrt(16 + model_error**2))
     assert row["nearer"] == nearer
+
+
+def test_records_are_in_random_order(released, tmp_path, monkeypatch):
+    """Of an engine that leaves them sorted: those of age 0 are spread over the file."""
+
+    def sorted_records(targets, n_records, *_):
+        codes = np.zeros((n_records, 4), dtype=np.int16)
+        codes[n_records // 2 :, 0] = 3
+        return codes
+
+    monkeypatch.setitem(records_folder._ENGINES, "population", sorted_records)
+    records = synthesize(released, tmp_path / "out", rows=2000).records()
+    first = (records["age"].iloc[:500] == "0").mean()
+    assert abs(first - 0.5) < 5 * 0.5 / np.sqrt(500)
+    assert (records["age"] == "0").sum() == 1000
 
 
 def test_of_combined_tables(released, tmp_path):
