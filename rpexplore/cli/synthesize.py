@@ -13,14 +13,18 @@ RecordsFolder = Annotated[
 ]
 Rows = Annotated[
     int | None,
-    typer.Option("--rows", metavar="N", help="How many records (else as many as were counted)."),
+    typer.Option(
+        "--rows",
+        metavar="N",
+        help="How many records (else as many as the release says: its total).",
+    ),
 ]
 Never = Annotated[
     list[str] | None,
     typer.Option(
         "--never",
         metavar='"A=VALUES B=VALUES"',
-        help='A combination of values that no record may have: "age=0..14 marital=married". '
+        help='A combination of values that no record may have: "age=0..14 marital_status=Married". '
         "Repeat it for more.",
     ),
 ]

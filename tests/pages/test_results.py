@@ -333,8 +333,9 @@ def test_making_synthetic_records_opens_them_with_their_label(app, released, tmp
     source = shutil.copytree(released["all"], tmp_path / "source")
     session = opened(app, source)
     session.number_input(key="synthetic rows").set_value(50).run()
-    session.text_area(key="synthetic never").set_value("age=0..3 sex=x\nage").run()
-    assert "must be stated as ATTRIBUTE=VALUES" in plain(session.texts("error"))
+    assert session.text_area(key="synthetic never").placeholder == "age=0 sex=f"
+    session.text_area(key="synthetic never").set_value("age=0..3 se=f").run()
+    assert "no attribute 'se' in the domain; did you mean 'sex'?" in plain(session.texts("error"))
     assert session.button_of("Make the records").disabled
     session.text_area(key="synthetic never").set_value("age=0..3 sex=f\n\nregion=R7").run()
     assert "Takes a few seconds on this computer." in session.texts("caption")
@@ -355,7 +356,9 @@ def test_combining_opens_the_combined_tables_or_says_why_not(app, released, tmp_
     session = opened(app, source)
     session.text_area(key="combined with").set_value(str(source)).run()
     made(session.press("Combine them"))
-    assert "holds the same measurements" in plain(session.texts("error"))
+    left = [part for part in session.expander if part.label.startswith("Combine with other")]
+    assert left[0].proto.expanded
+    assert "holds the same measurements" in plain([error.value for error in left[0].error])
     assert not (tmp_path / "source-combined").exists()
     session.text_area(key="combined with").set_value(f"\n{released['again']}\n").run()
     session.press("Combine them")

@@ -1,6 +1,7 @@
 """Post-processing: processed tables and combined ones, each an explicit choice with its label."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from pages.components.shared.file_choice import (
     released_folders,
 )
 from pages.components.shared.files import new_folder_input
-from pages.components.shared.session import kept, say
+from pages.components.shared.session import kept, say, show_messages
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.concurrency import Progress
 from rpexplore.data.files.offered import ledgers
@@ -34,6 +35,7 @@ from rpexplore.releases.table_release import Release
 
 HERE = "results"
 POSTPROCESSING = "postprocessing"  # the work that goes on
+_LEFT_OPEN = "section left open"  # the field of the one whose work went wrong
 Work = Callable[[Progress, Path], object]
 
 
@@ -87,13 +89,26 @@ def postprocessing(source: Release | Estimates, folder: Path) -> None:
     )
     if follow_begun(POSTPROCESSING):
         return
-    with st.expander("Make counts smooth, nonnegative or whole"):
-        _processing(source, folder)
-    with st.expander("Combine with other releases of the same records"):
-        _combining(source, folder)
+    field = f"processed into, of {folder}"
+    with section("Make counts smooth, nonnegative or whole", field):
+        _processing(source, folder, field)
+    field = f"combined into, of {folder}"
+    with section("Combine with other releases of the same records", field):
+        _combining(source, folder, field)
 
 
-def _processing(source: Release | Estimates, folder: Path) -> None:
+@contextmanager
+def section(title: str, field: str) -> Iterator[None]:
+    """A part of the page that makes a folder; it stays open, and says why, if that went wrong.
+
+    field: key of the folder's field
+    """
+    with st.expander(title, expanded=st.session_state.get(_LEFT_OPEN) == field):
+        show_messages(field)
+        yield
+
+
+def _processing(source: Release | Estimates, folder: Path, field: str) -> None:
     method = st.radio(
         "Counts",
         list(READINGS),
@@ -113,7 +128,6 @@ def _processing(source: Release | Estimates, folder: Path) -> None:
     def work(on_progress: Progress, output: Path) -> None:
         postprocess(source, output, method=method, rounded=whole, on_progress=on_progress)
 
-    field = f"processed into, of {folder}"
     output = new_folder_input("Folder for the processed tables", field, Path(f"{folder}-processed"))
     is_chosen = method is not None or whole
     if is_chosen:
@@ -123,7 +137,7 @@ def _processing(source: Release | Estimates, folder: Path) -> None:
     work_button("Make the processed tables", work, output if is_chosen else None, field)
 
 
-def _combining(source: Release | Estimates, folder: Path) -> None:
+def _combining(source: Release | Estimates, folder: Path, field: str) -> None:
     st.markdown(
         "What several releases measured is averaged by accuracy: the most accurate unbiased tables "
         "that follow from all of them, with exact errors. What they spent adds up. Nothing in the "
@@ -156,7 +170,6 @@ def _combining(source: Release | Estimates, folder: Path) -> None:
             on_progress=lambda doing, share: on_progress(doing, 0.4 + 0.6 * share),
         )
 
-    field = f"combined into, of {folder}"
     output = new_folder_input("Folder for the combined tables", field, Path(f"{folder}-combined"))
     if others:
         told_beforehand(kept(writing_seconds, source))
@@ -184,11 +197,13 @@ def _begin(work: Work, output: Path, field: str, noun: str) -> None:
 
     def at_end(task: Task[object]) -> None:
         if task.error:
-            say(HERE, "error", task.error)
+            say(field, "error", task.error)
+            st.session_state[_LEFT_OPEN] = field
             return
         st.session_state.pop(field, None)
         open_folder(output)
         say(HERE, "success", f"Finished: the {noun} are in {output}.")
 
     if POSTPROCESSING not in st.session_state:
+        st.session_state.pop(_LEFT_OPEN, None)
         begin(POSTPROCESSING, lambda on_progress: work(on_progress, output), at_end)

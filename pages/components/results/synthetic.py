@@ -4,7 +4,12 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.components.results.postprocess import POSTPROCESSING, told_beforehand, work_button
+from pages.components.results.postprocess import (
+    POSTPROCESSING,
+    section,
+    told_beforehand,
+    work_button,
+)
 from pages.components.shared.charts import listing
 from pages.components.shared.files import download, new_folder_input
 from pages.components.shared.session import attempt, escaped, kept
@@ -13,7 +18,7 @@ from rpexplore.common.concurrency import Progress
 from rpexplore.figures.chart import Column
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.synthetic.duration import records_seconds
-from rpexplore.postprocessing.synthetic.impossible import never_from_text
+from rpexplore.postprocessing.synthetic.impossible import example_of, never_from_text
 from rpexplore.postprocessing.synthetic.records import RECORDS, TABLES, SyntheticRecords
 from rpexplore.postprocessing.synthetic.records_folder import MOST_RECORDS, synthesize
 from rpexplore.releases.table_release import Release
@@ -42,7 +47,8 @@ def synthesizing(source: Release | Estimates, folder: Path) -> None:
     """What can be drawn from unbiased tables; folder: where they are."""
     if POSTPROCESSING in st.session_state:
         return
-    with st.expander("Make synthetic records"):
+    field = f"synthetic into, of {folder}"
+    with section("Make synthetic records", field):
         st.markdown(
             f"{meaning('Synthetic records')} They go to a folder of their own, with a label and a "
             "comparison with the released tables."
@@ -52,7 +58,7 @@ def synthesizing(source: Release | Estimates, folder: Path) -> None:
             1,
             MOST_RECORDS,
             None,
-            placeholder="as many as were counted",
+            placeholder="as many as the release says: its total",
             key="synthetic rows",
             help="More records do not know more than the release does.",
             persist_state="session",
@@ -60,7 +66,7 @@ def synthesizing(source: Release | Estimates, folder: Path) -> None:
         typed = st.text_area(
             "Impossible combinations (optional)",
             key="synthetic never",
-            placeholder="age=0..14 marital=married",
+            placeholder=example_of(source.domain, _attributes(source)),
             help="One a line: no record has all the values of a line together. Values are named "
             "as in a query: a value, a range, several with commas between.",
             persist_state="session",
@@ -71,11 +77,16 @@ def synthesizing(source: Release | Estimates, folder: Path) -> None:
         def work(on_progress: Progress, output: Path) -> None:
             synthesize(source, output, rows=rows, never=never or (), on_progress=on_progress)
 
-        field = f"synthetic into, of {folder}"
         output = new_folder_input("Folder for the records", field, Path(f"{folder}-synthetic"))
         told_beforehand(kept(records_seconds, source, rows))
         possible = output if never is not None else None
         work_button("Make the records", work, possible, field, "records")
+
+
+def _attributes(source: Release | Estimates) -> list[str]:
+    """The attributes that records would have."""
+    names = {name for table in source.table_names for name in table}
+    return list(source.domain.in_order(names))
 
 
 def browse_records(records: SyntheticRecords) -> None:

@@ -8,12 +8,12 @@ import numpy as np
 
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.value_selection import Selection, product_query
-from rpexplore.errors import ReleaseError
+from rpexplore.errors import DomainError, ReleaseError
 
 _MOST_TRIED = 100_000  # partial records, when one possible record is searched for
 
 Never = Mapping[str, Selection]
-"""A product condition: {"age": "0..14", "marital": "married"}, as the `where` of an answer."""
+"""A product condition, as the `where` of an answer: {"age": "0..14", "sex": "F"}."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class Impossible:
             if not selections:
                 raise ReleaseError(
                     "An impossible combination must name the values of an attribute at least; got "
-                    "none. Name some, such as age=0..14 marital=married."
+                    f"none. Name some, such as {example_of(domain)}."
                 )
             members = {}
             for name, selected in product_query(domain, selections).items():
@@ -125,17 +125,19 @@ class Impossible:
 
 
 def never_from_text(domain: Domain, text: str) -> dict[str, str]:
-    """The condition of a text such as "age=0..14 marital=married"; `ReleaseError` for others.
+    """The condition of a text such as "age=0..14 marital_status=Married".
 
-    A new selection begins where the name of an attribute and an equals sign do.
+    A new selection begins where the name of an attribute and an equals sign do. Raises
+    `ReleaseError` for a text of another form, `DomainError` for names that are not there.
     """
     names = sorted(map(re.escape, domain.names), key=len, reverse=True)
     pattern = re.compile(rf"(?:^|\s+)({'|'.join(names)})=")
     starts = list(pattern.finditer(text.strip()))
     if not starts or starts[0].start() > 0:
+        _refuse_unknown(domain, text.strip())
         raise ReleaseError(
             "An impossible combination must be stated as ATTRIBUTE=VALUES, such as "
-            f"age=0..14 marital=married, got {text!r}."
+            f"{example_of(domain)}, got {text!r}."
         )
     ends = [match.start() for match in starts[1:]] + [len(text.strip())]
     condition: dict[str, str] = {}
@@ -145,8 +147,29 @@ def never_from_text(domain: Domain, text: str) -> dict[str, str]:
                 f"The impossible combination {text!r} names {match[1]!r} twice; name all its "
                 "values once, separated by commas."
             )
-        condition[match[1]] = text.strip()[match.end() : end].strip()
+        selection = text.strip()[match.end() : end].strip()
+        try:
+            product_query(domain, {match[1]: selection})
+        except DomainError:
+            _refuse_unknown(domain, selection)
+            raise
+        condition[match[1]] = selection
     return condition
+
+
+def example_of(domain: Domain, names: Sequence[str] = ()) -> str:
+    """A combination as it is typed, of values that there are: of the first two of some attributes.
+
+    names: those to choose from; all if left out
+    """
+    chosen = [domain[name] for name in names or domain.names][:2]
+    return " ".join(f"{attribute.name}={attribute.stored_values()[0]}" for attribute in chosen)
+
+
+def _refuse_unknown(domain: Domain, text: str) -> None:
+    """Raise `DomainError` for a word before an equals sign that is no attribute."""
+    for word in re.findall(r"(?:^|\s)([^\s=]+)=", text):
+        domain.position(word)
 
 
 def _are_members(codes: np.ndarray, condition: Mapping[int, np.ndarray]) -> np.ndarray:

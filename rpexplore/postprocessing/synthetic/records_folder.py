@@ -95,7 +95,7 @@ def synthesize(
         output: The folder to write, which must not exist yet.
         rows: How many records; as many as the smooth total says if left out.
         never: Combinations of values that no record may have, each as the selections of `answer`:
-            {"age": "0..14", "marital": "married"}.
+            {"age": "0..14", "marital_status": "Married"}.
         engine: What draws the records: "population", of any size, or "graphical_model", which is
             exact where few pairs of attributes are measured (extra `synthetic`).
         escape_formulas: Whether an apostrophe stands in CSV files before texts that a spreadsheet

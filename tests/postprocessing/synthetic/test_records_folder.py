@@ -178,7 +178,7 @@ def test_records_are_in_random_order(released, tmp_path, monkeypatch):
     records = synthesize(released, tmp_path / "out", rows=2000).records()
     first = (records["age"].iloc[:500] == "0").mean()
     assert abs(first - 0.5) < 5 * 0.5 / np.sqrt(500)
-    assert (records["age"] == "0").sum() == 1000
+    assert records["age"].tolist().count("0") == 1000
 
 
 def test_of_combined_tables(released, tmp_path):
