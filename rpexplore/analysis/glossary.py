@@ -45,9 +45,9 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "Total": "The table of no attributes: the number of all records.",
         "Weight": "How much the error of a table counts in the objective. A larger weight makes "
         "it more accurate, at the expense of others.",
-        "Weights for smooth tables": "Small tables are measured first, and large ones estimated "
-        "from them: for a release whose tables are to be smoothed. Unbiased large tables become "
-        "less accurate.",
+        "Weights for smooth tables": "For tables that are to be smoothed: more weight for many "
+        "cells, much less for three or more attributes. Of tables of up to two, the total and "
+        "those of few cells become less accurate.",
         "Target": "The accuracy that is wanted for a table: a standard error, a margin of error, "
         "or a share of an expected count.",
         "Required": "Of a target: it has to be met before anything else is made more accurate.",
@@ -144,9 +144,9 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "negative, with exact intervals. To add up, to compare and to analyse.",
         "Nonnegative tables": "The nearest tables without a count below 0 that agree with each "
         "other. Biased: counts near 0 come out too large, large ones too small.",
-        "Smooth tables": "Best guesses from a release: each measurement changes them only as far "
-        "as it is more than noise. Biased, differences of small groups are shrunk first; usually "
-        "nearer to the truth than unbiased tables, and they agree with each other.",
+        "Smooth tables": "Biased best guesses: differences that may be noise, mostly of small "
+        "groups, are shrunk. In tables of many small cells much nearer to the truth than unbiased "
+        "ones; in tables of few large cells about as near, or a little further.",
         "Model-based error": "The root mean squared error of a smooth count if the model holds. "
         "Unlike a standard error of noise, nothing guarantees it.",
         "Share kept": "Of what was measured of a table, beyond that which all measurements "
