@@ -79,6 +79,7 @@ def synthesize(
         "rows": records.n_records,
         "engine": records.manifest["engine"],
         "never": records.manifest["never"],
+        "excluded": records.manifest["excluded"],
         "misfit": records.manifest["misfit"],
         "tables_to_use_instead": records.tables_to_use,
         "warning": None if escape_formulas else formulas_warning(source.domain),

@@ -35,11 +35,18 @@ MADE = b"rpexplore"  # where the Parquet file's own metadata say how its records
 NUMBER = "synthetic_record"  # the first column: says on every row what it is
 LABEL = "synthetic records; no row is a person; drawn from a model of noisy tables; biased"
 
+MUCH_EXCLUDED = 0.01  # of the records, by one impossible combination
 _MOST_LISTED = 3  # tables in a sentence
 _NOUN = "synthetic records"
 _FACTS = (
-    "created", "label", "engine", "rows", "attributes", "never", "misfit", "guarantee", "sources",
+    "created", "label", "engine", "rows", "attributes", "never", "excluded", "misfit",
+    "guarantee", "sources",
 )  # fmt: skip
+
+
+def describe_condition(condition: Mapping[str, str]) -> str:
+    """An impossible combination as it is typed."""
+    return " ".join(f"{name}={values}" for name, values in condition.items())
 
 
 def checked_engine(name: str) -> str:
@@ -72,7 +79,7 @@ class SyntheticRecords:
                 "label": LABEL,
                 "engine": checked_engine(stated["engine"]),
                 "rows": n_records,
-                **{key: stated[key] for key in ("attributes", "never", "misfit")},
+                **{key: stated[key] for key in ("attributes", "never", "excluded", "misfit")},
                 "guarantee": guarantee(sources, "records"),
                 "sources": [source.to_json() for source in sources],
             }
@@ -144,7 +151,23 @@ class SyntheticRecords:
             "are in another cell than in the smooth table that they were fitted to, on average. "
             f"For any figure use the released tables. Of {plural(n_known, 'table')} that can be "
             f"compared, {len(nearer):,} are estimated to be nearer to the true counts than the "
-            f"records{which}."
+            f"records{which}.{self._warning}"
+        )
+
+    @property
+    def _warning(self) -> str:
+        """What is said if impossible combinations take much of what was counted."""
+        never, shares = self.manifest["never"], self.manifest["excluded"]
+        large = [
+            f"{describe_condition(condition)} ({describe_share(share)})"
+            for condition, share in zip(never, shares, strict=True)
+            if share is not None and share > MUCH_EXCLUDED
+        ]
+        if not large:
+            return ""
+        return (
+            " Check what was stated as impossible: of the smooth counts it takes away "
+            f"{', '.join(large)}."
         )
 
     @property

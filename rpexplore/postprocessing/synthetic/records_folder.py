@@ -156,6 +156,7 @@ def synthesize(
         "never": [
             {name: _text(selection) for name, selection in condition.items()} for condition in never
         ],
+        "excluded": [targets.share_of(condition) for condition in impossible.conditions],
         "misfit": targets.without(impossible).misfit(codes),
         "guarantee": guarantee(estimates.sources, "records"),
     }

@@ -55,6 +55,15 @@ class PairTargets:
             misfits.append(np.abs(counts / len(codes) - shares).sum() / 2)
         return float(np.mean(misfits)) if misfits else 0.0
 
+    def share_of(self, condition: Mapping[int, np.ndarray]) -> float | None:
+        """Share of records that meet a condition; None if no target table has its attributes."""
+        attributes = tuple(sorted(condition))
+        if len(attributes) == 1:
+            return float(self.one_way[attributes[0]][condition[attributes[0]]].sum())
+        tables = [table for pair, table in self.pairs.items() if pair == attributes]
+        values = np.ix_(*(condition[attribute] for attribute in attributes))
+        return float(tables[0][values].sum()) if tables else None
+
     def without(self, impossible: Impossible) -> "PairTargets":
         """These targets with nothing in cells of which every record is impossible.
 

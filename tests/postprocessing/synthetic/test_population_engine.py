@@ -157,6 +157,15 @@ def test_what_is_refused():
         targets_from_tables(lambda _: np.ones(1), (2, 3), [], domain)
 
 
+def test_the_share_that_a_condition_takes():
+    """Of counts 1 to 6 in a table of 2 × 3, 21 together; nothing is known of three attributes."""
+    targets = targets_of(np.arange(1.0, 7.0).reshape(2, 3, 1), [(0, 1)])
+    second, ends = np.array([False, True]), np.array([True, False, True])
+    assert targets.share_of({0: second}) == pytest.approx(15 / 21)
+    assert targets.share_of({1: ends, 0: second}) == pytest.approx(10 / 21)
+    assert targets.share_of({1: ends, 2: np.array([True])}) is None
+
+
 def test_a_condition_in_words():
     domain = Domain.from_sizes({"age": 90, "age group": 3, "a=b": 2})
     condition = {"age": "0..14, 20", "age group": "2", "a=b": "1"}

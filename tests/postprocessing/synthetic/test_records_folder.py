@@ -268,5 +268,10 @@ def test_the_verb_says_what_they_are_and_refuses(released, tmp_path):
     result = CliRunner().invoke(cli, arguments)
     assert result.exit_code == 0, result.output
     assert "no row is a person" in result.stdout
+    assert "impossible" not in result.stdout
+    never = ["--never", "sex=f", "--never", "age=5 one=only"]
+    result = CliRunner().invoke(cli, [*arguments[:3], str(tmp_path / "none f"), *never])
+    assert "of the smooth counts it takes away sex=f (" in result.stdout
+    assert "age=5" not in result.stdout
     result = CliRunner().invoke(cli, [*arguments[:-3], str(tmp_path / "more"), "--never", "age"])
     assert "ATTRIBUTE=VALUES" in result.stderr
