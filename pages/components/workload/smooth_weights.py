@@ -23,7 +23,7 @@ TITLE = "Weights for smooth tables"
 
 def smooth_weights_button() -> None:
     """The button that shows what the weights would do."""
-    st.button(TITLE, on_click=_show, args=(True,), help=meaning("Smooth tables"))
+    st.button(TITLE, on_click=_show, args=(True,), help=meaning(TITLE))
 
 
 def smooth_weights_preview(planned: Plan | None) -> None:
@@ -33,9 +33,8 @@ def smooth_weights_preview(planned: Plan | None) -> None:
     with st.container(border=True, gap="small"):
         st.markdown(f"**{TITLE}**")
         st.caption(
-            "For a release whose tables are to be smoothed: small tables are measured first, and "
-            "large ones are estimated from them. The weights replace those there are, the "
-            "objective becomes the average error with equal weight per table, and targets stay."
+            f"{meaning(TITLE)} The weights replace those of all tables, the objective becomes the "
+            "average error with equal weight per table, and targets stay."
         )
         if current().expected is None:
             expected_total_input()
@@ -85,7 +84,8 @@ def _effect(planned: Plan | None, proposed: Scenario) -> None:
         st.markdown(escaped(change_of_smooth))
         st.caption(
             "Made-up records follow the expected counts; everything else about them is invented. "
-            "No record is read, and nothing is spent."
+            "Noise is drawn anew for each plan and each rehearsal: small differences may be "
+            "chance. No record is read, and nothing is spent."
         )
 
 
