@@ -27,7 +27,10 @@ from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.measurement_source import MeasurementSource
 from rpexplore.postprocessing.processed_tables import KIND as PROCESSED
+from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.postprocessing.stored_arrays import read_arrays, write_arrays
+from rpexplore.postprocessing.synthetic.records import KIND as SYNTHETIC
+from rpexplore.postprocessing.synthetic.records import SyntheticRecords
 from rpexplore.postprocessing.table_writing import new_tables_folder, write_readme, write_tables
 from rpexplore.releases.atomic_folder import check_room
 from rpexplore.releases.manifest import (
@@ -127,10 +130,14 @@ def load_unbiased(folder: str | Path) -> Release | Estimates:
             f"{str(folder)!r} holds the answers to a list of queries, and no tables; they are "
             "files in that folder. Name the folder of a release of tables."
         )
-    if kind == PROCESSED[0]:
+    if kind in (PROCESSED[0], SYNTHETIC[0]):
+        is_processed = kind == PROCESSED[0]
+        held = "processed tables" if is_processed else "synthetic records"
+        loaded = (ProcessedTables if is_processed else SyntheticRecords).load(folder)
+        names = ", ".join(source["name"] for source in loaded.manifest["sources"])
         raise ReleaseError(
-            f"{str(folder)!r} holds processed tables, and sums of processed counts have no known "
-            "standard error; name the release that they were made of."
+            f"{str(folder)!r} holds {held}, and unbiased tables are needed; name the release that "
+            f"they were made of ({names})."
         )
     return load_combined(folder) if kind == KIND[0] else Release.load(folder)
 

@@ -188,7 +188,7 @@ def check_new(output: Path, *, drawn: str | None = None) -> None:
         ) from None
     if taken:
         raise ReleaseError(
-            f"There is already something at {str(output)!r}, and a release is never overwritten; "
+            f"There is already something at {str(output)!r}, and nothing is ever overwritten; "
             "choose another folder."
         )
     if left:

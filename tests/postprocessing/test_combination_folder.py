@@ -316,7 +316,7 @@ def test_what_is_no_manifest_is_refused(text, copy):
 def test_an_existing_folder_is_kept(combined, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "precious").touch()
-    with pytest.raises(ReleaseError, match="never overwritten"):
+    with pytest.raises(ReleaseError, match="nothing is ever overwritten"):
         write_combined(combined, tmp_path / "out")
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["precious"]
 

@@ -50,9 +50,9 @@ def test_what_is_there_already_is_kept(what, tmp_path):
     elif "link" in what:
         output.symlink_to(tmp_path / ("none" if what == "dangling link" else "."))
     before = os.lstat(output).st_mtime_ns
-    with pytest.raises(ReleaseError, match="never overwritten"):
+    with pytest.raises(ReleaseError, match="nothing is ever overwritten"):
         check_new(output)
-    with pytest.raises(ReleaseError, match="never overwritten"), new_folder(output):
+    with pytest.raises(ReleaseError, match="nothing is ever overwritten"), new_folder(output):
         raise AssertionError
     assert os.lstat(output).st_mtime_ns == before
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
@@ -82,7 +82,7 @@ def test_an_output_that_appears_late_is_kept(tmp_path):
         (tmp_path / "out").mkdir()
         (tmp_path / "out" / "precious").touch()
 
-    with pytest.raises(ReleaseError, match="never overwritten"):
+    with pytest.raises(ReleaseError, match="nothing is ever overwritten"):
         fill(tmp_path / "out", meanwhile)
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert (tmp_path / "out" / "precious").exists()

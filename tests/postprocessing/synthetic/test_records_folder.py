@@ -14,7 +14,7 @@ from rpexplore.cli.main import cli
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DomainError, ReleaseError
 from rpexplore.postprocessing.combination import combine
-from rpexplore.postprocessing.combination_folder import write_combined
+from rpexplore.postprocessing.combination_folder import load_unbiased, write_combined
 from rpexplore.postprocessing.measurement_source import MeasurementSource
 from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.postprocessing.processed_tables import ProcessedTables
@@ -261,6 +261,11 @@ def test_the_verb(released, tmp_path):
     assert (facts["rows"], facts["engine"]) == (50, "population")
     assert facts["never"][0] == NEVER
     assert SyntheticRecords.load(out).n_records == 50
+
+
+def test_they_are_no_tables_to_ask(made):
+    with pytest.raises(ReleaseError, match=r"holds synthetic records, .* made of \(release\)"):
+        load_unbiased(made.folder)
 
 
 def test_the_verb_says_what_they_are_and_refuses(released, tmp_path):
