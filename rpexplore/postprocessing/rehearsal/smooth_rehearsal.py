@@ -62,10 +62,11 @@ class SmoothRehearsal:
         others = [f"in unbiased ones {describe_share(row['unbiased'])}"]
         if self.has_nonnegative:
             others.insert(0, f"in nonnegative ones {describe_share(row['nonnegative'])}")
+        in_trials = " (in trials 0.4 to 1.5 times that)" if 1 <= order <= 3 else ""
         return (
             f"Rehearsed on made-up {record_noun} ({self.n_records:,}): in smooth {tables} the "
             f"absolute errors of all cells add up to {describe_share(row['smooth'])} of the "
-            f"{record_noun}, {', '.join(others)}."
+            f"{record_noun}{in_trials}, {', '.join(others)}."
         )
 
     @property
@@ -78,7 +79,8 @@ class SmoothRehearsal:
         return (
             f"{known}, about as skewed and as dependent as in surveys. In trials with two data "
             "sets, the errors in smooth tables of 1 to 3 attributes were 0.4 to 1.5 times as large "
-            "as rehearsed. Compare plans by these figures, and promise none of them."
+            "as rehearsed. Compare plans by these figures, and promise none of them. Noise is "
+            "drawn anew for each rehearsal: small differences may be chance."
         )
 
 
