@@ -173,6 +173,9 @@ def test_smooth_tables_are_rehearsed_when_asked_for(app, small):
     assert "everything else about them is invented" in plain(session.texts("caption"))
     (frame,) = (table.value for table in session.dataframe if "smooth" in table.value)
     assert frame["order"].tolist() == [1, 2]
+    # Shares as the sentence has them.
+    sentence = plain(session.texts("markdown"))
+    assert f"add up to {frame['smooth'].iloc[-1]} of the people (in trials 0.4 to" in sentence
     # Of another plan it is not said.
     session.text_input(key="typed budget").set_value("0.3").run()
     assert "Rehearsed" not in plain(session.texts("markdown"))

@@ -6,9 +6,11 @@ from pages.components.shared.background import worked_out
 from pages.components.shared.charts import listing
 from pages.components.shared.session import current, escaped
 from rpexplore.analysis.glossary import meaning
+from rpexplore.common.formatting import describe_share
 from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.planning.plan import Plan
 from rpexplore.postprocessing.rehearsal.smooth_rehearsal import (
+    READINGS,
     SmoothRehearsal,
     rehearse_smooth_tables,
 )
@@ -38,12 +40,15 @@ def smooth_rehearsal(planned: Plan) -> None:
 
 
 def _show(rehearsal: SmoothRehearsal) -> None:
-    frame, record_noun = rehearsal.frame, current().record_noun
+    record_noun = current().record_noun
     columns = {name: COLUMNS[name] for name in ("order", "tables")}
-    columns["unbiased"] = Column("unbiased", "share")
+    columns["unbiased"] = Column("unbiased", "text")
     if rehearsal.has_nonnegative:
-        columns["nonnegative"] = Column("nonnegative", "share")
-    columns["smooth"] = Column("smooth", "share", term="Smooth tables")
+        columns["nonnegative"] = Column("nonnegative", "text")
+    columns["smooth"] = Column("smooth", "text", term="Smooth tables")
+    # As the sentence above them has them.
+    shares = [name for name in READINGS if name in columns]
+    frame = rehearsal.frame.assign(**rehearsal.frame[shares].map(describe_share))
     st.markdown(escaped(rehearsal.describe(record_noun)))
     listing(frame, columns, "Rehearsed errors of unbiased, nonnegative and smooth tables")
     left_out = ""
@@ -55,9 +60,13 @@ def _show(rehearsal: SmoothRehearsal) -> None:
             f"tables, rehearsed on made-up records. {rehearsal.caution}{left_out}"
         )
     )
-    st.page_link(
-        "pages/workload.py", label="Weights for smooth tables", query_params={"part": "weights"}
-    )
+    if current().request.smooth_weights is None:
+        st.page_link(
+            "pages/workload.py",
+            label="Set weights for smooth tables",
+            icon=":material/arrow_forward:",
+            query_params={"part": "weights"},
+        )
 
 
 def _rehearse(*key: object) -> None:
