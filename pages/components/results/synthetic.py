@@ -30,7 +30,7 @@ TABLE_COLUMNS = {
     "cells_outside_interval": Column("outside the 95 % interval", "count"),
     "released_error": Column("standard error of the released cells"),
     "records_error": Column("estimated error of the records"),
-    "nearer": Column("nearer by these", "text"),
+    "nearer": Column("nearer to the true counts by these", "text"),
 }
 CELL_COLUMNS = {
     "table": Column("table", "text"),
