@@ -407,7 +407,7 @@ def test_weights_for_smooth_tables_say_what_they_cost_before_they_are_applied(ap
     assert "publishable cells stay at 100 %." in effect
     unbiased = asked.plan()
     least = " × ".join(unbiased.workload.tables[int(np.argmax(unbiased.standard_errors))])
-    assert re.search(rf"least accurate table from ±[\d.]+ \({least}\) to ±[\d.]+ \(", effect)
+    assert re.search(rf"least accurate table from ±[\d.]+ for {least} to ±[\d.]+ for ", effect)
     assert float(before) < float(after)
     session.button_of("Rehearse smooth tables").click().run()
     assert "Rehearsed on made-up people (5,000)" in plain(session.texts("markdown"))

@@ -65,10 +65,6 @@ def settings(planned: Plan | None) -> None:
     Without a plan there are no standard errors yet, but targets may be what it waits for.
     """
     workload = current().workload
-    with st.container(gap="small"):
-        smooth_weights_button()
-        smooth_weights_preview(planned)
-        smooth_weights_in_effect()
     with st.container(key="inputs"):
         with st.container(gap="small"):
             containing = attributes_filter(
@@ -80,6 +76,9 @@ def settings(planned: Plan | None) -> None:
             many_targets()
             set_button(containing, n_tables)
     with st.container(gap="small"):
+        smooth_weights_button()
+        smooth_weights_preview(planned)
+        smooth_weights_in_effect()
         groups_in_effect()
         if planned is not None and (met := target_counts(planned)).targets:
             st.markdown(f":material/straighten: **Targets.** {escaped(met.text)}")

@@ -10,7 +10,7 @@ def describe_before_and_after(before: Contender, after: Contender) -> str:
     """Median margin, least accurate table and publishable share of the tables that both have.
 
     "Unbiased errors of the 575 tables: a cell of the median table from ±38 to ±52 people (95 %);
-    of the least accurate table from ±62 (age × sex) to ±79 (sex); …".
+    of the least accurate table from ±62 for age × sex to ±79 for sex; …".
     """
     first, second = outcomes([before, after]).to_dict("records")
     noun, count = before.scenario.record_noun, int(first["shared"])
@@ -19,7 +19,7 @@ def describe_before_and_after(before: Contender, after: Contender) -> str:
     parts = [f"a cell of the median table from ±{median} to ±{later} {noun} (95 %)"]
     if count > 1:
         worst, later = (
-            f"±{rounded(row['largest_margin'], 3)} ({row['least_accurate']})"
+            f"±{rounded(row['largest_margin'], 3)} for {row['least_accurate']}"
             for row in (first, second)
         )
         parts.append(f"of the least accurate table from {worst} to {later}")
