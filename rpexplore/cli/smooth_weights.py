@@ -16,7 +16,7 @@ SmoothWeightsFlag = Annotated[
     bool,
     typer.Option(
         "--smooth-weights",
-        help="Weights for a release whose tables are to be smoothed: small tables first, by the "
+        help="Weights for a release whose tables are to be smoothed, by the "
         "budget and the expected counts (--expected-count or --expected). Tables of 1 and 2 "
         "attributes within the others are added; --weight goes on top.",
     ),

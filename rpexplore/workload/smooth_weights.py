@@ -1,4 +1,4 @@
-"""Weights for smooth tables: small tables first (docs/mathematics.md §6.10).
+"""Weights for smooth tables (docs/mathematics.md §6.10).
 
 Smoothing estimates a table from its subtables and from what its own measurement says beyond them.
 So what few cells share is worth more than in unbiased tables, and a table of three attributes
