@@ -11,8 +11,8 @@ import numpy as np
 
 from rpexplore.common.numerics import normal_quantile
 from rpexplore.domain.domain import AttributeIndices
+from rpexplore.postprocessing.seeded_numbers import SeededNumbers
 from rpexplore.postprocessing.smooth.measured_residuals import MeasuredResiduals
-from rpexplore.postprocessing.synthetic.seeded_numbers import SeededNumbers
 from rpexplore.postprocessing.table_map import ContributionArrays
 
 FEWEST_COUNTS = 20

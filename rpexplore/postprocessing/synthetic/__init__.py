@@ -2,7 +2,7 @@
 
 No row is a person: records are drawn from a model of the released tables, at no cost in privacy.
 
-In reading order: `seeded_numbers`, `impossible`, `targets` (what the records are fitted to),
+In reading order: `impossible`, `targets` (what the records are fitted to),
 `smooth_targets`, `indicators`, `population`, `tree_start`, `population_engine`, `graphical_model`
 (another engine, by exact inference); `comparison` (of the records' tables with the released ones),
 `records`, `records_folder`, `duration`.

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from rpexplore.postprocessing.seeded_numbers import SeededNumbers
 from rpexplore.postprocessing.synthetic.impossible import Impossible
 from rpexplore.postprocessing.synthetic.indicators import Indicators
-from rpexplore.postprocessing.synthetic.seeded_numbers import SeededNumbers
 from rpexplore.postprocessing.synthetic.targets import PairTargets
 
 _CHUNK = 4096  # records that a sweep takes at once

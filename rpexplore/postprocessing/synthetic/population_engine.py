@@ -9,6 +9,7 @@ import numpy as np
 
 from rpexplore.common.concurrency import Progress, no_progress, one_thread
 from rpexplore.common.formatting import describe_share
+from rpexplore.postprocessing.seeded_numbers import SeededNumbers
 from rpexplore.postprocessing.synthetic.impossible import Impossible
 from rpexplore.postprocessing.synthetic.population import (
     PairModel,
@@ -16,7 +17,6 @@ from rpexplore.postprocessing.synthetic.population import (
     sweep,
     sweep_with_feedback,
 )
-from rpexplore.postprocessing.synthetic.seeded_numbers import SeededNumbers
 from rpexplore.postprocessing.synthetic.targets import PairTargets
 from rpexplore.postprocessing.synthetic.tree_start import UNIFORM_SHARE, tree_start
 

@@ -31,6 +31,7 @@ from rpexplore.domain.value_selection import Selection
 from rpexplore.errors import ReleaseError
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.measurement_source import MeasurementSource, guarantee
+from rpexplore.postprocessing.seeded_numbers import SeededNumbers
 from rpexplore.postprocessing.smooth.smooth_tables import SmoothTables
 from rpexplore.postprocessing.synthetic.comparison import (
     CELLS_COLUMNS,
@@ -54,7 +55,6 @@ from rpexplore.postprocessing.synthetic.records import (
     SyntheticRecords,
     checked_engine,
 )
-from rpexplore.postprocessing.synthetic.seeded_numbers import SeededNumbers
 from rpexplore.postprocessing.synthetic.smooth_targets import (
     MOST_RESIDUALS,
     smooth_counts,

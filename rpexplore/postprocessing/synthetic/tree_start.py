@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from rpexplore.postprocessing.seeded_numbers import SeededNumbers
 from rpexplore.postprocessing.synthetic.population import PairModel
-from rpexplore.postprocessing.synthetic.seeded_numbers import SeededNumbers
 from rpexplore.postprocessing.synthetic.targets import PairTargets
 
 UNIFORM_SHARE = 0.002  # of independent draws in all targets, so that no potential is without end
