@@ -152,6 +152,6 @@ def test_a_changed_release_is_refused(folder):
 def test_an_existing_folder_is_kept(folder):
     result = run("one", "two", "--out", "three")
     assert result.exit_code == 2
-    assert "never overwritten" in result.stderr
+    assert "nothing is ever overwritten" in result.stderr
     with pytest.raises(ReleaseError):
         load_combined("three")
