@@ -146,7 +146,7 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "other. Biased: counts near 0 come out too large, large ones too small.",
         "Smooth tables": "Biased best guesses: differences that may be noise, mostly of small "
         "groups, are shrunk. In tables of many small cells much nearer to the truth than unbiased "
-        "ones; in tables of few large cells about as near, or a little further.",
+        "ones; in tables of few large cells about as near, and some clearly further.",
         "Model-based error": "The root mean squared error of a smooth count if the model holds. "
         "Unlike a standard error of noise, nothing guarantees it.",
         "Share kept": "Of what was measured of a table, beyond that which all measurements "
