@@ -33,15 +33,33 @@ ROOT = Path(__file__).parents[2]
 LOCAL = ("data:", "blob:", "file:")  # addresses that no request leaves the machine for
 WINDOW: ViewportSize = {"width": 1280, "height": 900}
 TOKEN = secrets.token_hex(16)  # of every app that runs here
+LOG = "app.log"  # in the home folder
 PATIENCE = 30  # seconds, also for a slow machine
 expect.set_options(timeout=1000 * PATIENCE)
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory) -> Iterator[str]:
+def home(tmp_path_factory) -> Path:
+    """The home folder of that app; what it says is kept beside its data."""
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="session")
+def server(home) -> Iterator[str]:
     """The address of an app that runs as long as the tests do."""
-    with running_app(tmp_path_factory.mktemp("home")) as address:
+    with running_app(home) as address:
         yield address
+
+
+@pytest.fixture(autouse=True)
+def said(server: str, home: Path) -> Iterator[None]:
+    """What the app says during a test is printed when the test fails; an exception fails it."""
+    log = home / LOG
+    before = log.stat().st_size
+    yield
+    text = log.read_bytes()[before:].decode(errors="replace")
+    print(text)
+    assert "Traceback" not in text
 
 
 @contextmanager
@@ -50,18 +68,18 @@ def running_app(home: Path) -> Iterator[str]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"]
-    process = subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env=os.environ | {"RPEXPLORE_HOME": str(home), TOKEN_VARIABLE: TOKEN},
-        stdin=subprocess.PIPE,  # the app ends with it
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    with (home / LOG).open("wb") as log:
+        process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=os.environ | {"RPEXPLORE_HOME": str(home), TOKEN_VARIABLE: TOKEN},
+            stdin=subprocess.PIPE,  # the app ends with it
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
     address = f"http://127.0.0.1:{port}"
     try:
-        _wait_for(process, f"{address}/_stcore/health")
+        _wait_for(process, f"{address}/_stcore/health", home / LOG)
         yield address
     finally:
         process.terminate()
@@ -72,11 +90,11 @@ def running_app(home: Path) -> Iterator[str]:
             process.communicate()
 
 
-def _wait_for(process: subprocess.Popen, health: str) -> None:
+def _wait_for(process: subprocess.Popen, health: str, log: Path) -> None:
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         if process.poll() is not None:
-            pytest.fail(f"the app did not start:\n{process.communicate()[0]}")
+            pytest.fail(f"the app did not start:\n{log.read_text()}")
         try:
             with urllib.request.urlopen(health, timeout=1) as answer:
                 if answer.status == 200:
