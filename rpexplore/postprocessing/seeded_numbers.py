@@ -21,6 +21,13 @@ class SeededNumbers:
         bits = np.frombuffer(self._bytes(4 * count), dtype="<u4")
         return (bits >> 8).astype(np.float32) * np.float32(2.0**-24)
 
+    def normals(self, count: int) -> np.ndarray:
+        """Standard normal numbers by the method of Box and Muller, float64[count]."""
+        half = (count + 1) // 2
+        radius = np.sqrt(-2 * np.log1p(-self.uniforms(half).astype(float)))
+        angle = 2 * np.pi * self.uniforms(half).astype(float)
+        return np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])[:count]
+
     def permutation(self, count: int) -> np.ndarray:
         """The numbers below `count` in an arbitrary order, int64[count]."""
         return np.argsort(np.frombuffer(self._bytes(8 * count), dtype="<u8"), kind="stable")

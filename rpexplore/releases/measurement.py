@@ -39,10 +39,21 @@ def measure_all(plan: Plan, counts: Counts) -> Generator[np.ndarray, None, None]
 def measure_residual(plan: Plan, residual: int, counts: Counts) -> np.ndarray:
     """Ξ x + noise for one residual: int64, one axis an attribute of the residual.
 
+    Independent discrete Gaussian noise of variance parameter σ² ∏ n_i² ∏ 4^b. Costs
+    ρ = p_A / (2σ²), the same as continuous noise of the plan would.
+    """
+    answers = exact_residual(plan, residual, counts)
+    scales = _integer_scales(plan)
+    scale = prod(scales[attribute] for attribute in plan.closure.attributes(residual))
+    noise = discrete_gaussian(answers.size, plan.sigma_squared.fraction(residual) * scale**2)
+    return answers + noise.reshape(answers.shape)
+
+
+def exact_residual(plan: Plan, residual: int, counts: Counts) -> np.ndarray:
+    """Ξ x for one residual: int64, one axis an attribute of the residual. As private as counts.
+
     Ξ = ⊗ (n_i I − 11ᵀ) on the exact marginal, with the integer matrix 2^b R_i for attributes that
-    have a strategy (their axis then has n_i − 1 entries); independent discrete Gaussian noise of
-    variance parameter σ² ∏ n_i² ∏ 4^b. Costs ρ = p_A / (2σ²), the same as continuous noise of the
-    plan would.
+    have a strategy (their axis then has n_i − 1 entries).
     """
     attribute_indices = plan.closure.attributes(residual)
     answers = counts.counts(attribute_indices)
@@ -54,10 +65,7 @@ def measure_residual(plan: Plan, residual: int, counts: Counts) -> np.ndarray:
         else:
             # In int64, partial sums as well: `check_countable` has made sure that all of them fit.
             answers = np.moveaxis(np.tensordot(strategy.integers, answers, (1, axis)), 0, axis)
-    scales = _integer_scales(plan)
-    scale = prod(scales[attribute] for attribute in attribute_indices)
-    noise = discrete_gaussian(answers.size, plan.sigma_squared.fraction(residual) * scale**2)
-    return answers + noise.reshape(answers.shape)
+    return answers
 
 
 def measured_shape(closure: Closure, residual: int) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
+from rpexplore.common.formatting import describe_share
 from rpexplore.errors import ReleaseError
 from rpexplore.postprocessing.rehearsal import smooth_rehearsal
 from rpexplore.postprocessing.rehearsal.made_up_records import made_up_records
@@ -98,6 +99,29 @@ def test_a_change_of_plans_is_told_of_the_tables_that_both_have():
     shares = re.findall(r"of (\d) attributes? go from ([\d.e-]+) % to ([\d.e-]+) %", text)
     assert [order for order, *_ in shares] == ["2", "1"]
     assert all(float(later) < float(share) for _, share, later in shares)
+
+
+def test_the_same_plan_has_the_same_figures_and_noise_is_as_large_as_planned():
+    domain = rp.Domain.from_sizes({"a": 16, "b": 12})
+    workload = rp.Workload.all_up_to(domain, 2).with_bases({"a": rp.Prefix()})
+    expected = rp.ExpectedCounts.of_total(2000)
+    plans = [
+        rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=rho))
+        for rho in ("0.01", "0.04")
+    ]
+    frames = [rehearse_smooth_tables(plan, expected).frame.set_index("order") for plan in plans]
+    # Four times the budget halves σ, and the noise is the same but for that.
+    assert frames[0]["unbiased"].to_numpy() == pytest.approx(2 * frames[1]["unbiased"].to_numpy())
+    # E|noise| = σ √(2/π); over 192 cells its mean is within 6 % of that, one standard deviation.
+    cells = [{"a": str(a), "b": str(b)} for a in range(16) for b in range(12)]
+    deviations = [plans[0].query_variance(where=where) ** 0.5 for where in cells]
+    mean = np.sum(deviations) * (2 / np.pi) ** 0.5 / 2000
+    assert frames[0].loc[2, "unbiased"] == pytest.approx(mean, rel=0.15)
+    # As on the page of tables.
+    text = describe_smooth_change(plans[0], plans[1], expected, "people")
+    for order in (1, 2):
+        before, after = (describe_share(frame.loc[order, "smooth"]) for frame in frames)
+        assert re.search(f"of {order} attributes? go from {before} to {after}", text)
 
 
 def test_too_many_records_are_refused():

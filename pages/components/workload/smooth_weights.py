@@ -11,7 +11,7 @@ from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.scenarios.before_and_after import describe_before_and_after
 from rpexplore.analysis.scenarios.shared_tables import Contender
 from rpexplore.planning.plan import Plan
-from rpexplore.postprocessing.rehearsal.smooth_rehearsal import describe_smooth_change
+from rpexplore.postprocessing.rehearsal.smooth_rehearsal import SAME_NOISE, describe_smooth_change
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.smooth_planning import describe_added, for_smooth_tables, smooth_weights
 
@@ -84,8 +84,7 @@ def _effect(planned: Plan | None, proposed: Scenario) -> None:
         st.markdown(escaped(change_of_smooth))
         st.caption(
             "Made-up records follow the expected counts; everything else about them is invented. "
-            "Noise is drawn anew for each plan and each rehearsal: small differences may be "
-            "chance. No record is read, and nothing is spent."
+            f"{SAME_NOISE} No record is read, and nothing is spent."
         )
 
 

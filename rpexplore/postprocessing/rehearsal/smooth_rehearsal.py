@@ -1,9 +1,13 @@
 """How near smooth tables would come to the truth by a plan, beside nonnegative and unbiased ones.
 
-Made-up records are measured as a release measures records: the same residuals, the same sampler.
-No record is read, no ledger written, and nothing of it is to be published.
+Made-up records are measured as a release measures records: the same residuals, with noise of the
+same variance. No record is read, no ledger written, and nothing of it is to be published.
+
+The noise follows from the residual: the same normal numbers in every plan, times its σ (common
+random numbers). So plans differ by what they are, not by chance.
 """
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -22,12 +26,18 @@ from rpexplore.planning.plan import Plan
 from rpexplore.postprocessing.duration import search_seconds
 from rpexplore.postprocessing.nonnegative import nonnegative
 from rpexplore.postprocessing.rehearsal.made_up_records import made_up_records
+from rpexplore.postprocessing.seeded_numbers import SeededNumbers
 from rpexplore.postprocessing.smooth.measured_residuals import MeasuredResiduals
+from rpexplore.postprocessing.smooth.rehearsal import normal_noise
 from rpexplore.postprocessing.smooth.smooth_tables import smooth_residuals
 from rpexplore.postprocessing.table_map import ContributionArrays
-from rpexplore.releases.measurement import check_countable, measure_residual
+from rpexplore.releases.measurement import check_countable, exact_residual
 
 READINGS = ("unbiased", "nonnegative", "smooth")
+SAME_NOISE = (
+    "Every rehearsal has the same noise, as large as the plan makes it: the same plan has the same "
+    "figures."
+)
 MOST_RECORDS, MOST_CELLS = 2_000_000, 20_000_000
 # Of the nonnegative tables: seconds that they may take, and a gap that is enough for a rehearsal.
 _MOST_SECONDS, _GAP = 30.0, 0.01
@@ -79,8 +89,7 @@ class SmoothRehearsal:
         return (
             f"{known}, about as skewed and as dependent as in surveys. In trials with two data "
             "sets, the errors in smooth tables of 1 to 3 attributes were 0.4 to 1.5 times as large "
-            "as rehearsed. Compare plans by these figures, and promise none of them. Noise is "
-            "drawn anew for each rehearsal: small differences may be chance."
+            f"as rehearsed. Compare plans by these figures, and promise none of them. {SAME_NOISE}"
         )
 
 
@@ -89,7 +98,8 @@ def rehearse_smooth_tables(
 ) -> SmoothRehearsal:
     """The errors of unbiased, nonnegative and smooth tables of a plan, on made-up records.
 
-    The records are the same every time, the noise is drawn anew.
+    The records are the same every time, and so is the noise but for its size: the same plan has
+    the same figures.
 
     Args:
         expected: Public counts, of which the made-up records have the total and the margin.
@@ -114,6 +124,7 @@ def describe_smooth_change(
     Of the tables of the first, all of which the second has. Raises as `rehearse_smooth_tables`.
     """
     tables, frames, n_records = _tables(before), [], 0
+    present = "smooth tables" if tables == _tables(after) else "the present smooth tables"
     for plan, start in ((before, 0.0), (after, 0.5)):
         of_plan = part_of_progress(on_progress, start, start + 0.5)
         rehearsal = _rehearsed(plan, expected, tables, of_plan, with_nonnegative=False)
@@ -126,7 +137,7 @@ def describe_smooth_change(
         parts.append(f"of {plural(int(str(order)), 'attribute')} {change}")
     return (
         f"Rehearsed on made-up {record_noun} ({n_records:,}): as a share of the {record_noun}, the "
-        f"absolute errors of all cells in smooth tables {'; '.join(parts)}."
+        f"absolute errors of all cells in {present} {'; '.join(parts)}."
     )
 
 
@@ -192,13 +203,23 @@ def _tables(plan: Plan) -> list[AttributeIndices]:
 def _measured(
     plan: Plan, counts: Counts, on_progress: Progress
 ) -> Iterator[tuple[AttributeIndices, np.ndarray]]:
-    """The contribution of each residual, with noise of the plan."""
+    """The contribution of each residual, with normal noise of the plan's variance."""
     closure = plan.closure
+    names, variances = plan.workload.domain.names, plan.sigma_squared.floats
     for residual in range(len(closure)):
         on_progress("Measuring made-up records", residual / len(closure))
         subset = closure.attributes(residual)
-        values = measure_residual(plan, residual, counts)
-        yield subset, contribution(values, subset, closure.strategies)
+        exact = exact_residual(plan, residual, counts)
+        values = contribution(exact, subset, closure.strategies)
+        seed = repr([names[index] for index in subset]).encode()
+        noise = normal_noise(
+            SeededNumbers(hashlib.sha256(seed).digest()),
+            subset,
+            values.shape,
+            float(variances[residual]),
+            closure.strategies,
+        )
+        yield subset, values + noise
 
 
 def _errors(

@@ -5,12 +5,13 @@ errors, tells by which factor these are too short or too long (docs/mathematics.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from rpexplore.common.numerics import normal_quantile
 from rpexplore.domain.domain import AttributeIndices
+from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.postprocessing.seeded_numbers import SeededNumbers
 from rpexplore.postprocessing.smooth.measured_residuals import MeasuredResiduals
 from rpexplore.postprocessing.table_map import ContributionArrays
@@ -45,8 +46,13 @@ def rehearsed_release(
     for subset in family:
         digest.update(np.ascontiguousarray(measured.contributions[subset]).tobytes())
     numbers = SeededNumbers(digest.digest())
+
+    def noise_of(subset: AttributeIndices) -> np.ndarray:
+        shape, variance = measured.shape(subset), measured.variances[subset]
+        return normal_noise(numbers, subset, shape, variance, measured.strategies)
+
     return MeasuredResiduals(
-        {subset: contributions[subset] + _noise(measured, subset, numbers) for subset in family},
+        {subset: contributions[subset] + noise_of(subset) for subset in family},
         {subset: measured.variances[subset] for subset in family},
         measured.sizes,
         measured.strategies,
@@ -63,26 +69,24 @@ def error_factor(ratios: Sequence[np.ndarray]) -> float:
     return _HARDER_TRUTH * max(rehearsed, rehearsed**0.5)
 
 
-def _noise(
-    measured: MeasuredResiduals, subset: AttributeIndices, numbers: SeededNumbers
+def normal_noise(
+    numbers: SeededNumbers,
+    subset: AttributeIndices,
+    shape: Sequence[int],
+    variance: float,
+    strategies: Mapping[int, Strategy],
 ) -> np.ndarray:
-    """Normal noise as in a contribution."""
-    shape = measured.shape(subset)
-    noise = _normal(numbers, int(np.prod(shape))).reshape(shape)
+    """Normal noise as in the contribution of a residual, float64, one axis an attribute.
+
+    shape: how many values each attribute of `subset` has; variance: σ² of the residual
+    """
+    noise = numbers.normals(int(np.prod(shape))).reshape(shape)
     for axis, index in enumerate(subset):
-        strategy = measured.strategies.get(index)
+        strategy = strategies.get(index)
         if strategy is None:
             noise = noise - noise.mean(axis=axis, keepdims=True)
         else:
             coordinates = np.take(noise, range(strategy.size - 1), axis)
             decoded = np.tensordot(strategy.decoding, coordinates, axes=(1, axis))
             noise = np.moveaxis(decoded, 0, axis)
-    return noise * measured.variances[subset] ** 0.5
-
-
-def _normal(numbers: SeededNumbers, count: int) -> np.ndarray:
-    """Standard normal numbers by the method of Box and Muller."""
-    half = (count + 1) // 2
-    radius = np.sqrt(-2 * np.log1p(-numbers.uniforms(half).astype(float)))
-    angle = 2 * np.pi * numbers.uniforms(half).astype(float)
-    return np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])[:count]
+    return noise * variance**0.5
