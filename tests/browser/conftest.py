@@ -58,7 +58,7 @@ def said(server: str, home: Path) -> Iterator[None]:
     before = log.stat().st_size
     yield
     text = log.read_bytes()[before:].decode(errors="replace")
-    print(text)
+    sys.stdout.write(text)
     assert "Traceback" not in text
 
 
