@@ -101,9 +101,8 @@ def postprocess(
         )
     elif method == "smooth":
         smooth_tables = smooth(estimates, on_progress=part_of_progress(on_searched, 0.0, 0.5))
-        on_searched("Rehearsing the errors of smooth tables", 0.5)
         # Here, where it is done once: threads that write tables would each begin with it.
-        smooth_tables.standard_errors(())
+        smooth_tables.rehearse_errors(part_of_progress(on_searched, 0.5, 1.0))
     label = label_of(method, rounded)
     tables, matrices = source.table_names, queries_of_tables(source)
     processed = smooth_tables if projection is None else projection

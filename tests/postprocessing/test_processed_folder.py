@@ -286,6 +286,26 @@ def test_a_stop_leaves_nothing(pure, tmp_path, stopped_at):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_stop_is_heard_while_errors_are_rehearsed(pure, tmp_path):
+    reports = []
+    postprocess(
+        pure, tmp_path / "done", method="smooth", on_progress=lambda *each: reports.append(each)
+    )
+    shares = [share for _, share in reports]
+    assert shares == sorted(shares)
+    rehearsing = {share for doing, share in reports if doing.startswith("Rehearsing")}
+    assert len(rehearsing) > 10
+    assert max(rehearsing) - min(rehearsing) > 0.3  # of 0.35
+
+    def stop(doing, share):
+        if doing.startswith("Rehearsing") and share > 0.5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        postprocess(pure, tmp_path / "out", method="smooth", on_progress=stop)
+    assert [path.name for path in tmp_path.iterdir()] == ["done"]
+
+
 # ---- the verb
 
 

@@ -4,8 +4,7 @@ docs/mathematics.md §13. Biased: shrinking takes the differences of small group
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
@@ -30,6 +29,7 @@ from rpexplore.postprocessing.smooth.standard_errors import ErrorModel
 from rpexplore.postprocessing.table_map import ContributionArrays, subsets
 
 _PAIRS_DONE, _FITTED = 0.3, 0.7  # shares of the work
+_FITTED_AGAIN = 0.9  # share of a rehearsal
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,28 +48,20 @@ class SmoothTables:
     raised: float
     _measured: MeasuredResiduals
     _errors: ErrorModel
+    _error_factors: dict[int, float] = field(default_factory=dict)  # once they are rehearsed
 
-    def standard_errors(self, attributes: AttributeIndices) -> np.ndarray:
-        """The root mean squared error of each cell of a marginal, if the model holds.
-
-        One axis an attribute; of any attributes that some table holds together. The first call
-        rehearses the release, which takes as long as the tables did.
-        """
-        several = tuple(index for index in attributes if self._measured.sizes[index] > 1)
-        factor = self._error_factors.get(len(several), 1.0)
-        errors = self._errors.standard_errors(several, self._parts(several), factor)
-        return errors.reshape(self._measured.shape(attributes))
-
-    def _parts(self, subset: AttributeIndices) -> dict[AttributeIndices, np.ndarray]:
-        return {part: self._table(part) for part in subsets(subset)}
-
-    @cached_property
-    def _error_factors(self) -> Mapping[int, float]:
-        """By the number of attributes: what the model's errors are multiplied by."""
+    def rehearse_errors(self, on_progress: Progress = no_progress) -> None:
+        """Find by how much the model's errors are too short; takes as long as the tables did."""
+        if self._error_factors:
+            return
+        doing = "Rehearsing the errors of smooth tables"
         rehearsed = rehearsed_release(self._measured, self.contributions)
-        again = smooth_residuals(rehearsed)
-        factors = {}
-        for order in range(1, self._measured.largest_order + 1):
+        again = smooth_residuals(
+            rehearsed, on_progress=lambda _, share: on_progress(doing, _FITTED_AGAIN * share)
+        )
+        factors, highest = {0: 1.0}, self._measured.largest_order
+        for order in range(1, highest + 1):
+            on_progress(doing, _FITTED_AGAIN + (1 - _FITTED_AGAIN) * (order - 1) / highest)
             tables = rehearsed.of_order(order)
             ratios = []
             for subset in tables[:: max(len(tables) // MOST_TABLES, 1)]:
@@ -79,7 +71,22 @@ class SmoothTables:
                 errors = again._errors.model_errors(subset, again._parts(subset))
                 ratios.append(off / errors[counted])
             factors[order] = error_factor(ratios)
-        return factors
+        self._error_factors.update(factors)
+
+    def standard_errors(self, attributes: AttributeIndices) -> np.ndarray:
+        """The root mean squared error of each cell of a marginal, if the model holds.
+
+        One axis an attribute; of any attributes that some table holds together. Rehearses the
+        errors if that was not done.
+        """
+        self.rehearse_errors()
+        several = tuple(index for index in attributes if self._measured.sizes[index] > 1)
+        factor = self._error_factors[len(several)]
+        errors = self._errors.standard_errors(several, self._parts(several), factor)
+        return errors.reshape(self._measured.shape(attributes))
+
+    def _parts(self, subset: AttributeIndices) -> dict[AttributeIndices, np.ndarray]:
+        return {part: self._table(part) for part in subsets(subset)}
 
     def _table(self, subset: AttributeIndices) -> np.ndarray:
         within = {part: self.contributions[part] for part in subsets(subset)}

@@ -123,9 +123,8 @@ def synthesize(
         )
     impossible = Impossible.of(domain, attributes, never)
     smooth = smooth_tables(estimates, part_of_progress(on_progress, 0.0, _SMOOTH))
-    on_progress("Rehearsing the errors of smooth tables", _SMOOTH)
     # Here, where it is done once: threads that compare tables would each begin with it.
-    smooth.standard_errors(())
+    smooth.rehearse_errors(part_of_progress(on_progress, _SMOOTH, _REHEARSED))
     targets, total = smooth_targets(estimates, smooth.contributions, attributes)
     n_records = max(round(total), 1) if rows is None else rows
     check_room(_BYTES_PER_VALUE * n_records * len(attributes), output)
