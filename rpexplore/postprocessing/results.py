@@ -1,17 +1,20 @@
 """Results: tables to be looked at, be they released, combined or processed."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from math import prod
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow.parquet
 
+from rpexplore.errors import ReleaseError
+from rpexplore.postprocessing.combination_folder import KIND as COMBINED
 from rpexplore.postprocessing.combination_folder import load_unbiased
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.processed_tables import KIND as PROCESSED
 from rpexplore.postprocessing.processed_tables import ProcessedTables
-from rpexplore.releases.manifest import read_manifest
+from rpexplore.releases.manifest import manifest_sha256, read_manifest
 from rpexplore.releases.table_release import Release
 
 Results: TypeAlias = Release | Estimates | ProcessedTables
@@ -62,6 +65,22 @@ def attributes_in_tables(results: Results) -> tuple[str, ...]:
     used = {name: None for table in results.table_names for name in table}
     order = used if results.domain is None else results.domain.names
     return tuple(name for name in order if name in used)
+
+
+def source_folder(sources: Sequence[Mapping[str, Any]], folders: Iterable[Path]) -> Path | None:
+    """The first of some folders that holds what other tables or records were made of, or None.
+
+    sources: as the manifest of what was made lists them
+    """
+    sources = list(sources)
+    for folder in folders:
+        with suppress(OSError, ReleaseError):
+            if [source["sha256"] for source in sources] == [manifest_sha256(folder)]:
+                return folder
+            manifest = read_manifest(folder)
+            if manifest.get("format") == COMBINED[0] and manifest.get("sources") == sources:
+                return folder
+    return None
 
 
 def in_column_order(results: Results, attributes: Collection[str]) -> tuple[str, ...]:

@@ -323,8 +323,10 @@ def test_making_processed_tables_opens_them_with_their_label(app, released, tmp_
     assert done.manifest["method"] == "nonnegative"
     assert not done.manifest["rounded"]
     assert done.table(["age"])["value"].min() >= 0
-    # The release is as it was, and another folder is offered for it.
-    session.text_input(key="results folder").set_value(str(source)).run()
+    # The release is a click away, as it was, and another folder is offered for it.
+    session.press("Open the source")
+    assert session.text_input(key="results folder").value == str(source)
+    assert not session.warning
     field = next(box for box in session.text_input if "processed into" in (box.key or ""))
     assert field.value == f"{output}-2"
 

@@ -20,6 +20,7 @@ from rpexplore.postprocessing.results import (
     in_column_order,
     is_biased,
     load_results,
+    source_folder,
 )
 from rpexplore.releases.release import release
 from rpexplore.releases.table_release import Release
@@ -132,6 +133,18 @@ def test_processed_tables_of_combined_ones(folders, tmp_path):
     loaded = load_results(tmp_path / "out")
     np.testing.assert_array_equal(loaded.table(["age", "sex"])["value"] % 1, 0)
     assert isinstance(loaded, ProcessedTables)
+
+
+def test_what_tables_were_made_of_is_found_among_folders(folders, tmp_path):
+    combined = postprocess(load_unbiased(folders["combined"]), tmp_path / "p", rounded=True)
+    others = [tmp_path / "nowhere", tmp_path]
+    for made, source in (
+        (ProcessedTables.load(folders["processed"]), folders["first"]),
+        (combined, folders["combined"]),
+    ):
+        sources = made.manifest["sources"]
+        assert source_folder(sources, [*others, *folders.values()]) == source
+        assert source_folder(sources, [*others, made.folder]) is None
 
 
 def test_a_folder_that_is_none_is_refused(folders, tmp_path):

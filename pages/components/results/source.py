@@ -8,15 +8,17 @@ import streamlit as st
 from pages.components.release.release_task import project_task
 from pages.components.shared.background import worked_out
 from pages.components.shared.file_choice import path_choice, released_folders
-from pages.components.shared.session import current, escaped
+from pages.components.shared.session import current, escaped, kept
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import capitalised
+from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.postprocessing.results import (
     Results,
     attributes_in_tables,
     is_biased,
     is_smooth,
     load_results,
+    source_folder,
 )
 from rpexplore.postprocessing.synthetic.records import KIND as SYNTHETIC
 from rpexplore.postprocessing.synthetic.records import SyntheticRecords
@@ -55,6 +57,8 @@ def results_source() -> tuple[Source, Path] | None:
     if not isinstance(results, QueryRelease):
         with top:
             _label(results)
+            if isinstance(results, ProcessedTables | SyntheticRecords):
+                _way_back(results)
     return results, folder
 
 
@@ -108,6 +112,26 @@ def _finished_at(folder: Path) -> int:
         return (folder / "manifest.json").stat().st_mtime_ns
     except OSError:
         return 0
+
+
+def _way_back(results: ProcessedTables | SyntheticRecords) -> None:
+    """A button that opens what processed tables or records were made of, where it is found."""
+    origin = kept(_origin, results)
+    if origin is None:
+        return
+    st.button(
+        f"Open the source: {escaped(origin.name)}",
+        icon=":material/arrow_back:",
+        on_click=open_folder,
+        args=(origin,),
+    )
+
+
+def _origin(results: ProcessedTables | SyntheticRecords) -> Path | None:
+    sources = results.manifest["sources"]
+    # Beside it first, where the app proposes to make it.
+    beside = [results.folder.parent / source["name"] for source in sources]
+    return source_folder(sources, [*beside, *released_folders().names])
 
 
 def _label(results: Results | SyntheticRecords) -> None:
