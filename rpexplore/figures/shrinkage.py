@@ -1,5 +1,6 @@
 """Fairness of smooth tables: how far groups are from their unbiased counts, a bar each."""
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -14,6 +15,7 @@ _COLUMNS = {
     "cells": COLUMNS["cells"],
     "distance": Column("distance in standard errors", digits=2),
     "outside_95": Column("outside the 95 % interval", "share"),
+    "clearly_above": Column("clearly above 1", "text"),
     "value": Column("smooth count (biased)", "estimate"),
     "unbiased_value": Column("noisy count (unbiased)", "estimate"),
     "standard_error": COLUMNS["standard_error"],
@@ -28,6 +30,8 @@ def shrinkage_chart(frame: pd.DataFrame, kind: str, file: str) -> Chart:
     """
     drawn = frame
     remark = "The unbiased count is the truth and noise of one standard error."
+    if frame["clearly_above"].to_numpy().any():
+        remark += " Hatched: clearly above 1."
     if len(frame) > MOST_ROWS:
         drawn = frame.nlargest(MOST_ROWS, "distance")
         remark += f" The {MOST_ROWS} groups that are farthest are drawn; the numbers have all."
@@ -37,7 +41,7 @@ def shrinkage_chart(frame: pd.DataFrame, kind: str, file: str) -> Chart:
         distances(drawn),
         subject=f"Distance of smooth from unbiased counts in standard errors, by {kind}",
         sentence=describe_groups(frame, kind),
-        frame=frame,
+        frame=frame.assign(clearly_above=np.where(frame["clearly_above"], "yes", "no")),
         columns=columns,
         file=file,
         remark=remark,
@@ -46,7 +50,10 @@ def shrinkage_chart(frame: pd.DataFrame, kind: str, file: str) -> Chart:
 
 
 def distances(frame: pd.DataFrame) -> go.Figure:
-    """A bar for each row, with its number, and a line at 1: counts without any error."""
+    """A bar for each row, with its number, and a line at 1: counts without any error.
+
+    Those clearly above 1 are hatched.
+    """
     values = [axes.drawn(value) for value in frame["distance"]]
     figure = axes.row_bars(
         list(frame["group"]),
@@ -54,7 +61,11 @@ def distances(frame: pd.DataFrame) -> go.Figure:
         [max(value, 1.0) for value in values],  # not on the line
         [rounded(value, 2, zeros=True) for value in values],
         hover="%{x:.2f} standard errors",
-        marker={"color": axes.style(0).fill(0.65), "line": {"color": axes.BLUE, "width": 1}},
+        marker={
+            "color": axes.style(0).fill(0.65),
+            "line": {"color": axes.BLUE, "width": 1},
+            "pattern": {"shape": ["/" if above else "" for above in frame["clearly_above"]]},
+        },
         room=0.12,
     )
     line = {"color": axes.GREY, "width": 1.5, "dash": "dot"}

@@ -44,11 +44,22 @@ def check(frame, groups) -> None:
 
 
 def test_a_value_has_all_cells_that_count_it_and_its_own_count(tables):
-    frame = shrinkage.by_value(tables, "a")
+    frame = shrinkage.by_value(tables)["a"]
     check(frame, rows_of(tables).groupby("a"))
     own = tables[0].frame[["value", "unbiased_value", "standard_error"]]
     assert np.array_equal(frame[own.columns], own)
-    assert shrinkage.by_value(tables[1:], "a")["value"].isna().all()
+    frames = shrinkage.by_value(tables[1:])
+    assert frames["a"]["value"].isna().all()
+    check(frames["c"], rows_of(tables[2:]).groupby("c"))
+
+
+def test_the_farthest_attribute_is_not_so_by_chance():
+    frames = {
+        # 2 / √(2 · 2) = 1 beyond 1 is chance; of 50 cells 0.2 is.
+        name: pd.DataFrame({"cells": [cells, 50], "distance": [distance, 1.0]})
+        for name, cells, distance in (("few", 2, 1.9), ("many", 50, 1.3), ("near", 50, 1.1))
+    }
+    assert shrinkage.farthest_attribute(frames) == "many"
 
 
 def test_levels_are_those_of_the_smooth_counts(tables):
@@ -64,6 +75,13 @@ def test_levels_are_those_of_the_smooth_counts(tables):
     ]
 
 
+def test_a_distance_is_clearly_above_1_beyond_two_standard_deviations():
+    # 2 standard deviations by chance: of 50 cells 2 / √(2 × 50) = 0.2, of 30 cells 0.26.
+    for size, above in ((50, True), (30, False)):
+        cells = made(np.full(size, 7 + 1.24 * 3), np.full(size, 7), np.full(size, 3), "x")
+        assert shrinkage.by_level([cells])["clearly_above"].tolist() == [above]
+
+
 def test_counts_without_any_error_are_at_a_distance_of_1():
     noise = 7 * np.random.default_rng(1).standard_normal((60, 80))
     (row,) = shrinkage.by_level([made(np.full(noise.shape, 50), 50 + noise, 7 + 0 * noise, *"ab")])[
@@ -75,12 +93,12 @@ def test_counts_without_any_error_are_at_a_distance_of_1():
 def test_sentences_name_the_farthest_group_and_what_was_kept():
     frame = pd.DataFrame(
         {"group": ["x", "y"], "cells": [8, 50], "distance": [0.4, 1.24], "outside_95": [0.0, 1.0]}
-    )
+    ).assign(clearly_above=[False, True])
     words = shrinkage.describe_groups(frame, "age")
     assert ": age y, 1.2 standard errors in 50 cells (root mean square), 100 % of them" in words
     assert "Nearest: x, 0.40. 1 of 2 groups is clearly above 1" in words
-    # 2 standard deviations by chance: 2 / √(2 × 50) = 0.2, of 30 cells 0.26.
-    assert "None is clearly above 1" in shrinkage.describe_groups(frame.assign(cells=30), "age")
+    none = frame.assign(clearly_above=False)
+    assert "None is clearly above 1" in shrinkage.describe_groups(none, "age")
     kept = shrinkage.kept_by_order(
         pd.DataFrame({"order": [1, 2, 2, 2], "share_kept": [1.0, 0.1, 0.5, 0.2]})
     )
@@ -91,10 +109,11 @@ def test_sentences_name_the_farthest_group_and_what_was_kept():
 def test_the_chart_has_the_groups_that_are_farthest_and_a_line_at_1():
     frame = pd.DataFrame(
         {"group": [f"<{i}>" for i in range(60)], "cells": 4, "distance": np.arange(60) / 20}
-    ).assign(outside_95=0.0)
+    ).assign(outside_95=0.0, clearly_above=np.arange(60) > 50)
     chart = shrinkage_chart(frame, "age", "x.csv")
     bars = chart.figure.data[0]
     assert list(bars.x) == sorted(frame["distance"], reverse=True)[:MOST_ROWS]
+    assert list(bars.marker.pattern.shape) == ["/"] * 9 + [""] * 16
     assert chart.figure.layout.shapes[0].x0 == 1
     assert chart.figure.layout.yaxis.ticktext[0] == "&lt;59&gt;"
     assert len(chart.frame) == 60

@@ -14,7 +14,7 @@ from pages.components.release.release_task import RELEASE_TASK
 from pages.components.results.source import _load
 from pages.components.shared.background import task_name
 from rpexplore.analysis.results.released_cells import ReleasedCells
-from rpexplore.analysis.results.shrinkage import by_value
+from rpexplore.analysis.results.shrinkage import by_value, farthest_attribute
 from rpexplore.common.formatting import rounded
 from rpexplore.postprocessing.combination_folder import load_combined
 from rpexplore.postprocessing.processed_folder import postprocess
@@ -276,11 +276,12 @@ def test_smooth_tables_show_their_error_and_how_far_groups_were_smoothed(app, re
     assert shown["model_error"].tolist() == stored["model_error"].tolist()
     assert shown["cv"].tolist() == pytest.approx((stored["model_error"] / stored["value"]).tolist())
     assert "biased, small groups most" in plain(session.texts("warning"))
-    session.selectbox(key="smoothed by attribute").set_value("region").run()
-    names = [names for names in tables.table_names if "region" in names]
-    cells = [ReleasedCells.of(tables.table(each), each) for each in names]
+    frames = by_value(ReleasedCells.of(tables.table(each), each) for each in tables.table_names)
+    attribute = session.selectbox(key=f"smoothed by attribute of {tables.folder}")
+    assert attribute.value == farthest_attribute(frames)
+    attribute.set_value("region").run()
     drawn = spec(session)["data"][0]["x"]
-    assert drawn == pytest.approx(by_value(cells, "region")["distance"].tolist(), rel=1e-5)
+    assert drawn == pytest.approx(frames["region"]["distance"].tolist(), rel=1e-5)
     session.radio(key="smoothed by").set_value("Level of counts").run()
     assert "smooth counts" in plain(session.texts("caption"))
     session.radio(key="smoothed by").set_value("Tables").run()

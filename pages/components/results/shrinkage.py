@@ -1,7 +1,8 @@
 """How far smooth tables were shrunk: by group, by level of counts, and table by table."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
+import pandas as pd
 import streamlit as st
 
 from pages.components.shared.background import worked_out
@@ -42,26 +43,28 @@ def shrinkage(tables: ProcessedTables) -> None:
     if by == LEVELS:
         chart = worked_out(_by_level, tables)
     else:
-        attribute = st.selectbox("Attribute", attributes, key="smoothed by attribute")
-        chart = worked_out(_by_value, tables, attribute)
+        frames = worked_out(_by_value, tables)
+        if frames is not None:
+            first = attributes.index(analysis.farthest_attribute(frames))
+            # Of these tables: others have another attribute to begin with.
+            key = f"smoothed by attribute of {tables.folder}"
+            attribute = st.selectbox("Attribute", attributes, first, key=key)
+            chart = shrinkage_chart(frames[attribute], attribute, "smoothed_by_value.csv")
     if chart is not None:
         chart_with_numbers(chart)
 
 
-def _by_value(tables: ProcessedTables, attribute: str, on_progress: Progress) -> Chart:
-    names = [table for table in tables.table_names if attribute in table]
-    frame = analysis.by_value(_cells(tables, names, on_progress), attribute)
-    return shrinkage_chart(frame, attribute, "smoothed_by_value.csv")
+def _by_value(tables: ProcessedTables, on_progress: Progress) -> dict[str, pd.DataFrame]:
+    return analysis.by_value(_cells(tables, on_progress))
 
 
 def _by_level(tables: ProcessedTables, on_progress: Progress) -> Chart:
-    frame = analysis.by_level(_cells(tables, tables.table_names, on_progress))
+    frame = analysis.by_level(_cells(tables, on_progress))
     return shrinkage_chart(frame, "smooth counts", "smoothed_by_level.csv")
 
 
-def _cells(
-    tables: ProcessedTables, names: Sequence[Sequence[str]], on_progress: Progress
-) -> Iterator[ReleasedCells]:
+def _cells(tables: ProcessedTables, on_progress: Progress) -> Iterator[ReleasedCells]:
+    names = tables.table_names
     for position, attributes in enumerate(names):
         on_progress("Comparing smooth and unbiased counts", position / len(names))
         yield ReleasedCells.of(tables.table(attributes), attributes)

@@ -6,7 +6,7 @@ be at a distance of 1, and outside 5 % of the 95 % intervals. Nearer to 0, noise
 above 1, differences that are more than noise may have been smoothed away.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -27,31 +27,45 @@ _AS_THE_TRUTH = 1.0  # the distance of counts without any error
 _MOVED = ["group", "cells", "distance", "outside_95"]
 
 
-def by_value(tables: Iterable[ReleasedCells], attribute: str) -> pd.DataFrame:
-    """One row a value of an attribute: its cells in all of these tables, and its own count.
+def by_value(tables: Iterable[ReleasedCells]) -> dict[str, pd.DataFrame]:
+    """Of each attribute one row a value: its cells in all of the tables, and its own count.
 
     Columns group (the value's label), cells, distance, outside_95 (share of the cells whose smooth
-    count is outside the interval of the unbiased one), value, unbiased_value and standard_error
-    (of the table of this attribute alone; NaN if that is not among the tables).
+    count is outside the interval of the unbiased one), clearly_above (whether the distance is above
+    1 by more than chance), value, unbiased_value and standard_error (of the table of this attribute
+    alone; NaN if that is not among the tables).
 
-    tables: smooth ones that have the attribute
+    tables: smooth ones
     """
-    sums, counts = _Sums(), {}
+    sums: dict[str, _Sums] = {}
+    counts: dict[str, dict[str, tuple[float, ...]]] = {}
     for cells in tables:
-        axis = [axis.name for axis in cells.axes].index(attribute)
-        labels = cells.axes[axis].labels
-        sums.add(cells, np.indices(cells.value.shape)[axis], labels)
+        indices = np.indices(cells.value.shape)
+        for position, axis in enumerate(cells.axes):
+            sums.setdefault(axis.name, _Sums()).add(cells, indices[position], axis.labels)
         if len(cells.axes) == 1:
+            (axis,) = cells.axes
             numbers = zip(cells.value, cells.unbiased, cells.standard_error, strict=True)
-            counts |= dict(zip(labels, numbers, strict=True))
-    frame = sums.frame
-    own = [counts.get(label, (np.nan,) * 3) for label in frame["group"]]
-    frame[["value", "unbiased_value", "standard_error"]] = np.reshape(own, (-1, 3))
-    return frame
+            counts[axis.name] = dict(zip(axis.labels, numbers, strict=True))
+    frames = {attribute: of_attribute.frame for attribute, of_attribute in sums.items()}
+    for attribute, frame in frames.items():
+        known = counts.get(attribute, {})
+        own = [known.get(label, (np.nan,) * 3) for label in frame["group"]]
+        frame[["value", "unbiased_value", "standard_error"]] = np.reshape(own, (-1, 3))
+    return frames
+
+
+def farthest_attribute(frames: Mapping[str, pd.DataFrame]) -> str:
+    """The attribute with the group that is farthest beyond what chance explains; `by_value`."""
+
+    def beyond(attribute: str) -> float:
+        return float(np.max(frames[attribute]["distance"] - _by_chance(frames[attribute])))
+
+    return max(frames, key=beyond)
 
 
 def by_level(tables: Iterable[ReleasedCells]) -> pd.DataFrame:
-    """One row a level of smooth counts: columns group, cells, distance, outside_95 as `by_value`.
+    """One row a level of smooth counts: columns from group to clearly_above as `by_value`.
 
     Levels are of smooth counts, not of unbiased ones: a cell among the largest of these is there
     because of its noise as well. Those without cells are left out.
@@ -78,9 +92,7 @@ def kept_by_order(kept: pd.DataFrame) -> pd.DataFrame:
 def describe_groups(frame: pd.DataFrame, kind: str) -> str:
     """The group that was moved farthest, and the least; kind: "age", "smooth counts"."""
     far, near = frame.loc[frame["distance"].idxmax()], frame.loc[frame["distance"].idxmin()]
-    # √(1/2n) is the standard deviation of a root mean square of n normal numbers.
-    by_chance = 2 / np.sqrt(2 * frame["cells"].to_numpy())
-    n_above = int(np.sum(frame["distance"].to_numpy() > _AS_THE_TRUTH + by_chance))
+    n_above = int(np.sum(frame["clearly_above"]))
     parts = [
         f"Farthest from the unbiased counts: {kind} {far['group']}, "
         f"{rounded(far['distance'], 2, zeros=True)} standard errors in "
@@ -115,6 +127,12 @@ def describe_kept(frame: pd.DataFrame) -> str:
     )
 
 
+def _by_chance(frame: pd.DataFrame) -> np.ndarray:
+    """How far above that of the truth a distance may be by chance: two standard deviations."""
+    # √(1/2n) is the standard deviation of a root mean square of n normal numbers.
+    return 2 / np.sqrt(2 * frame["cells"].to_numpy())
+
+
 class _Sums:
     """Cells, squared distances and cells outside their intervals, added up by group."""
 
@@ -139,4 +157,6 @@ class _Sums:
             for name, (cells, squares, outside) in self._by_group.items()
             if cells
         ]
-        return pd.DataFrame(rows, columns=_MOVED)
+        frame = pd.DataFrame(rows, columns=_MOVED)
+        above = frame["distance"].to_numpy(dtype=float) > _AS_THE_TRUTH + _by_chance(frame)
+        return frame.assign(clearly_above=above)
