@@ -190,8 +190,8 @@ def limit_input(form: ReleaseForm, account: Account | None) -> Fraction | None:
     """
     budget = form.planned.budget
     delta, stated = stated_delta(budget), stated_unit(budget)
-    st.session_state.setdefault("limit unit", stated if stated in LIMIT_UNITS else "rho")
-    chosen = st.segmented_control(
+    unit = st.session_state.setdefault("limit unit", stated if stated in LIMIT_UNITS else "rho")
+    st.segmented_control(
         "Budget limit, stated as",
         LIMIT_UNITS,
         format_func=UNITS.__getitem__,
@@ -199,10 +199,9 @@ def limit_input(form: ReleaseForm, account: Account | None) -> Fraction | None:
         persist_state="session",
         required=True,
         on_change=_restate_limit,
-        args=(delta,),
+        args=(delta, unit),
         help=f"{meaning('Budget limit')} Noted in the ledger at the first run.",
     )
-    unit = chosen or "rho"
     typed = st.text_input(
         "Budget limit, ρ" if unit == "rho" else f"Budget limit, ε at δ = {delta}",
         key="limit",
@@ -224,10 +223,12 @@ def limit_input(form: ReleaseForm, account: Account | None) -> Fraction | None:
     return None
 
 
-def _restate_limit(delta: str) -> None:
+def _restate_limit(delta: str, before: str) -> None:
     """State a typed limit in the unit just chosen, never as more; back again it is as typed."""
     typed, unit = st.session_state.get("limit", ""), st.session_state["limit unit"]
-    (before,) = (other for other in LIMIT_UNITS if other != unit)
+    if unit is None:  # nobody chose that: of two quick runs the browser may miss what the first set
+        st.session_state["limit unit"] = before
+        return
     number = st.session_state.get("limit restated", {}).get((typed, before, delta))
     with suppress(RpexploreError):  # what is no limit stays as typed, and is refused as before
         if number is None:
