@@ -23,7 +23,7 @@ from rpexplore.planning.strategy_search import StrategySearch
 from rpexplore.workload.bases import to_json
 from rpexplore.workload.workload import Workload
 
-_VERSION = 1  # of the search: strategies of another one are not used
+_VERSION = 2  # of the search: strategies of another one are not used
 _STILL = 1e-9  # a sweep that lowers the sum by less (relative) is the last one
 _MOST_SWEEPS = 20
 _ROUNDS = 200  # of new weights, for the largest variance

@@ -42,9 +42,11 @@ class Problem:
         roots = np.sqrt(self.costs * (self.rest + self.slopes @ etas))
         return float(np.sum(roots)), (self.costs / roots / 2) @ self.slopes
 
-    def worth(self, root: float, reference: np.ndarray) -> float:
-        """The sum, for a root t and a reference distribution z."""
-        return root + self.total(self.etas(reference))[0]
+    def worth(self, root: float, reference: np.ndarray) -> tuple[float, float, np.ndarray]:
+        """The sum, for a root t and a reference distribution z, and its slopes in them."""
+        products = np.array([gram @ reference for gram in self.grams])
+        total, slopes = self.total(products @ reference)
+        return root + total, 1.0, 2 * slopes @ products
 
     def etas(self, reference: np.ndarray) -> np.ndarray:
         return np.array([reference @ gram @ reference for gram in self.grams])

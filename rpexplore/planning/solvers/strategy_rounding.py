@@ -11,20 +11,25 @@ import numpy as np
 
 from rpexplore.planning.solvers.strategy_matrix import StrategySolution
 
-Worth = Callable[[float, np.ndarray], float]
+# The value of a root and a reference distribution, and its slopes in them: float, float[n].
+Worth = Callable[[float, np.ndarray], tuple[float, float, np.ndarray]]
+
+# Where 1 is added and where it is taken away, int64[n_changes] each; n: nowhere.
+Changes = tuple[np.ndarray, np.ndarray]
 
 # With so many bits rounding costs next to nothing: nothing is tried beyond the plain matrix.
 _PLENTY_OF_BITS = 12
-# With fewer, and not too many values, as many rotated matrices are rounded; for few values more.
-_MOST_TURNED, _TURNS = 120, 40
-_FEW, _TURNS_IF_FEW = 12, 200
-# Of these the best are improved, for n values this number / n² of them, and at least one.
-_IMPROVED = 4000
+# With fewer, and not too many values, rotated matrices are rounded as well, and the best improved:
+# for n values this number / n² of them, at least one and at most so many, below 9 bits more.
+_MOST_TURNED = 120
+_IMPROVED, _MOST_IMPROVED = 4000, 4
+_FEW_BITS, _MOST_IF_FEW_BITS = 9, 40
+_TURNS = 3  # rotated matrices for each that is improved
 _MOST_IF_UNIFORM = 60  # values
 _MOST_STEPS = 3000  # in improving one
-_TRIED = 8  # changes, those that promise most, before it is given up
-_DIFFERENCE = 1e-6
-_GAIN = 1e-7  # of a change, relative: less is not worth its time
+_PROMISING = 4  # moves for each value that are looked at in a step
+_REJECTED = 8  # steps tried in vain before it is given up
+_GAIN = 2e-7  # of a step, relative: less is not worth its time
 _LARGEST = 1e6  # number in the inverse times that in R: above, decoding would be inexact
 
 
@@ -51,15 +56,17 @@ def integer_matrix(
     better. uniform_reference: every row sums to 0 exactly, so that z stays 1/n.
     """
     n = len(gram)
+    most = _MOST_IMPROVED if bits >= _FEW_BITS else _MOST_IF_FEW_BITS
+    n_improved = max(1, min(most, _IMPROVED // n**2))
     tried = [
         _Rounding(_rounded(turned * 2**bits, 4**bits, uniform_reference), gram, worth)
-        for turned in _turned(measuring.matrix, bits)
+        for turned in _turned(measuring.matrix, bits, _TURNS * n_improved)
     ]
     tried = [rounding for rounding in tried if np.isfinite(rounding.worth)]
     if not tried:
         raise ValueError(f"R cannot be rounded to {bits:g} bits: it is too near a singular one")
     if bits < _PLENTY_OF_BITS and n <= (_MOST_IF_UNIFORM if uniform_reference else _MOST_TURNED):
-        best = sorted(tried, key=attrgetter("worth"))[: max(1, _IMPROVED // n**2)]
+        best = sorted(tried, key=attrgetter("worth"))[:n_improved]
         tried = [rounding.improved(_changes(n, uniform_reference), 2.0**bits) for rounding in best]
     return min(tried, key=attrgetter("worth")).integers.astype(np.int64)
 
@@ -82,77 +89,116 @@ class _Rounding:
         self.spread = np.sum(self.products * self.decoding)
         if self.spread >= 0:
             self.root = float(np.sqrt(self.columns.max() * self.spread))
-            self.worth = worth(self.root, self.reference)
+            self.worth, *self.slopes = worth(self.root, self.reference)
 
-    def improved(self, changes: np.ndarray, most: float) -> "_Rounding":
-        """Itself after one `changes` after another has been added to a row, while that gains.
+    def improved(self, changes: Changes, most: float) -> "_Rounding":
+        """Itself after steps that each change entries in many columns, as long as these gain.
 
-        changes: float64[n_changes, n]. most: what no entry may exceed.
+        most: what no entry may exceed.
         """
         at = self
+        n = together = len(self.reference)
         for _ in range(_MOST_STEPS):
-            estimates = at._estimates(changes, most)
-            for move in np.argsort(estimates, axis=None)[:_TRIED]:
-                row, change = np.unravel_index(move, estimates.shape)
-                if not estimates[row, change] < at.worth:
+            moves = at._promising(changes, most)
+            for _ in range(_REJECTED):
+                rows, up, down = chosen = _apart(moves, n, together)
+                if not len(rows):
                     return at
-                integers = at.integers.copy()
-                integers[row] += changes[change]
-                changed = _Rounding(integers, at._gram, at._worth_of)
+                integers = _with_nothing(at.integers)
+                integers[rows, up] += 1
+                integers[rows, down] -= 1
+                changed = _Rounding(integers[:, :n], at._gram, at._worth_of)
                 if changed.worth < at.worth * (1 - _GAIN):
-                    at = changed
                     break
+                # Together they were too many, or the one was not what it promised.
+                moves = moves[:, 1:] if len(rows) == 1 else chosen
+                together = max(len(rows) // 2, 1)
             else:
                 return at
+            at, together = changed, min(2 * len(rows), n)
         return at
 
-    def _estimates(self, changes: np.ndarray, most: float) -> np.ndarray:
+    def _promising(self, changes: Changes, most: float) -> np.ndarray:
+        """The moves that gain most by themselves, best first: int[3, m], of each
+        its row, and where 1 is added and taken away."""
+        estimates = self._estimates(changes, most).ravel()
+        count = min(_PROMISING * len(self.reference), len(estimates))
+        best = np.argpartition(estimates, count - 1)[:count]
+        best = best[estimates[best] < self.worth]
+        best = best[np.argsort(estimates[best], kind="stable")]
+        row, change = np.unravel_index(best, (len(self.integers), len(changes[0])))
+        return np.stack([row, changes[0][change], changes[1][change]])
+
+    def _estimates(self, changes: Changes, most: float) -> np.ndarray:
         """What each row with each change would be worth, nearly: float64[n_rows, n_changes].
 
         By Sherman and Morrison for the inverse; the worth is taken as linear.
         """
-        longest = np.broadcast_to(
-            np.where(changes == 0, self.columns, 0).max(axis=1), (len(self.integers), len(changes))
-        )
+        integers, columns = _with_nothing(self.integers), np.append(self.columns, 0)
+        decoding, reference = _with_nothing(self.decoding.T), np.append(self.reference, 0)
+        up, down = changes
+        longest = np.broadcast_to(_longest_of_others(columns, changes), (len(integers), len(up)))
         within = np.ones(longest.shape, dtype=bool)
-        for ends in (changes.argmax(axis=1), changes.argmin(axis=1)):  # one may be no change
-            by = np.take_along_axis(changes, ends[:, None], 1)[:, 0]
-            entries = self.integers[:, ends] + by
-            longest = np.maximum(longest, self.columns[ends] - by**2 + 2 * by * entries)
+        for places, by in ((up, 1), (down, -1)):
+            entries = integers[:, places] + by
+            longest = np.maximum(longest, columns[places] - 1 + 2 * by * entries)
             within &= np.abs(entries) <= most
-        along = (changes @ self.decoding).T
+        along = decoding[:, up] - decoding[:, down]
+        crossed = (self.products.T @ self.decoding) @ decoding
+        across = crossed[:, up] - crossed[:, down]
         lengths = np.sum(along**2, axis=0)
+        own = np.sum(self.products * self.decoding, axis=0)[:, None]
+        by_root, by_reference = self.slopes
+        shifts = (by_reference @ self.decoding)[:, None] * (reference[up] - reference[down])
         with np.errstate(divide="ignore", invalid="ignore"):
             factors = 1 / (1 + along)
-            own = np.sum(self.products * self.decoding, axis=0)[:, None]
-            across = (self.products.T @ self.decoding) @ along
             spreads = self.spread - 2 * factors * across + factors**2 * own * lengths
             roots = np.sqrt(longest * spreads)
-            by_root, by_reference = self._slopes()
-            moved = factors * (by_reference @ self.decoding)[:, None] * (changes @ self.reference)
-            estimates = self.worth + by_root * (roots - self.root) - moved
+            estimates = self.worth + by_root * (roots - self.root) - factors * shifts
         return np.where(within & np.isfinite(estimates), estimates, np.inf)
 
-    def _slopes(self) -> tuple[float, np.ndarray]:
-        """The worth's slopes in the root and in the reference distribution, by differences."""
-        step = _DIFFERENCE * self.root
-        rise = self._worth_of(self.root + step, self.reference) - self.worth
-        by_root = rise / max(step, 1e-300)
-        references = self.reference + _DIFFERENCE * np.eye(len(self.reference))
-        values = np.array([self._worth_of(self.root, reference) for reference in references])
-        return by_root, (values - self.worth) / _DIFFERENCE
+
+def _changes(n: int, uniform_reference: bool) -> Changes:
+    """One entry up or down, or if all z are 1/n one up and another down."""
+    if uniform_reference:
+        up, down = np.nonzero(~np.eye(n, dtype=bool))
+        return up, down
+    each, nowhere = np.arange(n), np.full(n, n)
+    return np.append(each, nowhere), np.append(nowhere, each)
 
 
-def _changes(n: int, uniform_reference: bool) -> np.ndarray:
-    """One entry up or down, or if all z are 1/n one up and another down: float64[n_changes, n]."""
-    ones = np.eye(n)
-    if not uniform_reference:
-        return np.vstack([ones, -ones])
-    return (ones[:, None] - ones).reshape(n * n, n)[~np.eye(n, dtype=bool).ravel()]
+def _with_nothing(matrix: np.ndarray) -> np.ndarray:
+    """The matrix with a column of nothing behind, for changes in one column."""
+    return np.pad(matrix, ((0, 0), (0, 1)))
 
 
-def _turned(matrix: np.ndarray, bits: float) -> Iterator[np.ndarray]:
-    """The matrix, and as long as these are cheap, others that are as good before rounding.
+def _longest_of_others(columns: np.ndarray, changes: Changes) -> np.ndarray:
+    """The largest of these numbers in columns that a change leaves alone, float64[n_changes]."""
+    up, down = changes
+    first, second, third = np.argsort(-columns, kind="stable")[:3]
+    has_first, has_second = ((up == column) | (down == column) for column in (first, second))
+    others = np.where(has_second, columns[third], columns[second])
+    return np.where(has_first, others, columns[first])
+
+
+def _apart(moves: np.ndarray, n: int, most: int) -> np.ndarray:
+    """The first of these moves, as many as may be, no two of them in one row or column."""
+    chosen: list[int] = []
+    rows: set[int] = set()
+    columns: set[int] = set()
+    for index, (row, up, down) in enumerate(moves.T.tolist()):
+        touched = {up, down} - {n}
+        if row not in rows and not touched & columns:
+            rows.add(row)
+            columns |= touched
+            chosen.append(index)
+            if len(chosen) == most:
+                break
+    return moves[:, chosen]
+
+
+def _turned(matrix: np.ndarray, bits: float, count: int) -> Iterator[np.ndarray]:
+    """The matrix and, as long as these are cheap, `count` others that are as good before rounding.
 
     Rotated and a little smaller, with directions that rounding would lose raised.
     """
@@ -166,7 +212,7 @@ def _turned(matrix: np.ndarray, bits: float) -> Iterator[np.ndarray]:
     yield from raised
     if bits >= _PLENTY_OF_BITS or n > _MOST_TURNED:
         return
-    for turn in range(1, _TURNS_IF_FEW if n <= _FEW else _TURNS):
+    for turn in range(1, count + 1):
         fractions = (np.sqrt(2) * (np.arange(rows * rows) + turn) ** 2) % 1 - 0.5
         rotation = np.linalg.qr(fractions.reshape(rows, rows))[0]
         shrunk = 1 - 0.3 * ((turn * np.sqrt(3)) % 1)

@@ -21,7 +21,11 @@ GRAMS = {"prefix": prefix_gram, "ranges": ranges_gram, "single": np.eye}
 
 
 def worth_for(gram):
-    return lambda root, reference: root + np.sqrt(reference @ gram @ reference)
+    def worth(root, reference):
+        total = np.sqrt(reference @ gram @ reference)
+        return root + total, 1.0, gram @ reference / total
+
+    return worth
 
 
 def best(gram, uniform_reference=False):
@@ -38,7 +42,7 @@ def loss(integers, measuring, gram):
     columns = (integers**2).sum(axis=0).max()
     root = np.sqrt(columns * np.trace(decoding.T @ gram @ decoding))
     worth = worth_for(gram)
-    return worth(root, inverse[:, 0]) / worth(measuring.root, measuring.reference) - 1
+    return worth(root, inverse[:, 0])[0] / worth(measuring.root, measuring.reference)[0] - 1
 
 
 @pytest.mark.parametrize(
@@ -92,13 +96,16 @@ def test_what_it_is_worth_decides():
     measuring = best(gram)
 
     def total_only(root, reference):
-        return reference @ gram @ reference
+        return reference @ gram @ reference, 0.0, 2 * gram @ reference
+
+    def root_only(root, reference):
+        return root, 1.0, np.zeros(4)
 
     def of(worth):
         integers = integer_matrix(measuring, 3, gram, worth)
         return np.linalg.inv(np.vstack([np.ones(4), integers]))[:, 0]
 
-    assert total_only(0, of(total_only)) < total_only(0, of(lambda root, reference: root))
+    assert total_only(0, of(total_only))[0] < total_only(0, of(root_only))[0]
 
 
 @pytest.mark.parametrize("bits", [7, 12])
