@@ -13,7 +13,7 @@ import rpexplore as rp
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.table_release import Release
-from tests.browser.conftest import settled
+from tests.browser.conftest import PATIENCE, settled
 from tests.pages.conftest import TITLES
 
 EXPLORE = ("Fairness", "Trade-offs", "Scenarios")  # in a menu of the navigation
@@ -59,6 +59,7 @@ def metric(page: Page, label: str) -> Locator:
 
 def fill(page: Page, label: str, text: str) -> None:
     field = page.get_by_label(label, exact=True)
+    expect(field).to_be_editable()  # where it is not, this tells what there is instead
     field.fill(text)
     field.press("Enter")
 
@@ -73,10 +74,15 @@ def name_path(page: Page, path: Path) -> None:
 def run_release(page: Page, scenario: str) -> None:
     """Press the button of a release and confirm it by the keyboard."""
     page.get_by_role("button", name="Run the release").dblclick()
-    name = page.get_by_role("dialog").get_by_role("textbox")
+    dialog = page.get_by_role("dialog")
+    name = dialog.get_by_role("textbox")
     name.fill(scenario)
-    settled(page)  # the second click has drawn the dialog anew
-    name.press("Enter")
+    for _ in range(PATIENCE):  # the second click draws the dialog anew, which may miss a key
+        settled(page)
+        if not dialog.is_visible():
+            break
+        name.press("Enter")
+        page.wait_for_timeout(1000)
 
 
 def picture(page: Page, name: str) -> None:
