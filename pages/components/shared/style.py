@@ -94,6 +94,10 @@ button[data-selected="true"] p,
 }
 .bar span { width: 4rem; text-align: right; }
 @media (max-width: 640px) {
+    /* Options may stand on several lines: each with its left edge, behind the chosen one too. */
+    [data-testid="stButtonGroup"] button:not([data-selected="true"]) {
+        border-left-color: light-dark(#7f8b99, #6b7a8c);
+    }
     .rows .wide { display: none; }
     .rows.bars td:last-child { width: 45%; }
 }

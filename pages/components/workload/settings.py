@@ -13,11 +13,7 @@ from pages.components.shared.numbers import number_field
 from pages.components.shared.required_first import required_first_button
 from pages.components.shared.session import change, current, escaped, kept, say, show_messages
 from pages.components.shared.table_choice import attributes_filter
-from pages.components.workload.smooth_weights import (
-    smooth_weights_button,
-    smooth_weights_in_effect,
-    smooth_weights_preview,
-)
+from pages.components.workload.smooth_weights import smooth_weights_in_effect, smooth_weights_input
 from rpexplore.analysis import workload_grid
 from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.analysis.glossary import meaning
@@ -76,8 +72,7 @@ def settings(planned: Plan | None) -> None:
             many_targets()
             set_button(containing, n_tables)
     with st.container(gap="small"):
-        smooth_weights_button()
-        smooth_weights_preview(planned)
+        smooth_weights_input(planned)
         smooth_weights_in_effect()
         groups_in_effect()
         if planned is not None and (met := target_counts(planned)).targets:

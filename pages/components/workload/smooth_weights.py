@@ -10,6 +10,7 @@ from pages.components.shared.solutions import plan
 from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.scenarios.before_and_after import describe_before_and_after
 from rpexplore.analysis.scenarios.shared_tables import Contender
+from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.planning.plan import Plan
 from rpexplore.postprocessing.rehearsal.smooth_rehearsal import SAME_NOISE, describe_smooth_change
 from rpexplore.scenarios.scenario import Scenario
@@ -21,14 +22,10 @@ REHEARSED = "smooth weights that are rehearsed"
 TITLE = "Weights for smooth tables"
 
 
-def smooth_weights_button() -> None:
-    """The button that shows what the weights would do."""
-    st.button(TITLE, on_click=_show, args=(True,), help=meaning(TITLE))
-
-
-def smooth_weights_preview(planned: Plan | None) -> None:
-    """What the weights do to the tables there are, and a button that applies them."""
+def smooth_weights_input(planned: Plan | None) -> None:
+    """A button; then in its place what the weights do to the tables, and one that applies them."""
     if not st.session_state.get(OPEN):
+        st.button(TITLE, on_click=_show, args=(True,), help=meaning(TITLE))
         return
     with st.container(border=True, gap="small"):
         st.markdown(f"**{TITLE}**")
@@ -36,13 +33,22 @@ def smooth_weights_preview(planned: Plan | None) -> None:
             f"{meaning(TITLE)} The weights replace those of all tables, the objective becomes the "
             "average error with equal weight per table, and targets stay."
         )
+        after = None
         if current().expected is None:
             expected_total_input()
         elif (proposed := attempt(lambda: kept(_proposed, current()), show=st.info)) is not None:
-            _effect(planned, proposed)
+            after = _effect(planned, proposed)
+        key, expected = None, current().expected
+        if planned is not None and after is not None and expected is not None:
+            key = planned, after, expected, current().record_noun
+            if st.session_state.get(REHEARSED) == key:
+                _rehearsal(*key)
+                key = None
         with st.container(horizontal=True):
-            if current().expected is not None:
+            if expected is not None:
                 st.button("Apply", on_click=_apply, type="primary", key="apply smooth weights")
+            if key is not None:
+                st.button("Rehearse smooth tables", on_click=_rehearse, args=key)
             st.button("Close", on_click=_show, args=(False,), key="close smooth weights")
 
 
@@ -59,13 +65,13 @@ def smooth_weights_in_effect() -> None:
         )
 
 
-def _effect(planned: Plan | None, proposed: Scenario) -> None:
-    """The tables that are added, and unbiased errors before and after."""
+def _effect(planned: Plan | None, proposed: Scenario) -> Plan | None:
+    """The tables that are added, and unbiased errors before and after; the plan after."""
     if added := describe_added(current().workload, proposed.workload):
         st.markdown(escaped(added))
     after = plan(proposed)
     if planned is None or after is None:
-        return
+        return after
     before = Contender(current(), planned, expected_cells(planned.workload))
     cells = expected_cells(after.workload, proposed)
     sentence = kept(
@@ -75,11 +81,12 @@ def _effect(planned: Plan | None, proposed: Scenario) -> None:
         by=(planned, after, current().expected, current().cv_limit, current().record_noun),
     )
     st.markdown(escaped(sentence))
-    key = planned, after, current().expected, current().record_noun
-    if st.session_state.get(REHEARSED) != key:
-        st.button("Rehearse smooth tables", on_click=_rehearse, args=key)
-        return
-    change_of_smooth = worked_out(describe_smooth_change, *key)
+    return after
+
+
+def _rehearsal(before: Plan, after: Plan, expected: ExpectedCounts, record_noun: str) -> None:
+    """How much nearer smooth tables come."""
+    change_of_smooth = worked_out(describe_smooth_change, before, after, expected, record_noun)
     if change_of_smooth is not None:
         st.markdown(escaped(change_of_smooth))
         st.caption(
