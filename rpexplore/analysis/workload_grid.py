@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.targets_met import out_of_reach, targets_frame
+from rpexplore.common.numerics import normal_quantile
 from rpexplore.common.typed_numbers import number_of
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.planning.plan import Plan
@@ -36,6 +37,7 @@ def workload_grid(
     containing: Sequence[str] = (),
     most: int | None = None,
     medians: np.ndarray | None = None,
+    confidence: float | None = None,
 ) -> tuple[pd.DataFrame, int]:
     """The first `most` tables that have all of these attributes, and how many there are in all.
 
@@ -46,6 +48,7 @@ def workload_grid(
 
     medians: float64[n_tables], the median expected count of each table's cells; without them there
     is no median_count.
+    confidence: with it margin, of this confidence, stands in place of standard_error
     """
     workload = scenario.workload
     tables = workload.containing(containing)
@@ -68,6 +71,9 @@ def workload_grid(
         },
         index=pd.Index(shown, name="table_index"),
     )
+    if confidence is not None:
+        errors = frame.pop("standard_error")
+        frame["margin"] = normal_quantile(confidence) * errors
     return frame, len(tables)
 
 

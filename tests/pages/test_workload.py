@@ -213,6 +213,12 @@ def test_a_target_of_many_tables_is_in_any_unit_and_refused_where_it_lacks_somet
     assert "Type a required target" in session.info[0].value
     session.text_input(key="weight of many").set_value("").run()
     session.text_input(key="target of many").set_value("50").run()
+    # Errors stand beside targets in their unit.
+    errors = session.data_editor[0].value["standard_error"].to_numpy()
+    session.selectbox(key="unit of many").set_value("margin").run()
+    session.text_input(key="confidence of many").set_value("90").run()
+    margins = session.data_editor[0].value["margin"].to_numpy()
+    assert margins == pytest.approx(1.644854 * errors)
     session.selectbox(key="unit of many").set_value("cv").run()
     session.press("Set for all 7 tables")
     assert "needs the count that it is a share of" in session.error[0].value

@@ -24,12 +24,14 @@ from rpexplore.figures.chart import column_format
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.table_settings import GroupSetting
 from rpexplore.workload.table_text import Table
-from rpexplore.workload.targets import CV, MARGIN, NOTATIONS, UNITS, Target
+from rpexplore.workload.targets import CV, MARGIN, NOTATIONS, STANDARD_ERROR, UNITS, Target
 
 MOST_ROWS = 2000
 HERE = "settings"
 GRID = "workload grid"
 TIMES, SET = "multiplied by", "set to"
+_SIGNS = {STANDARD_ERROR: "σ", MARGIN: "±", CV: "%"}
+_BACKGROUND = "cells", "median_count"  # columns of the grid that go with a table
 
 
 def apply_typed() -> None:
@@ -69,7 +71,7 @@ def settings(planned: Plan | None) -> None:
             n_tables = len(workload.containing(containing))
             many_weights()
         with st.container(gap="small"):
-            many_targets()
+            confidence = many_targets()
             set_button(containing, n_tables)
     with st.container(gap="small"):
         smooth_weights_input(planned)
@@ -81,24 +83,31 @@ def settings(planned: Plan | None) -> None:
         if n_tables == 0:
             st.info("No table has all of these attributes.")
         else:
-            grid_of_tables(planned, containing)
+            grid_of_tables(planned, containing, confidence)
         show_messages(HERE)
 
 
-def grid_of_tables(planned: Plan | None, containing: list[str]) -> None:
-    """The editable grid of the tables with these attributes, and all tables as CSV."""
+def grid_of_tables(planned: Plan | None, containing: list[str], confidence: float | None) -> None:
+    """The editable grid of the tables with these attributes, and all tables as CSV.
+
+    confidence: of margins of error, which stand in place of standard errors if it is given
+    """
     workload = current().workload
     cells = expected_cells(workload)
     medians = None if cells is None else kept(cells.medians)
-    grid, n_tables = workload_grid.workload_grid(current(), planned, containing, MOST_ROWS, medians)
+    grid, n_tables = workload_grid.workload_grid(
+        current(), planned, containing, MOST_ROWS, medians, confidence
+    )
     if n_tables > len(grid):
         st.info(
             f"These are the first {len(grid):,} of {n_tables:,} tables. Choose attributes to see "
             "others; the CSV file below has all of them."
         )
     show_rows(workload_grid.tables_of_rows(workload, grid))
-    digits = column_format(grid["standard_error"]) if planned is not None else None
-    heading = "Standard error"
+    error, heading = "standard_error", "Standard error"
+    if confidence is not None:
+        error, heading = "margin", f"Margin of error, {number_text(100 * confidence)} %"
+    digits = column_format(grid[error]) if planned is not None else None
     if not workload.is_marginals:
         heading += " (root mean square)"
     st.data_editor(
@@ -131,7 +140,15 @@ def grid_of_tables(planned: Plan | None, containing: list[str]) -> None:
             "standard_error": st.column_config.NumberColumn(
                 heading, disabled=True, format=digits, help=meaning("Standard error")
             ),
+            "margin": st.column_config.NumberColumn(
+                heading,
+                disabled=True,
+                format=digits,
+                help="How near to the true count a cell is, with this confidence.",
+            ),
         },
+        # What is typed first: on a phone there is no room for all.
+        column_order=["table", "weight", "target", "required", "outcome", error, *_BACKGROUND],
     )
     with st.container(horizontal=True):
         if planned is not None:
@@ -210,8 +227,9 @@ def many_weights() -> None:
     _number("Weight for these", "weight of many", placeholder="unchanged")
 
 
-def many_targets() -> None:
-    """The target of all tables that the filter leaves."""
+def many_targets() -> float | None:
+    """The target of all tables that the filter leaves; the confidence, if it is a margin."""
+    confidence = None
     unit = st.selectbox(
         "Target is a",
         list(UNITS),
@@ -220,14 +238,15 @@ def many_targets() -> None:
         persist_state="session",
         help=meaning("Target"),
     )
-    _number("Target for these", "target of many", placeholder="unchanged")
+    _number(f"Target for these, {_SIGNS[unit]}", "target of many", placeholder="unchanged")
     if unit == MARGIN:
-        _number("Confidence, %", "confidence of many", value=95.0, most=100.0)
+        confidence = _number("Confidence, %", "confidence of many", value=95.0, most=100.0)
     if unit == CV:
         _number("Expected count of a cell", "count of many")
     st.checkbox(
         "Required", key="required of many", persist_state="session", help=meaning("Required")
     )
+    return confidence / 100 if confidence and confidence < 100 else None
 
 
 def set_button(containing: list[str], n_tables: int) -> None:
@@ -238,8 +257,8 @@ def set_button(containing: list[str], n_tables: int) -> None:
     st.button(f"Set for {which}", on_click=set_group, args=(containing,), disabled=n_tables == 0)
 
 
-def _number(label: str, key: str, *, value: float | None = None, **more: Any) -> None:
-    number_field(label, key, value=value, least=0.0, persist_state="session", **more)
+def _number(label: str, key: str, *, value: float | None = None, **more: Any) -> float | None:
+    return number_field(label, key, value=value, least=0.0, persist_state="session", **more)
 
 
 def groups_in_effect() -> None:
