@@ -98,9 +98,9 @@ class Usefulness:
     def by_order(self) -> pd.DataFrame:
         """One row a group of orders.
 
-        Columns: attributes ("total", "2 attributes"), tables, cells, median_count (half of the
-        cells are expected to hold at most so much), margin_95 (of a cell, median over tables),
-        publishable (cells), share.
+        Columns: attributes ("total", "2 attributes"), tables, whole (tables that are publishable in
+        full), cells, median_count (half of the cells are expected to hold at most so much),
+        margin_95 (of a cell, median over tables), publishable (cells), share.
         """
         workload, held = self.cells.workload, self.cells.held
         groups, rows = order_groups(workload), []
@@ -113,6 +113,7 @@ class Usefulness:
                 {
                     "attributes": group_name(group, workload),
                     "tables": len(cells),
+                    "whole": int(np.count_nonzero(shares == 1)),
                     "cells": float(np.sum(cells)),
                     "median_count": median_count,
                     "margin_95": Z_95 * error,

@@ -99,6 +99,7 @@ def _table(heading: str, names: list[str], rows: "pd.DataFrame") -> str:
         {
             heading: names,
             "tables": [f"{count:,}" for count in rows["tables"]],
+            **({"in full": [f"{count:,}" for count in rows["whole"]]} if "whole" in rows else {}),
             "cells": [f"{count:,.0f}" for count in rows["cells"]],
             "median count": [rounded(count, 3) for count in rows["median_count"]],
             "margin of error": [rounded(margin, 4, zeros=True) for margin in rows["margin_95"]],

@@ -15,20 +15,22 @@ _WIDE = "wide"
 def share_rows(frame: pd.DataFrame, record_noun: str, former: Sequence[float] = ()) -> str:
     """A table of HTML, one row a group of tables.
 
-    frame: columns name, tables, margin_95; with expected counts also median_count and share.
+    frame: columns name, tables, margin_95; with expected counts also median_count and share, and
+        maybe whole (tables that are publishable in full).
     former: the shares before the last change; empty where there are none
     """
-    has_shares = "share" in frame
-    heads = [("Tables", ""), ("number", _WIDE)]
+    has_shares, has_whole = "share" in frame, "whole" in frame
+    heads = [("Tables", ""), ("publishable in full" if has_whole else "number", _WIDE)]
     heads += [("median expected count", _WIDE)] if has_shares else []
     heads += [(f"margin of error ({record_noun})", "")]
     heads += [("publishable cells", "")] if has_shares else []
     head = "".join(f'<th scope="col" class="{kind}">{escape(text)}</th>' for text, kind in heads)
     body = []
     for index, row in enumerate(frame.to_dict("records")):
+        whole = f"{row['whole']:,} of " if has_whole else ""
         cells = [
             f'<th scope="row">{escape(str(row["name"]))}</th>',
-            f'<td class="{_WIDE}">{row["tables"]:,}</td>',
+            f'<td class="{_WIDE}">{whole}{row["tables"]:,}</td>',
         ]
         if has_shares:
             cells.append(f'<td class="{_WIDE}">{rounded(row["median_count"], 2)}</td>')

@@ -88,6 +88,8 @@ def test_rows_by_order(based):
             roots = [np.sqrt(np.mean(errors**2)) for _, errors in chosen]
             assert row["attributes"] == ("total", "1 attribute", "2 attributes")[order]
             assert row["tables"] == len(chosen)
+            whole = [publishable(*table, 0.5).all() for table in chosen]
+            assert row["whole"] == np.count_nonzero(whole)
             assert row["cells"] == len(counts)
             assert row["median_count"] == pytest.approx(half_of(counts), rel=1e-9)
             assert row["margin_95"] == pytest.approx(Z_95 * np.median(roots), rel=1e-6)

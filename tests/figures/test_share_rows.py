@@ -25,6 +25,7 @@ def test_bars_and_ticks_stand_at_the_shares_and_names_are_text():
     assert "1,200" in html
     assert "±3,460" in html
     assert "left: calc" not in share_rows(FRAME, "people")
+    assert ">800 of 1,200<" in share_rows(FRAME.assign(whole=[1, 800]), "people")
 
 
 def test_without_expected_counts_there_are_margins_alone():
