@@ -153,7 +153,9 @@ def test_names_are_never_formatting(app, hostile, tmp_path):
 
 
 def test_a_list_shows_the_table_as_released_and_subtotals_with_exact_errors(app, released):
-    session = look(opened(app, released["all"]), ["age", "sex"])
+    session = opened(app, released["all"])
+    assert session.multiselect(key="looked at").value == ["age"]
+    look(session, ["age", "sex"])
     expected = Release.load(released["all"]).table(["age", "sex"])
     pd.testing.assert_frame_equal(
         session.dataframe[0].value,

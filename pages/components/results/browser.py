@@ -105,8 +105,8 @@ def _attributes(results: Results) -> tuple[str, ...]:
     names, tables = attributes_in_tables(results), results.table_names
     chosen = st.session_state.get("looked at")
     if chosen is None or not set(chosen) <= set(names):
-        # The first of the largest tables' kind is telling enough to start with.
-        st.session_state["looked at"] = list(tables[len(tables) // 2])
+        # One attribute first; the total alone says little.
+        st.session_state["looked at"] = list(min(tables, key=lambda table: (not table, len(table))))
     chosen = st.multiselect(
         "Attributes of the table",
         names,
