@@ -30,10 +30,14 @@ _NUMBERS = ("standard_error", "variance", "margin_95")
 
 @dataclass(frozen=True)
 class Axis:
-    """One side of the picture: what it is called, and the queries along it."""
+    """One side of the picture: what it is called, and the queries along it.
+
+    codes: of the labels, where a codebook has both; else empty
+    """
 
     name: str
     labels: tuple[str, ...]
+    codes: tuple[str, ...] = ()
 
 
 def label_columns(

@@ -61,8 +61,15 @@ def test_labels_stand_for_codes_and_no_attribute_is_taken_for_a_label():
     assert list(frame.columns[:4]) == ["age", "age label", "age label label", "value (attribute)"]
     age, sex, value = ReleasedCells.of(frame, NAMES).axes
     assert age.labels == ("0", "1", "2")
-    assert sex.labels == ("female", "male")
+    assert (sex.labels, sex.codes) == (("female", "male"), ("f", "m"))
     assert (value.name, value.labels) == ("value", ("a", "b", "c", "d"))
+
+
+def test_a_grid_has_codes_before_the_labels_of_its_rows():
+    cells = ReleasedCells.of(made(), NAMES).at({"value": 0}).along(["age label", "age"])
+    frame = cells.only("age label", [1]).first([5, 2]).crossed()
+    assert frame.iloc[:, :2].to_dict("list") == {"age label": ["m"], "age label label": ["male"]}
+    assert list(frame.columns[2:]) == ["0", "1"]
 
 
 def test_the_total_has_no_axes():

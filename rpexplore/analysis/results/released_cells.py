@@ -5,7 +5,7 @@ counts were processed, the intervals are those of the unbiased counts beside the
 have a model-based error of their own.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -93,17 +93,14 @@ class ReleasedCells:
 
     def only(self, name: str, values: Sequence[int]) -> "ReleasedCells":
         """The cells with these values of an attribute, given by their indices."""
-        axes = tuple(
-            Axis(name, tuple(axis.labels[value] for value in values)) if axis.name == name else axis
-            for axis in self.axes
-        )
+        axes = tuple(_chosen(axis, values) if axis.name == name else axis for axis in self.axes)
         index = tuple(list(values) if axis.name == name else slice(None) for axis in axes)
         return self._part(axes, index, [])
 
     def first(self, most: Sequence[int]) -> "ReleasedCells":
         """The cells of the first values along each axis; `remarks` says what is cut."""
         axes = tuple(
-            Axis(axis.name, axis.labels[:limit])
+            _chosen(axis, range(min(limit, len(axis.labels))))
             for axis, limit in zip(self.axes, most, strict=True)
         )
         remarks = [
@@ -125,6 +122,7 @@ class ReleasedCells:
     def crossed(self, cv_limit: float | None = None) -> pd.DataFrame:
         """Counts and margins as texts, "2,481 ±54", the first axis down and the second across.
 
+        The first column is the labels, and the codes before them where there are some.
         With a limit of coefficients of variation, those that are not publishable are in
         parentheses; cells without a value are empty. For one or two axes.
         """
@@ -139,7 +137,9 @@ class ReleasedCells:
         columns = across[0].labels if across else ("count",)
         cells = np.array(texts, dtype=object).reshape(len(down.labels), -1)
         frame = pd.DataFrame(cells, columns=list(columns))
-        frame.insert(0, down.name, list(down.labels), allow_duplicates=True)
+        names = [f"{down.name} label", down.name] if down.codes else [down.name]
+        for name, column in zip(names, (down.labels, down.codes), strict=False):
+            frame.insert(0, name, list(column), allow_duplicates=True)
         return frame
 
     # ---- what they say
@@ -295,10 +295,19 @@ def _axes(labels: pd.DataFrame, attributes: Sequence[str]) -> tuple[Axis, ...]:
     axes, column = [], 0
     for left, name in zip(range(len(attributes) - 1, -1, -1), attributes, strict=True):
         codes, uniques = pd.factorize(labels.iloc[:, column])
+        codes_of_axis: tuple[str, ...] = ()
         column += 1
         if labels.shape[1] - column > left and labels.columns[column].startswith(f"{name} label"):
             codes_of_labels, named = pd.factorize(labels.iloc[:, column])
             if np.array_equal(codes, codes_of_labels):
+                codes_of_axis = tuple(map(str, uniques))
                 uniques, column = named, column + 1
-        axes.append(Axis(name, tuple(map(str, uniques))))
+        axes.append(Axis(name, tuple(map(str, uniques)), codes_of_axis))
     return tuple(axes)
+
+
+def _chosen(axis: Axis, values: Iterable[int]) -> Axis:
+    """The axis with these of its values, given by their indices."""
+    values = list(values)
+    labels = tuple(axis.labels[value] for value in values)
+    return Axis(axis.name, labels, tuple(axis.codes[value] for value in values if axis.codes))
