@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rpexplore.analysis.glossary import GLOSSARY
+from rpexplore.domain.readings import READINGS
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -91,6 +92,12 @@ def test_the_glossary_of_the_documents_is_that_of_the_app():
     )
     document = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
     assert document[document.index("## ") :].split() == written.split()
+
+
+def test_the_guide_says_of_the_readings_of_a_release_what_the_app_says():
+    guide = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
+    for name, reading in READINGS.items():
+        assert f"| {name} | {reading.trust} | {reading.use} |" in guide
 
 
 PACKAGES = [path.parent for path in sorted((ROOT / "rpexplore").rglob("__init__.py"))][1:]

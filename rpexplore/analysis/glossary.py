@@ -7,6 +7,16 @@ second; the terms are those of statistics, disclosure control and differential p
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from rpexplore.common.formatting import capitalised
+from rpexplore.domain.readings import READINGS
+
+
+def _meaning(reading: str) -> str:
+    """What a reading of a release is, and how far it can be trusted."""
+    of_reading = READINGS[reading]
+    return f"{capitalised(of_reading.what)}. {capitalised(of_reading.trust)}."
+
+
 _GROUPS: Mapping[str, Mapping[str, str]] = {
     "Privacy": {
         "Differential privacy": "A promise about a release: it comes out much the same with or "
@@ -140,10 +150,8 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "beyond it is refused.",
         "Post-processing": "Work on released tables, such as making counts nonnegative; it "
         "spends nothing. Results that are biased say so.",
-        "Unbiased tables": "Tables as they were released: right on average, not rounded, maybe "
-        "negative, with exact intervals. To add up, to compare and to analyse.",
-        "Nonnegative tables": "The nearest tables without a count below 0 that agree with each "
-        "other. Biased: counts near 0 come out too large, large ones too small.",
+        "Unbiased tables": _meaning("unbiased"),
+        "Nonnegative tables": _meaning("nonnegative"),
         "Smooth tables": "Biased best guesses: differences that may be noise, mostly of small "
         "groups, are shrunk. In tables of many small cells much nearer to the truth than unbiased "
         "ones; in tables of few large cells about as near, and some clearly further.",

@@ -99,8 +99,7 @@ def postprocess(
     """Make smooth, nonnegative or whole tables of a release.
 
     The result is biased, and labelled so in every file; the unbiased answers stand beside, with
-    their intervals. Publish smooth counts to be read one by one, unbiased ones to be added up or
-    compared. Costs no privacy.
+    their intervals. Its README.md says which of them to publish for which use. Costs no privacy.
     """
     from rpexplore.common.formatting import capitalised, describe_share, plural
     from rpexplore.domain.provenance import formulas_warning

@@ -22,8 +22,9 @@ def rehearse(
     from rpexplore.cli.facts import row_facts
     from rpexplore.cli.publishable import expected_from_options
     from rpexplore.common.formatting import describe_share
+    from rpexplore.domain.readings import READINGS
     from rpexplore.planning.plan import Plan
-    from rpexplore.postprocessing.rehearsal.smooth_rehearsal import READINGS, rehearse_smooth_tables
+    from rpexplore.postprocessing.rehearsal.smooth_rehearsal import rehearse_smooth_tables
     from rpexplore.queries.plan_kinds import load_plan
 
     with progress("Reading the plan") as on_progress:

@@ -2,8 +2,8 @@
 
 In reading order: `attribute`, `domain`, `codebook` (Table Schema JSON and CSV), `json_schemas`,
 `value_selection` (which values a text names), `expected_counts` (counts from public sources),
-`expected_counts_file`, `publishable` (which cells are), `provenance` (attributes to be completed,
-values that came from records).
+`expected_counts_file`, `publishable` (which cells are), `readings` (of a release: unbiased,
+nonnegative, smooth), `provenance` (attributes to be completed, values that came from records).
 
 Imports `common` and `errors`.
 """

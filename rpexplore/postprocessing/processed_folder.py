@@ -22,6 +22,7 @@ import pyarrow as pa
 from rpexplore.common.concurrency import Progress, no_progress, part_of_progress
 from rpexplore.common.csv_text import FORMULAS_ESCAPED
 from rpexplore.domain.domain import AttributeIndices
+from rpexplore.domain.readings import READINGS
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.reconstruction import answers, marginal
 from rpexplore.postprocessing.estimates import Estimates
@@ -122,6 +123,8 @@ def postprocess(
     on_written = part_of_progress(on_progress, _SEARCHED if method else 0.0, 1.0)
     processing = {
         "projection": projection,
+        "method": method,
+        "readings": READINGS,
         "is_smooth": smooth_tables is not None,
         "raised": 0.0 if smooth_tables is None else smooth_tables.raised,
         "rounded_cells": rounded,

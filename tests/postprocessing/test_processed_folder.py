@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import rpexplore as rp
 from rpexplore.cli.console import Verbs
 from rpexplore.cli.postprocess import postprocess as postprocess_verb
+from rpexplore.domain.readings import READINGS
 from rpexplore.errors import ReleaseError
 from rpexplore.postprocessing.combination import combine
 from rpexplore.postprocessing.combination_folder import write_combined
@@ -186,6 +187,7 @@ def test_the_label_is_everywhere(pure, tmp_path, method, rounded):
     assert ("What was assumed" in readme) == (method == "smooth")
     assert ("Cells are whole numbers" in readme) == rounded
     assert pure.plan.sha256 in readme
+    assert all(reading.use in " ".join(readme.split()) for reading in READINGS.values())
     written = [line for line in readme.splitlines()[1:] if "zCDP" not in line]
     assert all(len(line) <= 100 for line in written if pure.plan.sha256 not in line)
     for entry in manifest["files"]:

@@ -7,6 +7,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.common.formatting import describe_share
+from rpexplore.domain.readings import READINGS
 from rpexplore.errors import ReleaseError
 from rpexplore.postprocessing.rehearsal import smooth_rehearsal
 from rpexplore.postprocessing.rehearsal.made_up_records import made_up_records
@@ -74,7 +75,7 @@ def test_errors_are_those_of_the_measured_tables_and_smooth_ones_are_smaller(mon
     for subset, values in seen[0].items():
         shape = [size if axis in subset else 1 for axis, size in enumerate((6, 3, 5))]
         table += values.reshape(shape) / (90 / values.size)
-    errors = {name: float(frame.loc[3, name]) for name in smooth_rehearsal.READINGS}
+    errors = {name: float(frame.loc[3, name]) for name in READINGS}
     assert errors["unbiased"] == pytest.approx(np.abs(table - truth).sum() / 435)
     assert errors["smooth"] < errors["unbiased"] / 3
     assert errors["nonnegative"] < errors["unbiased"]

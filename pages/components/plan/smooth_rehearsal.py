@@ -7,10 +7,10 @@ from pages.components.shared.charts import listing
 from pages.components.shared.session import current, escaped
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.formatting import describe_share
+from rpexplore.domain.readings import READINGS
 from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.planning.plan import Plan
 from rpexplore.postprocessing.rehearsal.smooth_rehearsal import (
-    READINGS,
     SmoothRehearsal,
     rehearse_smooth_tables,
 )

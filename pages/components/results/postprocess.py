@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 import streamlit as st
 
@@ -19,7 +18,9 @@ from pages.components.shared.files import new_folder_input
 from pages.components.shared.session import kept, say, show_messages
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.concurrency import Progress
+from rpexplore.common.formatting import capitalised
 from rpexplore.data.files.offered import ledgers
+from rpexplore.domain.readings import READINGS
 from rpexplore.postprocessing.combination import combine
 from rpexplore.postprocessing.combination_folder import load_unbiased, write_combined
 from rpexplore.postprocessing.duration import (
@@ -39,44 +40,11 @@ _LEFT_OPEN = "section left open"  # the field of the one whose work went wrong
 Work = Callable[[Progress, Path], object]
 
 
-class Reading(NamedTuple):
-    """A way to read a release.
-
-    use      what it is for, for whoever chooses
-    meaning  what it is
-    seconds  about how long it takes to make
-    """
-
-    name: str
-    use: str
-    meaning: str
-    seconds: Callable[[Release | Estimates], float]
-
-
-READINGS: dict[Method | None, Reading] = {
-    None: Reading(
-        "Unbiased",
-        "to add up, to compare groups, to test, to analyse further",
-        "The counts as they were released: right on average, maybe negative, with exact intervals.",
-        writing_seconds,
-    ),
-    "nonnegative": Reading(
-        "Nonnegative",
-        "where a table has to be possible as a table of counts, near what was measured",
-        "The nearest tables without a negative count that still agree with each other: cells add "
-        "up to the totals of smaller tables, and the total is the noisy one. Biased: counts near 0 "
-        "come out too large on average, large ones too small.",
-        nonnegative_seconds,
-    ),
-    "smooth": Reading(
-        "Smooth",
-        "best guesses: to read single cells, to show small tables, maps and shares, to plan",
-        "What all measurements together suggest for a table, and what was measured of the table "
-        "itself, as far as it is more than noise; no count is negative, all tables agree. Biased: "
-        "differences of small groups are shrunk first. Each count has a model-based error, and the "
-        "tables show how far groups were smoothed.",
-        smooth_seconds,
-    ),
+_UNBIASED = "unbiased"
+_SECONDS: dict[Method | None, Callable[[Release | Estimates], float]] = {
+    None: writing_seconds,
+    "nonnegative": nonnegative_seconds,
+    "smooth": smooth_seconds,
 }
 
 
@@ -111,14 +79,14 @@ def section(title: str, field: str) -> Iterator[None]:
 def _processing(source: Release | Estimates, folder: Path, field: str) -> None:
     method = st.radio(
         "Counts",
-        list(READINGS),
-        format_func=lambda method: READINGS[method].name,
-        captions=[reading.use for reading in READINGS.values()],
+        list(_SECONDS),
+        format_func=lambda method: READINGS[method or _UNBIASED].name,
+        captions=[READINGS[method or _UNBIASED].use for method in _SECONDS],
         key="counts to make",
         persist_state="session",
     )
-    reading = READINGS[method]
-    st.caption(reading.meaning)
+    reading = READINGS[method or _UNBIASED]
+    st.caption(f"{capitalised(reading.what)}. {capitalised(reading.trust)}.")
     whole = st.checkbox("Whole numbers", key="make whole", persist_state="session")
     st.caption(
         "Each count changes by less than 1; the total is the same in all tables, other totals can "
@@ -131,7 +99,7 @@ def _processing(source: Release | Estimates, folder: Path, field: str) -> None:
     output = new_folder_input("Folder for the processed tables", field, Path(f"{folder}-processed"))
     is_chosen = method is not None or whole
     if is_chosen:
-        told_beforehand(kept(reading.seconds, source))
+        told_beforehand(kept(_SECONDS[method], source))
     else:
         st.caption("Unbiased counts are those of the release; choose others, or whole numbers.")
     work_button("Make the processed tables", work, output if is_chosen else None, field)

@@ -33,7 +33,6 @@ from rpexplore.postprocessing.smooth.smooth_tables import smooth_residuals
 from rpexplore.postprocessing.table_map import ContributionArrays
 from rpexplore.releases.measurement import check_countable, exact_residual
 
-READINGS = ("unbiased", "nonnegative", "smooth")
 SAME_NOISE = (
     "Every rehearsal has the same noise, as large as the plan makes it: the same plan has the same "
     "figures."

@@ -1,0 +1,54 @@
+"""The three readings of a release, and which of them to publish for which use.
+
+App, command line, documents and the files of a release say it in these words.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Counts as they can be read from what was measured; texts for the middle of a sentence.
+
+    name   "Smooth"
+    what   what the counts are
+    trust  how far they can be trusted
+    use    what to publish them for, after "publish them"
+    """
+
+    name: str
+    what: str
+    trust: str
+    use: str
+
+
+READINGS: Mapping[str, Reading] = MappingProxyType(
+    {
+        "unbiased": Reading(
+            "Unbiased",
+            "the counts as they were released",
+            "right on average, maybe negative, with intervals that hold whatever the records are",
+            "to add up, to compare groups, to test, to analyse further; for what is said of a "
+            "small group, and for tables of few large cells",
+        ),
+        "nonnegative": Reading(
+            "Nonnegative",
+            "the nearest tables without a negative count that agree with each other",
+            "biased: counts near 0 are too large on average, large ones too small; no error of "
+            "their own is known",
+            "where a table has to be possible as a table of counts, near what was measured",
+        ),
+        "smooth": Reading(
+            "Smooth",
+            "best guesses: what all measurements together suggest, and what was measured of a "
+            "table beyond that, as far as it is more than noise; none is negative, all tables "
+            "agree",
+            "biased, small groups most: their differences are shrunk first; a model-based error "
+            "beside each, which nothing guarantees",
+            "to read single cells, to show tables of many small cells, maps and shares, to plan",
+        ),
+    }
+)
+"""By name: unbiased, nonnegative, smooth."""
