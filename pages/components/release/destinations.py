@@ -19,7 +19,7 @@ from pages.components.shared.files import (
     path_of,
     why_no_name,
 )
-from pages.components.shared.session import escaped
+from pages.components.shared.session import bound, escaped
 from rpexplore.analysis.budget_units import (
     limit_for,
     limit_in_rho,
@@ -47,6 +47,7 @@ from rpexplore.releases.ledger_overlaps import (
 from rpexplore.releases.release import can_be_resumed, steps_of
 
 LIMIT_UNITS = ("rho", "epsilon")
+_STATED = "limit stated in"  # the unit that the typed limit is in
 
 
 def output_folder(form: ReleaseForm) -> Path | None:
@@ -190,17 +191,14 @@ def limit_input(form: ReleaseForm, account: Account | None) -> Fraction | None:
     """
     budget = form.planned.budget
     delta, stated = stated_delta(budget), stated_unit(budget)
-    unit = st.session_state.setdefault("limit unit", stated if stated in LIMIT_UNITS else "rho")
+    unit = st.session_state.setdefault(_STATED, stated if stated in LIMIT_UNITS else "rho")
     st.segmented_control(
         "Budget limit, stated as",
         LIMIT_UNITS,
         format_func=UNITS.__getitem__,
-        key="limit unit",
-        persist_state="session",
         required=True,
-        on_change=_restate_limit,
-        args=(delta, unit),
         help=f"{meaning('Budget limit')} Noted in the ledger at the first run.",
+        **bound("limit unit", unit, lambda chosen: _restate_limit(chosen, delta)),
     )
     typed = st.text_input(
         "Budget limit, ρ" if unit == "rho" else f"Budget limit, ε at δ = {delta}",
@@ -223,12 +221,12 @@ def limit_input(form: ReleaseForm, account: Account | None) -> Fraction | None:
     return None
 
 
-def _restate_limit(delta: str, before: str) -> None:
+def _restate_limit(unit: str | None, delta: str) -> None:
     """State a typed limit in the unit just chosen, never as more; back again it is as typed."""
-    typed, unit = st.session_state.get("limit", ""), st.session_state["limit unit"]
-    if unit is None:  # nobody chose that: of two quick runs the browser may miss what the first set
-        st.session_state["limit unit"] = before
+    typed, before = st.session_state.get("limit", ""), st.session_state[_STATED]
+    if unit in (None, before):  # of two quick runs the browser may miss what the first has set
         return
+    st.session_state[_STATED] = unit
     number = st.session_state.get("limit restated", {}).get((typed, before, delta))
     with suppress(RpexploreError):  # what is no limit stays as typed, and is refused as before
         if number is None:
