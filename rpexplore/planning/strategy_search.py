@@ -6,7 +6,7 @@ attributes' τ and η. Attributes are improved in turn, each by `best_reference`
 over residuals without the attribute exactly (docs/mathematics.md §5.3). Every step lowers the sum.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -19,6 +19,7 @@ from rpexplore.workload.query_matrix import query_matrix
 from rpexplore.workload.workload import Workload
 
 _LEAST_SHARE = 1e-12  # of a table in the weights that are looked for
+_ROUNDING = 1e-12  # of `StrategySearch.value`, relative
 _ALIKE = 1e-6  # attributes whose problems agree so far (relative) are solved once
 
 
@@ -104,6 +105,14 @@ class StrategySearch:
         )
         self.columns = np.concatenate([columns.ravel() for _, columns, _ in self.groups])
         self.inside, self.outside = self._columns_by_basis()
+        # Attribute -> residuals with it, and those without it that its tables contain.
+        self._residuals = {
+            attribute: (
+                np.flatnonzero(np.any(closure.members == attribute, axis=1)),
+                np.unique(np.concatenate([self.columns[self.outside[basis]] for basis in bases])),
+            )
+            for attribute, bases in self.bases_of.items()
+        }
 
     def _columns_by_basis(self) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
         """Basis -> where in `columns` its tables are: with its attribute, and without it."""
@@ -129,26 +138,31 @@ class StrategySearch:
 
     def start(self, references: Mapping[int, np.ndarray]) -> None:
         """Begin with the best matrices for these or uniform references, for all bases together."""
+        uniform: dict[bytes, StrategySolution] = {}
         for attribute in self.attributes:
             gram = np.sum([self.grams[basis] for basis in self.bases_of[attribute]], axis=0)
             reference = references.get(attribute)
-            uniform = best_uniform_matrix(gram) if reference is None else None
-            self._take(attribute, uniform or best_matrix(gram, reference))
+            if reference is not None:
+                self._take([attribute], best_matrix(gram, reference))
+                continue
+            key = gram.tobytes()
+            if key not in uniform:
+                uniform[key] = best_uniform_matrix(gram)
+            self._take([attribute], uniform[key])
 
     def sweep(self, on_share: Callable[[float], None]) -> None:
         """Improve every attribute once; those whose problems are alike together."""
-        waiting = {attribute: self._signature(attribute) for attribute in self.attributes}
+        waiting = self._signatures()
         while waiting:
             attribute, signature = next(iter(waiting.items()))
             alike = [attribute for attribute in waiting if waiting[attribute] == signature]
             before = self.value()
             solution = self._improved(attribute)
             kept = {attribute: self.measuring[attribute] for attribute in alike}
-            for attribute in alike:
-                self._take(attribute, solution)
-            if len(alike) > 1 and self.value() > before:
+            self._take(alike, solution)
+            if len(alike) > 1 and self.value() > before * (1 + _ROUNDING):
                 for attribute in alike[1:]:
-                    self._take(attribute, kept[attribute])
+                    self._take([attribute], kept[attribute])
                 alike = alike[:1]
             for attribute in alike:
                 del waiting[attribute]
@@ -156,14 +170,17 @@ class StrategySearch:
 
     # ---- one attribute
 
-    def _take(self, attribute: int, solution: StrategySolution) -> None:
-        self.measuring[attribute], self._known_terms = solution, None
+    def _take(self, attributes: Sequence[int], solution: StrategySolution) -> None:
+        """Measure some attributes, all of one size, like this."""
         inverse = np.linalg.inv(np.vstack([np.ones(len(solution.reference)), solution.matrix]))
-        covariance = self.covariances[attribute] = inverse[:, 1:] @ inverse[:, 1:].T
-        for basis in self.bases_of[attribute]:
-            gram = self.grams[basis]
-            self.spread[basis] = float(np.sum(gram * covariance))
-            self.total[basis] = float(solution.reference @ gram @ solution.reference)
+        covariance = inverse[:, 1:] @ inverse[:, 1:].T
+        for attribute in attributes:
+            self.measuring[attribute], self.covariances[attribute] = solution, covariance
+            for basis in self.bases_of[attribute]:
+                gram = self.grams[basis]
+                self.spread[basis] = float(np.sum(gram * covariance))
+                self.total[basis] = float(solution.reference @ gram @ solution.reference)
+        self._known_terms = None
 
     def _improved(self, attribute: int) -> StrategySolution:
         problem, present = self.problem(attribute), self.measuring[attribute]
@@ -174,30 +191,46 @@ class StrategySearch:
             return best_matrix(problem.gram, start.reference, value_weights=start.value_weights)
         return best_reference(problem.gram, problem.grams, problem.total, start=start)
 
-    def _signature(self, attribute: int) -> tuple:
-        """Equal for attributes with the same bases and the same weight."""
-        described = self.workload.domain.attributes[attribute]
-        problem = self.problem(attribute)
-        total, slope = problem.total(problem.etas(self.measuring[attribute].reference))
-        figures = np.array([*slope / total, np.trace(problem.gram) / total**2])
-        rows = []
-        for basis in self.bases_of[attribute]:
-            weights = self.row_weights[basis]
-            is_even = weights.strides == (0,)
-            rows.append(None if is_even else np.round(weights / np.max(weights) / _ALIKE).tobytes())
-        rounded = np.round(np.log(np.maximum(figures, 1e-300)) / _ALIKE)
-        return (
-            self.workload.bases[attribute],
-            described.size,
-            described.groups,
-            tuple(rounded),
-            tuple(rows),
-        )
+    def _signatures(self) -> dict[int, tuple]:
+        """Attribute index -> what is equal for attributes with the same bases and weight.
+
+        The weight is known by `problem`'s slopes and the trace of its gram, over its total.
+        """
+        terms, weights = self._terms()
+        roots = np.sqrt(self.costs * weights)
+        pulls = terms * (roots / weights)[self.columns]
+        signatures = {}
+        for attribute in self.attributes:
+            bases = self.bases_of[attribute]
+            within, beside = self._residuals[attribute]
+            total = np.sum(roots[beside])
+            trace = np.sum(roots[within]) * sum(
+                np.sum(pulls[self.inside[basis]]) / self.spread[basis] * np.trace(self.grams[basis])
+                for basis in bases
+            )
+            slopes = [np.sum(pulls[self.outside[basis]]) / self.total[basis] for basis in bases]
+            figures = np.array([*(slopes / total), trace / total**2])
+            rounded = np.round(np.log(np.maximum(figures, 1e-300)) / _ALIKE)
+            described = self.workload.domain.attributes[attribute]
+            signatures[attribute] = (
+                self.workload.bases[attribute],
+                described.size,
+                described.groups,
+                tuple(rounded),
+                tuple(map(self._rounded_weights, bases)),
+            )
+        return signatures
+
+    def _rounded_weights(self, basis: int) -> bytes | None:
+        """Those of a basis' rows; None if all are the same."""
+        weights = self.row_weights[basis]
+        if weights.strides == (0,):
+            return None
+        return np.round(weights / np.max(weights) / _ALIKE).tobytes()
 
     def problem(self, attribute: int) -> Problem:
         terms, weights = self._terms()
         roots = np.sqrt(self.costs * weights)
-        inside = np.any(self.closure.members == attribute, axis=1)
         n, count = int(self.closure.sizes[attribute]), len(self.closure)
         gram, slopes = np.zeros((n, n)), []
         for basis in self.bases_of[attribute]:
@@ -210,7 +243,7 @@ class StrategySearch:
         slopes = np.stack(slopes, axis=1)
         held = np.any(slopes > 0, axis=1)
         rest = np.maximum(weights[held] - slopes[held] @ self.total[self.bases_of[attribute]], 0.0)
-        gram = gram * float(np.sum(roots[inside]))
+        gram = gram * float(np.sum(roots[self._residuals[attribute][0]]))
         grams = [self.grams[basis] for basis in self.bases_of[attribute]]
         return Problem(gram, grams, self.costs[held], rest, slopes[held])
 
@@ -277,4 +310,4 @@ class StrategySearch:
         shares = np.maximum(of_tables / total, _LEAST_SHARE)
         self.table_weights = shares / np.sum(shares) * loss_weights
         for attribute in self.attributes:
-            self._take(attribute, self.measuring[attribute])
+            self._take([attribute], self.measuring[attribute])

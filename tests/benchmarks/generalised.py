@@ -4,6 +4,11 @@ Cases of `tests.benchmarks.run`. What depends on the noise alone is measured wit
 have nothing to do with the queries: finding the best ones is a case of its own.
 """
 
+import os
+import time
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 import rpexplore as rp
@@ -19,8 +24,10 @@ from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.planning.optimal_strategies import with_best_strategies
 from rpexplore.planning.planner import optimum
 from rpexplore.planning.solvers.strategy_matrix import best_matrix
+from rpexplore.planning.strategy_cache import user_cache
 from rpexplore.workload.query_matrix import query_matrix
 from tests.benchmarks.measure import Row, best_of_three, once, peak_gigabytes
+from tests.published import figures
 from tests.support.generalised import any_strategies
 
 _LOSSES = {"sum": rp.SumOfVariances(), "largest": rp.MaxVariance()}
@@ -134,6 +141,52 @@ def one_attribute() -> list[Row]:
     return rows
 
 
+def plans_of_prefixes() -> list[Row]:
+    """Whole plans of cumulative counts, processor time, nothing known from an earlier search."""
+    os.environ["RPEXPLORE_NO_CACHE"] = "1"
+
+    def seconds(make: Callable[[], rp.Workload], *, uniform: bool = False) -> float:
+        def fresh() -> rp.Workload:
+            user_cache.cache_clear()
+            return make()
+
+        def plan(workload: rp.Workload) -> rp.Plan:
+            budget = rp.Budget(privacy_cost=1)
+            loss = rp.SumOfVariances()
+            return rp.plan(workload, loss=loss, budget=budget, uniform_reference=uniform)
+
+        plan(fresh())  # what is imported at first use is not counted
+        return best_of_three(plan, fresh, time.process_time)[0]
+
+    def prefixes(count: int) -> rp.Workload:
+        return tables(count, 10, rp.Prefix())
+
+    limits = {5: 0.03, 10: 0.03, 20: 0.05, 30: 0.06}
+    return [
+        *(
+            (
+                f"plan of prefixes, {count} attributes, processor s",
+                seconds(partial(prefixes, count)),
+                "<=",
+                limit,
+            )
+            for count, limit in limits.items()
+        ),
+        (
+            "  uniform reference, 30, processor s",
+            seconds(partial(prefixes, 30), uniform=True),
+            "<=",
+            0.1,
+        ),
+        (
+            "plan of Adult up to 3-way, prefixes, processor s",
+            seconds(partial(figures.prefix_workload, "Adult", "<=3")),
+            "<=",
+            0.25,
+        ),
+    ]
+
+
 def five_attributes() -> list[Row]:
     workload = tables(5, 100, rp.Prefix())
     closure, weights = Closure.of(workload), rp.SumOfVariances().table_weights(workload)
@@ -147,5 +200,6 @@ CASES = (
     selection_of_fifty,
     selection_of_a_hundred,
     one_attribute,
+    plans_of_prefixes,
     five_attributes,
 )
