@@ -95,7 +95,7 @@ def text_of_plan(plan: "Plan") -> str:
         "tables": _table_lines(workload, class_index),
         "cells": _cell_lines(workload, certificate.cells),
         "noise_scales": [f'"{text}"' for text in scales[first_scales].texts()],
-        "residuals": list(map(str, scale_index)),
+        "residuals": list(map(str, scale_index.tolist())),
     }
     return canonical_text(head, sections)
 
@@ -111,7 +111,7 @@ def _strategy_lines(workload: Workload, closure: Closure) -> list[str]:
 
 def _class_lines(
     workload: Workload, variances: TableVariances, certificate: Certificate
-) -> tuple[list[str], list[int]]:
+) -> tuple[list[str], np.ndarray]:
     """The distinct rows of what tables have beside their attributes, and the row of each table."""
     dual_weights = certificate.dual_weights
     columns = (
@@ -127,9 +127,9 @@ def _class_lines(
     return [dumps(dict(zip(_CLASS_KEYS, row, strict=True))) for row in rows], class_index
 
 
-def _table_lines(workload: Workload, class_index: list[int]) -> list[str]:
+def _table_lines(workload: Workload, class_index: np.ndarray) -> list[str]:
     digits = [str(attribute) for attribute in range(len(workload.domain))]
-    rows = zip(workload.members.tolist(), class_index, strict=True)
+    rows = zip(workload.members.tolist(), class_index.tolist(), strict=True)
     return [
         f"[[{','.join([digits[index] for index in row if index >= 0])}],{number}]"
         for row, number in rows

@@ -145,7 +145,7 @@ def _check_variances(plan: Plan, variances: TableVariances) -> Check:
     workload, stated_as = plan.workload, plan.table_variances
     if workload.is_marginals:
         what, noun, stated = "the variance that is", "variance", stated_as.mean
-        exact = ExactVariances.of(plan.closure, workload.exact_cells, plan.sigma_squared)
+        exact = ExactVariances.of(plan.closure, plan.sigma_squared)
         off, computed = exact.differing(stated, VARIANCE_TOLERANCE), exact.fraction
     else:
         wrong = {cell: differing(stated_as.at(cell), variances.at(cell)) for cell in CELLS}

@@ -41,7 +41,7 @@ def workload():
 
 def meets_exactly(plan):
     """Whether each standard error is at most its target, in integer arithmetic."""
-    exact = ExactVariances.of(plan.closure, plan.workload.exact_cells, plan.sigma_squared)
+    exact = ExactVariances.of(plan.closure, plan.sigma_squared)
     targets = plan.workload.targets.tolist()
     return all(
         exact.fraction(row) <= Fraction(target) ** 2

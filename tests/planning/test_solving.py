@@ -63,7 +63,7 @@ def test_what_every_plan_promises(workload, loss, slack, persons):
     plan = rp.plan(workload, loss=loss, budget=budget_of(cost, persons))
     assert plan.exact_privacy_cost <= plan.budget.privacy_cost
     caps = caps_of(plan)
-    exact = ExactVariances.of(plan.closure, workload.exact_cells, plan.sigma_squared)
+    exact = ExactVariances.of(plan.closure, plan.sigma_squared)
     for table in np.flatnonzero(np.isfinite(caps)).tolist():
         assert exact.fraction(table) <= Fraction(caps[table])
     if not isinstance(loss, rp.SumWithBoundedMax):

@@ -3,15 +3,18 @@
 Floats plan; integers decide. Nothing here rounds except towards a higher privacy cost.
 """
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from rpexplore.common.exact_numbers import Decimals
+from rpexplore.common.numerics import distinct_rows
 from rpexplore.planning.mechanism.closure import Closure
 
 _GUARD_DIGITS = 30
+_MOST_COMPARED = 64  # subsets of a table that are compared with another's
 
 
 def privacy_cost_upper_bound(closure: Closure, sigma_squared: Decimals) -> Fraction:
@@ -23,49 +26,92 @@ def privacy_cost_upper_bound(closure: Closure, sigma_squared: Decimals) -> Fract
     costs = [Fraction(n - 1, n) for n in closure.sizes.tolist()]
     for attribute, strategy in closure.strategies.items():
         costs[attribute] = strategy.cost_factor
-    above = closure.exact_product([cost.numerator for cost in costs])
-    below = closure.exact_product([cost.denominator for cost in costs])
-    below = below * sigma_squared.digits.astype(object)
-    smallest = float(np.min(closure.privacy_cost_factor / sigma_squared.floats))
+    first, kinds = _kinds_of_residuals(closure, costs, sigma_squared)
+    counts, scales = np.bincount(kinds).astype(object), sigma_squared[first]
+    above = closure.exact_product([cost.numerator for cost in costs], first)
+    below = closure.exact_product([cost.denominator for cost in costs], first)
+    below = below * scales.digits.astype(object)
+    smallest = float(np.min(closure.privacy_cost_factor[first] / scales.floats))
     digits = max(_GUARD_DIGITS - int(np.floor(np.log10(smallest))), 0)
-    shifts = digits - sigma_squared.exponents  # p/σ² · 10^digits = above · 10^shift / below
+    shifts = digits - scales.exponents  # p/σ² · 10^digits = above · 10^shift / below
     powers = np.array([10**k for k in range(int(np.max(np.abs(shifts))) + 1)], dtype=object)
     above = above * powers[np.maximum(shifts, 0)]
     below = below * powers[np.maximum(-shifts, 0)]
-    return Fraction(int(np.sum(-(-above // below))), 10**digits)
+    return Fraction(int(np.sum(-(-above // below) * counts)), 10**digits)
 
 
 @dataclass(frozen=True, eq=False)
 class ExactVariances:
-    """Variance of each marginal as exact integers: numerators[i] · scale / cells[i]².
+    """Variance of each marginal as exact integers: numerators[k] · scale / cells[k]², k its kind.
 
-    numerators, cells: Python integers, object[n_tables]; scale: a power of ten.
+    Tables of a kind have subsets of the same sizes with the same noise, one by one.
+
+    kinds: int64[n_tables]; numerators, cells: Python integers, object[n_kinds]; scale: a power of
+    ten.
     """
 
+    kinds: np.ndarray
     numerators: np.ndarray
     cells: np.ndarray
     scale: Fraction
 
     @classmethod
-    def of(cls, closure: Closure, cells: np.ndarray, sigma_squared: Decimals) -> "ExactVariances":
-        """From the closure, the exact cell counts (object[n_tables]) and the noise scales."""
-        digits, exponent = sigma_squared.on_common_exponent()
-        terms = closure.exact_product([n * (n - 1) for n in closure.sizes.tolist()]) * digits
+    def of(cls, closure: Closure, sigma_squared: Decimals) -> "ExactVariances":
+        """From the closure of marginals and the noise scales."""
+        sizes = closure.sizes.tolist()
+        residuals, kinds_of_residuals = _kinds_of_residuals(closure, sizes, sigma_squared)
+        digits, exponent = sigma_squared[residuals].on_common_exponent()
+        terms = closure.exact_product([n * (n - 1) for n in sizes], residuals) * digits
         incidence = closure.incidence
-        sums = np.add.reduceat(terms[incidence.indices], incidence.indptr[:-1])
-        return cls(sums, cells, Fraction(10) ** exponent)
+        first, kinds = _kinds_of_tables(incidence.indptr, kinds_of_residuals[incidence.indices])
+        rows = incidence[first]
+        sums = np.add.reduceat(terms[kinds_of_residuals[rows.indices]], rows.indptr[:-1])
+        # A table's last subset is the table itself.
+        cells = closure.exact_product(sizes, incidence.indices[incidence.indptr[first + 1] - 1])
+        return cls(kinds, sums, cells, Fraction(10) ** exponent)
 
     def fraction(self, table: int) -> Fraction:
         """The variance of one table."""
-        return Fraction(self.numerators[table], self.cells[table] ** 2) * self.scale
+        kind = int(self.kinds[table])
+        return Fraction(self.numerators[kind], self.cells[kind] ** 2) * self.scale
 
     def differing(self, stated: np.ndarray, tolerance: Fraction) -> np.ndarray:
         """Indices of tables whose stated variance (taken exactly) is off by more, relative."""
-        off = []
-        for table, value in enumerate(stated.tolist()):
+        first, kinds = distinct_rows((self.kinds, stated))
+        up, down = self.scale.as_integer_ratio()
+        within, parts = tolerance.as_integer_ratio()
+        exact = self.numerators[self.kinds[first]] * up
+        squares = self.cells[self.kinds[first]] ** 2 * down
+        is_off = np.zeros(len(first), dtype=bool)
+        for index, value in enumerate(stated[first].tolist()):
             above, below = value.as_integer_ratio()
-            exact = self.numerators[table] * self.scale.numerator * below
-            claimed = above * self.cells[table] ** 2 * self.scale.denominator
-            if abs(claimed - exact) * tolerance.denominator > exact * tolerance.numerator:
-                off.append(table)
-        return np.array(off, dtype=np.int64)
+            off = abs(above * squares[index] - exact[index] * below)
+            is_off[index] = off * parts > exact[index] * below * within
+        return np.flatnonzero(is_off[kinds])
+
+
+def _kinds_of_residuals(
+    closure: Closure, of_attributes: Sequence[Hashable], sigma_squared: Decimals
+) -> tuple[np.ndarray, np.ndarray]:
+    """Residuals with the same σ² whose attributes are alike, as `distinct_rows` has them.
+
+    of_attributes: what attributes that are alike have in common.
+    """
+    kinds = {value: kind for kind, value in enumerate(dict.fromkeys(of_attributes))}
+    of_members = np.array([*(kinds[value] for value in of_attributes), -1])[closure.members]
+    return distinct_rows((*of_members.T, sigma_squared.digits, sigma_squared.exponents))
+
+
+def _kinds_of_tables(starts: np.ndarray, entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Equal rows of a ragged array, as `distinct_rows` has them: row i from starts[i] on.
+
+    Where there are long ones every row is of a kind of its own.
+    """
+    lengths = np.diff(starts)
+    if lengths.max() > _MOST_COMPARED:
+        return np.arange(len(lengths)), np.arange(len(lengths))
+    columns = [
+        np.where(column < lengths, entries[np.minimum(starts[:-1] + column, len(entries) - 1)], -1)
+        for column in range(int(lengths.max()))
+    ]
+    return distinct_rows(columns)

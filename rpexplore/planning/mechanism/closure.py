@@ -157,9 +157,10 @@ class Closure:
         """∏_{i∈A} n_i of each residual, float64[n_residuals]."""
         return _product(self.members, self.sizes.astype(float))
 
-    def exact_product(self, factors: list[int]) -> np.ndarray:
-        """∏_{i∈A} factors[i] of each residual in Python integers, object[n_residuals]."""
-        return np.multiply.reduce(np.array([*factors, 1], dtype=object)[self.members], axis=1)
+    def exact_product(self, factors: list[int], residuals: np.ndarray) -> np.ndarray:
+        """∏_{i∈A} factors[i] of some residuals in Python integers, object[len(residuals)]."""
+        members = self.members[residuals]
+        return np.multiply.reduce(np.array([*factors, 1], dtype=object)[members], axis=1)
 
     @cached_property
     def _incidence_transposed(self) -> sparse.csr_array:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from rpexplore.common.numerics import scattered_bits
 from rpexplore.planning.losses.custom import scattered
 from rpexplore.planning.mechanism.closure import Closure
 
@@ -117,18 +118,18 @@ def _split(colours: np.ndarray, neighbours: sparse.csr_array, theirs: np.ndarray
     Neighbours are compared by a sum of 64-bit hashes. Should two sums ever agree by accident, the
     plan's certificate would show it.
     """
-    edges = _hashed(theirs)[neighbours.indices]
+    edges = scattered_bits(theirs)[neighbours.indices]
     if np.any(neighbours.data != 1):
-        edges = _hashed(edges + _hashed(_alike(neighbours.data)))
+        edges = scattered_bits(edges + scattered_bits(_alike(neighbours.data)))
     sums = np.add.reduceat(edges, neighbours.indptr[:-1].astype(np.int64))
-    return np.unique(_hashed(colours) + _hashed(sums), return_inverse=True)[1]
+    return np.unique(scattered_bits(colours) + scattered_bits(sums), return_inverse=True)[1]
 
 
 def _joint(colourings: Sequence[np.ndarray]) -> np.ndarray:
     """Colours that tell apart what any of the colourings does, from 0."""
     joint = np.zeros(len(colourings[0]), dtype=np.uint64)
     for colours in colourings:
-        joint = _hashed(joint + _hashed(colours))
+        joint = scattered_bits(joint + scattered_bits(colours))
     return np.unique(joint, return_inverse=True)[1]
 
 
@@ -139,11 +140,3 @@ def _alike(values: np.ndarray) -> np.ndarray:
     colours = np.empty(len(values), dtype=np.int64)
     colours[order] = np.cumsum(np.diff(ascending, prepend=ascending[0]) > _SAME * ascending)
     return colours
-
-
-def _hashed(values: np.ndarray) -> np.ndarray:
-    """Whole numbers scattered over 64 bits, one to one, uint64 (the SplitMix64 finaliser)."""
-    mixed = values.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))

@@ -63,7 +63,7 @@ def test_cost_is_the_exact_sum_rounded_up(workload, data):
 def test_variances_are_exact(workload, data):
     closure = Closure.of(workload)
     sigma_squared = data.draw(noise_scales(closure))
-    recomputed = ExactVariances.of(closure, workload.exact_cells, sigma_squared)
+    recomputed = ExactVariances.of(closure, sigma_squared)
     rows = [[index for index in row if index >= 0] for row in workload.members.tolist()]
     exact = [
         exact_variance(closure, t, attributes, sigma_squared) for t, attributes in enumerate(rows)

@@ -127,7 +127,7 @@ def test_exact_product():
     closure = Closure.of(Workload.of(domain, [domain.names]))
     sizes = domain.sizes.tolist()
     expected = [int(np.prod([sizes[i] for i in s], dtype=object)) for s in sets(closure)]
-    assert closure.exact_product(sizes).tolist() == expected
+    assert closure.exact_product(sizes, np.arange(len(closure))).tolist() == expected
 
 
 def test_arrays_are_read_only():
