@@ -191,7 +191,9 @@ def test_measuring_again_forgets_the_strategies_before(workload, seed):
 def test_single_values_need_no_strategies(workload, seed):
     """A strategy that is ResidualPlanner's own matrix gives its variances."""
     domain, first = workload.domain, workload.domain.names[0]
-    other_bases = workload.with_bases({first: CustomBasis(np.eye(domain[first].size).tolist())})
+    other_bases = workload.with_bases(
+        {first: CustomBasis(tuple(map(tuple, np.eye(domain[first].size).tolist())))}
+    )
     n = domain[first].size
     strategies = {}
     if n > 1 and any(first in table for table in workload.tables):
