@@ -12,6 +12,7 @@ from math import prod
 
 import numpy as np
 
+from rpexplore.data.counts import holding_sets
 from rpexplore.domain.domain import AttributeIndices
 
 
@@ -30,18 +31,12 @@ class Block:
 def maximal(tables: Iterable[Sequence[int]]) -> list[AttributeIndices]:
     """The tables that are in no other, each once, ascending; without the one of no attribute."""
     sets = sorted({tuple(sorted(table)) for table in tables} - {()}, key=len, reverse=True)
-    # For each attribute, the sets that it is in, as the bits of a number.
-    holding: dict[int, bytearray] = {}
-    for position, table in enumerate(sets):
-        for index in table:
-            bits = holding.setdefault(index, bytearray(len(sets) // 8 + 1))
-            bits[position // 8] |= 1 << position % 8
-    numbers = {index: int.from_bytes(bits, "little") for index, bits in holding.items()}
+    holding = holding_sets(sets)
     return sorted(
         table
         for table in sets
         if len(table) == len(sets[0])
-        or reduce(int.__and__, (numbers[index] for index in table)).bit_count() == 1
+        or reduce(int.__and__, (holding[index] for index in table)).bit_count() == 1
     )
 
 

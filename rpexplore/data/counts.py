@@ -1,9 +1,8 @@
 """Counts: exact marginals of the records, which is all that a release needs of them."""
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 
@@ -32,20 +31,28 @@ class Counts:
             return np.array(self.n_records, dtype=np.int64)
         if wanted in self.tables:
             return self.tables[wanted].astype(np.int64)
-        # Of the attribute that the fewest tables have, only these tables can hold all.
-        candidates = min((self._tables_with[index] for index in wanted), key=len)
-        holding = [table for table in candidates if set(wanted) <= set(table)]
+        holding = reduce(int.__and__, (self._tables_with.get(index, 0) for index in wanted))
         if not holding:
             raise KeyError(wanted)
-        table = min(holding, key=lambda table: self.tables[table].size)
+        table = self._by_size[(holding & -holding).bit_length() - 1]
         left = tuple(axis for axis, index in enumerate(table) if index not in wanted)
         return self.tables[table].sum(axis=left, dtype=np.int64)
 
     @cached_property
-    def _tables_with(self) -> Mapping[int, list[tuple[int, ...]]]:
-        """The tables that each attribute is in."""
-        tables_with = defaultdict(list)
-        for table in self.tables:
-            for index in table:
-                tables_with[index].append(table)
-        return tables_with
+    def _by_size(self) -> list[tuple[int, ...]]:
+        """The tables, the smallest first."""
+        return sorted(self.tables, key=lambda table: self.tables[table].size)
+
+    @cached_property
+    def _tables_with(self) -> Mapping[int, int]:
+        return holding_sets(self._by_size)
+
+
+def holding_sets(sets: Sequence[Sequence[int]]) -> dict[int, int]:
+    """For each attribute, which of some sets it is in: bit i of a number tells of the i-th."""
+    bits: dict[int, bytearray] = {}
+    for position, attribute_indices in enumerate(sets):
+        for index in attribute_indices:
+            of_attribute = bits.setdefault(index, bytearray(len(sets) // 8 + 1))
+            of_attribute[position // 8] |= 1 << position % 8
+    return {index: int.from_bytes(of_sets, "little") for index, of_sets in bits.items()}
