@@ -7,6 +7,7 @@ from math import prod
 import numpy as np
 
 from rpexplore.common.concurrency import in_order
+from rpexplore.common.numerics import distinct_rows
 from rpexplore.data.counts import Counts
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.closure import Closure
@@ -16,7 +17,7 @@ from rpexplore.releases.discrete_gaussian import LARGEST_GAMMA, discrete_gaussia
 MAX_TABLE_CELLS = 50_000_000
 MAX_CELLS = 400_000_000
 
-_BATCH = 1 << 20  # cells measured together
+_BATCH = 1 << 17  # cells measured together, which stay in the cache
 
 
 def measure_all(plan: Plan, counts: Counts) -> Generator[np.ndarray, None, None]:
@@ -24,44 +25,69 @@ def measure_all(plan: Plan, counts: Counts) -> Generator[np.ndarray, None, None]
 
     Worked out on all processors, with a few million numbers in memory at a time.
     """
-
-    def together(residuals: range) -> np.ndarray:
-        return np.concatenate(
-            [measure_residual(plan, residual, counts).ravel() for residual in residuals]
-        )
-
     # Residuals one after another, as many as have about `_BATCH` cells together.
     cells = measured_cells(plan.closure)
     starts = np.flatnonzero(np.diff(np.cumsum(cells) // _BATCH, prepend=-1)).tolist()
-    return in_order(together, (range(*ends) for ends in pairwise([*starts, len(cells)])))
+    batches = (np.arange(*ends) for ends in pairwise([*starts, len(cells)]))
+    return in_order(lambda residuals: measure_together(plan, residuals, counts), batches)
+
+
+def measure_together(plan: Plan, residuals: np.ndarray, counts: Counts) -> np.ndarray:
+    """Ξ x + noise of some residuals, int64[m], one after another, row-major: int64[·].
+
+    Independent discrete Gaussian noise of variance parameter σ² ∏ n_i² ∏ 4^b. Each residual costs
+    ρ = p_A / (2σ²), the same as continuous noise of the plan would.
+
+    Residuals of one σ² and one form get their noise from one call of the sampler, the first of them
+    its first samples, and so on: samples of a call are independent.
+    """
+    closure, sigma_squared, scales = plan.closure, plan.sigma_squared, _integer_scales(plan)
+    cells = measured_cells(closure, residuals)
+    starts = np.cumsum(cells) - cells
+    measured = np.empty(int(cells.sum()), dtype=np.int64)
+    digits, exponents = sigma_squared.digits[residuals], sigma_squared.exponents[residuals]
+    forms = closure.attribute_forms[closure.members[residuals]]
+    first, group_of = distinct_rows([*forms.T, digits, exponents])
+    for group, one in enumerate(residuals[first].tolist()):
+        alike = np.flatnonzero(np.array(group_of) == group)
+        attributes = [closure.attributes(residual) for residual in residuals[alike].tolist()]
+        answers = np.stack([counts.counts(indices) for indices in attributes])
+        answers = _residual_answers(answers, attributes[0], closure)
+        scale = prod(scales[attribute] for attribute in attributes[0])
+        noise = discrete_gaussian(answers.size, sigma_squared.fraction(one) * scale**2)
+        noisy = answers.reshape(len(alike), -1) + noise.reshape(len(alike), -1)
+        for start, row in zip(starts[alike].tolist(), noisy, strict=True):
+            measured[start : start + len(row)] = row
+    return measured
 
 
 def measure_residual(plan: Plan, residual: int, counts: Counts) -> np.ndarray:
-    """Ξ x + noise for one residual: int64, one axis an attribute of the residual.
-
-    Independent discrete Gaussian noise of variance parameter σ² ∏ n_i² ∏ 4^b. Costs
-    ρ = p_A / (2σ²), the same as continuous noise of the plan would.
-    """
-    answers = exact_residual(plan, residual, counts)
-    scales = _integer_scales(plan)
-    scale = prod(scales[attribute] for attribute in plan.closure.attributes(residual))
-    noise = discrete_gaussian(answers.size, plan.sigma_squared.fraction(residual) * scale**2)
-    return answers + noise.reshape(answers.shape)
+    """`measure_together` of one residual: int64, one axis an attribute of the residual."""
+    measured = measure_together(plan, np.array([residual]), counts)
+    return measured.reshape(measured_shape(plan.closure, residual))
 
 
 def exact_residual(plan: Plan, residual: int, counts: Counts) -> np.ndarray:
-    """Ξ x for one residual: int64, one axis an attribute of the residual. As private as counts.
+    """Ξ x for one residual: int64, one axis an attribute of the residual. As private as counts."""
+    indices = plan.closure.attributes(residual)
+    return _residual_answers(counts.counts(indices), indices, plan.closure)
+
+
+def _residual_answers(
+    counts: np.ndarray, attribute_indices: Sequence[int], closure: Closure
+) -> np.ndarray:
+    """Ξ applied to the last axes, one an attribute; there may be others before: int64.
 
     Ξ = ⊗ (n_i I − 11ᵀ) on the exact marginal, with the integer matrix 2^b R_i for attributes that
     have a strategy (their axis then has n_i − 1 entries).
     """
-    attribute_indices = plan.closure.attributes(residual)
-    answers = counts.counts(attribute_indices)
-    for axis, attribute in enumerate(attribute_indices):
-        strategy = plan.closure.strategies.get(attribute)
+    answers = counts
+    for axis, attribute in enumerate(attribute_indices, start=-len(attribute_indices)):
+        strategy = closure.strategies.get(attribute)
         if strategy is None:
-            size = answers.shape[axis]
-            answers = answers * size - answers.sum(axis=axis, keepdims=True)
+            sums = answers.sum(axis=axis, keepdims=True)
+            answers = answers * answers.shape[axis]
+            answers -= sums
         else:
             # In int64, partial sums as well: `check_countable` has made sure that all of them fit.
             answers = np.moveaxis(np.tensordot(strategy.integers, answers, (1, axis)), 0, axis)
@@ -74,11 +100,11 @@ def measured_shape(closure: Closure, residual: int) -> tuple[int, ...]:
     return tuple(int(closure.sizes[i]) - (i in closure.strategies) for i in attribute_indices)
 
 
-def measured_cells(closure: Closure) -> np.ndarray:
-    """How many numbers the measurement of each residual has, int64[n_residuals]."""
+def measured_cells(closure: Closure, residuals: np.ndarray | slice = slice(None)) -> np.ndarray:
+    """How many numbers the measurement of each residual has, of all or these: int64[·]."""
     sizes = closure.sizes.astype(np.int64)
     sizes[list(closure.strategies)] -= 1
-    return np.prod(np.append(sizes, 1)[closure.members], axis=1)
+    return np.prod(np.append(sizes, 1)[closure.members[residuals]], axis=1)
 
 
 def check_measurable(plan: Plan) -> None:

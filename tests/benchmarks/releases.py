@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable
+from itertools import combinations, islice
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet
 
 import rpexplore as rp
+from rpexplore.data.counts import Counts
+from rpexplore.releases.measurement import measure_all, measured_cells
 from rpexplore.releases.release import dry_run, release
-from tests.benchmarks.measure import Row, once, peak_gigabytes
+from tests.benchmarks.measure import Row, once, peak_gigabytes, process_seconds
 from tests.published import figures
 
 
@@ -46,6 +49,21 @@ def release_of_many_cells() -> list[Row]:
     ]
 
 
+def measuring_of_many_small_tables() -> list[Row]:
+    """All tables of at most 3 of 30 attributes of size 10: exact residuals and their noise."""
+    domain = rp.Domain.from_sizes({f"a{i}": 10 for i in range(30)})
+    workload = rp.Workload.all_up_to(domain, 3)
+    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    ones = np.ones((10, 10, 10), dtype=np.uint32)
+    counts = Counts(dict.fromkeys(combinations(range(30), 3), ones), ones.size)
+    cells = int(measured_cells(plan.closure).sum())
+    seconds = process_seconds(lambda: sum(part.size for part in measure_all(plan, counts)))
+    return [
+        ("measuring small tables, ns of processor time a cell", 1e9 * seconds / cells, "<=", 40),
+        ("  microseconds a table", 1e6 * seconds / len(workload), "<=", 40),
+    ]
+
+
 def mock_records(path: Path, domain: rp.Domain, n_records: int) -> Path:
     """Records of independent values, the small ones more often, as a Parquet file."""
     rng = np.random.default_rng(0)
@@ -58,10 +76,12 @@ def mock_records(path: Path, domain: rp.Domain, n_records: int) -> Path:
 
 
 def _triples(count: int) -> list[tuple[str, str, str]]:
-    from itertools import combinations, islice
-
     every = combinations([f"a{i}" for i in range(12)], 3)
     return list(islice(every, count))
 
 
-CASES: list[Callable[[], list[Row]]] = [release_of_adult, release_of_many_cells]
+CASES: list[Callable[[], list[Row]]] = [
+    measuring_of_many_small_tables,
+    release_of_adult,
+    release_of_many_cells,
+]

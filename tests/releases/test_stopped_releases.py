@@ -95,13 +95,13 @@ import rpexplore.releases.measurement as module
 from rpexplore.planning.plan import Plan
 from rpexplore.releases.release import release
 calls = []
-measure_residual = module.measure_residual
+discrete_gaussian = module.discrete_gaussian
 def deadly(*args):
     calls.append(1)
     if len(calls) == 3:
         os.kill(os.getpid(), signal.SIGKILL)
-    return measure_residual(*args)
-module.measure_residual = deadly
+    return discrete_gaussian(*args)
+module.discrete_gaussian = deadly
 release(Plan.load(sys.argv[1]), sys.argv[2], sys.argv[3])
 """
 

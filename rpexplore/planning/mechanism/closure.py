@@ -153,6 +153,16 @@ class Closure:
         return len(self.members)
 
     @cached_property
+    def attribute_forms(self) -> np.ndarray:
+        """Of each attribute a number, the same for those measured alike: int64[d + 1].
+
+        Alike are those of one size without a strategy. Last, for the padding of `members`, is −1.
+        """
+        forms = np.append(self.sizes, -1)
+        forms[list(self.strategies)] = np.arange(len(self.strategies)) - len(self.strategies) - 1
+        return forms
+
+    @cached_property
     def residual_cells(self) -> np.ndarray:
         """∏_{i∈A} n_i of each residual, float64[n_residuals]."""
         return _product(self.members, self.sizes.astype(float))
