@@ -5,6 +5,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from rpexplore.common.concurrency import Progress, in_order
@@ -13,6 +14,7 @@ from rpexplore.common.template_text import text_from_template
 from rpexplore.errors import ReleaseError
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.releases.atomic_folder import new_folder
+from rpexplore.releases.csv_cells import csv_decimals
 from rpexplore.releases.manifest import file_entry
 from rpexplore.releases.table_files import write_table
 
@@ -46,9 +48,16 @@ def write_tables(
     """
 
     def write(position: int) -> list[dict[str, Any]]:
-        rows = iter([cells(position)])
-        names = tables[position]
-        return write_table(folder, position, names, rows, escape_formulas=escape_formulas)
+        rows = cells(position)
+        errors = np.asarray(rows["standard_error"])
+        return write_table(
+            folder,
+            position,
+            tables[position],
+            iter([rows]),
+            decimals=csv_decimals(errors.min(), np.abs(rows["upper_95"]).max()),
+            escape_formulas=escape_formulas,
+        )
 
     files = []
     with closing(in_order(write, range(len(tables)))) as written:

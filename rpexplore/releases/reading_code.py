@@ -1,6 +1,6 @@
 """Lines of Python, R, SAS and Stata that read a table of a folder, made from its own columns.
 
-They read labels as text ("01" stays so) and all numbers in full, and add to every cell the
+They read labels as text ("01" stays so) and numbers as the file has them, and add to every cell the
 coefficient of variation by its noisy count (of smooth tables the model-based one), and whether that
 makes it publishable.
 """

@@ -42,17 +42,26 @@ def pieces_of_cells(
     names = _column_names(labels)
     every_value = values.reshape(-1)
     for start in range(0, max(values.size, 1), _ROWS_AT_ONCE):
-        rows = np.arange(start, min(start + _ROWS_AT_ONCE, values.size))
-        indices = np.unravel_index(rows, values.shape) if values.ndim else ()
+        stop = min(start + _ROWS_AT_ONCE, values.size)
+        codes = _codes(start, stop, values.shape)
         columns: list[pa.Array] = []
-        for index, named in zip(indices, labels, strict=True):
-            code = pa.array(index.astype(np.int32))
+        for code, named in zip(codes, labels, strict=True):
             columns += [pa.DictionaryArray.from_arrays(code, texts) for _, texts in named]
-        piece = every_value[rows]
-        error = np.broadcast_to(np.sqrt(variances[indices]), piece.shape)
+        piece, are_alike = every_value[start:stop], not any(variances.strides)
+        error = np.sqrt(variances.flat[:1] if are_alike else variances[tuple(codes)])
         margin = normal_quantile(CONFIDENCE) * error
-        numbers = (piece, error, piece - margin, piece + margin)
+        numbers = (piece, np.broadcast_to(error, piece.shape), piece - margin, piece + margin)
         yield pa.table([*columns, *map(pa.array, numbers)], names=[*names, *ESTIMATES])
+
+
+def _codes(start: int, stop: int, shape: Sequence[int]) -> list[np.ndarray]:
+    """The indices of consecutive cells along each axis of a table: int32[stop − start] each."""
+    codes, left = [], np.arange(start, stop, dtype=np.int32)
+    for size in reversed(shape):
+        above = left // np.int32(size)
+        codes.append(left - above * np.int32(size))
+        left = above
+    return codes[::-1]
 
 
 def _column_names(labels: Sequence[Labels]) -> list[str]:
@@ -87,6 +96,11 @@ def for_csv(rows: pa.Table, *, escape_formulas: bool) -> pa.Table:
         if pa.types.is_dictionary(column.type):
             column = column.cast(pa.string())
         if pa.types.is_string(column.type):
-            column = pc.replace_substring_regex(column, _FORMULA, r"'\1")
+            column = escaped_texts(column)
         columns.append(column)
     return pa.table(columns, names=list(map(without_formula, rows.column_names)))
+
+
+def escaped_texts(texts: pa.Array) -> pa.Array:
+    """Texts with an apostrophe before those that would be formulas."""
+    return pc.replace_substring_regex(texts, _FORMULA, r"'\1")

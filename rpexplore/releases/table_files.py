@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet
 
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.plan import Plan
 from rpexplore.releases.contributions import Contributions
+from rpexplore.releases.csv_cells import CsvWriter, csv_decimals
 from rpexplore.releases.manifest import file_entry
 from rpexplore.releases.measurement_file import MeasuredFile, read_measured
-from rpexplore.releases.table_cells import Labels, for_csv, label_columns, pieces_of_cells
+from rpexplore.releases.table_cells import Labels, label_columns, pieces_of_cells
 
-BYTES_PER_CELL = 125  # about, as CSV and Parquet together
+BYTES_PER_CELL = 125  # or fewer, as CSV and Parquet together
 
 RESIDUALS = "residuals.parquet"
 
@@ -60,6 +60,7 @@ class TableWriter:
             position,
             workload.tables[position],
             pieces,
+            decimals=csv_decimals(np.sqrt(variances.min()), np.abs(values).max()),
             escape_formulas=self._escape_formulas,
         )
 
@@ -99,25 +100,31 @@ def write_table(
     attributes: Sequence[str],
     pieces: Iterator[pa.Table],
     *,
+    decimals: int,
     escape_formulas: bool,
 ) -> list[dict[str, Any]]:
     """Write a table, given in pieces (at least one), as CSV and Parquet; their manifest entries.
 
+    decimals: of numbers in the CSV file, see `csv_decimals`; the Parquet file has them in full
     escape_formulas: whether no text in the CSV file begins as formulas of spreadsheets do
     """
     path, first = table_path(position, attributes), next(pieces)
-    csv_schema = for_csv(first.slice(0, 0), escape_formulas=escape_formulas).schema
     repeated: Any = [name for name in first.schema.names if name not in _DIFFERENT]
     as_parquet, as_csv = f"{path}.parquet", f"{path}.csv"
     with (
         pyarrow.parquet.ParquetWriter(
-            folder / as_parquet, first.schema, use_dictionary=repeated
+            # Least and largest labels, which nobody looks for, would take a third of the time.
+            folder / as_parquet,
+            first.schema,
+            use_dictionary=repeated,
+            write_statistics=False,
         ) as parquet_writer,
-        pyarrow.csv.CSVWriter(folder / as_csv, csv_schema) as csv_writer,
+        (folder / as_csv).open("wb") as file,
     ):
+        csv_writer = CsvWriter(file, first.column_names, decimals, escape_formulas=escape_formulas)
         for piece in chain([first], pieces):
             parquet_writer.write_table(piece)
-            csv_writer.write_table(for_csv(piece, escape_formulas=escape_formulas))
+            csv_writer.write(piece)
     return [file_entry(folder, name, attributes=list(attributes)) for name in (as_parquet, as_csv)]
 
 
