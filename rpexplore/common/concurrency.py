@@ -22,11 +22,18 @@ Result = TypeVar("Result")
 Progress = Callable[[str, float], None]
 """Told what is being done and which share of everything is done, 0 to 1; may raise to stop it."""
 
+Share = Callable[[float], object]
+"""A `Progress` that is told only the share."""
+
 _MOST_WORKERS = 4  # each holds what it works on in memory
 
 
 def no_progress(doing: str, share: float) -> None:
     """A `Progress` that nobody follows."""
+
+
+def no_share(share: float) -> None:
+    """A `Share` that nobody follows."""
 
 
 def part_of_progress(on_progress: Progress, start: float, end: float) -> Progress:

@@ -8,12 +8,12 @@ whose variance is above the mean get more.
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
 
-from rpexplore.common.concurrency import Progress, no_progress, one_thread
+from rpexplore.common.concurrency import Progress, Share, no_progress, no_share, one_thread
 from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy, measured_attributes
@@ -23,7 +23,7 @@ from rpexplore.planning.strategy_search import StrategySearch
 from rpexplore.workload.bases import to_json
 from rpexplore.workload.workload import Workload
 
-_VERSION = 2  # of the search: strategies of another one are not used
+_VERSION = 3  # of the search: strategies of another one are not used
 _STILL = 1e-9  # a sweep that lowers the sum by less (relative) is the last one
 _MOST_SWEEPS = 20
 _ROUNDS = 200  # of new weights, for the largest variance
@@ -68,11 +68,12 @@ def with_best_strategies(
             search = StrategySearch(
                 workload, closure, table_weights, keep_references=uniform_reference
             )
-            search.start({})
             on_share = partial(on_progress, "Looking for what to measure")
             if largest:
+                search.start({}, lambda share: on_share(share / (_ROUNDS + 1)))
                 _find_for_largest(search, on_share)
             else:
+                search.start({}, lambda share: on_share(_share_after(0, share)))
                 _find(search, on_share)
             strategies = _rounded(search)
     except (np.linalg.LinAlgError, ValueError, FloatingPointError):
@@ -98,9 +99,10 @@ def strategy_bound(
     of `best_matrix` (docs/mathematics.md §5.1), and the loss grows with every one of them.
     """
     search = StrategySearch(workload, closure, table_weights, keep_references=True)
-    search.start({index: strategy.reference for index, strategy in closure.strategies.items()})
+    references = {index: strategy.reference for index, strategy in closure.strategies.items()}
+    search.start(references)
     if largest:
-        _find_for_largest(search, lambda share: None)
+        _find_for_largest(search, no_share)
     return search.least_value() ** 2
 
 
@@ -149,25 +151,32 @@ def _strategies_of(
     return strategies
 
 
-def _find(search: StrategySearch, on_share: Callable[[float], None]) -> None:
+def _find(search: StrategySearch, on_share: Share) -> None:
     """Improve all attributes in turn until nothing is gained."""
     before = search.value()
     for sweep in range(_MOST_SWEEPS):
-        search.sweep(lambda share, sweep=sweep: on_share((sweep + share) / (sweep + 2)))
+        search.sweep(lambda share, sweep=sweep: on_share(_share_after(sweep + 1, share)))
         now = search.value()
         if now >= before * (1 - _STILL):
             return
         before = now
 
 
-def _find_for_largest(search: StrategySearch, on_share: Callable[[float], None]) -> None:
+def _share_after(sweeps: int, share: float) -> float:
+    """The share of a search after so many sweeps, the start included, and a share of the next.
+
+    Each counts for half of what is left, as nobody knows how many there will be.
+    """
+    return 1 - (1 - share / 2) / 2**sweeps
+
+
+def _find_for_largest(search: StrategySearch, on_share: Share) -> None:
     """Look for the weights as well: y on the tables, of sum 1, and those on the rows."""
     weights, before = search.table_weights, 0.0
     search.table_weights = weights / len(search.workload)
     for round_ in range(_ROUNDS):
-        search.sweep(lambda share: None)
+        search.sweep(lambda share, round_=round_: on_share((round_ + 1 + share) / (_ROUNDS + 1)))
         now = search.value()
-        on_share(round_ / _ROUNDS)
         if round_ > 5 and now <= before * (1 + _STEADY):
             return
         before = now

@@ -26,6 +26,7 @@ def plan(
     budget: Budget,
     tolerance: float = TOLERANCE,
     uniform_reference: bool = False,
+    on_progress: Progress = no_progress,
 ) -> Plan:
     """The plan with the smallest loss within the budget, with its certificate.
 
@@ -38,6 +39,7 @@ def plan(
         uniform_reference: Whether attributes in other bases than single values are measured as by
             ResidualPlanner+, with uniform reference distributions instead of optimised ones
             (docs/mathematics.md §5.2).
+        on_progress: As of `optimum`.
 
     Returns:
         The plan, which no other within the budget is better than by more than its certificate says.
@@ -56,7 +58,12 @@ def plan(
     """
     refuse_type(budget, {Budget}, "budget", "Budget(rho=0.5)")
     solved = optimum(
-        workload, loss=loss, budget=budget, tolerance=tolerance, uniform_reference=uniform_reference
+        workload,
+        loss=loss,
+        budget=budget,
+        tolerance=tolerance,
+        uniform_reference=uniform_reference,
+        on_progress=on_progress,
     )
     return solved.at(budget)
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rpexplore.common.concurrency import Share, no_share
 from rpexplore.common.files import home_folder, write_whole
 from rpexplore.planning.solvers.strategy_matrix import StrategySolution, best_matrix
 
@@ -118,15 +119,17 @@ def user_cache() -> StrategyCache:
     return StrategyCache(None if off else home_folder() / "strategies")
 
 
-def best_uniform_matrix(gram: np.ndarray) -> StrategySolution:
+def best_uniform_matrix(gram: np.ndarray, on_share: Share = no_share) -> StrategySolution:
     """The best matrix for a uniform reference, started from the dual weights of an earlier search.
 
-    They are no more than a start: what follows from them is certified anew.
+    They are no more than a start: what follows from them is certified anew. on_share: as of
+    `best_matrix`.
     """
     key = f"even {hashlib.sha256((gram / np.trace(gram)).tobytes()).hexdigest()}"
     weights = (user_cache().get(key) or {}).get("value_weights", np.empty(0))
     usable = weights.shape == (len(gram),) and np.all(np.isfinite(weights) & (weights > 0))
-    solution = best_matrix(gram, value_weights=weights / np.sum(weights) if usable else None)
+    start = weights / np.sum(weights) if usable else None
+    solution = best_matrix(gram, value_weights=start, on_share=on_share)
     if not usable:
         user_cache().put(key, {"value_weights": solution.value_weights})
     return solution

@@ -6,11 +6,12 @@ attributes' τ and η. Attributes are improved in turn, each by `best_reference`
 over residuals without the attribute exactly (docs/mathematics.md §5.3). Every step lowers the sum.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from rpexplore.common.concurrency import Share, no_share
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import measured_attributes
 from rpexplore.planning.solvers.strategy_matrix import StrategySolution, best_matrix, best_reference
@@ -48,9 +49,6 @@ class Problem:
         products = np.array([gram @ reference for gram in self.grams])
         total, slopes = self.total(products @ reference)
         return root + total, 1.0, 2 * slopes @ products
-
-    def etas(self, reference: np.ndarray) -> np.ndarray:
-        return np.array([reference @ gram @ reference for gram in self.grams])
 
 
 @dataclass(eq=False)
@@ -106,13 +104,11 @@ class StrategySearch:
         self.columns = np.concatenate([columns.ravel() for _, columns, _ in self.groups])
         self.inside, self.outside = self._columns_by_basis()
         # Attribute -> residuals with it, and those without it that its tables contain.
-        self._residuals = {
-            attribute: (
-                np.flatnonzero(np.any(closure.members == attribute, axis=1)),
-                np.unique(np.concatenate([self.columns[self.outside[basis]] for basis in bases])),
-            )
-            for attribute, bases in self.bases_of.items()
-        }
+        self._residuals = {}
+        for attribute, bases in self.bases_of.items():
+            beside = np.concatenate([self.columns[self.outside[basis]] for basis in bases])
+            inside = np.flatnonzero(np.any(closure.members == attribute, axis=1))
+            self._residuals[attribute] = inside, np.unique(beside)
 
     def _columns_by_basis(self) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
         """Basis -> where in `columns` its tables are: with its attribute, and without it."""
@@ -136,28 +132,30 @@ class StrategySearch:
         )
         return inside, outside
 
-    def start(self, references: Mapping[int, np.ndarray]) -> None:
+    def start(self, references: Mapping[int, np.ndarray], on_share: Share = no_share) -> None:
         """Begin with the best matrices for these or uniform references, for all bases together."""
         uniform: dict[bytes, StrategySolution] = {}
-        for attribute in self.attributes:
+        for done, attribute in enumerate(self.attributes):
+            on_part = self._part(on_share, done, done + 1)
             gram = np.sum([self.grams[basis] for basis in self.bases_of[attribute]], axis=0)
             reference = references.get(attribute)
             if reference is not None:
-                self._take([attribute], best_matrix(gram, reference))
-                continue
-            key = gram.tobytes()
-            if key not in uniform:
-                uniform[key] = best_uniform_matrix(gram)
-            self._take([attribute], uniform[key])
+                solution = best_matrix(gram, reference, on_share=on_part)
+            elif (key := gram.tobytes()) in uniform:
+                solution = uniform[key]
+            else:
+                solution = uniform[key] = best_uniform_matrix(gram, on_part)
+            self._take([attribute], solution)
 
-    def sweep(self, on_share: Callable[[float], None]) -> None:
+    def sweep(self, on_share: Share = no_share) -> None:
         """Improve every attribute once; those whose problems are alike together."""
         waiting = self._signatures()
         while waiting:
             attribute, signature = next(iter(waiting.items()))
             alike = [attribute for attribute in waiting if waiting[attribute] == signature]
             before = self.value()
-            solution = self._improved(attribute)
+            done = len(self.attributes) - len(waiting)
+            solution = self._improved(attribute, self._part(on_share, done, done + len(alike)))
             kept = {attribute: self.measuring[attribute] for attribute in alike}
             self._take(alike, solution)
             if len(alike) > 1 and self.value() > before * (1 + _ROUNDING):
@@ -166,7 +164,10 @@ class StrategySearch:
                 alike = alike[:1]
             for attribute in alike:
                 del waiting[attribute]
-            on_share(1 - len(waiting) / len(self.attributes))
+
+    def _part(self, on_share: Share, done: int, then: int) -> Share:
+        """Where to report the share of what leads from so many attributes done to so many."""
+        return lambda share: on_share((done + share * (then - done)) / len(self.attributes))
 
     # ---- one attribute
 
@@ -182,14 +183,19 @@ class StrategySearch:
                 self.total[basis] = float(solution.reference @ gram @ solution.reference)
         self._known_terms = None
 
-    def _improved(self, attribute: int) -> StrategySolution:
+    def _improved(self, attribute: int, on_share: Share) -> StrategySolution:
         problem, present = self.problem(attribute), self.measuring[attribute]
         # By now the bases have other weights than when it was solved.
         covariance = self.covariances[attribute]
         start = replace(present, root=float(np.sqrt(np.sum(problem.gram * covariance))))
         if self.keep_references:
-            return best_matrix(problem.gram, start.reference, value_weights=start.value_weights)
-        return best_reference(problem.gram, problem.grams, problem.total, start=start)
+            weights = start.value_weights
+            return best_matrix(
+                problem.gram, start.reference, value_weights=weights, on_share=on_share
+            )
+        return best_reference(
+            problem.gram, problem.grams, problem.total, start=start, on_share=on_share
+        )
 
     def _signatures(self) -> dict[int, tuple]:
         """Attribute index -> what is equal for attributes with the same bases and weight.

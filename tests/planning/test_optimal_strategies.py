@@ -1,5 +1,7 @@
 """The search for strategies: better with every step, serving all ways of asking, and bounded."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -41,7 +43,7 @@ def test_the_value_of_a_search_is_that_of_the_plan():
     search.start({})
     before = search.value()
     for _ in range(3):
-        search.sweep(lambda share: None)
+        search.sweep()
         assert search.value() <= before * (1 + 1e-12)
         before = search.value()
     solved = optimum(MIXED, loss=SUM)
@@ -140,13 +142,13 @@ def test_strategies_for_the_largest_variance_are_better_at_it():
     assert largest.loss_value < np.max(other.table_variances.largest) * 0.99
 
 
-def test_progress_is_reported_and_may_end_the_search():
+def test_progress_is_reported_from_the_start_and_may_end_the_search(monkeypatch):
     weights, shares = np.full(len(MIXED), 2.0), []
     with_best_strategies(
         MIXED, Closure.of(MIXED), weights, on_progress=lambda _, share: shares.append(share)
     )
-    assert shares
-    assert all(0 <= share <= 1 for share in shares)
+    assert 0 <= shares[0] < 0.5 < shares[-1] <= 1
+    assert shares == sorted(shares)
 
     class Stop(Exception):
         pass
@@ -154,8 +156,11 @@ def test_progress_is_reported_and_may_end_the_search():
     def stop(doing, share):
         raise Stop
 
+    begun = []
+    monkeypatch.setattr(StrategySearch, "sweep", lambda search, on_share: begun.append(search))
     with pytest.raises(Stop):
         with_best_strategies(MIXED, Closure.of(MIXED), np.full(len(MIXED), 3.0), on_progress=stop)
+    assert begun == []  # it ended while the start was looked for
 
 
 def test_what_was_found_is_not_searched_for_again(monkeypatch):
@@ -167,13 +172,14 @@ def test_what_was_found_is_not_searched_for_again(monkeypatch):
     for index, strategy in first.items():
         np.testing.assert_array_equal(again[index].integers, strategy.integers)
         assert again[index].bits == strategy.bits
+    search = partial(with_best_strategies, MIXED, Closure.of(MIXED))
     for other in (
-        {"table_weights": weights * 1.5},
-        {"table_weights": weights, "uniform_reference": True},
-        {"table_weights": weights, "largest": True},
+        partial(search, weights * 1.5),
+        partial(search, weights, uniform_reference=True),
+        partial(search, weights, largest=True),
     ):
         with pytest.raises(TypeError):
-            with_best_strategies(MIXED, Closure.of(MIXED), **other)
+            other()
 
 
 @pytest.mark.parametrize(
@@ -205,9 +211,9 @@ def test_the_best_matrix_of_a_basis_is_kept_as_a_start(monkeypatch):
     solved = strategy_cache.best_uniform_matrix(gram)
     starts = []
 
-    def recording(gram, *, value_weights):
+    def recording(gram, *, value_weights, **others):
         starts.append(value_weights)
-        return best_matrix(gram, value_weights=value_weights)
+        return best_matrix(gram, value_weights=value_weights, **others)
 
     monkeypatch.setattr(strategy_cache, "best_matrix", recording)
     again = strategy_cache.best_uniform_matrix(gram)
@@ -224,11 +230,11 @@ def test_the_best_matrix_of_a_basis_is_kept_as_a_start(monkeypatch):
 def test_questions_beyond_the_digits_of_a_computer_are_refused_by_name(monkeypatch):
     """Where the digits end differs from processor to processor, so the end is feigned here."""
 
-    def give_up(search, references):
+    def give_up(search, references, on_share):
         raise np.linalg.LinAlgError("Eigenvalues did not converge")
 
     monkeypatch.setattr(strategy_search.StrategySearch, "start", give_up)
-    rows = [[1, -1, 0, 0], [0, 1, -1, 0], [0, 0, 1, -1], [3] * 4]
+    rows = ((1, -1, 0, 0), (0, 1, -1, 0), (0, 0, 1, -1), (3,) * 4)
     domain = rp.Domain.from_sizes({"wide": 4, "sex": 2})
     tables_of_bases = rp.Workload.all_up_to(domain, 2).with_bases({"wide": rp.CustomBasis(rows)})
     with pytest.raises(rp.RpexploreError, match=r"for 'wide': .* Scale them alike"):
@@ -236,7 +242,7 @@ def test_questions_beyond_the_digits_of_a_computer_are_refused_by_name(monkeypat
 
 
 def test_questions_of_very_different_size_are_planned_right_or_refused():
-    rows = [[1, -1, 0, 0], [0, 1, -1, 0], [0, 0, 1, -1], [1e9] * 4]
+    rows = ((1, -1, 0, 0), (0, 1, -1, 0), (0, 0, 1, -1), (1e9,) * 4)
     domain = rp.Domain.from_sizes({"wide": 4, "sex": 2})
     tables_of_bases = rp.Workload.all_up_to(domain, 2).with_bases({"wide": rp.CustomBasis(rows)})
     try:

@@ -5,6 +5,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
+from rpexplore.common.concurrency import Share, no_share
 from rpexplore.planning.solvers.solution import share_done
 
 _MEMORY = 10  # earlier steps that a new one is fitted from
@@ -31,7 +32,7 @@ def anderson_acceleration(
     tolerance: float,
     leeway: float = 10.0,
     limit: int = 1000,
-    on_share: Callable[[float], object] = lambda share: None,
+    on_share: Share = no_share,
 ) -> Step:
     """The step with the smallest error, which is at most `tolerance` unless none was found.
 

@@ -8,27 +8,37 @@ _LEAST_WEIGHT = 1e-10
 # Directions that no question asks about are measured nevertheless, so that R can be decoded; they
 # take this share of the root between them.
 _UNASKED_SHARE = 5e-7
+_MIRRORED = 1e-13  # relative to the largest number: what differs by less does so by rounding
 
 
 class MatrixRoot:
     """One eigendecomposition at fixed z: S, the bounds on √τ it gives, and the next λ.
 
-    centred: V(z); value_weights: λ. root: T = tr S; error: √τ ≤ T·(1 + error) for the R of S.
+    centred: V(z), the same read backwards if `mirrored`; value_weights: λ. root: T = tr S; error:
+    √τ ≤ T·(1 + error) for the R of S.
     roots, vectors: eigenvalues and eigenvectors of S, n − 1 of them: without that of z. state,
     following: log λ, and what follows, as `anderson_acceleration` takes them.
     """
 
     def __init__(
-        self, centred: np.ndarray, value_weights: np.ndarray, reference: np.ndarray
+        self,
+        centred: np.ndarray,
+        value_weights: np.ndarray,
+        reference: np.ndarray,
+        *,
+        mirrored: bool = False,
     ) -> None:
+        if mirrored:
+            value_weights = (value_weights + value_weights[::-1]) / 2
         self.value_weights, self.reference = value_weights, reference
         self.halves = np.sqrt(value_weights)
         # V's null vector is z. Lifting it above all others tells it from directions that no
-        # question asks about.
+        # question asks about, and makes it the last.
         null = reference / self.halves
         null /= np.linalg.norm(null)
         inner = self.halves[:, None] * centred * self.halves
-        squares, vectors = np.linalg.eigh(inner + 2 * np.trace(inner) * np.outer(null, null))
+        decompose = mirrored_eigh if mirrored else np.linalg.eigh
+        squares, vectors = decompose(inner + 2 * np.trace(inner) * np.outer(null, null))
         self.vectors = vectors[:, :-1]
         self.roots = roots_of(squares[:-1])
         self.root = float(self.roots.sum())
@@ -42,6 +52,36 @@ class MatrixRoot:
     def slope(self) -> np.ndarray:
         """∂T/∂z, up to a multiple of 1."""
         return -(self.vectors @ (self.roots * (self.vectors.T @ self.halves))) / self.halves
+
+
+def is_mirrored(matrix: np.ndarray) -> bool:
+    """Whether a square matrix is the same read backwards, up to rounding."""
+    return bool(np.abs(matrix - matrix[::-1, ::-1]).max() <= _MIRRORED * np.abs(matrix).max())
+
+
+def mirrored_eigh(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`numpy.linalg.eigh` of a symmetric matrix that is the same read backwards: a quarter of it.
+
+    Its eigenvectors are the same read backwards, up to their sign: two problems of half the size
+    (Cantoni and Butler 1976). Those that change their sign come first, each kind ascending.
+    """
+    n = len(matrix)
+    m = n // 2
+    first, across = matrix[:m, :m], matrix[:m, ::-1][:, :m]
+    even = np.empty((n - m, n - m))
+    even[:m, :m] = first + across
+    if n > 2 * m:
+        even[m, :m] = even[:m, m] = np.sqrt(2) * matrix[:m, m]
+        even[m, m] = matrix[m, m]
+    of_odd, of_even = np.linalg.eigh(first - across), np.linalg.eigh(even)
+    vectors = np.zeros((n, n))
+    vectors[:m, :m], vectors[:m, m:] = of_odd[1], of_even[1][:m]
+    vectors[:m] *= np.sqrt(0.5)
+    vectors[n - m :, :m] = -vectors[:m, :m][::-1]
+    vectors[n - m :, m:] = vectors[:m, m:][::-1]
+    if n > 2 * m:
+        vectors[m, m:] = of_even[1][m]
+    return np.append(of_odd[0], of_even[0]), vectors
 
 
 def weights_of(logs: np.ndarray) -> np.ndarray:

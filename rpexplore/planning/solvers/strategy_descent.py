@@ -17,7 +17,9 @@ from rpexplore.planning.solvers.anderson import anderson_acceleration
 from rpexplore.planning.solvers.matrix_root import (
     MatrixRoot,
     centred_at,
+    is_mirrored,
     metric_of,
+    mirrored_eigh,
     roots_of,
     weights_of,
 )
@@ -50,13 +52,22 @@ class Joint:
 class JointSearch:
     """min over z of √τ(z) + total(η(z)), for a gram whose trace is about n.
 
-    Its state is log λ, the log of μ above the least one possible, and p.
+    Its state is log λ, the log of μ above the least one possible, and p. Columns of R may be longer
+    than 1 by `slack`: `best_matrix` sees to that.
     """
 
-    def __init__(self, gram: np.ndarray, total_grams: Sequence[np.ndarray], total: Total) -> None:
-        self.total_grams, self.total = total_grams, total
+    def __init__(
+        self,
+        gram: np.ndarray,
+        total_grams: Sequence[np.ndarray],
+        total: Total,
+        *,
+        slack: float = 0.0,
+    ) -> None:
+        self.total_grams, self.total, self.slack = total_grams, total, slack
         self.n = len(gram)
         self.gram = gram + _RIDGE * np.eye(self.n)
+        self.mirrored = all(map(is_mirrored, (gram, *total_grams)))
         self.factor = cholesky(self.gram, lower=True)
         self.inverse_ones = self._solved(np.ones(self.n))
         self.least = 1 / self.inverse_ones.sum()  # the smallest zᵀGz
@@ -74,10 +85,13 @@ class JointSearch:
         """One eigendecomposition at a state."""
         n = self.n
         weights, height, direction = weights_of(state[:n]), state[n], state[n + 1 :]
+        if self.mirrored:
+            weights, direction = (weights + weights[::-1]) / 2, (direction + direction[::-1]) / 2
         halves = np.sqrt(weights)
         shift = direction + (np.exp(height) - self._least_at(direction)) / 2
         shifted = self.gram + np.add.outer(shift, shift)
-        squares, vectors = np.linalg.eigh(halves[:, None] * shifted * halves)
+        decompose = mirrored_eigh if self.mirrored else np.linalg.eigh
+        squares, vectors = decompose(halves[:, None] * shifted * halves)
         roots = roots_of(squares)
         along = vectors.T @ halves
         inverse_sums = halves * (vectors @ (along / roots))  # K^{−1} 1
@@ -89,6 +103,8 @@ class JointSearch:
 
         # How much less the sum can be: by another λ, and by another z (whose slope it is).
         over = diagonal.max() / root - 1
+        if over <= self.slack:
+            over = 0.0
         uphill = 2 * pull - (vectors @ (roots * along)) / halves
         solved = self._solved(uphill)
         whitened = solved - self.inverse_ones * (solved.sum() * self.least)  # changes of z sum to 0
@@ -115,10 +131,12 @@ class JointSearch:
         value_weights: np.ndarray,
         references: Sequence[np.ndarray],
         tolerance: float,
+        on_step: Callable[[], object],
     ) -> tuple[np.ndarray, np.ndarray]:
         """(λ, z) by descent in z alone from the best of some, λ found anew for every z.
 
-        For where λ reaches 0 and the joint search cannot follow.
+        For where λ reaches 0 and the joint search cannot follow. on_step: called now and then; what
+        it raises ends the search.
         """
         n = self.n
         basis = np.linalg.qr(np.column_stack([np.ones(n), np.eye(n)[:, 1:]]))[0][:, 1:]
@@ -128,6 +146,7 @@ class JointSearch:
 
         def objective(moves: np.ndarray, origin: np.ndarray) -> tuple[float, np.ndarray]:
             nonlocal weights, best
+            on_step()
             z = origin + basis @ solve_triangular(factor, moves, lower=True, trans=1)
             centred = centred_at(z, self.gram)
             inner = anderson_acceleration(

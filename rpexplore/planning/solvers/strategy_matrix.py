@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rpexplore.common.concurrency import one_thread
+from rpexplore.common.concurrency import Share, no_share, one_thread
 from rpexplore.planning.solvers.anderson import anderson_acceleration
-from rpexplore.planning.solvers.matrix_root import MatrixRoot, centred_at, weights_of
+from rpexplore.planning.solvers.matrix_root import MatrixRoot, centred_at, is_mirrored, weights_of
 from rpexplore.planning.solvers.strategy_descent import LEEWAY, JointSearch, Total
 
 # A joint search that ends further off than this is followed by a descent, which takes too long for
@@ -21,6 +21,10 @@ from rpexplore.planning.solvers.strategy_descent import LEEWAY, JointSearch, Tot
 _SETTLED, _MOST_DESCENDED = 1e-5, 200
 # Added to the gram, so that what no question asks about stands out from rounding.
 _RIDGE = 1e-14
+# Columns may differ by this times the root of the tolerance before they are equalised in so many
+# steps. Those whose squared length is below the last number, of values without weight, stay short.
+_EQUALISED, _EQUALISING, _SHORT = 0.1, 20, 0.9
+_BEFORE_MATRIX = 0.9  # share of a search for z after which its matrix is made
 _GAIN = 1e-9  # relative to a start: what is less is rounding
 
 
@@ -47,27 +51,41 @@ def best_matrix(
     *,
     value_weights: np.ndarray | None = None,
     tolerance: float = 1e-7,
+    on_share: Share = no_share,
 ) -> StrategySolution:
     """The R with the smallest root for a gram, float64[n, n], n ≥ 2, at a reference distribution.
 
     reference: z, 1/n each if None. value_weights: λ to begin with, 1/n each if None. The gap comes
-    out below about `tolerance` where rounding allows.
+    out below about `tolerance` where rounding allows. on_share: called with the share that is done;
+    what it raises ends the search.
     """
     uniform = np.full(len(gram), 1 / len(gram))
     reference = uniform if reference is None else reference
     scale = np.trace(gram) / len(gram)
     gram = gram / scale
     centred = centred_at(reference, gram + _RIDGE * np.eye(len(gram)))
-    solution = anderson_acceleration(
-        lambda logs: MatrixRoot(centred, weights_of(logs), reference),
-        np.log(uniform if value_weights is None else value_weights),
-        tolerance=tolerance,
-    )
-    matrix = np.sqrt(solution.roots)[:, None] * solution.vectors.T / solution.halves
-    matrix -= (matrix @ reference)[:, None]
-    matrix /= np.sqrt((matrix**2).sum(axis=0).max())
-    decoding = np.linalg.inv(np.vstack([np.ones(len(gram)), matrix]))[:, 1:]
-    root = np.sqrt(np.sum((gram @ decoding) * decoding) * scale)
+    mirrored = is_mirrored(centred) and is_mirrored(np.diag(reference))
+    if mirrored:
+        centred = (centred + centred[::-1, ::-1]) / 2
+    state = np.log(uniform if value_weights is None else value_weights)
+    # Columns that differ by ε can be made equally long at a cost of ε², so that far fewer steps
+    # will do; rarely they do not.
+    for is_last, goal in ((False, _EQUALISED * np.sqrt(tolerance)), (True, tolerance)):
+        solution = anderson_acceleration(
+            lambda logs: MatrixRoot(centred, weights_of(logs), reference, mirrored=mirrored),
+            state,
+            tolerance=goal,
+            on_share=lambda share, is_last=is_last: on_share((is_last + share) / 2),
+        )
+        shares = np.sqrt(solution.roots / solution.root)
+        matrix = shares[:, None] * solution.vectors.T / solution.halves
+        matrix = _equalised(matrix, reference, 0 if is_last else _EQUALISING)
+        decoding = np.linalg.inv(np.vstack([np.ones(len(gram)), matrix]))[:, 1:]
+        root = np.sqrt(np.sum((gram @ decoding) * decoding))
+        if root <= solution.root * (1 + tolerance):
+            break
+        state = solution.state
+    root *= np.sqrt(scale)
     bound = _lower_bound(gram, reference, solution.value_weights) * np.sqrt(scale)
     return StrategySolution(matrix, reference, solution.value_weights, float(root), float(bound))
 
@@ -80,13 +98,14 @@ def best_reference(
     *,
     start: StrategySolution | None = None,
     tolerance: float = 1e-7,
+    on_share: Share = no_share,
 ) -> StrategySolution:
     """The R and z with the smallest root + total(η), where η_j = zᵀ total_grams[j] z.
 
     total: value and gradient at η, float64[k]; nondecreasing, such that total(η(z)) is convex.
     start: a measuring that is near (if None, the best with 1/n each); it is returned if nothing
-    better is found. Slopes steeper than
-    those of √η may need a search in z alone, with λ inside, which takes tens of times as long.
+    better is found. on_share: as of `best_matrix`. Slopes steeper than those of √η may need a
+    search in z alone, with λ inside, which takes tens of times as long.
     """
     n = len(gram)
     scale = np.trace(gram) / n
@@ -96,21 +115,52 @@ def best_reference(
         value, slopes = total(etas * scale)
         return value / unit, np.asarray(slopes) * unit
 
-    search = JointSearch(gram / scale, [one / scale for one in total_grams], scaled_total)
+    search = JointSearch(
+        gram / scale,
+        [one / scale for one in total_grams],
+        scaled_total,
+        slack=_EQUALISED * np.sqrt(tolerance),
+    )
     start = best_matrix(gram) if start is None else start
     state = search.state(start.value_weights, start.reference)
-    joint = anderson_acceleration(search.step, state, tolerance=tolerance, leeway=LEEWAY)
+    joint = anderson_acceleration(
+        search.step,
+        state,
+        tolerance=tolerance,
+        leeway=LEEWAY,
+        on_share=lambda share: on_share(_BEFORE_MATRIX * share),
+    )
     value_weights, reference = joint.value_weights, joint.reference
     if joint.error > max(_SETTLED, tolerance) and n <= _MOST_DESCENDED:
         references = [reference, np.full(n, 1 / n), start.reference]
-        value_weights, reference = search.descent(value_weights, references, tolerance)
-    solution = best_matrix(gram, reference, value_weights=value_weights, tolerance=tolerance)
+        value_weights, reference = search.descent(
+            value_weights, references, tolerance, lambda: on_share(_BEFORE_MATRIX)
+        )
+    solution = best_matrix(
+        gram,
+        reference,
+        value_weights=value_weights,
+        tolerance=tolerance,
+        on_share=lambda share: on_share(_BEFORE_MATRIX + (1 - _BEFORE_MATRIX) * share),
+    )
 
     def objective(measuring: StrategySolution) -> float:
         z = measuring.reference
         return measuring.root + total(np.array([z @ one @ z for one in total_grams]))[0]
 
     return solution if objective(solution) < objective(start) * (1 - _GAIN) else start
+
+
+def _equalised(matrix: np.ndarray, reference: np.ndarray, times: int) -> np.ndarray:
+    """R, whose columns are about 1 long, scaled until they are with R z = 0; the longest is 1."""
+    scales, squares = np.ones(len(reference)), np.sum(matrix**2, axis=0)
+    for _ in range(times):
+        shift = matrix @ (scales * reference)
+        lengths = scales**2 * squares - 2 * scales * (shift @ matrix) + shift @ shift
+        scales = scales / np.sqrt(np.where(lengths > _SHORT, lengths, 1.0))
+    matrix = matrix * scales
+    matrix -= (matrix @ reference)[:, None]
+    return matrix / np.sqrt(np.max(np.sum(matrix**2, axis=0)))
 
 
 def _lower_bound(gram: np.ndarray, reference: np.ndarray, value_weights: np.ndarray) -> float:
