@@ -101,6 +101,7 @@ def postprocess(
     The result is biased, and labelled so in every file; the unbiased answers stand beside, with
     their intervals. Its README.md says which of them to publish for which use. Costs no privacy.
     """
+    from rpexplore.analysis.results.shrinkage import describe_kept, median_kept
     from rpexplore.common.formatting import capitalised, describe_share, plural
     from rpexplore.domain.provenance import formulas_warning
     from rpexplore.postprocessing.combination_folder import load_unbiased
@@ -130,14 +131,10 @@ def postprocess(
         avoidable = describe_share(manifest["gap"])
         text += f"\nOf their squared distance to the noisy tables at most {avoidable} is avoidable."
     if smooth:
-        medians = tables.shrinkage.groupby("order")["share_kept"].median().to_dict()
+        medians = median_kept(tables.shrinkage)
         facts["median_share_kept"] = {str(order): share for order, share in medians.items()}
-        shares = [f"{order}-way {describe_share(share)}" for order, share in medians.items()]
-        if shares:
-            text += (
-                "\nShare kept of what was measured of a table beyond that which all measurements "
-                f"together suggest, in the median table: {', '.join(shares)}."
-            )
+        if medians:
+            text += f"\n{describe_kept(tables.shrinkage)}"
     text += f"\n\nThe {plural(count, 'table')} {'is' if count == 1 else 'are'} in {out}"
     warning = None if escape_formulas else formulas_warning(source.domain)
     facts |= {"folder": str(out), "table_count": count, "warning": warning}

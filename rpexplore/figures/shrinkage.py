@@ -13,7 +13,7 @@ MOST_ROWS = 25  # of groups; of more, those that are farthest from their unbiase
 
 _COLUMNS = {
     "cells": COLUMNS["cells"],
-    "distance": Column("distance in standard errors", digits=2),
+    "distance": Column("distance in standard errors", digits=3),
     "outside_95": Column("outside the 95 % interval", "share"),
     "clearly_above": Column("clearly above 1", "text"),
     "value": Column("smooth count (biased)", "estimate"),
@@ -59,8 +59,8 @@ def distances(frame: pd.DataFrame) -> go.Figure:
         list(frame["group"]),
         values,
         [max(value, 1.0) for value in values],  # not on the line
-        [rounded(value, 2, zeros=True) for value in values],
-        hover="%{x:.2f} standard errors",
+        [rounded(value, 3, zeros=True) for value in values],
+        hover="%{x:.3g} standard errors",
         marker={
             "color": axes.style(0).fill(0.65),
             "line": {"color": axes.BLUE, "width": 1},

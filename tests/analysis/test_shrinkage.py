@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 
 from rpexplore.analysis.cell_accuracy import Axis
 from rpexplore.analysis.results import shrinkage
@@ -55,9 +56,9 @@ def test_a_value_has_all_cells_that_count_it_and_its_own_count(tables):
 
 def test_the_farthest_attribute_is_not_so_by_chance():
     frames = {
-        # 2 / √(2 · 2) = 1 beyond 1 is chance; of 50 cells 0.2 is.
+        # 3 / √(2 · 2) = 1.5 beyond 1 is chance; of 50 cells 0.3 is.
         name: pd.DataFrame({"cells": [cells, 50], "distance": [distance, 1.0]})
-        for name, cells, distance in (("few", 2, 1.9), ("many", 50, 1.3), ("near", 50, 1.1))
+        for name, cells, distance in (("few", 2, 2.4), ("many", 50, 1.4), ("near", 50, 1.1))
     }
     assert shrinkage.farthest_attribute(frames) == "many"
 
@@ -75,34 +76,35 @@ def test_levels_are_those_of_the_smooth_counts(tables):
     ]
 
 
-def test_a_distance_is_clearly_above_1_beyond_two_standard_deviations():
-    # 2 standard deviations by chance: of 50 cells 2 / √(2 × 50) = 0.2, of 30 cells 0.26.
+def test_a_distance_is_clearly_above_1_beyond_three_standard_deviations():
+    # By chance: of 50 cells 3 / √(2 × 50) = 0.3, of 30 cells 0.39.
     for size, above in ((50, True), (30, False)):
-        cells = made(np.full(size, 7 + 1.24 * 3), np.full(size, 7), np.full(size, 3), "x")
+        cells = made(np.full(size, 7 + 1.34 * 3), np.full(size, 7), np.full(size, 3), "x")
         assert shrinkage.by_level([cells])["clearly_above"].tolist() == [above]
 
 
-def test_counts_without_any_error_are_at_a_distance_of_1():
-    noise = 7 * np.random.default_rng(1).standard_normal((60, 80))
-    (row,) = shrinkage.by_level([made(np.full(noise.shape, 50), 50 + noise, 7 + 0 * noise, *"ab")])[
-        ["distance", "outside_95"]
-    ].to_numpy()
-    assert row == pytest.approx([1, 0.05], abs=0.02)
+def test_counts_without_any_error_are_at_1_and_as_inaccurate_ones_at_the_root_of_2():
+    noise, errors = 7 * np.random.default_rng(1).standard_normal((2, 60, 80))
+    for value, distance in ((50 + 0 * errors, 1.0), (50 + errors, 2**0.5)):
+        (row,) = (
+            shrinkage.by_level([made(value, 50 + noise, 7 + 0 * noise, *"ab")])
+            .loc[lambda frame: frame["group"] == "20 to below 100", ["distance", "outside_95"]]
+            .to_numpy()
+        )
+        # Of normal differences with that standard deviation.
+        assert row == pytest.approx([distance, 2 * norm.sf(1.96 / distance)], abs=0.02)
 
 
 def test_sentences_name_the_farthest_group_and_what_was_kept():
     frame = pd.DataFrame(
-        {"group": ["x", "y"], "cells": [8, 50], "distance": [0.4, 1.24], "outside_95": [0.0, 1.0]}
+        {"group": ["x", "y"], "cells": [8, 50], "distance": [0.4, 1.037], "outside_95": [0.0, 1.0]}
     ).assign(clearly_above=[False, True])
     words = shrinkage.describe_groups(frame, "age")
-    assert ": age y, 1.2 standard errors in 50 cells (root mean square), 100 % of them" in words
-    assert "Nearest: x, 0.40. 1 of 2 groups is clearly above 1" in words
+    assert ": age y, 1.04 standard errors in 50 cells (root mean square), 100 % of them" in words
+    assert "Nearest: x, 0.400. 1 of 2 groups is clearly above 1" in words
     none = frame.assign(clearly_above=False)
     assert "None is clearly above 1" in shrinkage.describe_groups(none, "age")
-    kept = shrinkage.kept_by_order(
-        pd.DataFrame({"order": [1, 2, 2, 2], "share_kept": [1.0, 0.1, 0.5, 0.2]})
-    )
-    assert kept.to_numpy().tolist() == [[1, 1, 1, 1, 1], [2, 3, 0.1, 0.2, 0.5]]
+    kept = pd.DataFrame({"order": [1, 2, 2, 2], "share_kept": [1.0, 0.1, 0.5, 0.2]})
     assert "keeps 100 % if it is 1-way and 20 % if it is 2-way." in shrinkage.describe_kept(kept)
 
 

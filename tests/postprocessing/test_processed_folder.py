@@ -346,7 +346,7 @@ def test_the_verb_tells_how_far_smooth_tables_were_shrunk(pure, tmp_path):
     result = run(pure.folder, "--out", tmp_path / "text", "--smooth", "--round")
     assert result.exit_code == 0, result.output
     kept = ProcessedTables.load(tmp_path / "text").shrinkage
-    assert "in the median table: 1-way" in result.stdout
+    assert "the median table keeps " in result.stdout
     result = run(pure.folder, "--out", tmp_path / "json", "--smooth", "--json")
     facts = json.loads(result.stdout)
     assert facts["median_share_kept"]["2"] == kept.loc[kept["order"] == 2, "share_kept"].median()

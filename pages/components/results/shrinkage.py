@@ -24,9 +24,9 @@ def shrinkage(tables: ProcessedTables) -> None:
     st.subheader("How far counts were smoothed")
     st.markdown(
         "Smoothing takes differences from small groups first. Here is how far smooth counts are "
-        "from the unbiased ones, in standard errors. At 1 no more than noise was taken away. "
-        "Clearly above 1, real differences may have gone with it: for what is said of such a "
-        "group, use the unbiased counts."
+        "from the unbiased ones, in standard errors (root mean square). At 1 no more than noise "
+        "was taken away. Clearly above 1, real differences went with it; above 1.41 the unbiased "
+        "counts of a group are more accurate than its smooth ones."
     )
     attributes = attributes_in_tables(tables)
     by = st.radio(
@@ -72,7 +72,7 @@ def _cells(tables: ProcessedTables, on_progress: Progress) -> Iterator[ReleasedC
 
 def _kept(tables: ProcessedTables) -> None:
     frame = tables.shrinkage
-    st.markdown(escaped(analysis.describe_kept(analysis.kept_by_order(frame))))
+    st.markdown(escaped(analysis.describe_kept(frame)))
     frame = frame.assign(table=[" × ".join(names) for names in frame["attributes"]])
     columns = {
         "table": COLUMNS["table"],

@@ -3,7 +3,11 @@
 Distances are root mean squares of (smooth − unbiased) / standard error over cells. The unbiased
 count is the truth plus noise of that standard error, so that smooth counts without any error would
 be at a distance of 1, and outside 5 % of the 95 % intervals. Nearer to 0, noise was kept; clearly
-above 1, differences that are more than noise may have been smoothed away.
+above 1, differences that are more than noise were smoothed away.
+
+As smooth counts go with the noise and not against it, their root mean squared error is √(d² − 1)
+standard errors at least, at a distance of d: beyond √2 they are less accurate than the unbiased
+ones.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,6 +28,7 @@ _LEVEL_NAMES = (
     f"{LEVELS[-1]:,.0f} and more",
 )
 _AS_THE_TRUTH = 1.0  # the distance of counts without any error
+_DEVIATIONS = 3  # above it, of a distance that is clearly so; there may be a thousand groups
 _MOVED = ["group", "cells", "distance", "outside_95"]
 
 
@@ -79,34 +84,24 @@ def by_level(tables: Iterable[ReleasedCells]) -> pd.DataFrame:
     return frame.sort_values("group", key=lambda names: names.map(order), ignore_index=True)
 
 
-def kept_by_order(kept: pd.DataFrame) -> pd.DataFrame:
-    """One row a number of attributes: order, tables, smallest, median and largest share kept.
-
-    kept: one row a measured residual, with order and share_kept
-    """
-    groups = kept.groupby("order")["share_kept"]
-    frame = groups.agg(tables="size", smallest="min", median="median", largest="max")
-    return frame.reset_index()
-
-
 def describe_groups(frame: pd.DataFrame, kind: str) -> str:
     """The group that was moved farthest, and the least; kind: "age", "smooth counts"."""
     far, near = frame.loc[frame["distance"].idxmax()], frame.loc[frame["distance"].idxmin()]
     n_above = int(np.sum(frame["clearly_above"]))
     parts = [
         f"Farthest from the unbiased counts: {kind} {far['group']}, "
-        f"{rounded(far['distance'], 2, zeros=True)} standard errors in "
+        f"{rounded(far['distance'], 3, zeros=True)} standard errors in "
         f"{plural(int(far['cells']), 'cell')} "
         f"(root mean square), {describe_share(far['outside_95'])} of them outside the 95 % "
         "interval."
     ]
     if len(frame) > 1:
-        parts.append(f"Nearest: {near['group']}, {rounded(near['distance'], 2, zeros=True)}.")
+        parts.append(f"Nearest: {near['group']}, {rounded(near['distance'], 3, zeros=True)}.")
     are = "is" if n_above == 1 else "are"
     parts.append(
         f"{n_above:,} of {plural(len(frame), 'group')} {are} clearly above 1, where counts "
-        "without any error would be: differences that are more than noise may have been smoothed "
-        "away there, and the unbiased counts show them."
+        "without any error would be: differences that are more than noise were smoothed away "
+        "there, and the unbiased counts show them."
         if n_above
         else "None is clearly above 1, where counts without any error would be. That does not show "
         "that no difference was lost: nobody can see those that are smaller than the noise."
@@ -114,11 +109,19 @@ def describe_groups(frame: pd.DataFrame, kind: str) -> str:
     return " ".join(parts)
 
 
-def describe_kept(frame: pd.DataFrame) -> str:
-    """Shares kept in the median table of each order; frame: of `kept_by_order`."""
+def median_kept(kept: pd.DataFrame) -> dict[int, float]:
+    """The share that the median table of each number of attributes keeps.
+
+    kept: one row a measured residual, with order and share_kept
+    """
+    return kept.groupby("order")["share_kept"].median().to_dict()
+
+
+def describe_kept(kept: pd.DataFrame) -> str:
+    """Shares kept in the median table of each number of attributes; kept: as in `median_kept`."""
     parts = [
-        f"{describe_share(row['median'])} if it is {row['order']}-way"
-        for row in frame.to_dict("records")
+        f"{describe_share(share)} if it is {order}-way"
+        for order, share in median_kept(kept).items()
     ]
     return (
         "Of what was measured of a table, beyond that which all measurements together suggest for "
@@ -128,9 +131,9 @@ def describe_kept(frame: pd.DataFrame) -> str:
 
 
 def _by_chance(frame: pd.DataFrame) -> np.ndarray:
-    """How far above that of the truth a distance may be by chance: two standard deviations."""
-    # √(1/2n) is the standard deviation of a root mean square of n normal numbers.
-    return 2 / np.sqrt(2 * frame["cells"].to_numpy())
+    """How far above that of the truth a distance may be by chance: float64, by group."""
+    # √(1/2n) is the standard deviation of a root mean square of n independent normal numbers.
+    return _DEVIATIONS / np.sqrt(2 * frame["cells"].to_numpy())
 
 
 class _Sums:
