@@ -39,6 +39,13 @@ class Axis:
     labels: tuple[str, ...]
     codes: tuple[str, ...] = ()
 
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """Code and label in one text, "E1: Primary"; the label alone where there is no code."""
+        codes = self.codes or ("",) * len(self.labels)
+        pairs = zip(codes, self.labels, strict=True)
+        return tuple(f"{code}: {label}" if code else label for code, label in pairs)
+
 
 def label_columns(
     axes: Sequence[Axis], indices: Iterable[np.ndarray], numbers: Collection[str]

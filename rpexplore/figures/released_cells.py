@@ -45,7 +45,7 @@ def bars_with_intervals(cells: ReleasedCells, record_noun: str) -> go.Figure:
     """
     figure = go.Figure()
     along, *beside = cells.axes
-    groups = beside[0].labels if beside else ("",)
+    groups = beside[0].headings if beside else ("",)
     names = shortened_labels(groups, _LEGEND)
     few = cells.value.size <= _EVERY_MARK
     for group, (label, short) in enumerate(zip(groups, names, strict=True)):
@@ -62,7 +62,7 @@ def bars_with_intervals(cells: ReleasedCells, record_noun: str) -> go.Figure:
         if cells.is_biased:
             figure.add_trace(_unbiased_marks(part, group, interval))
     height = _FRAME + len(along.labels) * max(_ROW, _BAR * (len(groups) + 1))
-    figure.update_yaxes(axes.row_axis(along.labels), title=axes.plotly_text(along.name))
+    figure.update_yaxes(axes.row_axis(along.headings), title=axes.plotly_text(along.name))
     figure.update_xaxes(
         title=axes.plotly_text(record_noun),
         side="top" if height > _LONG_FIGURE else "bottom",
@@ -99,7 +99,7 @@ def _bars(part: ReleasedCells, along: Axis, group: int, label: str, interval: di
             "pattern": {"shape": _PATTERNS[group % len(_PATTERNS)], "fgcolor": look.colour},
         },
         hovertext=_hovers(
-            part, [f"{value}, {label}" if label else value for value in along.labels]
+            part, [f"{value}, {label}" if label else value for value in along.headings]
         ),
         hovertemplate="%{hovertext}<extra></extra>",
     )
@@ -141,7 +141,7 @@ def heat_map(cells: ReleasedCells, record_noun: str, *, by_margin: bool) -> go.F
     z[np.isnan(cells.value)] = None
     if not is_crossed(cells):
         z[doubtful] = None
-    hovers = _hovers(cells, [f"{left}, {top}" for left in down.labels for top in across.labels])
+    hovers = _hovers(cells, [f"{left}, {top}" for left in down.headings for top in across.headings])
     figure = go.Figure(
         go.Heatmap(
             z=z.tolist(),
@@ -158,8 +158,8 @@ def heat_map(cells: ReleasedCells, record_noun: str, *, by_margin: bool) -> go.F
     )
     if is_crossed(cells) and np.any(doubtful):
         figure.add_trace(_crosses(doubtful))
-    figure.update_xaxes(axes.category_axis(across.name, across.labels))
-    figure.update_yaxes(axes.category_axis(down.name, down.labels, downwards=True))
+    figure.update_xaxes(axes.category_axis(across.name, across.headings))
+    figure.update_yaxes(axes.category_axis(down.name, down.headings, downwards=True))
     height = max(300, min(140 + 26 * len(down.labels), 620))
     return axes.with_layout(figure, height, legend=True, t=40)
 

@@ -70,6 +70,8 @@ def test_a_grid_has_codes_before_the_labels_of_its_rows():
     frame = cells.only("age label", [1]).first([5, 2]).crossed()
     assert frame.iloc[:, :2].to_dict("list") == {"age label": ["m"], "age label label": ["male"]}
     assert list(frame.columns[2:]) == ["0", "1"]
+    heads = cells.along(["age", "age label"]).crossed().columns
+    assert list(heads) == ["age", "f: female", "m: male"]
 
 
 def test_the_total_has_no_axes():

@@ -194,7 +194,7 @@ def test_cells_above_the_limit_are_marked_or_left_empty(app, released):
         n_publishable = int(publication.publishable(table).sum())
         assert 0 < n_publishable < 20
         assert publication.describe(n_publishable, 20) in plain(session.texts("markdown"))
-        texts = session.dataframe[0].value[["female", "male"]].to_numpy().ravel().tolist()
+        texts = session.dataframe[0].value[["f: female", "m: male"]].to_numpy().ravel().tolist()
         others = [text for text in texts if text.startswith("(") or not text]
         assert len(others) == 20 - n_publishable
         assert (others[0] == "") == leave_empty
@@ -221,7 +221,7 @@ def test_bars_side_by_side_of_a_fixed_value(app, released):
     counts = Release.load(released["one"]).counts(["age", "sex", "region"])
     kept = counts[counts["region"] == "R1"]
     traces = spec(session)["data"]
-    assert [trace["name"] for trace in traces] == ["female", "male"]
+    assert [trace["name"] for trace in traces] == ["f: female", "m: male"]
     for trace, code in zip(traces, "fm", strict=True):
         rows = kept[kept["sex"] == code]
         assert trace["x"] == pytest.approx(rows["value"].tolist(), rel=1e-5)

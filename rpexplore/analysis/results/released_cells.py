@@ -122,7 +122,8 @@ class ReleasedCells:
     def crossed(self, cv_limit: float | None = None) -> pd.DataFrame:
         """Counts and margins as texts, "2,481 ±54", the first axis down and the second across.
 
-        The first column is the labels, and the codes before them where there are some.
+        The first column is the labels, and the codes before them where there are some; heads of
+        columns have both.
         With a limit of coefficients of variation, those that are not publishable are in
         parentheses; cells without a value are empty. For one or two axes.
         """
@@ -134,7 +135,7 @@ class ReleasedCells:
                 for text, plain in zip(texts, publishable, strict=True)
             ]
         down, *across = self.axes
-        columns = across[0].labels if across else ("count",)
+        columns = across[0].headings if across else ("count",)
         cells = np.array(texts, dtype=object).reshape(len(down.labels), -1)
         frame = pd.DataFrame(cells, columns=list(columns))
         names = [f"{down.name} label", down.name] if down.codes else [down.name]
