@@ -135,7 +135,7 @@ def heat_map(cells: ReleasedCells, record_noun: str, *, by_margin: bool) -> go.F
     cells: of at most `MOST_CELLS` values on each of two axes.
     """
     down, across = cells.axes
-    doubtful = cells.includes_zero
+    doubtful = cells.marked(by_margin=by_margin)
     colours, look = _by_margin(cells) if by_margin else _by_count(cells, record_noun)
     z = np.vectorize(axes.drawn)(colours).astype(object)
     z[np.isnan(cells.value)] = None

@@ -145,6 +145,10 @@ def test_smooth_counts_have_the_margin_of_the_model_and_are_publishable_by_it():
     empty = cells.suppressed(0.2).frame
     assert empty["model_error"].isna().tolist() == empty["value"].isna().tolist()
     assert part.describe_bars("people").startswith("Smooth (biased) counts of people by value")
+    doubtful = part.describe_heat("people", by_margin=False, crossed=False)
+    assert "the unbiased count's interval includes 0" in doubtful
+    assert "blank" not in doubtful
+    assert "blank" in part.describe_heat("people", by_margin=True, crossed=False)
 
 
 def test_what_may_be_zero_is_where_the_margin_is_all_of_the_count():

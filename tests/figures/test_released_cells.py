@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -116,6 +117,12 @@ def test_among_many_cells_what_may_be_zero_is_left_blank():
     assert sum(each is None for row in heat.z for each in row) == 1
     assert heat.hoverongaps
     assert heat.hovertext[3][7].endswith("2.0 ±5")
+    # But for smooth counts, which show what the unbiased ones cannot.
+    cells = made(value, np.full_like(value, 5.0), "sex", "age", unbiased=value)
+    smooth = replace(cells, model_error=np.ones_like(value))
+    for by_margin, is_blank in ((False, False), (True, True)):
+        (heat,) = heat_map(smooth, "people", by_margin=by_margin).data
+        assert (heat.z[3][7] is None) is is_blank
 
 
 def test_colours_part_at_zero_and_darken_on_either_side():

@@ -158,6 +158,13 @@ class ReleasedCells:
     def is_smooth(self) -> bool:
         return self.model_error is not None
 
+    def marked(self, *, by_margin: bool) -> np.ndarray:
+        """Which cells a heat map crosses or leaves blank, bool: those whose interval includes 0.
+
+        None of smooth counts, which are there to show what the unbiased ones cannot.
+        """
+        return self.includes_zero & (by_margin or not self.is_smooth)
+
     def publishable(self, cv_limit: float) -> np.ndarray:
         """Whether each cell is publishable by its own noisy count, bool, shaped as the values.
 
@@ -223,7 +230,9 @@ class ReleasedCells:
                 "unbiased count; dark cells are unreliable."
             )
         marked = "Such cells are crossed." if crossed else "Such cells are left blank."
-        return self._sentences(start, self._doubtful, marked if np.any(self.includes_zero) else "")
+        if not np.any(self.marked(by_margin=by_margin)):
+            marked = ""
+        return self._sentences(start, self._doubtful, marked)
 
     @property
     def _texts(self) -> list[str]:
@@ -254,9 +263,10 @@ class ReleasedCells:
         doubtful = int(np.sum(self.includes_zero))
         if not doubtful:
             return "No interval includes 0."
+        whose = "unbiased count's interval" if self.is_biased else "interval"
         return (
-            f"In {doubtful:,} of {plural(self.value.size, 'cell')} the interval includes 0: such a "
-            "count cannot be told from 0."
+            f"In {doubtful:,} of {plural(self.value.size, 'cell')} the {whose} includes 0: such "
+            "a count cannot be told from 0."
         )
 
     def _sentences(self, *parts: str) -> str:
