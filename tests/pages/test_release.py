@@ -77,6 +77,9 @@ def test_a_finished_release_belongs_to_its_project_and_is_found_again(app, recor
     assert session.success
     downloads = [button.label for button in session.get("download_button")]
     assert "Download plan and report (.zip)" in downloads
+    assert session.multiselect(key="looked at").value == ["age"]
+    assert session.open("results").multiselect(key="looked at").value == ["age"]
+    session.open("release")
     project, key = session.project, session.query_params["project"]
     open_project(session, Project((session.scenario.replaced(name="Another"),)), "1" * 32)
     assert not session.success

@@ -111,6 +111,7 @@ def _attributes(results: Results) -> tuple[str, ...]:
         "Attributes of the table",
         names,
         key="looked at",
+        persist_state="session",  # the table of the Release page stays on that of the results
         placeholder="the total",
         help="Tables as they were processed."
         if is_biased(results)
