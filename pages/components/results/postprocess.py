@@ -78,7 +78,7 @@ def section(title: str, field: str) -> Iterator[None]:
 
 def _processing(source: Release | Estimates, folder: Path, field: str) -> None:
     method = st.radio(
-        "Counts",
+        "Counts, and what to publish them for",
         list(_SECONDS),
         format_func=lambda method: READINGS[method or _UNBIASED].name,
         captions=[READINGS[method or _UNBIASED].use for method in _SECONDS],
