@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.targets_met import out_of_reach, targets_frame
-from rpexplore.common.numerics import normal_quantile
 from rpexplore.common.typed_numbers import number_of
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.planning.plan import Plan
@@ -37,18 +36,18 @@ def workload_grid(
     containing: Sequence[str] = (),
     most: int | None = None,
     medians: np.ndarray | None = None,
-    confidence: float | None = None,
+    like: Target | None = None,
 ) -> tuple[pd.DataFrame, int]:
     """The first `most` tables that have all of these attributes, and how many there are in all.
 
     Columns, indexed by the table's index in the workload: table, cells, median_count (expected, of
     a cell), weight, target (as typed, missing where there is none), required (bool), outcome ("met:
-    ±38", "short by 12", "short by 12, out of reach", or "") and standard_error (missing without a
+    ±38", "short by 12", "short by 12, out of reach", or "") and error (of a cell, missing without a
     plan). Out of reach: with the whole budget for itself, the table would still miss its target.
 
     medians: float64[n_tables], the median expected count of each table's cells; without them there
     is no median_count.
-    confidence: with it margin, of this confidence, stands in place of standard_error
+    like: a target in whose unit errors are; without it they are standard errors
     """
     workload = scenario.workload
     tables = workload.containing(containing)
@@ -67,13 +66,12 @@ def workload_grid(
             "target": pd.array([text or None for text in targets["wanted"]], dtype="string"),
             "required": workload.required[shown],
             "outcome": outcomes,
-            "standard_error": np.nan if plan is None else plan.standard_errors[shown],
+            "error": np.nan if plan is None else plan.standard_errors[shown],
         },
         index=pd.Index(shown, name="table_index"),
     )
-    if confidence is not None:
-        errors = frame.pop("standard_error")
-        frame["margin"] = normal_quantile(confidence) * errors
+    if like is not None:
+        frame["error"] *= like.in_unit(1.0)
     return frame, len(tables)
 
 

@@ -40,7 +40,7 @@ def test_workload_grid_is_cut_and_says_how_many_there_are():
     grid, count = workload_grid.workload_grid(scenario, plan, ["sex"])
     assert (grid["table"].tolist(), count) == (["sex", "age × sex", "sex × income"], 3)
     assert [plan.workload.tables[place] for place in grid.index][1] == ("age", "sex")
-    assert grid["standard_error"].tolist() == plan.standard_errors[grid.index].tolist()
+    assert grid["error"].tolist() == plan.standard_errors[grid.index].tolist()
 
 
 def test_typed_weight_and_targets_become_settings():
@@ -58,7 +58,7 @@ def test_typed_weight_and_targets_become_settings():
 def test_a_grid_without_a_plan_has_no_standard_errors():
     grid, count = workload_grid.workload_grid(Scenario(DOMAIN), None)
     assert count == 7
-    assert grid["standard_error"].isna().all()
+    assert grid["error"].isna().all()
 
 
 def test_a_target_is_out_of_reach_where_the_whole_budget_for_its_table_would_not_meet_it():

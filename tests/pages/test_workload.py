@@ -177,11 +177,11 @@ def grid_of(session):
 
 def test_weight_and_targets_are_typed_and_shown_in_units(app, small):
     session = weights(app("workload", small))
-    before = grid_of(session)["standard_error"]
+    before = grid_of(session)["error"]
     session.type_in_grid("workload grid", 2, "weight", 5.0)
     session.type_in_grid("workload grid", 2, "target", "3")
     assert session.scenario.request.settings == (TableSetting(("sex",), 5.0, 3.0),)
-    after = grid_of(session)["standard_error"]
+    after = grid_of(session)["error"]
     assert after["sex"] < before["sex"]
     assert after["age"] > before["age"]
     session.type_in_grid("workload grid", 1, "target", "+/- 1,000")
@@ -214,10 +214,10 @@ def test_a_target_of_many_tables_is_in_any_unit_and_refused_where_it_lacks_somet
     session.text_input(key="weight of many").set_value("").run()
     session.text_input(key="target of many").set_value("50").run()
     # Errors stand beside targets in their unit.
-    errors = session.data_editor[0].value["standard_error"].to_numpy()
+    errors = session.data_editor[0].value["error"].to_numpy()
     session.selectbox(key="unit of many").set_value("margin").run()
     session.text_input(key="confidence of many").set_value("90").run()
-    margins = session.data_editor[0].value["margin"].to_numpy()
+    margins = session.data_editor[0].value["error"].to_numpy()
     assert margins == pytest.approx(1.644854 * errors)
     session.selectbox(key="unit of many").set_value("cv").run()
     session.press("Set for all 7 tables")
@@ -225,6 +225,8 @@ def test_a_target_of_many_tables_is_in_any_unit_and_refused_where_it_lacks_somet
     assert session.text_input(key="target of many").value == "50"
     assert session.scenario == small
     session.text_input(key="count of many").set_value("1000").run()
+    shares = session.data_editor[0].value["error"].to_numpy()
+    assert shares == pytest.approx(errors / 10)  # in % of 1,000
     session.press("Set for all 7 tables")
     assert not session.error
     (group,) = session.scenario.request.groups
@@ -277,13 +279,13 @@ def test_targets_are_set_where_the_plan_waits_for_them(app, small):
     scenario = small.replaced(loss=rp.MaxVariance(relative_to="target"))
     session = weights(app("workload", scenario))
     assert "has no target" in session.error[0].value
-    assert session.data_editor[0].value["standard_error"].isna().all()
+    assert session.data_editor[0].value["error"].isna().all()
     session.type_in_grid("workload grid", 1, "target", "7")
     session.text_input(key="target of many").set_value("5").run()
     session.press("Set for all 7 tables")
     assert not session.error
     assert session.scenario.workload.targets.tolist() == [5.0] * 7
-    assert session.data_editor[0].value["standard_error"].notna().all()
+    assert session.data_editor[0].value["error"].notna().all()
 
 
 def test_many_tables_are_set_at_once_and_forgotten(app, small):
@@ -328,7 +330,7 @@ def test_a_table_of_a_billion_cells_is_shown_and_narrowed_away(app):
     session = app("workload", of_sizes(1000, 1000, 1000, order=3))
     assert session.metrics()["Cells of the largest table"] == "about 1 billion"
     assert weights(session).data_editor[0].value["cells"].max() == 1e9
-    assert session.data_editor[0].value["standard_error"].notna().all()
+    assert session.data_editor[0].value["error"].notna().all()
     text = plain(session.texts("warning"))
     assert "a00 × a01 × a02, has about 1 billion cells" in text
     assert not session.error
@@ -351,7 +353,7 @@ def test_what_cannot_be_planned_is_said_before_it_is_tried(app, monkeypatch):
     (error,) = session.texts("error")
     assert "too much to plan" in error
     assert "Tables to measure" not in session.metrics()
-    assert weights(session).data_editor[0].value["standard_error"].isna().all()
+    assert weights(session).data_editor[0].value["error"].isna().all()
     session.press("Keep tables of at most 3 attributes")  # 1 + 8·2 + 28·4 + 56·8 = 577
     assert not session.error
     assert session.scenario.request.order == 3

@@ -24,7 +24,7 @@ from rpexplore.figures.chart import column_format
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.table_settings import GroupSetting
 from rpexplore.workload.table_text import Table
-from rpexplore.workload.targets import CV, MARGIN, NOTATIONS, STANDARD_ERROR, UNITS, Target
+from rpexplore.workload.targets import CV, MARGIN, NOTATIONS, STANDARD_ERROR, UNITS, Target, plain
 
 MOST_ROWS = 2000
 HERE = "settings"
@@ -71,7 +71,7 @@ def settings(planned: Plan | None) -> None:
             n_tables = len(workload.containing(containing))
             many_weights()
         with st.container(gap="small"):
-            confidence = many_targets()
+            like = many_targets()
             set_button(containing, n_tables)
     with st.container(gap="small"):
         smooth_weights_input(planned)
@@ -83,20 +83,20 @@ def settings(planned: Plan | None) -> None:
         if n_tables == 0:
             st.info("No table has all of these attributes.")
         else:
-            grid_of_tables(planned, containing, confidence)
+            grid_of_tables(planned, containing, like)
         show_messages(HERE)
 
 
-def grid_of_tables(planned: Plan | None, containing: list[str], confidence: float | None) -> None:
+def grid_of_tables(planned: Plan | None, containing: list[str], like: Target | None) -> None:
     """The editable grid of the tables with these attributes, and all tables as CSV.
 
-    confidence: of margins of error, which stand in place of standard errors if it is given
+    like: a target in whose unit errors are; without it they are standard errors
     """
     workload = current().workload
     cells = expected_cells(workload)
     medians = None if cells is None else kept(cells.medians)
     grid, n_tables = workload_grid.workload_grid(
-        current(), planned, containing, MOST_ROWS, medians, confidence
+        current(), planned, containing, MOST_ROWS, medians, like
     )
     if n_tables > len(grid):
         st.info(
@@ -104,10 +104,13 @@ def grid_of_tables(planned: Plan | None, containing: list[str], confidence: floa
             "others; the CSV file below has all of them."
         )
     show_rows(workload_grid.tables_of_rows(workload, grid))
-    error, heading = "standard_error", "Standard error"
-    if confidence is not None:
-        error, heading = "margin", f"Margin of error, {number_text(100 * confidence)} %"
-    digits = column_format(grid[error]) if planned is not None else None
+    heading, explained = "Standard error", meaning("Standard error")
+    if like is not None and like.confidence is not None:
+        heading = f"Margin, ± at {plain(like.confidence)} %"
+        explained = "How near to the true count a cell is, with this confidence."
+    elif like is not None and like.count is not None:
+        heading = f"Error, % of {plain(like.count, ',')}"
+    digits = column_format(grid["error"]) if planned is not None else None
     if not workload.is_marginals:
         heading += " (root mean square)"
     st.data_editor(
@@ -137,18 +140,12 @@ def grid_of_tables(planned: Plan | None, containing: list[str], confidence: floa
                 help="By the least accurate cell of the table. Out of reach: even with the whole "
                 "budget for itself, the table would miss its target.",
             ),
-            "standard_error": st.column_config.NumberColumn(
-                heading, disabled=True, format=digits, help=meaning("Standard error")
-            ),
-            "margin": st.column_config.NumberColumn(
-                heading,
-                disabled=True,
-                format=digits,
-                help="How near to the true count a cell is, with this confidence.",
+            "error": st.column_config.NumberColumn(
+                heading, disabled=True, format=digits, help=explained
             ),
         },
         # What is typed first: on a phone there is no room for all.
-        column_order=["table", "weight", "target", "required", "outcome", error, *_BACKGROUND],
+        column_order=["table", "weight", "target", "required", "outcome", "error", *_BACKGROUND],
     )
     with st.container(horizontal=True):
         if planned is not None:
@@ -227,9 +224,9 @@ def many_weights() -> None:
     _number("Weight for these", "weight of many", placeholder="unchanged")
 
 
-def many_targets() -> float | None:
-    """The target of all tables that the filter leaves; the confidence, if it is a margin."""
-    confidence = None
+def many_targets() -> Target | None:
+    """The target of all tables that the filter leaves; one in its unit, if that is complete."""
+    confidence, count = None, None
     unit = st.selectbox(
         "Target is a",
         list(UNITS),
@@ -242,11 +239,14 @@ def many_targets() -> float | None:
     if unit == MARGIN:
         confidence = _number("Confidence, %", "confidence of many", value=95.0, most=100.0)
     if unit == CV:
-        _number("Expected count of a cell", "count of many")
+        count = _number("Expected count of a cell", "count of many")
     st.checkbox(
         "Required", key="required of many", persist_state="session", help=meaning("Required")
     )
-    return confidence / 100 if confidence and confidence < 100 else None
+    try:
+        return Target(1, unit, confidence, count)
+    except RpexploreError:
+        return None  # the button says what is missing
 
 
 def set_button(containing: list[str], n_tables: int) -> None:
