@@ -92,11 +92,13 @@ def _rows(name: str, workload: rp.Workload, records: Counts, limit: float) -> It
         yield "  mean L1 error, nonnegative", ours, "<", least
 
 
-def adult_records(names: Sequence[str]) -> tuple[rp.Domain, Counts]:
+def adult_records(names: Sequence[str] = ()) -> tuple[rp.Domain, Counts]:
+    """names: of the attributes; all if left out"""
     sizes = json.loads((_DATA / "adult-domain.json").read_text(encoding="utf-8"))
-    domain = rp.Domain.from_sizes({name: sizes[name] for name in names})
     frame = pd.read_csv(_DATA / "adult.csv")
-    return domain, _exact_counts(domain, frame[list(names)].to_numpy())
+    names = list(names) or frame.columns.tolist()
+    domain = rp.Domain.from_sizes({name: sizes[name] for name in names})
+    return domain, _exact_counts(domain, frame[names].to_numpy())
 
 
 def household_records() -> tuple[rp.Domain, Counts]:
@@ -119,8 +121,7 @@ def _codes(attribute: rp.Attribute, texts: np.ndarray) -> np.ndarray:
 
 def nonnegative_adult() -> list[Row]:
     """All 3-way tables of all attributes of adult.csv."""
-    names = pd.read_csv(_DATA / "adult.csv", nrows=0).columns.tolist()
-    domain, records = adult_records(names)
+    domain, records = adult_records()
     workload = rp.Workload.all_of_order(domain, 3)
     return [
         *_rows(f"{len(workload)} tables of adult.csv", workload, records, 600),

@@ -238,7 +238,10 @@ CASES: dict[str, Callable[[], list[Row]]] = {
         *synthetic.CASES,
     )
 }
-NEED_ADULT = ("adult_release", "nonnegative_adult", "nonnegative_eight", "synthetic_adult")
+NEED_ADULT = (
+    *("adult_release", "nonnegative_adult", "nonnegative_eight"),
+    *("smooth_eight", "smooth_rehearsed", "synthetic_adult"),
+)
 HOLDS = {
     "<=": lambda measured, limit: measured <= limit,
     "<": lambda measured, limit: measured < limit,

@@ -37,6 +37,8 @@ SAME_NOISE = (
     "Every rehearsal has the same noise, as large as the plan makes it: the same plan has the same "
     "figures."
 )
+IN_TRIALS = "0.4 to 1.5 times"
+"""Errors of real smooth tables over rehearsed ones, up to 3-way (docs/mathematics.md §13.8)."""
 MOST_RECORDS, MOST_CELLS = 2_000_000, 20_000_000
 # Of the nonnegative tables: seconds that they may take, and a gap that is enough for a rehearsal.
 _MOST_SECONDS, _GAP = 30.0, 0.01
@@ -71,7 +73,7 @@ class SmoothRehearsal:
         others = [f"in unbiased ones {describe_share(row['unbiased'])}"]
         if self.has_nonnegative:
             others.insert(0, f"in nonnegative ones {describe_share(row['nonnegative'])}")
-        in_trials = " (in trials 0.4 to 1.5 times that)" if 1 <= order <= 3 else ""
+        in_trials = f" (in trials {IN_TRIALS} that)" if 1 <= order <= 3 else ""
         return (
             f"Rehearsed on made-up {record_noun} ({self.n_records:,}): in smooth {tables} the "
             f"absolute errors of all cells add up to {describe_share(row['smooth'])} of the "
@@ -87,8 +89,9 @@ class SmoothRehearsal:
             known = f"They follow the expected counts by {names}; everything else is invented"
         return (
             f"{known}, about as skewed and as dependent as in surveys. In trials with two data "
-            "sets, the errors in smooth tables of 1 to 3 attributes were 0.4 to 1.5 times as large "
-            f"as rehearsed. Compare plans by these figures, and promise none of them. {SAME_NOISE}"
+            "sets, of which only the number of records was known, the errors in smooth tables of 1 "
+            f"to 3 attributes were {IN_TRIALS} as large as rehearsed. Compare plans by these "
+            f"figures, and promise none of them. {SAME_NOISE}"
         )
 
 
