@@ -158,7 +158,8 @@ def _rehearsed(
         raise ReleaseError(
             f"At most {MOST_RECORDS:,} records and {MOST_CELLS:,} cells of all tables can be "
             f"rehearsed, got {describe_count(int(expected.total))} and "
-            f"{describe_count(int(cells))}; rehearse fewer tables, or expect fewer records."
+            f"{describe_count(int(cells))}; rehearse fewer tables, or that number of records, of "
+            "which errors are larger shares."
         )
     on_progress("Making up records", 0.0)
     codes, n_records = made_up_records(plan.workload.domain, expected, plan.workload.used)
