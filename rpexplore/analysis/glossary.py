@@ -55,9 +55,9 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "Total": "The table of no attributes: the number of all records.",
         "Weight": "How much the error of a table counts in the objective. A larger weight makes "
         "it more accurate, at the expense of others.",
-        "Weights for smooth tables": "For tables that are to be smoothed: more weight for many "
-        "cells, much less for three or more attributes. Of tables of up to two, the total and "
-        "those of few cells become less accurate.",
+        "Weights for smooth tables": "For a release of which smooth tables, best guesses, are to "
+        "be made: more weight for many cells, much less for three or more attributes. Of tables of "
+        "up to two, the total and those of few cells become less accurate.",
         "Target": "The accuracy that is wanted for a table: a standard error, a margin of error, "
         "or a share of an expected count.",
         "Required": "Of a target: it has to be met before anything else is made more accurate.",
