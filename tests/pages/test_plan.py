@@ -10,6 +10,7 @@ from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.explanation import explanation
 from rpexplore.analysis.usefulness import Usefulness
 from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.scenarios.smooth_planning import for_smooth_tables
 from tests.pages.conftest import check_charts, plain
 
 
@@ -176,6 +177,9 @@ def test_smooth_tables_are_rehearsed_when_asked_for(app, small):
     # Shares as the sentence has them.
     sentence = plain(session.texts("markdown"))
     assert f"add up to {frame['smooth'].iloc[-1]} of the people (in trials 0.4 to" in sentence
+    assert "can be rehearsed below" not in plain(session.texts("caption"))
     # Of another plan it is not said.
-    session.text_input(key="typed budget").set_value("0.3").run()
+    session.scenario = for_smooth_tables(session.scenario)
+    session.run()
     assert "Rehearsed" not in plain(session.texts("markdown"))
+    assert "of unbiased tables; the smooth ones, for which" in plain(session.texts("caption"))

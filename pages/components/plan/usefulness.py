@@ -117,7 +117,13 @@ def _headline(now: Answer, before: Answer | None) -> None:
                 border=True,
             )
     useful = "" if now.useful is None else f"Publishable: {now.useful.tables_text}. "
-    st.caption(f"{useful}Standard error: {escaped(top.errors_text)}.")
+    smooth = ""
+    if current().request.smooth_weights is not None:
+        smooth = (
+            " All this is of unbiased tables; the smooth ones, for which the weights are, can be "
+            "rehearsed below."
+        )
+    st.caption(f"{useful}Standard error: {escaped(top.errors_text)}.{smooth}")
 
 
 def _since(now: Answer, before: Answer) -> str:
