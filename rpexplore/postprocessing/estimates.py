@@ -98,7 +98,10 @@ class Estimates:
 
     @classmethod
     def of(cls, release: Release) -> "Estimates":
-        """All that a release measured; takes up to 17 bytes of memory a measured number."""
+        """All that a release measured; takes about 9 bytes of memory a measured number.
+
+        Of attributes with a strategy, up to 17.
+        """
         plan, closure = release.plan, release.plan.closure
         residuals = [closure.attributes(position) for position in range(len(closure))]
         shapes = [measured_shape(closure, position) for position in range(len(closure))]
@@ -118,7 +121,7 @@ class Estimates:
             plan.workload.domain,
             tuple(map(plan.workload.attribute_indices, range(len(plan.workload)))),
             {
-                residual: contribution(array, residual, closure.strategies)
+                residual: _in_its_room(contribution(array, residual, closure.strategies), array)
                 for residual, array in zip(residuals, measured, strict=True)
             },
             {residual: plan.sigma_squared.fraction(i) for i, residual in enumerate(residuals)},
@@ -214,6 +217,15 @@ class Estimates:
         """Made once for each attribute: it may have a million values, and be in every table."""
         used = sorted({attribute for table in self.tables for attribute in table})
         return {attribute: label_columns(self.domain.attributes[attribute]) for attribute in used}
+
+
+def _in_its_room(values: np.ndarray, integers: np.ndarray) -> np.ndarray:
+    """The values, in the memory of the integers that they were made of if they are as many."""
+    if values.shape != integers.shape:
+        return values
+    room = integers.view(np.float64)
+    room[...] = values
+    return room
 
 
 def _several(domain: Domain, attributes: Sequence[int]) -> AttributeIndices:
