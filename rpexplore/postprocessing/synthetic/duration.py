@@ -5,7 +5,7 @@ from math import comb
 from rpexplore.postprocessing.duration import smooth_seconds
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.synthetic.population import sweep_chunk_size
-from rpexplore.postprocessing.synthetic.population_engine import ROUNDS, fitting_records
+from rpexplore.postprocessing.synthetic.population_engine import records_swept
 from rpexplore.postprocessing.synthetic.smooth_targets import MOST_RESIDUALS
 from rpexplore.releases.table_release import Release
 
@@ -31,7 +31,7 @@ def records_seconds(source: Release | Estimates, rows: int | None) -> float:
         smoothing = smooth_seconds(source)
     return (
         smoothing
-        + (ROUNDS * fitting_records(n_records, d) + 3 * n_records) * per_record
+        + records_swept(n_records, d) * per_record
         + _PER_PAIR_OF_VALUES * chunks * n_values**2
         + (_PER_TABLE + _PER_COUNT * n_records) * len(tables)
         + _PER_CELL * source.n_cells
