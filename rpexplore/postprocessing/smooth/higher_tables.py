@@ -5,7 +5,7 @@ less; what the table's own residual says beyond it is shrunk as for pairs. That 
 also tells something of the smaller tables, which is given back to them (docs/mathematics.md §13.4).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -29,6 +29,7 @@ Tables = dict[AttributeIndices, np.ndarray]
 # Of proportional fitting: of the baseline, when smaller tables have moved, of the table itself, and
 # of smaller tables that have moved to still smaller ones.
 _ROUNDS_OF_BASELINE, _ROUNDS_AGAIN, _ROUNDS, _ROUNDS_OF_MOVED = 6, 3, 5, 10
+_BLOCK = 1 << 20  # cells
 _LOWEST_START = 1e-9  # counts; fitting cannot lift a 0
 _MOST_LEARNED_FROM = 600  # tables of one order, whose scales tell those of all
 _NEGLIGIBLE = 1e-4  # the largest τe/v for which the residual is left aside
@@ -89,7 +90,9 @@ class _Fit:
         self._subsets = measured.of_order(order)
         self.parts = sorted({part for subset in self._subsets for part in _parts(subset)})
         self._single = {part: lower[part].astype(np.float32) for part in lower}
-        self._baselines = {subset: self._first_baseline(subset) for subset in self._subsets}
+        self._baselines = dict(zip(self._subsets, self._rooms(), strict=True))
+        for subset, room in self._baselines.items():
+            room[...] = self._first_baseline(subset)
         evidence = {subset: self._evidence(subset) for subset in self._subsets}
         step = max(len(self._subsets) // _MOST_LEARNED_FROM, 1)
         learned = learned_weights([evidence[subset] for subset in self._subsets[::step]])
@@ -145,9 +148,22 @@ class _Fit:
             share, projected = self._projected(subset)
             baseline = tables[subset]
             self._kept[subset] = float((share * baseline).sum() / baseline.sum())
-            tables[subset] = fitted(projected, self._margins(subset), _ROUNDS)
+            baseline[...] = fitted(projected, self._margins(subset), _ROUNDS)
         lower = {part: self._lower[part] for part in self.parts}
         return HigherTables(tables, lower, self._weights, self._kept)
+
+    def _rooms(self) -> Iterator[np.ndarray]:
+        """Memory for each table, in blocks that are given back as a whole.
+
+        What tables one by one give back, between what is kept, is too small for anything else.
+        """
+        block, used = np.zeros(0, dtype=np.float32), 0
+        for subset in self._subsets:
+            cells = self._measured.map.cells(subset)
+            if used + cells > len(block):
+                block, used = np.zeros(max(cells, _BLOCK), dtype=np.float32), 0
+            yield block[used : used + cells].reshape(self._measured.shape(subset))
+            used += cells
 
     def _projected(self, subset: AttributeIndices) -> tuple[np.ndarray, np.ndarray]:
         """Which share of the residual is kept in each cell, and the table that this gives."""
