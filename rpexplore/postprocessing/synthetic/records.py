@@ -36,17 +36,39 @@ NUMBER = "synthetic_record"  # the first column: says on every row what it is
 LABEL = "synthetic records; no row is a person; drawn from a model of noisy tables; biased"
 
 MUCH_EXCLUDED = 0.01  # of the records, by one impossible combination
+_MORE_BY_CHANCE = 1.25  # than on average, of a misfit that is one of independent records
 _MOST_LISTED = 3  # tables in a sentence
 _NOUN = "synthetic records"
 _FACTS = (
     "created", "label", "engine", "rows", "attributes", "never", "excluded", "misfit",
-    "guarantee", "sources",
+    "misfit_of_number", "misfit_of_noise", "guarantee", "sources",
+)  # fmt: skip
+_AS_STATED = (
+    "attributes", "never", "excluded", "misfit", "misfit_of_number", "misfit_of_noise",
 )  # fmt: skip
 
 
 def describe_condition(condition: Mapping[str, str]) -> str:
     """An impossible combination as it is typed."""
     return " ".join(f"{name}={values}" for name, values in condition.items())
+
+
+def describe_few(made: Mapping[str, Any]) -> str:
+    """That records are too few to be nearer, in a sentence; "" if their number is not the reason.
+
+    made: how they were made, with the three shares of records that are in another cell: of these
+    records, of as many independent ones, and of smooth tables by the noise
+    """
+    misfit, of_number, of_noise = (
+        made[key] for key in ("misfit", "misfit_of_number", "misfit_of_noise")
+    )
+    if not of_noise < misfit <= _MORE_BY_CHANCE * of_number:
+        return ""
+    return (
+        "They are too few to be nearer: of as many independent records "
+        f"{describe_share(of_number)} would be, by chance, and the noise of the release has moved "
+        f"{describe_share(of_noise)} in the smooth table."
+    )
 
 
 def checked_engine(name: str) -> str:
@@ -79,7 +101,7 @@ class SyntheticRecords:
                 "label": LABEL,
                 "engine": checked_engine(stated["engine"]),
                 "rows": n_records,
-                **{key: stated[key] for key in ("attributes", "never", "excluded", "misfit")},
+                **{key: stated[key] for key in _AS_STATED},
                 "guarantee": guarantee(sources, "records"),
                 "sources": [source.to_json() for source in sources],
             }
@@ -146,13 +168,17 @@ class SyntheticRecords:
         listed = ", ".join(f"({name})" for name in nearer[:_MOST_LISTED])
         more = len(nearer) - _MOST_LISTED
         which = f": {listed}{f' and {more:,} more' if more > 0 else ''}" if nearer else ""
-        return (
-            f"{count}, drawn from a model: no row is a person. In a two-way table, {off} of them "
-            "are in another cell than in the smooth table that they were fitted to, on average. "
+        sentences = (
+            f"{count}, drawn from a model: no row is a person.",
+            f"In a two-way table, {off} of them are in another cell than in the smooth table that "
+            "they were fitted to, on average.",
+            describe_few(self.manifest),
             f"For any figure use the released tables. Of {plural(n_known, 'table')} that can be "
             f"compared, {len(nearer):,} are estimated to be nearer to the true counts than the "
-            f"records{which}.{self._warning}"
+            f"records{which}.",
+            self._warning,
         )
+        return " ".join(filter(None, sentences))
 
     @property
     def _warning(self) -> str:
@@ -166,7 +192,7 @@ class SyntheticRecords:
         if not large:
             return ""
         return (
-            " Check what was stated as impossible: of the smooth counts it takes away "
+            "Check what was stated as impossible: of the smooth counts it takes away "
             f"{', '.join(large)}."
         )
 

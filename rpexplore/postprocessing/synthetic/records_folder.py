@@ -54,10 +54,12 @@ from rpexplore.postprocessing.synthetic.records import (
     TABLES,
     SyntheticRecords,
     checked_engine,
+    describe_few,
 )
 from rpexplore.postprocessing.synthetic.smooth_targets import (
     MOST_RESIDUALS,
     smooth_counts,
+    smooth_misfit,
     smooth_tables,
     smooth_targets,
 )
@@ -148,6 +150,7 @@ def synthesize(
         total,
         part_of_progress(on_progress, _DRAWN, _COMPARED),
     )
+    fitted_to = targets.without(impossible)
     made = {
         "label": LABEL,
         "engine": engine,
@@ -156,7 +159,9 @@ def synthesize(
             {name: _text(selection) for name, selection in condition.items()} for condition in never
         ],
         "excluded": [targets.share_of(condition) for condition in impossible.conditions],
-        "misfit": targets.without(impossible).misfit(codes),
+        "misfit": fitted_to.misfit(codes),
+        "misfit_of_number": fitted_to.sampling_misfit(n_records),
+        "misfit_of_noise": smooth_misfit(smooth, total),
         "guarantee": guarantee(estimates.sources, "records"),
     }
     on_progress("Writing the records", _COMPARED)
@@ -285,6 +290,7 @@ def _write_readme(
         made["label"],
         **{
             "made": made,
+            "few": describe_few(made),
             "n_records": n_records,
             "is_of_pairs": len(estimates.contributions) > MOST_RESIDUALS,
             "worst": list(tables.head(_LISTED).itertuples(index=False)),

@@ -1,5 +1,7 @@
 """Targets of synthetic records from a release: its smooth two-way tables."""
 
+from math import pi, sqrt
+
 import numpy as np
 
 from rpexplore.common.concurrency import Progress, no_progress
@@ -13,6 +15,8 @@ from rpexplore.postprocessing.table_map import ContributionArrays, subsets
 
 MOST_RESIDUALS = 5_000
 """Up to so many all smooth tables are fitted, as larger tables tell pairs a little; else pairs."""
+
+_MOST_PAIRS = 150  # whose errors are averaged
 
 
 def smooth_tables(estimates: Estimates, on_progress: Progress = no_progress) -> SmoothTables:
@@ -50,3 +54,15 @@ def smooth_counts(
     several = tuple(index for index in table if sizes[index] > 1)
     within = {subset: contributions[subset] for subset in subsets(several)}
     return marginal(table, sizes, within, estimates.strategies)
+
+
+def smooth_misfit(smooth: SmoothTables, total: float) -> float:
+    """By how much noise has moved smooth two-way tables, as their model-based errors have it.
+
+    As `PairTargets.misfit`: the share of the records in another cell than without noise, mean over
+    tables. Of a normal error the mean deviation is √(2/π) times the standard error.
+    """
+    pairs = [subset for subset in smooth.contributions if len(subset) == 2]
+    some = pairs[:: max(len(pairs) // _MOST_PAIRS, 1)]
+    misfits = [smooth.standard_errors(pair).sum() / (sqrt(2 * pi) * total) for pair in some]
+    return float(np.mean(misfits)) if misfits else 0.0

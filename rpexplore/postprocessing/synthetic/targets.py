@@ -55,6 +55,18 @@ class PairTargets:
             misfits.append(np.abs(counts / len(codes) - shares).sum() / 2)
         return float(np.mean(misfits)) if misfits else 0.0
 
+    def sampling_misfit(self, n_records: int) -> float:
+        """The misfit to be expected of so many independent draws from the targets themselves.
+
+        The mean deviation of a binomial share, √(2 t(1 − t) / πn), is at most 2 t(1 − t).
+        """
+        misfits = []
+        for shares in self.pairs.values():
+            spread = shares * (1 - shares)
+            deviations = np.minimum(np.sqrt(2 * spread / (np.pi * n_records)), 2 * spread)
+            misfits.append(deviations.sum() / 2)
+        return float(np.mean(misfits)) if misfits else 0.0
+
     def share_of(self, condition: Mapping[int, np.ndarray]) -> float | None:
         """Share of records that meet a condition; None if no target table has its attributes."""
         attributes = tuple(sorted(condition))

@@ -185,3 +185,12 @@ def test_a_condition_in_words():
 def test_no_value_without_a_share_is_drawn():
     targets = PairTargets((np.array([0.0, 1.0, 0.0]), np.array([0.5, 0.5])), {})
     assert set(records(targets, 20_000)[:, 0]) == {1}
+
+
+def test_the_misfit_of_independent_draws():
+    """Of 50 records, against the mean of 300 draws."""
+    full = dependent((3, 5))
+    targets, numbers = targets_of(full, [(0, 1)]), np.random.default_rng(0)
+    drawn = [numbers.choice(15, 50, p=full.ravel()) for _ in range(300)]
+    misfits = [targets.misfit(np.stack(np.unravel_index(cells, (3, 5)), axis=1)) for cells in drawn]
+    assert targets.sampling_misfit(50) == pytest.approx(np.mean(misfits), rel=0.05)

@@ -21,7 +21,7 @@ from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.postprocessing.synthetic import population_engine, records_folder, smooth_targets
 from rpexplore.postprocessing.synthetic.comparison import SmoothCounts, compare
 from rpexplore.postprocessing.synthetic.duration import records_seconds
-from rpexplore.postprocessing.synthetic.records import FILES, SyntheticRecords
+from rpexplore.postprocessing.synthetic.records import FILES, SyntheticRecords, describe_few
 from rpexplore.postprocessing.synthetic.records_folder import synthesize
 from rpexplore.releases.release import release
 from rpexplore.releases.table_release import Release
@@ -164,6 +164,28 @@ def test_the_error_of_records_by_hand(model_error, nearer):
     assert (row["from_smooth"], row["cells_outside_interval"]) == (4.0, 0)
     assert row["records_error"] == pytest.approx(np.sqrt(16 + model_error**2))
     assert row["nearer"] == nearer
+
+
+def test_few_records_say_that_their_number_is_the_reason(released, made, tmp_path):
+    few = synthesize(released, tmp_path / "few", rows=40)
+    assert few.manifest["misfit"] > few.manifest["misfit_of_noise"] > 0
+    for text in (few.summary, (few.folder / "README.md").read_text()):
+        assert "too few to be nearer" in text
+    # Of what is impossible, tables are farther off than chance alone makes them.
+    assert made.manifest["misfit"] > made.manifest["misfit_of_number"]
+    for text in (made.summary, (made.folder / "README.md").read_text()):
+        assert "too few" not in text
+
+
+@pytest.mark.parametrize(
+    ("misfit", "of_number", "of_noise", "is_said"),
+    [(0.1, 0.12, 0.05, True), (0.04, 0.12, 0.05, False), (0.1, 0.07, 0.05, False)],
+)
+def test_the_number_is_the_reason_where_it_explains_more_than_noise(
+    misfit, of_number, of_noise, is_said
+):
+    made = {"misfit": misfit, "misfit_of_number": of_number, "misfit_of_noise": of_noise}
+    assert bool(describe_few(made)) == is_said
 
 
 def test_records_are_in_random_order(released, tmp_path, monkeypatch):
