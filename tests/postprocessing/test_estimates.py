@@ -44,7 +44,9 @@ def plan_of(kind: str) -> rp.Plan:
 def done(request, tmp_path_factory) -> Release:
     folder = tmp_path_factory.mktemp("release")
     (folder / "records.csv").write_text(CSV)
-    return release(plan_of(request.param), folder / "records.csv", folder / "first")
+    done = release(plan_of(request.param), folder / "records.csv", folder / "first")
+    assert isinstance(done, Release)
+    return done
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +131,7 @@ def test_other_values_of_the_release_are_known(tmp_path):
         tmp_path / "out",
         unknown_values={"sex": "f"},
     )
+    assert isinstance(done, Release)
     assert Estimates.of(done).sources[0].unknown_values == {"sex": "f"}
 
 
@@ -217,5 +220,6 @@ def test_measurements_that_are_not_the_plan_s_are_refused(tmp_path):
     (tmp_path / "records.csv").write_text(CSV)
     done = release(plan_of("single values"), tmp_path / "records.csv", tmp_path / "out")
     other_plan = plan_of("with bases")
+    assert isinstance(done, Release)
     with pytest.raises(ReleaseError, match=r"residuals\.parquet.*does not hold what its plan"):
         Estimates.of(replace(done, plan=other_plan))
