@@ -1,10 +1,16 @@
-"""Contributions of residuals to tables, computed from measurements when a table needs them."""
+"""The tables of a release from its measurements, several at a time where they are alike.
+
+Alike are residuals, or tables, whose attributes are measured, and asked for, alike along every
+axis: what is done to one is done to a stack of them.
+"""
 
 import threading
 from collections import OrderedDict
+from functools import cached_property
 
 import numpy as np
 
+from rpexplore.common.numerics import distinct_rows
 from rpexplore.planning.mechanism.reconstruction import (
     answers,
     contribution,
@@ -15,6 +21,8 @@ from rpexplore.planning.plan import Plan
 from rpexplore.releases.measurement_file import MeasuredFile
 
 _MOST_KEPT = 400_000_000  # bytes
+_CELLS_AT_ONCE = 1 << 17  # of a stack, which stays in the cache
+_STACKS_KEPT = 8
 
 
 class Contributions:
@@ -26,35 +34,111 @@ class Contributions:
     def __init__(self, plan: Plan, measurements: MeasuredFile) -> None:
         self._plan, self._measurements = plan, measurements
         self._query_matrices = query_matrices(plan.workload)
-        self._uses = np.bincount(plan.closure.incidence.indices, minlength=len(plan.closure))
-        self._kept: OrderedDict[int, np.ndarray] = OrderedDict()
-        self._bytes_kept = 0
-        self._lock = threading.Lock()
+        self._kept: dict[int, np.ndarray] = {}
+        self._stacks: OrderedDict[int, np.ndarray] = OrderedDict()
+        self._lock = threading.RLock()
 
     def answers(self, table: int) -> np.ndarray:
-        """The unbiased answers of a table of the workload: float64, one axis an attribute."""
+        """The unbiased answers of a table of the workload: float64, one axis an attribute.
+
+        Best asked for in the order of the workload: tables alike that follow each other are
+        computed together.
+        """
+        stack = int(self._stack_of[table])
+        first, stop = np.searchsorted(self._stack_of, [stack, stack + 1]).tolist()
+        if stop - first == 1:  # without waiting for others
+            return self._answers(np.array([table]))[0]
+        with self._lock:
+            if stack not in self._stacks:
+                self._stacks[stack] = self._answers(np.arange(first, stop))
+                if len(self._stacks) > _STACKS_KEPT:
+                    self._stacks.popitem(last=False)
+            return self._stacks[stack][table - first]
+
+    def _answers(self, tables: np.ndarray) -> np.ndarray:
+        """The answers of tables alike, int64[m]: float64[m, …]."""
         workload, closure = self._plan.workload, self._plan.closure
-        indices = workload.attribute_indices(table)
-        residuals = closure.subsets(table).tolist()
-        parts = {closure.attributes(residual): self._of(residual) for residual in residuals}
+        indices = workload.attribute_indices(int(tables[0]))
+        # Column by column the same subsets of the attributes of each.
+        residuals = np.stack([closure.subsets(table) for table in tables.tolist()])
+        parts = {
+            closure.attributes(int(column[0])): self._contributions(column)
+            for column in residuals.T
+        }
         values = marginal(indices, closure.sizes, parts, closure.strategies)
-        bases = workload.attribute_basis_index[table, : len(indices)]
+        bases = workload.attribute_basis_index[tables[0], : len(indices)]
         return answers(values, [self._query_matrices[basis] for basis in bases])
 
-    def _of(self, residual: int) -> np.ndarray:
+    def _contributions(self, residuals: np.ndarray) -> np.ndarray:
+        """Those of residuals alike, int64[m]: float64[m, …]."""
+        form = int(self._forms[residuals[0]])
+        if not self._are_kept[form]:
+            return self._computed(residuals)
         with self._lock:
-            if residual in self._kept:
-                self._kept.move_to_end(residual)
-                return self._kept[residual]
+            if form not in self._kept:
+                self._kept[form] = self._computed(np.flatnonzero(self._forms == form))
+        return self._kept[form][self._rows[residuals]]
+
+    def _computed(self, residuals: np.ndarray) -> np.ndarray:
+        closure, m = self._plan.closure, len(residuals)
+        attributes = closure.attributes(int(residuals[0]))
+        step = max(1, _CELLS_AT_ONCE // int(closure.residual_cells[residuals[0]]))
+        parts = (
+            contribution(
+                self._measurements.stacked(residuals[start : start + step]),
+                attributes,
+                closure.strategies,
+            )
+            for start in range(0, m, step)
+        )
+        if m <= step:
+            return next(parts)
+        computed = np.empty((m, *closure.sizes[list(attributes)]))
+        for start, part in zip(range(0, m, step), parts, strict=True):
+            computed[start : start + step] = part
+        return computed
+
+    @cached_property
+    def _forms(self) -> np.ndarray:
+        """Of each residual a number, the same for those alike: int64[n_residuals]."""
         closure = self._plan.closure
-        measured = self._measurements.measured(residual)
-        part = contribution(measured, closure.attributes(residual), closure.strategies)
-        with self._lock:
-            # Another thread may have been as quick.
-            if self._uses[residual] > 1 and residual not in self._kept:
-                self._kept[residual] = part
-                self._bytes_kept += part.nbytes
-            while self._bytes_kept > _MOST_KEPT:
-                _, oldest = self._kept.popitem(last=False)
-                self._bytes_kept -= oldest.nbytes
-        return part
+        orders = np.count_nonzero(closure.members >= 0, axis=1)
+        return distinct_rows([orders, *closure.attribute_forms[closure.members].T])[1]
+
+    @cached_property
+    def _rows(self) -> np.ndarray:
+        """Which of those alike a residual is: int64[n_residuals]."""
+        order = np.argsort(self._forms, kind="stable")
+        counts = np.bincount(self._forms)
+        rows = np.empty_like(order)
+        rows[order] = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return rows
+
+    @cached_property
+    def _are_kept(self) -> np.ndarray:
+        """Whether residuals of a form are kept, bool: those of several tables, small ones first."""
+        closure = self._plan.closure
+        uses = np.bincount(closure.incidence.indices, minlength=len(closure))
+        n_bytes = 8 * np.bincount(self._forms, closure.residual_cells)
+        are_shared = np.bincount(self._forms, uses > 1) > 0
+        order = np.argsort(np.where(are_shared, n_bytes, np.inf), kind="stable")
+        fit = np.empty_like(are_shared)
+        fit[order] = np.cumsum(n_bytes[order]) <= _MOST_KEPT
+        return are_shared & fit
+
+    @cached_property
+    def _stack_of(self) -> np.ndarray:
+        """The tables that are computed together, as ascending numbers: int64[n_tables]."""
+        workload, closure = self._plan.workload, self._plan.closure
+        is_single = [basis.is_identity for _, basis in workload.attribute_bases]
+        bases = np.where([*is_single, True], -1, np.arange(len(is_single) + 1))
+        forms = [
+            workload.orders,
+            *closure.attribute_forms[workload.members].T,
+            *bases[workload.attribute_basis_index].T,
+        ]
+        alike = distinct_rows(forms)[1]
+        n_cells = np.maximum(workload.cells, workload.counted_cells)
+        pieces = np.cumsum(n_cells) // _CELLS_AT_ONCE
+        begins = (np.diff(alike) != 0) | (np.diff(pieces) != 0)
+        return np.concatenate([[0], np.cumsum(begins)])

@@ -49,7 +49,7 @@ def measure_together(plan: Plan, residuals: np.ndarray, counts: Counts) -> np.nd
     forms = closure.attribute_forms[closure.members[residuals]]
     first, group_of = distinct_rows([*forms.T, digits, exponents])
     for group, one in enumerate(residuals[first].tolist()):
-        alike = np.flatnonzero(np.array(group_of) == group)
+        alike = np.flatnonzero(group_of == group)
         attributes = [closure.attributes(residual) for residual in residuals[alike].tolist()]
         answers = np.stack([counts.counts(indices) for indices in attributes])
         answers = _residual_answers(answers, attributes[0], closure)

@@ -201,10 +201,18 @@ class MeasuredFile:
 
     def measured(self, residual: int) -> np.ndarray:
         """What was measured of one residual: int64, one axis an attribute."""
-        start, stop = self.starts[residual : residual + 2].tolist()
-        return read_measured(self.folder, start, stop).reshape(
-            measured_shape(self.closure, residual)
-        )
+        return self.stacked(np.array([residual]))[0]
+
+    def stacked(self, residuals: np.ndarray) -> np.ndarray:
+        """What was measured of residuals of one shape, int64[m]: int64[m, …]."""
+        starts, stops = self.starts[residuals], self.starts[residuals + 1]
+        first = np.flatnonzero(np.append(True, starts[1:] != stops[:-1]))
+        last = np.append(first[1:], len(residuals)) - 1
+        runs = zip(starts[first].tolist(), stops[last].tolist(), strict=True)
+        parts = [read_measured(self.folder, start, stop) for start, stop in runs]
+        numbers = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        shape = measured_shape(self.closure, int(residuals[0]))
+        return numbers.reshape(len(residuals), *shape)
 
     @cached_property
     def starts(self) -> np.ndarray:

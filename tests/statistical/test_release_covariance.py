@@ -17,6 +17,7 @@ wrong by 5 % lie 11 deviations off, checked below.
 from collections import defaultdict
 from functools import cache, reduce
 from itertools import chain, combinations, product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,6 +29,7 @@ from rpexplore.planning.planner import plan
 from rpexplore.releases.contributions import Contributions
 from rpexplore.releases.discrete_gaussian import discrete_gaussian
 from rpexplore.releases.measurement import measure_residual
+from rpexplore.releases.measurement_file import MeasuredFile
 from tests.support.exact_counts import counts_of
 
 RELEASES = 10_000
@@ -36,24 +38,27 @@ DEVIATIONS = 7.0
 SIZES = {"a": 3, "b": 2, "c": 2}
 
 
-class Counted:
-    """In the place of records: counted once."""
+class Counted(Counts):
+    """Records that are counted once."""
 
     def __init__(self, records: Counts) -> None:
-        self._counts = cache(lambda attributes: records.counts(attributes))
+        super().__init__(records.tables, records.n_records)
+        self.__dict__["_once"] = cache(records.counts)
 
-    def counts(self, attributes):
-        return self._counts(tuple(attributes))
+    def counts(self, attribute_indices):
+        return self.__dict__["_once"](tuple(attribute_indices))
 
 
-class MeasurementNote:
+class MeasurementNote(MeasuredFile):
     """In the place of the file: the measurements of one release."""
 
     def __init__(self, plan: Plan, counted: Counted) -> None:
-        self._all = [measure_residual(plan, each, counted) for each in range(len(plan.closure))]
+        super().__init__(Path(), plan.closure)
+        measured = [measure_residual(plan, each, counted) for each in range(len(plan.closure))]
+        self.__dict__["_all"] = measured
 
-    def measured(self, residual: int) -> np.ndarray:
-        return self._all[residual]
+    def stacked(self, residuals):
+        return np.stack([self.__dict__["_all"][residual] for residual in residuals])
 
 
 def tables_of(plan: Plan, drawn: MeasurementNote) -> np.ndarray:

@@ -20,13 +20,14 @@ def contribution(
 ) -> np.ndarray:
     """What a residual adds to its own marginal, float64, one axis an attribute, of all its values.
 
-    measured: as `measurement.measured` returns it
+    measured: one axis an attribute, as `measurement` says; further axes before them for a stack of
+        residuals that are measured alike
     """
-    values = np.asarray(measured, dtype=float)
-    for axis, attribute in enumerate(attributes):
+    values = np.array(measured, dtype=float)
+    for axis, attribute in enumerate(attributes, start=-len(attributes)):
         strategy = strategies.get(attribute)
         if strategy is None:
-            values = values / values.shape[axis]
+            values /= values.shape[axis]
             values -= values.mean(axis=axis, keepdims=True)
         else:
             decoded = strategy.decoding / float(2**strategy.bits)
@@ -42,7 +43,8 @@ def marginal(
 ) -> np.ndarray:
     """The unbiased marginal on ascending attribute indices, float64, one axis an attribute.
 
-    contributions: of all subsets of `attributes` that have a residual, as `contribution` makes them
+    contributions: of all subsets of `attributes` that have a residual, as `contribution` makes
+        them; all stacks if one is
     """
     kept = [attribute for attribute in attributes if sizes[attribute] > 1]
     # Evenly is by one number: then what is spread stays as small as it is.
@@ -53,7 +55,8 @@ def marginal(
         for attribute in kept
     }
     values = spread_sum(kept, contributions, shares)
-    return values.reshape([int(sizes[attribute]) for attribute in attributes])
+    stack = values.shape[: values.ndim - len(kept)]
+    return values.reshape([*stack, *(int(sizes[attribute]) for attribute in attributes)])
 
 
 def spread_sum(
@@ -71,8 +74,7 @@ def spread_sum(
         attribute = before.pop()
         spread = shares[attribute].reshape([-1, *(1,) * done])
         parts = {
-            subset: parts[(*subset, attribute)]
-            + part[(slice(None),) * len(subset) + (None,)] * spread
+            subset: parts[(*subset, attribute)] + np.expand_dims(part, part.ndim - done) * spread
             for subset, part in parts.items()
             if attribute not in subset
         }
@@ -81,8 +83,11 @@ def spread_sum(
 
 
 def answers(values: np.ndarray, matrices: Sequence[QueryMatrix | None]) -> np.ndarray:
-    """The answers of a table from its marginal; a `QueryMatrix` an axis, None for single values."""
-    for axis, matrix in enumerate(matrices):
+    """The answers of a table from its marginal; a `QueryMatrix` an axis, None for single values.
+
+    The axes are the last ones: there may be a stack of marginals.
+    """
+    for axis, matrix in enumerate(matrices, start=-len(matrices)):
         if matrix is not None:
             values = matrix.of(values, axis)
     return values
