@@ -48,10 +48,13 @@ def measure_together(plan: Plan, residuals: np.ndarray, counts: Counts) -> np.nd
     digits, exponents = sigma_squared.digits[residuals], sigma_squared.exponents[residuals]
     forms = closure.attribute_forms[closure.members[residuals]]
     first, group_of = distinct_rows([*forms.T, digits, exponents])
-    for group, one in enumerate(residuals[first].tolist()):
-        alike = np.flatnonzero(group_of == group)
-        attributes = [closure.attributes(residual) for residual in residuals[alike].tolist()]
-        answers = np.stack([counts.counts(indices) for indices in attributes])
+    by_group = np.split(np.argsort(group_of, kind="stable"), np.cumsum(np.bincount(group_of))[:-1])
+    for one, alike in zip(residuals[first].tolist(), by_group, strict=True):
+        members = closure.members[residuals[alike]]
+        attributes = members[:, : np.count_nonzero(members[0] >= 0)].tolist()
+        answers = np.empty((len(alike), *closure.sizes[attributes[0]]), dtype=np.int64)
+        for row, indices in enumerate(attributes):
+            answers[row] = counts.counts(indices)
         answers = _residual_answers(answers, attributes[0], closure)
         scale = prod(scales[attribute] for attribute in attributes[0])
         noise = discrete_gaussian(answers.size, sigma_squared.fraction(one) * scale**2)
