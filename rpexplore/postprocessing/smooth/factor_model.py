@@ -34,6 +34,8 @@ _SMOOTH_SHARES = (0.3, 0.7, 0.9, 0.97)
 _SCALINGS = np.array([0.3, 0.6, 1.0, 1.7, 3.0])  # of the prior variances, tried with each of them
 _MORE_EVIDENCE = 1.0  # in nats, that another prior must have to be taken
 _MOST_DENSE = 2000  # values of all attributes whose matrix is decomposed as a whole
+_NEARLY_ALL = 1 - 1e-6  # of its noise, that one attribute's factors repeat in a direction
+_LARGEST_LEVERAGE = 0.98  # beyond it a pair's residual is next to nothing, and tells as little
 
 
 @dataclass(frozen=True)
@@ -163,6 +165,29 @@ class FactorModel:
         both = self.spread[j] @ overlap @ self.spread[k].T
         shares = np.outer(self.shares[j], self.shares[k])
         return self.total**2 * shares * (along_j.T + along_k + both)
+
+    def leverage(self, j: int, k: int, noise: float) -> float:
+        """Share of the pair's own noise that its `deviation` repeats, below 1.
+
+        The mean eigenvalue of the deviation's derivative by what was measured of the pair, u_j and
+        u_k being fitted to it together and all else held. noise: σ², alike in all cells
+        """
+        of_j, of_k = self._odds(j, k, noise), self._odds(k, j, noise)
+        odds = of_j[:, None] + of_k
+        return min(float((odds / (1 + odds)).mean()), _LARGEST_LEVERAGE)
+
+    def _odds(self, j: int, k: int, noise: float) -> np.ndarray:
+        """h/(1 − h) of what u_j alone would repeat, along n_k − 1 directions of the pair's rows.
+
+        Ridge regression of each row on the loadings of k; its prior differs by row, so the mean.
+        """
+        root, spread = np.sqrt(self.shares[k]), self.shares[j] @ self.spread[j]
+        along = root[:, None] * (self.loadings[k] @ self.directions[j])
+        along = (along - along.mean(axis=0)) * np.sqrt(spread / len(self.shares[j]))
+        values = np.linalg.svd(along, compute_uv=False)[: len(root) - 1]
+        repeated = np.zeros(len(root) - 1)
+        repeated[: len(values)] = np.minimum(self.total**2 / noise * values**2, _NEARLY_ALL)
+        return repeated / (1 - repeated)
 
 
 def factor_model(

@@ -44,13 +44,7 @@ def smooth_pairs(measured: MeasuredResiduals, low: OneWay, on_progress: Progress
         return Pairs(None, {}, {}, {})
     baselines = {pair: _baseline(low, model, *pair) for pair in measured.of_order(2)}
     evidence = {
-        pair: log_evidence(
-            baseline,
-            measured.beyond(pair, baseline),
-            measured.cell_variance(pair),
-            measured.degrees_of_freedom_per_cell(pair),
-        )
-        for pair, baseline in baselines.items()
+        pair: _evidence(measured, model, pair, baseline) for pair, baseline in baselines.items()
     }
     learned = learned_weights(list(evidence.values()))
     tables, weights, kept = {}, {}, {}
@@ -62,6 +56,24 @@ def smooth_pairs(measured: MeasuredResiduals, low: OneWay, on_progress: Progress
         kept[pair] = float(np.sum(share * baseline) / baseline.sum())
         tables[pair] = fitted(table, _margins(low, *pair), _ROUNDS)
     return Pairs(model, tables, weights, kept)
+
+
+def _evidence(
+    measured: MeasuredResiduals, model: FactorModel, pair: AttributeIndices, baseline: np.ndarray
+) -> np.ndarray:
+    """Of each of `SCALES`, for what a pair shows beyond a baseline without its own noise.
+
+    A baseline that repeats a share h of the pair's residual leaves 1 − h of it, of noise and
+    deviation alike: taken as it is, it would look like less than noise.
+    """
+    j, k = pair
+    left = 1 - model.leverage(j, k, measured.even_variance(pair))
+    return log_evidence(
+        baseline,
+        measured.beyond(pair, baseline) / left,
+        measured.cell_variance(pair),
+        measured.degrees_of_freedom_per_cell(pair),
+    )
 
 
 def _baseline(low: OneWay, model: FactorModel, j: int, k: int) -> np.ndarray:
