@@ -10,7 +10,7 @@ from scipy.stats import gamma, norm
 
 from rpexplore.planning.mechanism.reconstruction import marginal
 from rpexplore.postprocessing.nonnegative import nonnegative
-from rpexplore.postprocessing.smooth.factor_model import Attribute, Prior
+from rpexplore.postprocessing.smooth.factor_model import Attribute, FactorModel, Prior
 from rpexplore.postprocessing.smooth.measured_residuals import MeasuredResiduals
 from rpexplore.postprocessing.smooth.one_way import one_way, posterior
 from rpexplore.postprocessing.smooth.shrinkage import SCALES, kept_share, log_evidence, shrunk
@@ -99,14 +99,15 @@ def test_tables_of_any_closure_agree_and_are_nonnegative(case, records):
 # ---- the parts, against independent computations
 
 
-@pytest.mark.parametrize("shape", [0.1, 0.6, 3.0])
-def test_posterior_means_are_the_integrals(shape):
+@pytest.mark.parametrize("first", range(3))
+def test_posterior_means_are_the_integrals(first):
+    shapes = np.roll([0.1, 3.0, 0.6], first)[[0, 1, 2, 0]]
     seen, variances = np.array([-3.0, 0.5, 40.0, 900.0]), np.array([4.0, 4.0, 100.0, 1.0])
     means = np.array([2.0, 2.0, 10.0, 300.0])
-    found = posterior(seen, variances, means, shape)
+    found = posterior(seen, variances, means, shapes)
     evidence = 0.0
     for cell in range(4):
-        y, deviation = seen[cell], np.sqrt(variances[cell])
+        y, deviation, shape = seen[cell], np.sqrt(variances[cell]), shapes[cell]
         scale = means[cell] / shape
         low, high = max(y - 10 * deviation, 0.0), max(y, 0.0) + 10 * deviation
 
@@ -161,6 +162,71 @@ def test_a_step_of_the_factor_model_is_the_posterior_of_dense_matrices():
         np.testing.assert_allclose(found, blocks[a, :, a, :] / share[a], atol=1e-8)
 
 
+def test_where_a_trend_predicts_little_counts_are_not_said_to_be_known():
+    # Hardly anybody beyond the hump, where the trend's prediction is far off for its size.
+    counts = np.round(8000 * np.exp(-0.5 * ((np.arange(32) - 8) / 3) ** 2))
+    deviations = []
+    for seed in range(5):
+        low = one_way(release_of(counts, [(), (0,)], 190.0**2, seed))
+        counted = low.tables[0] >= 20
+        off = (low.tables[0] - counts) / np.sqrt(low.variances[0])
+        deviations.append(np.mean(off[counted] ** 2))
+    assert np.mean(deviations) <= 1.5
+
+
+def test_leverage_is_the_derivative_of_the_deviation_by_the_pairs_own_measurement():
+    # Exact where values are alike, but for what vanishes with the noise.
+    shares = np.full(4, 1 / 4), np.full(5, 1 / 5)
+    rng = np.random.default_rng(6)
+    factors, noise = 2, 1e-8  # the variance of shares of the records
+    rows = [slice(0, 4), slice(4, 9), slice(9, 15)]
+    truth = rng.normal(size=(15, factors)) * 0.3
+    for own in rows:
+        truth[own] -= truth[own].mean(axis=0)
+
+    def fit(change):
+        """Two attributes fitted in turn to each other and to a third, which is known."""
+        means = truth.copy()
+        moments = np.array([means[own].T @ means[own] for own in rows])
+        measured = means @ means.T
+        measured[rows[0], rows[1]] += change
+        measured[rows[1], rows[0]] += np.transpose(change)
+        parts = [
+            Attribute(
+                roots=np.sqrt(shares[j]),
+                own_rows=rows[j],
+                others=np.array([1 - j, 2]),
+                rows=np.r_[rows[1 - j], rows[2]],
+                residuals=measured[rows[j]][:, np.r_[rows[1 - j], rows[2]]] / noise,
+                precisions=np.full(2, 1 / noise),
+                priors=[Prior(shares[j], None)],
+                variances=np.ones(factors),
+            )
+            for j in (0, 1)
+        ]
+        for _ in range(60):
+            for j, part in enumerate(parts):
+                part.update(0, means, moments, j)
+        return parts, means
+
+    parts, means = fit(np.zeros((4, 5)))
+    model = FactorModel(
+        1.0,
+        dict(enumerate(shares)),
+        {j: means[rows[j]] / parts[j].roots[:, None] for j in (0, 1)},
+        {j: parts[j].directions for j in (0, 1)},
+        {j: parts[j].spread for j in (0, 1)},
+    )
+    step, trace = 1e-5, 0.0
+    for a, b in np.ndindex(4, 5):
+        direction = np.outer(np.eye(4)[a] - 1 / 4, np.eye(5)[b] - 1 / 5)
+        off = [fit(sign * step * direction)[1] for sign in (1, -1)]
+        upper, lower = (found[rows[0]] @ found[rows[1]].T for found in off)
+        trace += (upper - lower)[a, b] / (2 * step)
+    assert 0.3 < trace / 12 < 0.95  # of 3 · 4 directions
+    assert model.leverage(0, 1, noise) == pytest.approx(trace / 12, rel=1e-6)
+
+
 def test_shrunk_tables_are_the_nearest_in_the_posterior_metric():
     rng = np.random.default_rng(3)
     baseline, variance = rng.gamma(0.5, 20.0, 30), 50.0
@@ -196,13 +262,13 @@ def test_evidence_is_that_of_normal_deviations():
 # ---- what comes out
 
 
-def dependent_counts(sizes, records, seed, planted=0.0):
-    """Records of two latent classes; a share of them with a sum of three values that is even."""
+def dependent_counts(sizes, records, seed, planted=0.0, n_classes=2):
+    """Records of latent classes; a share of them with a sum of three values that is even."""
     rng = np.random.default_rng(seed)
     columns = np.empty((len(sizes), records), dtype=int)
-    latent = rng.integers(0, 2, records)
+    latent = rng.integers(0, n_classes, records)
     for j, n in enumerate(sizes):
-        shares = rng.dirichlet(np.full(n, 0.7), 2)
+        shares = rng.dirichlet(np.full(n, 0.7), n_classes)
         columns[j] = (rng.random(records)[:, None] > shares[latent].cumsum(1)).sum(1)
     columns = np.minimum(columns, np.array(sizes)[:, None] - 1)
     even = rng.random(records) < planted
@@ -212,16 +278,14 @@ def dependent_counts(sizes, records, seed, planted=0.0):
     return counts
 
 
-def mean_errors(counts, measured, *readings):
+def errors_of_tables(counts, measured, contributions):
+    """The absolute errors of all cells of a table over the number of records, of each table."""
     errors = []
-    for contributions in readings:
-        off = []
-        for table in measured.map.tables:
-            missing = tuple(i for i in range(counts.ndim) if i not in table)
-            values = measured.map.table(table, contributions)
-            off.append(np.abs(values - counts.sum(axis=missing)).sum() / counts.sum())
-        errors.append(np.mean(off))
-    return errors
+    for table in measured.map.tables:
+        missing = tuple(i for i in range(counts.ndim) if i not in table)
+        values = measured.map.table(table, contributions)
+        errors.append(np.abs(values - counts.sum(axis=missing)).sum() / counts.sum())
+    return np.array(errors)
 
 
 def test_the_same_release_gives_the_same_tables_and_errors():
@@ -242,17 +306,36 @@ def test_where_pairs_explain_nothing_tables_fall_back_on_what_was_measured(sigma
         measured = release_of(counts, closed(*triples), sigma_squared, seed)
         smooth = smooth_residuals(measured).contributions
         nearest = nonnegative(measured.contributions, measured.sizes, {}).contributions
-        errors.append(mean_errors(counts, measured, smooth, nearest))
+        errors.append(
+            [errors_of_tables(counts, measured, each).mean() for each in (smooth, nearest)]
+        )
     ours, theirs = np.mean(errors, axis=0)
     assert ours <= 1.05 * theirs
 
 
+def test_tables_of_few_large_cells_are_no_farther_from_the_truth_than_unbiased_ones():
+    # The factor model repeats 0.6 to 0.9 of the noise of such tables. What is left looks like
+    # noise, or less, unless this is known; tables were up to 1.5 times as far then.
+    sizes, n_classes = (4, 8, 4, 7, 3, 4), 6
+    counts = dependent_counts(sizes, 20_000, 2, n_classes=n_classes)
+    family = closed(*combinations(range(len(sizes)), 2))
+    errors = []
+    for seed in range(2):
+        measured = release_of(counts, family, 50.0, seed)
+        smooth = smooth_residuals(measured).contributions
+        errors.append(
+            [errors_of_tables(counts, measured, each) for each in (smooth, measured.contributions)]
+        )
+    ours, unbiased = np.mean(errors, axis=0)
+    assert np.max(ours / unbiased) <= 1.05
+
+
 @pytest.mark.parametrize("generalised", [set(), {1}])
 def test_errors_of_what_is_kept_are_those_of_unbiased_tables(generalised):
-    sizes, family = (3, 4), closed((0, 1))
+    sizes, family = (2, 4), closed((0, 1))
     strategies = {index: any_strategy(sizes[index], 7) for index in generalised}
-    rng = np.random.default_rng(2)
-    counts = rng.integers(100_000, 900_000, sizes).astype(float)
+    # Even, as the model spreads the errors of smaller tables in proportion to the counts.
+    counts = np.full(sizes, 500_000.0)
     draws = [release_of(counts, family, 100.0, seed, strategies) for seed in range(500)]
     all_kept = np.eye(len(SCALES))[-1]
     errors = ErrorModel(draws[0], one_way(draws[0]), None, {(0, 1): all_kept})
@@ -261,7 +344,7 @@ def test_errors_of_what_is_kept_are_those_of_unbiased_tables(generalised):
         unbiased = [draw.map.table(table, draw.contributions) for draw in draws]
         exact = np.sqrt(np.mean((unbiased - counts.sum(axis=missing)) ** 2, axis=0))
         tables = {part: draws[0].map.table(part, draws[0].contributions) for part in subsets(table)}
-        found = errors.standard_errors(table, tables, factor=2.0)
+        found = errors.standard_errors(table, tables)
         np.testing.assert_allclose(found, exact, rtol=0.12)
 
 

@@ -35,13 +35,11 @@ class OneWay:
 
     tables     by attribute: float64[n], above 0
     variances  of the cells, given the total
-    shares     of what was measured that was kept, by cell
-    kept       the same, on average over records
+    kept       share of what was measured that was kept, on average over records
     """
 
     tables: dict[int, np.ndarray]
     variances: dict[int, np.ndarray]
-    shares: dict[int, np.ndarray]
     kept: dict[int, float]
 
 
@@ -55,11 +53,12 @@ class Posterior:
 
 
 def posterior(
-    seen: np.ndarray, variances: np.ndarray, means: np.ndarray, shape: float
+    seen: np.ndarray, variances: np.ndarray, means: np.ndarray, shapes: float | np.ndarray
 ) -> Posterior:
-    """Of counts that are Gamma distributed with these means and one shape; arrays float64[n]."""
+    """Of counts that are Gamma distributed with these means and shapes; arrays float64[n]."""
+    of_each = np.broadcast_to(shapes, seen.shape)
     parts = [
-        _posterior(seen[chunk], variances[chunk], means[chunk], shape)
+        _posterior(seen[chunk], variances[chunk], means[chunk], of_each[chunk])
         for start in range(0, len(seen), _CELLS_AT_ONCE)
         for chunk in [slice(start, start + _CELLS_AT_ONCE)]
     ]
@@ -71,14 +70,14 @@ def posterior(
 
 
 def _posterior(
-    seen: np.ndarray, variances: np.ndarray, means: np.ndarray, shape: float
+    seen: np.ndarray, variances: np.ndarray, means: np.ndarray, shapes: np.ndarray
 ) -> Posterior:
-    deviation = np.sqrt(variances)
+    deviation, shape = np.sqrt(variances), shapes[:, None]
     low = np.maximum(seen - _DEVIATIONS * deviation, 0.0)[:, None]
     high = np.maximum(seen + _DEVIATIONS * deviation, 3 * deviation)[:, None]
     even = (np.arange(_POINTS) + 0.5) / _POINTS
     # Below shape 1 the density is singular at 0: as x = t^(1/shape) it is not.
-    power = max(3.0, 1 / shape)
+    power = np.maximum(3.0, 1 / shape)
     counts = np.where(low == 0, high * even**power, low + (high - low) * even)
     widths = np.where(low == 0, high * power * even ** (power - 1), high - low) / _POINTS
     ratio = counts / means[:, None]
@@ -93,7 +92,8 @@ def _posterior(
     sums = weights.sum(axis=1)
     mean = (weights * counts).sum(axis=1) / sums
     variance = (weights * (counts - mean[:, None]) ** 2).sum(axis=1) / sums
-    constants = shape * log(shape) - lgamma(shape) - 0.5 * np.log(2 * np.pi * variances)
+    gammas = np.array([a * log(a) - lgamma(a) for a in shapes.tolist()])
+    constants = gammas - 0.5 * np.log(2 * np.pi * variances)
     return Posterior(float((np.log(sums) + largest[:, 0] + constants).sum()), mean, variance)
 
 
@@ -112,25 +112,28 @@ def one_way(measured: MeasuredResiduals) -> OneWay:
         for attribute in attributes
     }
     of_all = sum(evidence.values(), np.zeros(len(SHAPES)))
-    tables, variances, shares, kept = {}, {}, {}, {}
+    tables, variances, kept = {}, {}, {}
     for attribute in attributes:
         own, means = evidence[attribute], even[attribute]
         # Few values tell little of a shape: other attributes count as one more of the same kind.
         others = (of_all - own) / max(len(attributes) - 1, 1)
         shape = SHAPES[int(np.argmax(own + others))]
         if _FEWEST_VALUES <= len(means) <= _MOST_VALUES:
-            trend = _trend(seen[attribute], noise[attribute], total)
-            with_trend = _evidence(seen[attribute], noise[attribute], trend)
+            trend, widest = _trend(seen[attribute], noise[attribute], total)
+            with_trend = _evidence(seen[attribute], noise[attribute], trend, widest)
             if with_trend.max() > own.max() + _MORE_EVIDENCE:
-                means, shape = trend, SHAPES[int(np.argmax(with_trend))]
+                means = trend
+                shape = np.minimum(SHAPES[int(np.argmax(with_trend))], widest)
         result = _adding_up(seen[attribute], noise[attribute], means, shape, total)
         table = np.maximum(result.mean, _SMALLEST_SHARE * total)
         tables[attribute] = table * (total / table.sum())
         variances[attribute] = result.variance
+        if attribute not in measured.strategies:  # whose noise is not bound together by `_noise`
+            variances[attribute] = _given_sum(result.variance)
         # The derivative of a posterior mean by what was seen is its variance over the noise's.
-        shares[attribute] = np.minimum(result.variance / noise[attribute], 1.0)
-        kept[attribute] = float(np.sum(shares[attribute] * tables[attribute]) / total)
-    return OneWay(tables, variances, shares, kept)
+        share = np.minimum(result.variance / noise[attribute], 1.0)
+        kept[attribute] = float(share @ tables[attribute] / total)
+    return OneWay(tables, variances, kept)
 
 
 def _noise(measured: MeasuredResiduals, attribute: int) -> np.ndarray:
@@ -140,13 +143,21 @@ def _noise(measured: MeasuredResiduals, attribute: int) -> np.ndarray:
     return np.full(int(measured.sizes[attribute]), measured.variances[(attribute,)])
 
 
-def _evidence(seen: np.ndarray, noise: np.ndarray, means: np.ndarray) -> np.ndarray:
-    """Log evidence of each of `SHAPES`."""
-    return np.array([posterior(seen, noise, means, shape).log_evidence for shape in SHAPES])
+def _evidence(
+    seen: np.ndarray, noise: np.ndarray, means: np.ndarray, own: float | np.ndarray = np.inf
+) -> np.ndarray:
+    """Log evidence of each of `SHAPES`, where a cell's own shape is not smaller."""
+    shapes = [np.minimum(shape, own) for shape in SHAPES]
+    return np.array([posterior(seen, noise, means, shape).log_evidence for shape in shapes])
+
+
+def _given_sum(variances: np.ndarray) -> np.ndarray:
+    """Of independent normal counts, once their sum is known."""
+    return variances * (1 - variances / variances.sum())
 
 
 def _adding_up(
-    seen: np.ndarray, noise: np.ndarray, means: np.ndarray, shape: float, total: float
+    seen: np.ndarray, noise: np.ndarray, means: np.ndarray, shape: float | np.ndarray, total: float
 ) -> Posterior:
     """The posterior of what was seen, shifted evenly so that the means add up to the total."""
     width = 8 * float(np.sqrt(noise.max())) + total
@@ -162,16 +173,17 @@ def _adding_up(
     return result
 
 
-def _trend(seen: np.ndarray, noise: np.ndarray, total: float) -> np.ndarray:
+def _trend(seen: np.ndarray, noise: np.ndarray, total: float) -> tuple[np.ndarray, np.ndarray]:
     """Each count as a Gaussian process predicts it from all others, so that comparing is fair.
 
-    Its covariance m² (f exp(−|c − c′|/ℓ) + t I) is the one of most evidence; the noise is taken to
-    be alike in all cells.
+    And the shape of a Gamma distribution that is as wide as the prediction is uncertain. The
+    process's covariance m² (f exp(−|c − c′|/ℓ) + t I) is the one of most evidence; the noise is
+    taken to be alike in all cells.
     """
     n = len(seen)
     mean = total / n
     off, variance = seen - mean, float(noise.mean())
-    best, prediction = -np.inf, seen
+    best, prediction, uncertainty = -np.inf, seen, noise
     for length in _LENGTHS:
         distances = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
         eigenvalues, vectors = np.linalg.eigh(np.exp(-distances / (length * n)))
@@ -184,4 +196,6 @@ def _trend(seen: np.ndarray, noise: np.ndarray, total: float) -> np.ndarray:
                     inverse = (vectors**2) @ (1 / spectrum)
                     best = evidence
                     prediction = seen - (vectors @ (along / spectrum)) / inverse
-    return np.maximum(prediction, _LOWEST_TREND * mean)
+                    uncertainty = 1 / inverse - variance
+    means = np.maximum(prediction, _LOWEST_TREND * mean)
+    return means, np.maximum(means**2 / uncertainty, SHAPES[0])

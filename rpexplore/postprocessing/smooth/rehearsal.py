@@ -1,11 +1,13 @@
-"""Rehearsal of the model's errors: the smooth tables taken for the truth, measured and fitted anew.
+"""Rehearsal of the model's errors: a possible truth is drawn, measured and fitted anew.
 
-A parametric bootstrap. How far the new tables are from the old ones, in the model's own standard
-errors, tells by which factor these are too short or too long (docs/mathematics.md §13.6).
+A parametric bootstrap. The truth is the smooth tables with deviations as large as the model says
+that there may be: the smooth tables themselves would be easier to guess than true counts. How far
+the new tables are from it, in the model's own standard errors, tells by which factor these are too
+short or too long (docs/mathematics.md §13.6).
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -22,22 +24,25 @@ FEWEST_COUNTS = 20
 MOST_TABLES = 150
 """Of one order, whose cells are looked at."""
 
-# Smooth tables are an easier truth than the true counts: measured on the two data sets of
-# docs/mathematics.md §13.6, the factor that was needed was 1.0 to 1.7 times the rehearsed one.
-_HARDER_TRUTH = 1.25
-
 _MOST_ATTRIBUTES = 16  # that are rehearsed; more tell the same
 _CONFIDENCE = 0.95
+_PSEUDO_CELLS = 200  # as which a model that is right counts: few cells say little of a quantile
 
 
 def rehearsed_release(
-    measured: MeasuredResiduals, contributions: ContributionArrays
-) -> MeasuredResiduals:
-    """What could have been measured if these contributions were the truth, with the same noise.
+    measured: MeasuredResiduals,
+    table: Callable[[AttributeIndices], np.ndarray],
+    own_variance: Callable[[AttributeIndices, np.ndarray], np.ndarray],
+) -> tuple[ContributionArrays, MeasuredResiduals]:
+    """Contributions that could be the true ones, and what would be measured of them.
 
-    Of at most `_MOST_ATTRIBUTES` attributes. The noise is normal, and follows from what was
-    measured: the same release gives the same errors. This is no privacy noise, as nothing but
-    noisy figures goes into it.
+    Of at most `_MOST_ATTRIBUTES` attributes, with the same noise as was measured. All numbers are
+    normal and follow from what was measured: the same release gives the same errors. This is no
+    privacy noise, as nothing but noisy figures goes into it.
+
+    Args:
+        table: The smooth table of some attributes.
+        own_variance: Of a smooth table, the variance of its cells given its own subsets.
     """
     used = sorted({index for subset in measured.map.tables for index in subset})
     kept = set(used[:: -(-len(used) // _MOST_ATTRIBUTES)] if used else [])
@@ -46,27 +51,27 @@ def rehearsed_release(
     for subset in family:
         digest.update(np.ascontiguousarray(measured.contributions[subset]).tobytes())
     numbers = SeededNumbers(digest.digest())
-
-    def noise_of(subset: AttributeIndices) -> np.ndarray:
+    truth: dict[AttributeIndices, np.ndarray] = {(): np.array(measured.total)}
+    noisy = {}
+    for subset in family:
         shape, variance = measured.shape(subset), measured.variances[subset]
-        return normal_noise(numbers, subset, shape, variance, measured.strategies)
-
-    return MeasuredResiduals(
-        {subset: contributions[subset] + noise_of(subset) for subset in family},
-        {subset: measured.variances[subset] for subset in family},
-        measured.sizes,
-        measured.strategies,
-    )
+        if subset:
+            smooth = table(subset)
+            deviation = np.sqrt(own_variance(subset, smooth)) * numbers.normals(
+                smooth.size
+            ).reshape(shape)
+            truth[subset] = measured.map.decomposed(subset, np.maximum(smooth + deviation, 0.0))
+        noise = normal_noise(numbers, subset, shape, variance, measured.strategies)
+        noisy[subset] = truth[subset] + noise
+    variances = {subset: measured.variances[subset] for subset in family}
+    return truth, MeasuredResiduals(noisy, variances, measured.sizes, measured.strategies)
 
 
 def error_factor(ratios: Sequence[np.ndarray]) -> float:
     """By which a model's standard errors are multiplied; ratios: |error| over it, of many cells."""
-    together = np.concatenate([np.zeros(0), *ratios])
-    if not len(together):
-        return _HARDER_TRUTH
-    rehearsed = float(np.quantile(together, _CONFIDENCE)) / normal_quantile(_CONFIDENCE)
-    # What looks too long is believed by half only, on the scale of logarithms.
-    return _HARDER_TRUTH * max(rehearsed, rehearsed**0.5)
+    if_right = [normal_quantile((i + 0.5) / _PSEUDO_CELLS) for i in range(_PSEUDO_CELLS)]
+    together = np.concatenate([if_right, *ratios])
+    return float(np.quantile(together, _CONFIDENCE)) / normal_quantile(_CONFIDENCE)
 
 
 def normal_noise(

@@ -51,11 +51,11 @@ class SmoothTables:
     _error_factors: dict[int, float] = field(default_factory=dict)  # once they are rehearsed
 
     def rehearse_errors(self, on_progress: Progress = no_progress) -> None:
-        """Find by how much the model's errors are too short; takes as long as the tables did."""
+        """Find how wrong the model's errors are; takes a little longer than the tables did."""
         if self._error_factors:
             return
         doing = "Rehearsing the errors of smooth tables"
-        rehearsed = rehearsed_release(self._measured, self.contributions)
+        truth, rehearsed = rehearsed_release(self._measured, self._table, self._errors.own_variance)
         again = smooth_residuals(
             rehearsed, on_progress=lambda _, share: on_progress(doing, _FITTED_AGAIN * share)
         )
@@ -67,8 +67,8 @@ class SmoothTables:
             for subset in tables[:: max(len(tables) // MOST_TABLES, 1)]:
                 table = again._table(subset)
                 counted = table >= FEWEST_COUNTS
-                off = np.abs(table - self._table(subset))[counted]
-                errors = again._errors.model_errors(subset, again._parts(subset))
+                off = np.abs(table - rehearsed.map.table(subset, truth))[counted]
+                errors = again._errors.standard_errors(subset, again._parts(subset))
                 ratios.append(off / errors[counted])
             factors[order] = error_factor(ratios)
         self._error_factors.update(factors)
@@ -82,7 +82,7 @@ class SmoothTables:
         self.rehearse_errors()
         several = tuple(index for index in attributes if self._measured.sizes[index] > 1)
         factor = self._error_factors[len(several)]
-        errors = self._errors.standard_errors(several, self._parts(several), factor)
+        errors = factor * self._errors.standard_errors(several, self._parts(several))
         return errors.reshape(self._measured.shape(attributes))
 
     def _parts(self, subset: AttributeIndices) -> dict[AttributeIndices, np.ndarray]:

@@ -1,8 +1,7 @@
 """Model-based errors of smooth tables: posterior variances, order by order.
 
 The relative error of a cell is that of all its subtables together: what each adds of its own, taken
-for independent. Where all is kept as it was measured, the error is the exact one of that
-(docs/mathematics.md §13.6).
+for independent (docs/mathematics.md §13.6).
 """
 
 from collections.abc import Mapping
@@ -14,7 +13,7 @@ from rpexplore.domain.domain import AttributeIndices
 from rpexplore.postprocessing.smooth.factor_model import FactorModel
 from rpexplore.postprocessing.smooth.measured_residuals import MeasuredResiduals
 from rpexplore.postprocessing.smooth.one_way import OneWay
-from rpexplore.postprocessing.smooth.shrinkage import kept_share, remaining_variance
+from rpexplore.postprocessing.smooth.shrinkage import remaining_variance
 from rpexplore.postprocessing.table_map import subsets
 
 _SMALLEST_COUNT = 1e-9  # whose relative error is asked for
@@ -35,24 +34,6 @@ class ErrorModel:
     weights: Mapping[AttributeIndices, np.ndarray]
 
     def standard_errors(
-        self,
-        attributes: AttributeIndices,
-        tables: Mapping[AttributeIndices, np.ndarray],
-        factor: float,
-    ) -> np.ndarray:
-        """Of each cell of the table of these attributes; those of the model times the factor.
-
-        tables: the smooth tables of all their subsets
-        """
-        kept = self._kept(attributes, tables)
-        moved = tables[attributes] - self.measured.map.table(
-            attributes, self.measured.contributions
-        )
-        as_measured = self._exact_variance(attributes) + moved**2
-        lengthened = (factor * self.model_errors(attributes, tables)) ** 2
-        return np.sqrt(kept * as_measured + (1 - kept) * lengthened)
-
-    def model_errors(
         self, attributes: AttributeIndices, tables: Mapping[AttributeIndices, np.ndarray]
     ) -> np.ndarray:
         """Of each cell, as the model has them.
@@ -83,37 +64,3 @@ class ErrorModel:
             return remaining
         of_model = np.maximum(self.model.variance(*attributes), _SMALLEST_VARIANCE)
         return np.maximum(1 / (1 / of_model + 1 / noise), remaining)
-
-    def _kept(
-        self, attributes: AttributeIndices, tables: Mapping[AttributeIndices, np.ndarray]
-    ) -> np.ndarray:
-        """Share of each cell's measured residuals that was kept, of all its subtables together."""
-        share = np.ones((1,) * len(attributes))
-        for subset in subsets(attributes):
-            if not subset:
-                continue
-            if len(subset) == 1:
-                of_subset = self.low.shares[subset[0]]
-            else:
-                expected = np.maximum(tables[subset], _FEWEST_EXPECTED)
-                noise = self.measured.cell_variance(subset)
-                of_subset = kept_share(expected, noise, self.weights[subset])
-            missing = [axis for axis, i in enumerate(attributes) if i not in subset]
-            share = share * np.expand_dims(of_subset, missing)
-        return share
-
-    def _exact_variance(self, attributes: AttributeIndices) -> np.ndarray:
-        """Of each unbiased count: that of all its residuals, spread over the others' values."""
-        variance = np.zeros((1,) * len(attributes))
-        for subset in subsets(attributes):
-            part = np.asarray(self.measured.cell_variance(subset))
-            if part.ndim:
-                missing = [axis for axis, i in enumerate(attributes) if i not in subset]
-                part = np.expand_dims(part, missing)
-            for axis, index in enumerate(attributes):
-                if index not in subset:
-                    spread = self.measured.map.shares(index) ** 2
-                    others = [other for other in range(len(attributes)) if other != axis]
-                    part = part * np.expand_dims(spread, others)
-            variance = variance + part
-        return variance
