@@ -6,7 +6,7 @@ fitted again. Then contributions are taken, which makes tables that agree, and w
 to 0 is added as records spread over the other attributes (docs/mathematics.md §13.5).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,11 +21,13 @@ from rpexplore.postprocessing.table_map import ContributionArrays, TableMap, bey
 _MOST_SWEEPS = 8  # more move only cells of nearly no records, at 7 % a sweep
 _ROUNDS = {2: 5}  # of proportional fitting in each; of pairs, and of larger tables
 _ROUNDS_OF_LARGER = 2
-_NEGLIGIBLE_MISFIT = 2e-6  # of the records, on average over larger tables and their axes
+_NEGLIGIBLE_MISFIT = 1e-3  # of the standard errors, both added up over cells
 _MOST_RAISES = 16
 _RAISED_AT_ONCE = 0.25  # of what cells lack: raising one helps others
 _NEGLIGIBLE_LACK = 1e-4  # of the records, over all tables together
 _SMALLEST_DISAGREEMENT = 1e-12  # counts
+
+OwnVariance = Callable[[AttributeIndices, np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -37,17 +39,23 @@ class Agreement:
 
 
 def agreeing(
-    tables: TableMap, fits: dict[AttributeIndices, np.ndarray], on_progress: Progress
+    tables: TableMap,
+    fits: dict[AttributeIndices, np.ndarray],
+    own_variance: OwnVariance,
+    on_progress: Progress,
 ) -> Agreement:
     """The contributions of tables that agree, near to these.
 
-    fits: of every set of the family, above 0; emptied on the way to save memory
+    Args:
+        fits: Of every set of the family, above 0; emptied on the way to save memory.
+        own_variance: Of a table, the variance of its cells given its own subsets.
     """
     total = float(fits[()])
     shares = {subset[0]: table / total for subset, table in fits.items() if len(subset) == 1}
+    errors: dict[AttributeIndices, float] = {}
     for sweep in range(_MOST_SWEEPS):
         on_progress("Making the tables agree", 0.5 * sweep / _MOST_SWEEPS)
-        if not _sweep(tables.family, fits, total):
+        if not _sweep(tables.family, fits, own_variance, errors):
             break
     contributions: dict[AttributeIndices, np.ndarray] = {}
     for subset in tables.family:
@@ -60,14 +68,19 @@ def agreeing(
 
 
 def _sweep(
-    family: list[AttributeIndices], fits: dict[AttributeIndices, np.ndarray], total: float
+    family: list[AttributeIndices],
+    fits: dict[AttributeIndices, np.ndarray],
+    own_variance: OwnVariance,
+    errors: dict[AttributeIndices, float],
 ) -> bool:
     """Move smaller tables towards larger ones, then fit those again; whether anything moved.
 
     A smaller table becomes the mean of the larger ones' totals, cell by cell, weighted by how far
     these are off: of many, the few that cannot be fitted to it have to be heard.
+
+    errors: sums of the standard errors of smaller tables, filled on the way
     """
-    misfit, n_margins = 0.0, 0
+    misfit, of_errors = 0.0, 0.0
     for order in range(len(family[-1]) - 1, 1, -1):
         sums: dict[AttributeIndices, np.ndarray] = {}
         weights: dict[AttributeIndices, np.ndarray] = {}
@@ -77,14 +90,16 @@ def _sweep(
                 margin = fits[subset].sum(axis=axis)
                 off = np.abs(margin - fits[part])
                 misfit += float(off.sum(dtype=float))
-                n_margins += 1
+                if part not in errors:
+                    errors[part] = float(np.sqrt(own_variance(part, fits[part])).sum(dtype=float))
+                of_errors += errors[part]
                 sums[part] = sums.get(part, 0.0) + off * margin
                 weights[part] = weights.get(part, 0.0) + off
         for part, weight in weights.items():
             known = weight > _SMALLEST_DISAGREEMENT
             mean = sums[part] / np.where(known, weight, 1)
             fits[part] = np.where(known, mean, fits[part]).astype(fits[part].dtype)
-    if misfit <= _NEGLIGIBLE_MISFIT * total * n_margins:
+    if misfit <= _NEGLIGIBLE_MISFIT * of_errors:
         return False
     for subset in family:
         if len(subset) >= 2:

@@ -132,7 +132,8 @@ def smooth_residuals(
         tables |= fit.lower
         tables |= fit.tables
         del fit  # agreeing takes the tables out of the dict one by one, to save memory
-    agreement = agreeing(measured.map, tables, part_of_progress(on_progress, _FITTED, 1.0))
+    on_agreeing = part_of_progress(on_progress, _FITTED, 1.0)
+    agreement = agreeing(measured.map, tables, errors.own_variance, on_agreeing)
     on_progress("Making the tables agree", 1.0)
     return SmoothTables(
         MappingProxyType(
