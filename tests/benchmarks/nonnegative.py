@@ -20,7 +20,7 @@ from rpexplore.postprocessing.table_map import ContributionArrays, subsets
 from rpexplore.releases.measurement import measure_residual
 from tests.benchmarks.measure import Row, once, peak_gigabytes
 
-_DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 _SAMPLE = Path(__file__).resolve().parents[2] / "sample_data"
 _EPSILONS, _DELTA = ("0.1", "1", "10"), "1e-9"
 # The first eight of adult.csv that are no sampling weight and not said twice (education-num).
@@ -30,7 +30,7 @@ EIGHT = (
 )
 
 
-def _exact_counts(domain: rp.Domain, codes: np.ndarray) -> Counts:
+def exact_counts(domain: rp.Domain, codes: np.ndarray) -> Counts:
     """The exact counts of all 3-way tables; codes: indices of the values, int64[n_records, d]."""
     tables = {}
     for table in combinations(range(len(domain)), 3):
@@ -94,18 +94,18 @@ def _rows(name: str, workload: rp.Workload, records: Counts, limit: float) -> It
 
 def adult_records(names: Sequence[str] = ()) -> tuple[rp.Domain, Counts]:
     """names: of the attributes; all if left out"""
-    sizes = json.loads((_DATA / "adult-domain.json").read_text(encoding="utf-8"))
-    frame = pd.read_csv(_DATA / "adult.csv")
+    sizes = json.loads((DATA / "adult-domain.json").read_text(encoding="utf-8"))
+    frame = pd.read_csv(DATA / "adult.csv")
     names = list(names) or frame.columns.tolist()
     domain = rp.Domain.from_sizes({name: sizes[name] for name in names})
-    return domain, _exact_counts(domain, frame[names].to_numpy())
+    return domain, exact_counts(domain, frame[names].to_numpy())
 
 
 def household_records() -> tuple[rp.Domain, Counts]:
     domain = rp.Domain.load(_SAMPLE / "household.json")
     frame = pd.read_csv(_SAMPLE / "household.csv", dtype=str, keep_default_na=False)
     codes = [_codes(attribute, np.asarray(frame[attribute.name])) for attribute in domain]
-    return domain, _exact_counts(domain, np.column_stack(codes))
+    return domain, exact_counts(domain, np.column_stack(codes))
 
 
 def _codes(attribute: rp.Attribute, texts: np.ndarray) -> np.ndarray:
@@ -131,7 +131,7 @@ def nonnegative_adult() -> list[Row]:
 
 def nonnegative_eight() -> list[Row]:
     """All tables of at most three of eight attributes of adult.csv: named ones, and the largest."""
-    sizes = json.loads((_DATA / "adult-domain.json").read_text(encoding="utf-8"))
+    sizes = json.loads((DATA / "adult-domain.json").read_text(encoding="utf-8"))
     largest = sorted(sizes, key=lambda name: -sizes[name])[:8]
     rows: list[Row] = []
     for what, names in (("adult.csv, 8 attributes", EIGHT), ("the 8 largest", largest)):

@@ -240,7 +240,7 @@ CASES: dict[str, Callable[[], list[Row]]] = {
 }
 NEED_ADULT = (
     *("adult_release", "nonnegative_adult", "nonnegative_eight"),
-    *("smooth_eight", "smooth_rehearsed", "synthetic_adult"),
+    *("smooth_adult", "smooth_eight", "smooth_coverage", "smooth_rehearsed", "synthetic_adult"),
 )
 HOLDS = {
     "<=": lambda measured, limit: measured <= limit,

@@ -1,38 +1,141 @@
-"""Smooth tables: mean L1 error of all 3-way tables beside nonnegative ones of the same release.
+"""Smooth tables: how near to the truth, in what time, and how often their intervals hold it.
 
 Cases of `tests.benchmarks.run`. Releases have exact discrete noise; errors are shares of the
-records, as in `nonnegative`.
+records, as in `nonnegative`, means over tables and releases.
 """
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 
 import rpexplore as rp
+from rpexplore.common.numerics import normal_quantile
 from rpexplore.data.counts import Counts
+from rpexplore.domain.domain import AttributeIndices
 from rpexplore.planning.mechanism.reconstruction import contribution, marginal
 from rpexplore.postprocessing.nonnegative import nonnegative
-from rpexplore.postprocessing.rehearsal.smooth_rehearsal import rehearse_smooth_tables
 from rpexplore.postprocessing.smooth.measured_residuals import MeasuredResiduals
-from rpexplore.postprocessing.smooth.smooth_tables import smooth_residuals
+from rpexplore.postprocessing.smooth.smooth_tables import SmoothTables, smooth_residuals
 from rpexplore.postprocessing.table_map import ContributionArrays, subsets
 from rpexplore.releases.measurement import measure_residual
 from rpexplore.workload.smooth_weights import SmoothWeights
-from tests.benchmarks.measure import Row, once, peak_gigabytes
-from tests.benchmarks.nonnegative import EIGHT, adult_records, household_records
+from tests.benchmarks.measure import Row, peak_gigabytes
+from tests.benchmarks.nonnegative import DATA, adult_records, exact_counts, household_records
 
 _EPSILONS, _DELTA = ("0.1", "1", "10"), "1e-9"
+_RELEASES = 10  # of each budget: single ones differ by up to a tenth at ε = 0.1
+_FEWEST_COUNTS = 20  # of a cell whose interval is looked at
+_STEP = 4  # every so manyth 3-way table, in coverage: more tell the same
+_PLANTED = {(0, 1, 2): 0.8, (3, 4, 9): 0.5, (5, 6, 10): 0.3}
 
 
-def _plan_by_cells(domain: rp.Domain, epsilon: str) -> rp.Plan:
-    workload = rp.Workload.all_of_order(domain, 3)
+def smooth_adult() -> list[Row]:
+    """All 3-way tables of adult.csv, 15 attributes."""
+    domain, records = adult_records(_adult_names())
+    by_cell = {"0.1": 0.85, "1": 0.235, "10": 0.067}
+    own = {"0.1": 0.29, "1": 0.102, "10": 0.047}
+    return [
+        *_rows("adult.csv", domain, records, "weights by cell", by_cell, 40),
+        *_rows("adult.csv", domain, records, "own weights", own, 40),
+        ("  process peak, GB", peak_gigabytes(), "<=", 1.0),
+    ]
+
+
+def smooth_eight() -> list[Row]:
+    """All 3-way tables of the first eight attributes of adult.csv."""
+    domain, records = adult_records(_adult_names()[:8])
+    return [
+        *_rows("adult.csv, first 8", domain, records, "own weights", {"1": 0.138}, 5),
+        *_against_nonnegative("adult.csv, first 8", domain, records),
+    ]
+
+
+def smooth_household() -> list[Row]:
+    """All 3-way tables of the sample data, and all 2-way tables with little noise."""
+    domain, records = household_records()
+    return [
+        *_against_nonnegative("household.csv", domain, records),
+        *_against_unbiased("household.csv, all 2-way, ρ = 0.1", domain, records),
+    ]
+
+
+def smooth_coverage() -> list[Row]:
+    """95 % model-based intervals on real records, and on made-up ones that the model fits."""
+    return [
+        row
+        for name, (domain, records) in {
+            "adult.csv": adult_records(_adult_names()),
+            "adult.csv, first 8": adult_records(_adult_names()[:8]),
+            "household.csv": household_records(),
+            "latent classes": _latent_classes({}),
+        }.items()
+        for row in _coverage(name, domain, records)
+    ]
+
+
+def smooth_wrong_model() -> list[Row]:
+    """A few triples of attributes depend in a way that no pair of them shows."""
+    domain, records = _latent_classes(_PLANTED)
+    tables = list(combinations(range(len(domain)), 3))
+    rows: list[Row] = []
+    for weighting in ("weights by cell", "own weights"):
+        for epsilon in _EPSILONS:
+            ours, theirs = _smooth_and_nonnegative(domain, records, weighting, epsilon, tables)
+            rows.append(
+                (
+                    f"planted triples, {weighting}, ε = {epsilon}: mean L1 error, beside "
+                    "nonnegative tables'",
+                    float(ours.mean()),
+                    "<=",
+                    1.05 * float(theirs.mean()),
+                )
+            )
+            for table in _PLANTED:
+                ratio = ours[tables.index(table)] / theirs[tables.index(table)]
+                rows.append((f"  planted table {table}, ratio", float(ratio), "<=", 1.05))
+    return rows
+
+
+def _adult_names() -> list[str]:
+    return pd.read_csv(DATA / "adult.csv", nrows=0).columns.tolist()
+
+
+def _latent_classes(planted: Mapping[AttributeIndices, float]) -> tuple[rp.Domain, Counts]:
+    """30,000 records of three classes; in some, one attribute is the sum of two others.
+
+    planted: the attributes, and the share of the records in which the third is that sum
+    """
+    rng, n_records = np.random.default_rng(5), 30_000
+    sizes = (4, 4, 4, 5, 5, 6, 6, 8, 8, 3, 3, 2)
+    classes = rng.integers(0, 3, n_records)
+    codes = np.empty((n_records, len(sizes)), dtype=np.int64)
+    for column, size in enumerate(sizes):
+        ends = rng.dirichlet(np.ones(size), 3).cumsum(axis=1)
+        drawn = (rng.random(n_records)[:, None] > ends[classes]).sum(axis=1)
+        codes[:, column] = np.minimum(drawn, size - 1)
+    for (first, second, third), share in planted.items():
+        chosen = rng.random(n_records) < share
+        codes[chosen, third] = (codes[chosen, first] + codes[chosen, second]) % sizes[third]
+    domain = rp.Domain.from_sizes({f"a{column}": size for column, size in enumerate(sizes)})
+    return domain, exact_counts(domain, codes)
+
+
+def _measured(
+    domain: rp.Domain, records: Counts, weighting: str, epsilon: str
+) -> MeasuredResiduals:
     budget = rp.Budget(epsilon=epsilon, delta=_DELTA)
-    return rp.plan(workload, loss=rp.SumOfVariances("cells"), budget=budget)
+    if weighting == "own weights":
+        workload = rp.Workload.all_up_to(domain, 3)
+        workload = SmoothWeights(float(budget.rho), records.n_records).weighted(workload)
+        return _noisy(rp.plan(workload, loss=rp.SumOfVariances(), budget=budget), records)
+    workload = rp.Workload.all_of_order(domain, 3)
+    return _noisy(rp.plan(workload, loss=rp.SumOfVariances("cells"), budget=budget), records)
 
 
-def _measured(plan: rp.Plan, records: Counts) -> MeasuredResiduals:
-    """A release of the plan."""
+def _noisy(plan: rp.Plan, records: Counts) -> MeasuredResiduals:
     contributions, variances = {}, {}
     for residual in range(len(plan.closure)):
         subset = plan.closure.attributes(residual)
@@ -41,70 +144,115 @@ def _measured(plan: rp.Plan, records: Counts) -> MeasuredResiduals:
     return MeasuredResiduals(contributions, variances, plan.workload.domain.sizes, {})
 
 
-def _error(
-    contributions: ContributionArrays, domain: rp.Domain, records: Counts, order: int = 3
-) -> float:
+def _errors(
+    contributions: ContributionArrays,
+    sizes: np.ndarray,
+    records: Counts,
+    tables: Sequence[AttributeIndices],
+) -> np.ndarray:
+    """Of each table: Σ|value − count| over the number of records."""
     errors = []
-    for table in combinations(range(len(domain)), order):
+    for table in tables:
+        exact = records.counts(table)
         within = {subset: contributions[subset] for subset in subsets(table)}
-        values = marginal(table, domain.sizes, within, {})
-        errors.append(float(np.abs(values - records.counts(table)).sum()))
-    return float(np.mean(errors)) / records.n_records
+        values = marginal(table, sizes, within, {})
+        errors.append(float(np.abs(values - exact).sum()) / records.n_records)
+    return np.array(errors)
 
 
-def _rows(name: str, domain: rp.Domain, records: Counts, limit: float) -> Iterator[Row]:
-    for epsilon in _EPSILONS:
-        measured = _measured(_plan_by_cells(domain, epsilon), records)
-        seconds, smooth = once(lambda measured=measured: smooth_residuals(measured))
+def _rows(
+    name: str,
+    domain: rp.Domain,
+    records: Counts,
+    weighting: str,
+    limits: Mapping[str, float],
+    most_seconds: float,
+) -> Iterator[Row]:
+    """The mean L1 error of all 3-way tables for some ε, against a limit each."""
+    tables = list(combinations(range(len(domain)), 3))
+    for epsilon, limit in limits.items():
+        errors, seconds, raised = [], [], []
+        for _ in range(_RELEASES):
+            measured = _measured(domain, records, weighting, epsilon)
+            start = time.process_time()
+            smooth = smooth_residuals(measured)
+            seconds.append(time.process_time() - start)
+            raised.append(smooth.raised)
+            errors.append(_errors(smooth.contributions, domain.sizes, records, tables).mean())
+        of_case = f"{name}, {weighting}, ε = {epsilon}"
+        yield f"{of_case}: mean L1 error", float(np.mean(errors)), "<=", limit
+        yield "  processor time, s", max(seconds), "<=", most_seconds
+        yield "  records added to raise cells, share", max(raised), "<=", 0.05
+
+
+def _smooth_and_nonnegative(
+    domain: rp.Domain,
+    records: Counts,
+    weighting: str,
+    epsilon: str,
+    tables: Sequence[AttributeIndices],
+) -> np.ndarray:
+    """The mean errors of each table, smooth and nonnegative: float64[2, len(tables)]."""
+    errors = []
+    for _ in range(_RELEASES):
+        measured = _measured(domain, records, weighting, epsilon)
+        smooth = smooth_residuals(measured).contributions
         nearest = nonnegative(measured.contributions, domain.sizes, {}).contributions
-        yield f"{name}, ε = {epsilon}: smooth, s", seconds, "<=", limit
-        yield "  records added to raise cells, share", smooth.raised, "<=", 0.05
-        theirs = _error(nearest, domain, records)
-        yield (
-            "  mean L1 error, beside nonnegative tables'",
-            _error(smooth.contributions, domain, records),
-            "<",
-            theirs,
-        )
+        errors.append([_errors(each, domain.sizes, records, tables) for each in (smooth, nearest)])
+    return np.mean(errors, axis=0)
 
 
-def smooth_eight() -> list[Row]:
-    """All 3-way tables of eight attributes of adult.csv."""
-    domain, records = adult_records(EIGHT)
-    return [
-        *_rows("adult.csv, 8 attributes", domain, records, 5),
-        ("  process peak, GB", peak_gigabytes(), "<", 1.0),
-    ]
+def _against_nonnegative(name: str, domain: rp.Domain, records: Counts) -> Iterator[Row]:
+    tables = list(combinations(range(len(domain)), 3))
+    for epsilon in _EPSILONS:
+        ours, theirs = _smooth_and_nonnegative(domain, records, "weights by cell", epsilon, tables)
+        what = f"{name}, weights by cell, ε = {epsilon}: mean L1 error, beside nonnegative tables'"
+        yield what, float(ours.mean()), "<", float(theirs.mean())
 
 
-def smooth_household() -> list[Row]:
-    """All 3-way tables of the sample data."""
-    return list(_rows("household.csv", *household_records(), 5))
-
-
-def smooth_rehearsed() -> list[Row]:
-    """Errors over rehearsed ones, with weights for smooth tables: those of `IN_TRIALS`."""
-    rows: list[Row] = []
-    for name, (domain, records) in {
-        "adult.csv, 8 attributes": adult_records(EIGHT),
-        "household.csv": household_records(),
-        "adult.csv, 15 attributes": adult_records(),
-    }.items():
-        ratios = []
-        for epsilon in _EPSILONS:
-            budget = rp.Budget(epsilon=epsilon, delta=_DELTA)
-            weights = SmoothWeights(float(budget.rho), records.n_records)
-            workload = weights.weighted(rp.Workload.all_of_order(domain, 3))
-            plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=budget)
-            expected = rp.ExpectedCounts.of_total(records.n_records)
-            smooth = smooth_residuals(_measured(plan, records)).contributions
-            rehearsed = rehearse_smooth_tables(plan, expected).frame.set_index("order")["smooth"]
-            ratios += [
-                _error(smooth, domain, records, order) / rehearsed[order] for order in (1, 2, 3)
+def _against_unbiased(name: str, domain: rp.Domain, records: Counts) -> Iterator[Row]:
+    workload = rp.Workload.all_of_order(domain, 2)
+    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
+    tables, errors = list(combinations(range(len(domain)), 2)), []
+    for _ in range(_RELEASES):
+        measured = _noisy(plan, records)
+        smooth = smooth_residuals(measured).contributions
+        errors.append(
+            [
+                _errors(each, domain.sizes, records, tables)
+                for each in (smooth, measured.contributions)
             ]
-        rows.append((f"{name}: error over the rehearsed one, smallest", min(ratios), ">=", 0.35))
-        rows.append(("  largest", max(ratios), "<", 1.55))
-    return rows
+        )
+    ours, unbiased = np.mean(errors, axis=0)
+    farther = int(np.sum(ours > 1.05 * unbiased))
+    yield f"{name}: tables farther than unbiased ones by 5 %", farther, "<=", 2
+    yield "  the farthest, ratio", float(np.max(ours / unbiased)), "<=", 1.2
+    yield "  mean L1 error, beside unbiased tables'", ours.mean(), "<", float(unbiased.mean())
 
 
-CASES = (smooth_eight, smooth_household, smooth_rehearsed)
+def _coverage(name: str, domain: rp.Domain, records: Counts) -> Iterator[Row]:
+    """The least and the largest share of cells within their interval, by number of attributes."""
+    for weighting in ("weights by cell", "own weights"):
+        for epsilon in _EPSILONS:
+            covered: dict[int, list[np.ndarray]] = {order: [] for order in (1, 2, 3)}
+            for _ in range(_RELEASES):
+                smooth = smooth_residuals(_measured(domain, records, weighting, epsilon))
+                for order, cells in covered.items():
+                    cells.append(_within(smooth, domain, records, order))
+            shares = [float(np.concatenate(cells).mean()) for cells in covered.values()]
+            of_case = f"{name}, {weighting}, ε = {epsilon}"
+            yield f"{of_case}: coverage of 1-, 2- or 3-way tables, least", min(shares), ">=", 0.90
+            yield "  largest", max(shares), "<=", 0.99
+
+
+def _within(smooth: SmoothTables, domain: rp.Domain, records: Counts, order: int) -> np.ndarray:
+    within = []
+    for table in list(combinations(range(len(domain)), order))[:: _STEP if order == 3 else 1]:
+        parts = {subset: smooth.contributions[subset] for subset in subsets(table)}
+        values = marginal(table, domain.sizes, parts, {})
+        margin = normal_quantile(0.95) * smooth.standard_errors(table)
+        within.append((np.abs(values - records.counts(table)) <= margin)[values >= _FEWEST_COUNTS])
+    return np.concatenate(within)
+
+
+CASES = (smooth_adult, smooth_eight, smooth_household, smooth_coverage, smooth_wrong_model)
