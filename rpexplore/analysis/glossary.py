@@ -154,7 +154,7 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "Nonnegative tables": _meaning("nonnegative"),
         "Smooth tables": "Biased best guesses: differences that may be noise, mostly of small "
         "groups, are shrunk. In tables of many small cells much nearer to the truth than unbiased "
-        "ones; in tables of few large cells about as near, and some clearly further.",
+        "ones; in tables of few large cells about as near.",
         "Model-based error": "The root mean squared error of a smooth count if the model holds. "
         "Unlike a standard error of noise, nothing guarantees it.",
         "Share kept": "Of what was measured of a table, beyond that which all measurements "

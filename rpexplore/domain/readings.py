@@ -31,7 +31,7 @@ READINGS: Mapping[str, Reading] = MappingProxyType(
             "the counts as they were released",
             "right on average, maybe negative, with intervals that hold whatever the records are",
             "to add up, to compare groups, to test, to analyse further; for what is said of a "
-            "small group, and for tables of few large cells",
+            "small group",
         ),
         "nonnegative": Reading(
             "Nonnegative",
