@@ -46,19 +46,19 @@ def measure_together(plan: Plan, residuals: np.ndarray, counts: Counts) -> np.nd
     starts = np.cumsum(cells) - cells
     measured = np.empty(int(cells.sum()), dtype=np.int64)
     digits, exponents = sigma_squared.digits[residuals], sigma_squared.exponents[residuals]
-    forms = closure.attribute_forms[closure.members[residuals]]
-    first, group_of = distinct_rows([*forms.T, digits, exponents])
-    by_group = np.split(np.argsort(group_of, kind="stable"), np.cumsum(np.bincount(group_of))[:-1])
-    for one, alike in zip(residuals[first].tolist(), by_group, strict=True):
-        members = closure.members[residuals[alike]]
-        attributes = members[:, : np.count_nonzero(members[0] >= 0)].tolist()
+    members = closure.members[residuals]
+    orders = np.count_nonzero(members >= 0, axis=1)
+    for alike in _equal_rows([orders, *closure.attribute_forms[members].T]):
+        attributes = members[alike, : orders[alike[0]]].tolist()
         answers = np.empty((len(alike), *closure.sizes[attributes[0]]), dtype=np.int64)
         for row, indices in enumerate(attributes):
             answers[row] = counts.counts(indices)
-        answers = _residual_answers(answers, attributes[0], closure)
+        noisy = _residual_answers(answers, attributes[0], closure).reshape(len(alike), -1)
         scale = prod(scales[attribute] for attribute in attributes[0])
-        noise = discrete_gaussian(answers.size, sigma_squared.fraction(one) * scale**2)
-        noisy = answers.reshape(len(alike), -1) + noise.reshape(len(alike), -1)
+        for same in _equal_rows([digits[alike], exponents[alike]]):
+            of_one = sigma_squared.fraction(int(residuals[alike[same[0]]]))
+            noise = discrete_gaussian(len(same) * noisy.shape[1], of_one * scale**2)
+            noisy[same if len(same) < len(alike) else slice(None)] += noise.reshape(len(same), -1)
         for start, row in zip(starts[alike].tolist(), noisy, strict=True):
             measured[start : start + len(row)] = row
     return measured
@@ -95,6 +95,12 @@ def _residual_answers(
             # In int64, partial sums as well: `check_countable` has made sure that all of them fit.
             answers = np.moveaxis(np.tensordot(strategy.integers, answers, (1, axis)), 0, axis)
     return answers
+
+
+def _equal_rows(columns: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The indices of rows that are the same in all columns, ascending in each group."""
+    _, groups = distinct_rows(columns)
+    return np.split(np.argsort(groups, kind="stable"), np.cumsum(np.bincount(groups))[:-1])
 
 
 def measured_shape(closure: Closure, residual: int) -> tuple[int, ...]:
