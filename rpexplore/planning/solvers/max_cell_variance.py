@@ -22,6 +22,7 @@ from rpexplore.planning.solvers.solution import (
     best_response,
     report_gap,
 )
+from rpexplore.planning.solvers.symmetric_cells import SymmetricCells, symmetric_solution
 
 _MOST_PASSES = 200
 _TRACE = 1e-24  # the bound holds its root
@@ -75,6 +76,38 @@ def minimise_max_cell_variance(
         )
         of_tables = np.bincount(indices, solution.shadow_prices, len(table_weights))
         return replace(solution, shadow_prices=of_tables)
+    if tables is None and fixed_weights is None and start is None:
+        solution = symmetric_solution(
+            cells, table_weights, privacy_cost, tolerance, _over_cells, on_progress
+        )
+        if solution is not None:
+            return solution
+    return _over_cells(
+        cells,
+        table_weights,
+        privacy_cost,
+        tolerance,
+        tables=tables,
+        fixed_weights=fixed_weights,
+        start=start,
+        on_progress=on_progress,
+    )
+
+
+def _over_cells(
+    cells: CellVariances | SymmetricCells,
+    table_weights: np.ndarray,
+    privacy_cost: float,
+    tolerance: float,
+    *,
+    tables: np.ndarray | None = None,
+    fixed_weights: np.ndarray | None = None,
+    start: Solution | None = None,
+    on_progress: Progress = no_progress,
+) -> Solution:
+    """`minimise_max_cell_variance` where cells of a table differ."""
+    closure = cells.closure
+    indices = np.arange(len(table_weights)) if tables is None else tables
     weights = closure.residual_weights(table_weights)
     sigma_squared, _ = best_response(closure.privacy_cost_factor, weights, privacy_cost)
     tables, rows = indices, cells.least_accurate(sigma_squared).rows[indices]
