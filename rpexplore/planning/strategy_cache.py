@@ -127,9 +127,8 @@ def best_uniform_matrix(gram: np.ndarray, on_share: Share = no_share) -> Strateg
     """
     key = f"even {hashlib.sha256((gram / np.trace(gram)).tobytes()).hexdigest()}"
     weights = (user_cache().get(key) or {}).get("value_weights", np.empty(0))
-    usable = weights.shape == (len(gram),) and np.all(np.isfinite(weights) & (weights > 0))
-    start = weights / np.sum(weights) if usable else None
-    solution = best_matrix(gram, value_weights=start, on_share=on_share)
+    usable = weights.shape == (len(gram),) and np.all(weights > 0) and np.isclose(weights.sum(), 1)
+    solution = best_matrix(gram, value_weights=weights if usable else None, on_share=on_share)
     if not usable:
         user_cache().put(key, {"value_weights": solution.value_weights})
     return solution

@@ -155,7 +155,7 @@ def searches(app, monkeypatch):
     calls = []
 
     def counting(workload, **more):
-        if "on_progress" in more:  # of the page, not of the test
+        if "closure" in more:  # of the page, not of the test
             calls.append(more)
         return solved(workload, **more)
 

@@ -8,6 +8,9 @@ _LEAST_WEIGHT = 1e-10
 # Directions that no question asks about are measured nevertheless, so that R can be decoded; they
 # take this share of the root between them.
 _UNASKED_SHARE = 5e-7
+# From so many values on decompositions are done by halves where they can be, and a search ends
+# where R can be mended. Fewer take no time, and are spared what that does to last digits.
+MANY_VALUES = 64
 _MIRRORED = 1e-13  # relative to the largest number: what differs by less does so by rounding
 
 

@@ -15,6 +15,7 @@ from scipy.optimize import minimize
 
 from rpexplore.planning.solvers.anderson import anderson_acceleration
 from rpexplore.planning.solvers.matrix_root import (
+    MANY_VALUES,
     MatrixRoot,
     centred_at,
     is_mirrored,
@@ -67,7 +68,7 @@ class JointSearch:
         self.total_grams, self.total, self.slack = total_grams, total, slack
         self.n = len(gram)
         self.gram = gram + _RIDGE * np.eye(self.n)
-        self.mirrored = all(map(is_mirrored, (gram, *total_grams)))
+        self.mirrored = self.n >= MANY_VALUES and all(map(is_mirrored, (gram, *total_grams)))
         self.factor = cholesky(self.gram, lower=True)
         self.inverse_ones = self._solved(np.ones(self.n))
         self.least = 1 / self.inverse_ones.sum()  # the smallest zᵀGz

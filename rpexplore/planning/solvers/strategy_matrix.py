@@ -13,7 +13,13 @@ import numpy as np
 
 from rpexplore.common.concurrency import Share, no_share, one_thread
 from rpexplore.planning.solvers.anderson import anderson_acceleration
-from rpexplore.planning.solvers.matrix_root import MatrixRoot, centred_at, is_mirrored, weights_of
+from rpexplore.planning.solvers.matrix_root import (
+    MANY_VALUES,
+    MatrixRoot,
+    centred_at,
+    is_mirrored,
+    weights_of,
+)
 from rpexplore.planning.solvers.strategy_descent import LEEWAY, JointSearch, Total
 
 # A joint search that ends further off than this is followed by a descent, which takes too long for
@@ -64,27 +70,37 @@ def best_matrix(
     scale = np.trace(gram) / len(gram)
     gram = gram / scale
     centred = centred_at(reference, gram + _RIDGE * np.eye(len(gram)))
-    mirrored = is_mirrored(centred) and is_mirrored(np.diag(reference))
+    many = len(gram) >= MANY_VALUES
+    mirrored = many and is_mirrored(centred) and is_mirrored(np.diag(reference))
     if mirrored:
         centred = (centred + centred[::-1, ::-1]) / 2
-    state = np.log(uniform if value_weights is None else value_weights)
-    # Columns that differ by ε can be made equally long at a cost of ε², so that far fewer steps
-    # will do; rarely they do not.
-    for is_last, goal in ((False, _EQUALISED * np.sqrt(tolerance)), (True, tolerance)):
-        solution = anderson_acceleration(
-            lambda logs: MatrixRoot(centred, weights_of(logs), reference, mirrored=mirrored),
-            state,
-            tolerance=goal,
-            on_share=lambda share, is_last=is_last: on_share((is_last + share) / 2),
-        )
+    weights = uniform if value_weights is None else value_weights
+    start = np.log(weights)
+
+    def step(logs: np.ndarray) -> MatrixRoot:
+        # From the weights themselves, so that a search from where one ended, ends there: plans do
+        # not depend on what is known from before.
+        at = weights if logs is start else weights_of(logs)
+        return MatrixRoot(centred, at, reference, mirrored=mirrored)
+
+    def searched(
+        state: np.ndarray, goal: float, times: int, on_share: Share
+    ) -> tuple[MatrixRoot, np.ndarray, float]:
+        solution = anderson_acceleration(step, state, tolerance=goal, on_share=on_share)
         shares = np.sqrt(solution.roots / solution.root)
         matrix = shares[:, None] * solution.vectors.T / solution.halves
-        matrix = _equalised(matrix, reference, 0 if is_last else _EQUALISING)
+        matrix = _equalised(matrix, reference, times)
         decoding = np.linalg.inv(np.vstack([np.ones(len(gram)), matrix]))[:, 1:]
-        root = np.sqrt(np.sum((gram @ decoding) * decoding))
-        if root <= solution.root * (1 + tolerance):
-            break
-        state = solution.state
+        return solution, matrix, np.sqrt(np.sum((gram @ decoding) * decoding))
+
+    # Columns that differ by ε can be made equally long at a cost of ε², so that far fewer steps
+    # will do; rarely they do not.
+    goal, times = (_EQUALISED * np.sqrt(tolerance), _EQUALISING) if many else (tolerance, 0)
+    solution, matrix, root = searched(start, goal, times, lambda share: on_share(share / 2))
+    if many and not root <= solution.root * (1 + tolerance):
+        solution, matrix, root = searched(
+            solution.state, tolerance, 0, lambda share: on_share((1 + share) / 2)
+        )
     root *= np.sqrt(scale)
     bound = _lower_bound(gram, reference, solution.value_weights) * np.sqrt(scale)
     return StrategySolution(matrix, reference, solution.value_weights, float(root), float(bound))
@@ -119,7 +135,7 @@ def best_reference(
         gram / scale,
         [one / scale for one in total_grams],
         scaled_total,
-        slack=_EQUALISED * np.sqrt(tolerance),
+        slack=_EQUALISED * np.sqrt(tolerance) if n >= MANY_VALUES else 0.0,
     )
     start = best_matrix(gram) if start is None else start
     state = search.state(start.value_weights, start.reference)
