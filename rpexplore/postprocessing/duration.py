@@ -20,9 +20,9 @@ from rpexplore.releases.table_release import Release
 _ROUNDS = 100
 # Measured with tables of the sample data on two cores.
 _SECONDS_PER_TABLE, _SECONDS_PER_CELL = 0.004, 4e-6  # to write one as CSV and Parquet
-# Measured with 5 to 60 attributes of 3 to 100 values and tables of up to four of them; twice this,
-# as the errors are rehearsed.
-_SMOOTH_PER_TABLE, _SMOOTH_PER_CELL, _SMOOTH_PER_VALUE_CUBED = 0.002, 1e-6, 1.7e-7
+# Measured with 3 to 100 attributes of 2 to 1,000 values and tables of up to four of them.
+_SMOOTH_PER_TABLE, _SMOOTH_PER_CELL, _SMOOTH_PER_VALUE_CUBED = 1.1e-3, 2e-7, 8e-9
+_MOST_CUBED = 500  # values: of more, no prior is tried whose matrix is decomposed
 _ROUGHLY = 0.5  # gap of the trial, which needs no good answer
 _WORDS = {  # up to which seconds
     5: "a few seconds",
@@ -100,14 +100,20 @@ def search_seconds(shapes: Sequence[Sequence[int]], speed: Speed | None = None) 
 
 def smooth_seconds(source: Release | Estimates) -> float:
     """About how long smooth tables take, their writing included; within a factor of three."""
+    return writing_seconds(source) + smoothing_seconds(source, measured_residuals(source))
+
+
+def smoothing_seconds(source: Release | Estimates, residuals: Sequence[AttributeIndices]) -> float:
+    """About how long it takes to fit smooth tables to these residuals, and to rehearse errors."""
     sizes = source.domain.sizes.tolist()
-    shapes = [[sizes[attribute] for attribute in residual] for residual in _residuals(source)]
+    shapes = [[sizes[attribute] for attribute in residual] for residual in residuals]
+    cubed = sum(min(shape[0], _MOST_CUBED) ** 3 for shape in shapes if len(shape) == 1)
     fitting = (
         _SMOOTH_PER_TABLE * len(shapes)
         + _SMOOTH_PER_CELL * sum(map(prod, shapes))
-        + _SMOOTH_PER_VALUE_CUBED * sum(shape[0] ** 3 for shape in shapes if len(shape) == 1)
+        + _SMOOTH_PER_VALUE_CUBED * cubed
     )
-    return writing_seconds(source) + 2 * fitting
+    return 2 * fitting  # twice where all attributes are rehearsed, less where these are many
 
 
 def writing_seconds(source: Release | Estimates) -> float:
@@ -115,7 +121,7 @@ def writing_seconds(source: Release | Estimates) -> float:
     return _SECONDS_PER_TABLE * len(source.table_names) + _SECONDS_PER_CELL * source.n_cells
 
 
-def _residuals(source: Release | Estimates) -> list[AttributeIndices]:
+def measured_residuals(source: Release | Estimates) -> list[AttributeIndices]:
     """The attributes of everything that was measured."""
     if isinstance(source, Estimates):
         return list(source.contributions)

@@ -1,8 +1,6 @@
 """How long synthetic records take, roughly, to be told beforehand."""
 
-from math import comb
-
-from rpexplore.postprocessing.duration import smooth_seconds
+from rpexplore.postprocessing.duration import measured_residuals, smoothing_seconds
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.synthetic.population import sweep_chunk_size
 from rpexplore.postprocessing.synthetic.population_engine import records_swept
@@ -13,7 +11,6 @@ from rpexplore.releases.table_release import Release
 # these cases within a factor of two.
 _PER_PRODUCT, _PER_VALUE = 1e-9, 6e-9  # a record in a sweep: attributes times values; values
 _PER_PAIR_OF_VALUES = 1e-8  # a chunk of the last sweep
-_PER_SMOOTH_PAIR = 4.8e-3  # of attributes, where only pairs are made smooth; twice, as rehearsed
 _PER_TABLE, _PER_CELL, _PER_COUNT = 1e-3, 3e-7, 5e-8  # of the comparison; counting a record
 _PER_WRITTEN_VALUE = 3e-7
 
@@ -26,21 +23,14 @@ def records_seconds(source: Release | Estimates, rows: int | None) -> float:
     d, n_values = len(attributes), int(domain.sizes[list(attributes)].sum())
     per_record = _PER_PRODUCT * d * n_values + _PER_VALUE * n_values
     chunks = n_records / sweep_chunk_size(n_records, n_values)
-    smoothing = _PER_SMOOTH_PAIR * comb(d, 2)
-    if _residuals(source) <= MOST_RESIDUALS:
-        smoothing = smooth_seconds(source)
+    residuals = measured_residuals(source)
+    if len(residuals) > MOST_RESIDUALS:
+        residuals = [residual for residual in residuals if len(residual) <= 2]
     return (
-        smoothing
+        smoothing_seconds(source, residuals)
         + records_swept(n_records, d) * per_record
         + _PER_PAIR_OF_VALUES * chunks * n_values**2
         + (_PER_TABLE + _PER_COUNT * n_records) * len(tables)
         + _PER_CELL * source.n_cells
         + _PER_WRITTEN_VALUE * d * n_records
     )
-
-
-def _residuals(source: Release | Estimates) -> int:
-    """How many residuals were measured."""
-    if isinstance(source, Estimates):
-        return len(source.contributions)
-    return len(source.plan.closure)
