@@ -67,7 +67,12 @@ class PairModel:
         return np.exp(weights, out=weights)
 
 
-def sweep(model: PairModel, codes: np.ndarray, numbers: SeededNumbers) -> np.ndarray:
+def sweep(
+    model: PairModel,
+    codes: np.ndarray,
+    numbers: SeededNumbers,
+    on_share: Callable[[float], None] = lambda share: None,
+) -> np.ndarray:
     """Draw each attribute of every record anew given its others, in `codes` itself.
 
     Returns the model's two-way shares as estimated on the way (Rao-Blackwell: from probabilities
@@ -75,6 +80,7 @@ def sweep(model: PairModel, codes: np.ndarray, numbers: SeededNumbers) -> np.nda
     """
     frequencies = np.zeros_like(model.potentials)
     for start in range(0, len(codes), _CHUNK):
+        on_share(start / len(codes))
         chunk = codes[start : start + _CHUNK]
         indicators = model.indicators(chunk)
         for attribute in range(len(model.sizes)):

@@ -29,7 +29,7 @@ _ROUNDS_OF_PART, _ROUNDS = 30, 6
 _STEP, _STEPS_OF_ALL = 0.3, 2.1  # η of a pair; of all pairs of an attribute together
 _DECAY = 15  # rounds until η is half of that
 _LARGEST_CHANGE = 2.0  # of the logarithm, in one round
-_PART_FITTED, _FITTED = 0.3, 0.75  # shares of the work
+_PART_FITTED, _FITTED, _SWEPT = 0.3, 0.7, 0.8  # shares of the work
 
 
 @one_thread()
@@ -53,15 +53,12 @@ def population_records(
     codes = _copies(codes, n_fitted, numbers)
     _fit(model, codes, numbers, then, part_of_progress(on_progress, _PART_FITTED, _FITTED))
     codes = _copies(codes, n_records, numbers)
-    if n_records > n_fitted:
-        on_progress("Drawing the records", _FITTED)
-        sweep(model, codes, numbers)  # copies go apart
-    sweep_with_feedback(
-        model,
-        codes,
-        numbers,
-        on_share=lambda share: on_progress("Drawing the records", 0.9 + 0.1 * share),
-    )
+    doing = "Drawing the records"
+    if n_records > n_fitted:  # copies go apart
+        on_swept = part_of_progress(on_progress, _FITTED, _SWEPT)
+        sweep(model, codes, numbers, on_share=lambda share: on_swept(doing, share))
+    on_drawn = part_of_progress(on_progress, _SWEPT, 1.0)
+    sweep_with_feedback(model, codes, numbers, on_share=lambda share: on_drawn(doing, share))
     return codes
 
 
