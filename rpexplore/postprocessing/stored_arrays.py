@@ -54,7 +54,8 @@ def read_arrays(
     }
     n_rows = 0
     try:
-        with pyarrow.parquet.ParquetFile(path) as file:
+        # Not buffered beforehand: that would be the whole file, in memory beside the arrays.
+        with pyarrow.parquet.ParquetFile(path, pre_buffer=False) as file:
             check_schema(path, file.schema_arrow, columns)
             for batch in file.iter_batches(columns=list(columns)):
                 refuse_gaps(path, batch, columns)
