@@ -137,7 +137,7 @@ def smooth_residuals(
     on_progress("Making the tables agree", 1.0)
     return SmoothTables(
         MappingProxyType(
-            {subset: read_only(values.view()) for subset, values in agreement.contributions.items()}
+            {subset: read_only(values) for subset, values in agreement.contributions.items()}
         ),
         MappingProxyType(kept),
         agreement.raised,
