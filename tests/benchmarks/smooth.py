@@ -24,6 +24,7 @@ from rpexplore.releases.measurement import measure_residual
 from rpexplore.workload.smooth_weights import SmoothWeights
 from tests.benchmarks.measure import Row, peak_gigabytes
 from tests.benchmarks.nonnegative import DATA, adult_records, exact_counts, household_records
+from tests.benchmarks.synthetic import hundred_records, table_of
 
 _EPSILONS, _DELTA = ("0.1", "1", "10"), "1e-9"
 _RELEASES = 10  # of each budget: single ones differ by up to a tenth at ε = 0.1
@@ -96,6 +97,39 @@ def smooth_wrong_model() -> list[Row]:
             for table in _PLANTED:
                 ratio = ours[tables.index(table)] / theirs[tables.index(table)]
                 rows.append((f"  planted table {table}, ratio", float(ratio), "<=", 1.05))
+    return rows
+
+
+def smooth_hundred() -> list[Row]:
+    """All tables up to 3-way of 100 attributes of size 10."""
+    records, domain = hundred_records(), rp.Domain.from_sizes({f"a{i}": 10 for i in range(100)})
+    budget = rp.Budget(epsilon="1", delta=_DELTA)
+    weights = SmoothWeights(float(budget.rho), len(records))
+    workload = weights.weighted(rp.Workload.all_up_to(domain, 3))
+    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=budget)
+    contributions, variances = {}, {}
+    for residual in range(len(plan.closure)):
+        subset = plan.closure.attributes(residual)
+        # Not all counts at once, which would take more memory than what is measured here.
+        counts = Counts({subset: table_of(records, domain.sizes, subset)}, len(records))
+        contributions[subset] = contribution(measure_residual(plan, residual, counts), subset, {})
+        variances[subset] = float(plan.sigma_squared.fraction(residual))
+    measured = MeasuredResiduals(contributions, variances, domain.sizes, {})
+    del workload, plan  # which smoothing does not need
+    start = time.process_time()
+    smooth = smooth_residuals(measured)
+    seconds = time.process_time() - start
+    rows: list[Row] = [
+        (f"{len(contributions):,} smooth tables of 100 attributes, s", seconds, "<=", 300),
+        ("  process peak, GB", peak_gigabytes(), "<=", 3),
+    ]
+    for order, step, limit in ((2, 1, 0.12), (3, 800, 0.21)):
+        errors = []
+        for table in list(combinations(range(100), order))[::step]:
+            values = measured.map.table(table, smooth.contributions)
+            errors.append(np.abs(values - table_of(records, domain.sizes, table)).sum())
+        error = float(np.mean(errors)) / len(records)
+        rows.append((f"  mean L1 error, {order}-way", error, "<=", limit))
     return rows
 
 
@@ -255,4 +289,11 @@ def _within(smooth: SmoothTables, domain: rp.Domain, records: Counts, order: int
     return np.concatenate(within)
 
 
-CASES = (smooth_adult, smooth_eight, smooth_household, smooth_coverage, smooth_wrong_model)
+CASES = (
+    smooth_adult,
+    smooth_eight,
+    smooth_household,
+    smooth_hundred,
+    smooth_coverage,
+    smooth_wrong_model,
+)
