@@ -39,9 +39,13 @@ class MatrixRoot:
         # question asks about, and makes it the last.
         null = reference / self.halves
         null /= np.linalg.norm(null)
-        inner = self.halves[:, None] * centred * self.halves
+        inner = self.halves[:, None] * centred  # in place from here on: it may be large
+        inner *= self.halves
+        lift = np.outer(null, null)
+        lift *= 2 * np.trace(inner)
+        inner += lift
         decompose = mirrored_eigh if mirrored else np.linalg.eigh
-        squares, vectors = decompose(inner + 2 * np.trace(inner) * np.outer(null, null))
+        squares, vectors = decompose(inner)
         self.vectors = vectors[:, :-1]
         self.roots = roots_of(squares[:-1])
         self.root = float(self.roots.sum())

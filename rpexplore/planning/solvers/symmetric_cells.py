@@ -29,7 +29,7 @@ from rpexplore.workload.workload import Workload
 _MOST_RESIDUALS = 0.1  # of the small problem, relative: with more it saves too little
 _MOST_CELLS = 300_000  # that the prices are spread over
 _MOST_ORDERS = 4  # of the rows of one cell
-_TOLERANCES = (1e-3, 1e-4, 1e-5, 1e-6)  # until the bound is near enough
+_TOLERANCES = (1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6)  # until the bound is near enough
 
 
 @dataclass(frozen=True, eq=False)
