@@ -189,6 +189,8 @@ def test_the_conditions_of_an_optimum_hold():
 
 def test_nothing_is_done_where_nothing_is_negative():
     contributions = pairs(noise=0.0)
+    # One more record of every kind: no cell is 0 and, by rounding, below.
+    contributions[()] = contributions[()] + np.prod(SIZES)
     solution = nonnegative(contributions, SIZES, {})
     assert (solution.distance, solution.gap, solution.rounds) == (0.0, 0.0, 0)
     for subset, values in contributions.items():
