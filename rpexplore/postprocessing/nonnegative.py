@@ -21,6 +21,7 @@ from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.solvers.solution import share_done
+from rpexplore.postprocessing.cell_coupling import CellCoupling
 from rpexplore.postprocessing.table_map import ContributionArrays, TableMap, subsets
 
 GAP = 1e-3
@@ -30,6 +31,7 @@ GAP = 1e-3
 # 1 to 64 on tables of Adult and of single figures. The second is usual, 1 to 2.
 _PENALTY, _RELAXATION = 12.0, 1.6
 _ROUNDS_BETWEEN_CHECKS = 20
+_MOST_ENTRIES = 16_000_000  # of a coupling: 12 bytes each, and three times that while it is made
 _MOST_ROUNDS = 20_000
 _FIRST_EVENLY = 0.03
 _ROUNDING = 1e-24  # of the squared length of what is given: whatever is below is no distance
@@ -80,6 +82,8 @@ def nonnegative(
     search = _Search(TableMap(contributions, sizes, strategies), contributions)
     _report(on_progress, 0.0, 1.0)
     solution = search.trivial_solution()
+    if solution is None:
+        search.begin()
     while solution is None and search.rounds < _MOST_ROUNDS:
         search.step()
         if search.rounds % _ROUNDS_BETWEEN_CHECKS == 0:
@@ -131,17 +135,42 @@ class _Search:
         given = {**given, (): np.maximum(given[()], 0.0)}
         self._map, self._given, self._contributions = tables, given, dict(given)
         self._length = tables.product(given, given)
-        # In units in which the bound of a table's own contribution is 1.
-        self._penalty = {table: _PENALTY / tables.bound(table, table) for table in tables.tables}
-        self._curvature = dict.fromkeys(tables.family, 0.0)
-        for table in tables.tables:
-            for subset in subsets(table):
-                self._curvature[subset] += self._penalty[table] * tables.bound(table, subset)
         self._cells = self._tables(given)
         # M c of the last round; needed only where the step in c is not exact.
         self._values = dict(self._cells) if tables.strategies else None
+        # All cells as one array, where the step is a product with sparse matrices.
+        self._all_cells: np.ndarray | None = None
         self._lower, self._evenly = 0.0, _FIRST_EVENLY
         self.rounds, self.gap = 0, 1.0
+
+    def begin(self) -> None:
+        """To be called before the first step."""
+        if not self._map.strategies and CellCoupling.entries(self._map) <= _MOST_ENTRIES:
+            self._all_cells = np.concatenate([cells.ravel() for cells in self._cells.values()])
+            ends = np.cumsum([cells.size for cells in self._cells.values()])
+            parts = np.split(self._all_cells, ends[:-1])
+            for (table, cells), part in zip(list(self._cells.items()), parts, strict=True):
+                self._cells[table] = part.reshape(cells.shape)
+        self._weigh(_PENALTY)
+
+    def _weigh(self, penalty: float) -> None:
+        """Set the penalty and what follows from it, in units in which H(T, T) is 1."""
+        self._penalty = {
+            table: penalty / self._map.bound(table, table) for table in self._map.tables
+        }
+        self._curvature = dict.fromkeys(self._map.family, 0.0)
+        for table in self._map.tables:
+            for subset in subsets(table):
+                self._curvature[subset] += self._penalty[table] * self._map.bound(table, subset)
+        if self._all_cells is None:
+            return
+        factors = {subset: 1 / (2 + curvature) for subset, curvature in self._curvature.items()}
+        start = {subset: 2 * factors[subset] * values for subset, values in self._given.items()}
+        factors[()], start[()] = 0.0, self._given[()]
+        self._start = np.concatenate([cells.ravel() for cells in self._tables(start).values()])
+        self._coupling = CellCoupling(
+            self._map, {subset: penalty * factor for subset, factor in factors.items()}
+        )
 
     def trivial_solution(self) -> Nonnegative | None:
         """What needs no search: tables without negative cells, or of nothing at all."""
@@ -154,6 +183,11 @@ class _Search:
 
     def step(self) -> None:
         """One round: the contributions nearest to what the tables should be, then x."""
+        self.rounds += 1
+        if self._all_cells is not None:
+            values = self._start + self._coupling.of(np.abs(self._all_cells))
+            self._all_cells += _RELAXATION * (values - np.maximum(self._all_cells, 0))
+            return
         pull = self._pulled_back(self._wanted)
         for subset, values in pull.items():
             curvature = self._curvature[subset]
@@ -170,7 +204,6 @@ class _Search:
             cells += _RELAXATION * (values - np.maximum(cells, 0))
             if self._values is not None:
                 self._values[table] = values
-        self.rounds += 1
 
     def _wanted(self, table: AttributeIndices) -> np.ndarray:
         """ρ (y − u), less ρ M c where the step in c is not exact."""

@@ -5,11 +5,13 @@ from itertools import chain, combinations
 import cvxpy as cp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.reconstruction import marginal
+from rpexplore.postprocessing import nonnegative as nonnegative_module
+from rpexplore.postprocessing.cell_coupling import CellCoupling
 from rpexplore.postprocessing.nonnegative import GAP, nonnegative
 from rpexplore.postprocessing.table_map import TableMap, subsets
 from tests.support.generalised import any_strategy
@@ -239,8 +241,8 @@ def test_the_total_alone():
     assert nonnegative({(): np.array(3.0)}, SIZES, {}).contributions[()] == 3
 
 
-def test_tables_of_many_cells_are_shared_out_alike():
-    """Several batches, in threads: as in one."""
+def test_tables_of_many_cells_are_shared_out_alike(monkeypatch):
+    """Several batches, in threads: twice the same, and as by sparse matrices."""
     sizes = np.array([60, 50, 40, 30])
     family = family_of([*PAIRS, (0, 1, 2), (1, 2, 3)])
     rng = np.random.default_rng(0)
@@ -248,13 +250,17 @@ def test_tables_of_many_cells_are_shared_out_alike():
     tables = TableMap(family, sizes, {})
     contributions = {subset: tables.shaped(subset, values) for subset, values in noise.items()}
     contributions[()] = np.array(5000.0)
+    by_matrices = nonnegative(contributions, sizes, {}, gap=0.05)
+    monkeypatch.setattr(nonnegative_module, "_MOST_ENTRIES", 0)
     solution = nonnegative(contributions, sizes, {}, gap=0.05)
-    assert solution.rounds > 0
+    assert solution.rounds == by_matrices.rounds > 0
+    assert solution.gap == pytest.approx(by_matrices.gap, rel=1e-9)
     for table in ((0, 1, 2), (1, 2, 3), (0, 3)):
         assert marginal(table, sizes, within(table, solution.contributions), {}).min() >= 0
     again = nonnegative(contributions, sizes, {}, gap=0.05)
     for subset, values in solution.contributions.items():
         np.testing.assert_array_equal(again.contributions[subset], values)
+        np.testing.assert_allclose(by_matrices.contributions[subset], values, atol=1e-9)
 
 
 def test_progress_and_stopping():
@@ -349,3 +355,24 @@ def test_masses_spread_evenly_are_marginals_of_one_full_table(problem):
     for subset, values in spread.items():
         for axis in range(len(subset)):
             assert np.max(np.abs(values.sum(axis=axis))) < 1e-9
+
+
+@given(problems(with_strategies=False))
+@settings(deadline=None, max_examples=40)
+def test_the_coupling_of_cells_is_that_of_dense_matrices(problem):
+    sizes, tables, _, seed = problem
+    assume(any(tables))
+    tested = TableMap(family_of(tables), sizes, {})
+    rng = np.random.default_rng(seed)
+    factors = {subset: float(rng.uniform(0.5, 2)) for subset in tested.family}
+    values = {table: rng.normal(size=tested.cells(table)) for table in tested.tables}
+    expected = dict.fromkeys(tested.tables, 0.0)
+    for subset in tested.family:
+        above = [table for table in tested.tables if set(subset) <= set(table)]
+        maps = {table: dense_map(table, subset, sizes, {}) for table in above}
+        # In coordinates in which K is the identity.
+        pulled = sum(maps[table].T @ values[table] for table in above)
+        for table in above:
+            expected[table] = expected[table] + factors[subset] * (maps[table] @ pulled)
+    result = CellCoupling(tested, factors).of(np.concatenate(list(values.values())))
+    np.testing.assert_allclose(result, np.concatenate(list(expected.values())), atol=1e-12)
