@@ -15,7 +15,7 @@ from rpexplore.postprocessing.nonnegative import nonnegative as nearest_nonnegat
 from rpexplore.postprocessing.table_map import ContributionArrays, subsets
 from rpexplore.releases.table_release import Release
 
-# The search for nonnegative tables takes 20 rounds where few counts are near 0, and 220 for the
+# The search for nonnegative tables takes 20 rounds where few counts are near 0, and 180 for the
 # 3-way tables of the sample data at ε = 0.1.
 _ROUNDS = 100
 # Measured with tables of the sample data on two cores.

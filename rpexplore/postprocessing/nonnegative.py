@@ -30,6 +30,9 @@ GAP = 1e-3
 # The first of these is the weight of the constraints, as a multiple of the objective's; tried from
 # 1 to 64 on tables of Adult and of single figures. The second is usual, 1 to 2.
 _PENALTY, _RELAXATION = 12.0, 1.6
+# Once a check raises the lower bound by less than this part of what is left to the upper one, the
+# penalty is multiplied by this, once: the multipliers are as good as found, tables are not.
+_SETTLED, _PENALTY_FACTOR = 0.05, 4.0
 _ROUNDS_BETWEEN_CHECKS = 20
 _MOST_ENTRIES = 16_000_000  # of a coupling: 12 bytes each, and three times that while it is made
 _MOST_ROUNDS = 20_000
@@ -155,6 +158,7 @@ class _Search:
 
     def _weigh(self, penalty: float) -> None:
         """Set the penalty and what follows from it, in units in which H(T, T) is 1."""
+        self._weight = penalty
         self._penalty = {
             table: penalty / self._map.bound(table, table) for table in self._map.tables
         }
@@ -171,6 +175,12 @@ class _Search:
         self._coupling = CellCoupling(
             self._map, {subset: penalty * factor for subset, factor in factors.items()}
         )
+
+    def _raise_penalty(self) -> None:
+        """Multiply the penalty, with the multipliers as they are."""
+        for cells in self._cells.values():
+            np.divide(cells, _PENALTY_FACTOR, out=cells, where=cells < 0)
+        self._weigh(_PENALTY * _PENALTY_FACTOR)
 
     def trivial_solution(self) -> Nonnegative | None:
         """What needs no search: tables without negative cells, or of nothing at all."""
@@ -225,7 +235,8 @@ class _Search:
         twice = sum(
             np.vdot(values, near[subset] + self._given[subset]) for subset, values in pull.items()
         )
-        self._lower = max(self._lower, -float(twice) / 2)
+        lower = self._lower
+        self._lower = max(lower, -float(twice) / 2)
         del pull
         raised = self._raised(near)
         result = self._result(raised)
@@ -233,7 +244,12 @@ class _Search:
             # The same again, with no cell below 0 by rounding either.
             result = self._result(without_rounding(self._map, raised, self._given[()]))
         self.gap = min(self.gap, result.gap)
-        return result if result.gap <= goal else None
+        if result.gap <= goal:
+            return result
+        is_settled = self._lower - lower < _SETTLED * (result.distance - self._lower)
+        if is_settled and lower > 0 and self._weight == _PENALTY:
+            self._raise_penalty()
+        return None
 
     def _raised(self, near: ContributionArrays) -> dict[AttributeIndices, np.ndarray]:
         """Contributions near to these, with the total as given and no negative cell.
