@@ -166,10 +166,16 @@ class _Fit:
             used += cells
 
     def _projected(self, subset: AttributeIndices) -> tuple[np.ndarray, np.ndarray]:
-        """Which share of the residual is kept in each cell, and the table that this gives."""
+        """Which share of the residual is kept in each cell, and the table that this gives.
+
+        Twice, as large deviations are mostly upwards: what turns out larger than its baseline may
+        deviate as a count of that size does.
+        """
         baseline, noise = self._baselines[subset], self._measured.cell_variance(subset)
-        share = kept_share(baseline, noise, self._weights[subset])
-        return share, shrunk(baseline, share, self._residual(subset), noise)
+        residual, weights = self._residual(subset), self._weights[subset]
+        first = shrunk(baseline, kept_share(baseline, noise, weights), residual, noise)
+        share = kept_share(np.maximum(baseline, first), noise, weights)
+        return share, shrunk(baseline, share, residual, noise)
 
     def _is_visible(self, subset: AttributeIndices) -> bool:
         noise = float(np.min(self._measured.cell_variance(subset)))
