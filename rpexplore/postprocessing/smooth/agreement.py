@@ -21,7 +21,7 @@ from rpexplore.postprocessing.table_map import ContributionArrays, TableMap, bey
 _MOST_SWEEPS = 8  # more move only cells of nearly no records, at 7 % a sweep
 _ROUNDS = {2: 5}  # of proportional fitting in each; of pairs, and of larger tables
 _ROUNDS_OF_LARGER = 2
-_NEGLIGIBLE_MISFIT = 1e-3  # of the standard errors, both added up over cells
+_NEGLIGIBLE_MISFIT = 1e-4  # of the standard errors, both added up over cells
 _MOST_RAISES = 16
 _RAISED_AT_ONCE = 0.25  # of what cells lack: raising one helps others
 _NEGLIGIBLE_LACK = 1e-4  # of the records, over all tables together
