@@ -15,6 +15,9 @@ from rpexplore.domain.expected_counts import ExpectedCounts as ExpectedCounts
 from rpexplore.errors import RpexploreError as RpexploreError
 from rpexplore.export.bundle import bundle as bundle
 from rpexplore.export.report.report import report as report
+from rpexplore.planning.areas.area_plan import AreaPlan as AreaPlan
+from rpexplore.planning.areas.area_planner import plan_areas as plan_areas
+from rpexplore.planning.areas.area_workload import AreaWorkload as AreaWorkload
 from rpexplore.planning.certificate import Certificate as Certificate
 from rpexplore.planning.losses.base import MaxVariance as MaxVariance
 from rpexplore.planning.losses.base import SumOfVariances as SumOfVariances

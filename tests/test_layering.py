@@ -33,6 +33,12 @@ MAY_IMPORT = {
     "planning.mechanism": {"planning.losses", *_BELOW_PLANNING},
     "planning.solvers": {"planning.losses", "planning.mechanism", *_BELOW_PLANNING},
     "planning": {"planning.losses", "planning.mechanism", "planning.solvers", *_BELOW_PLANNING},
+    "planning.areas": {
+        "planning.losses",
+        "planning.mechanism",
+        "planning.solvers",
+        *_BELOW_PLANNING,
+    },
     "queries": _BELOW_QUERIES,
     "scenarios": _BELOW_SCENARIOS,
     "analysis": _BELOW_ANALYSIS,

@@ -27,6 +27,7 @@ from rpexplore.planning.planner import TOLERANCE, optimum
 from rpexplore.scenarios.scenario import Scenario
 from tests.benchmarks import (
     app,
+    areas,
     convex,
     counting,
     engines,
@@ -235,6 +236,7 @@ CASES: dict[str, Callable[[], list[Row]]] = {
         *releases.CASES,
         *nonnegative.CASES,
         *smooth.CASES,
+        *areas.CASES,
         *synthetic.CASES,
     )
 }

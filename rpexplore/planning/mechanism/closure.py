@@ -187,6 +187,13 @@ class Closure:
         """Weight of each σ² [n_residuals] in Σ_A table_weights[A] · Var_A: v = Bᵀ w."""
         return self.pairs * (self._incidence_transposed @ self.per_cell(table_weights))
 
+    @cached_property
+    def variance_matrix(self) -> np.ndarray:
+        """B: how each σ² counts in the mean variance of each table, [n_tables, n_residuals]."""
+        return self.per_cell(np.ones(len(self.cells)))[:, None] * (
+            self.incidence.toarray() * self.pairs
+        )
+
     def per_cell(self, of_tables: np.ndarray) -> np.ndarray:
         """Numbers of tables [n_tables] times ∏_{i∈A} η_i / cells(A)."""
         return of_tables / self.cells / self.inverse_totals

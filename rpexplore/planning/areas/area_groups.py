@@ -1,0 +1,122 @@
+"""Area groups: parts of an area that are alike in every respect, counted as one.
+
+Areas of one parent that are not divided and asked for the same get the same noise from the best
+plan, so they are one variable with a multiplicity: a country of 8.2 million blocks has as many
+variables as it has block groups, twice.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from rpexplore.common.numerics import read_only
+from rpexplore.domain.area_tree import AreaTree
+
+
+@dataclass(frozen=True, eq=False)
+class Siblings:
+    """The parts of all areas of one level that have any.
+
+    groups   the numbers of these parts
+    parents  int64[n_groups]: the parent of each
+    first    int64[n_parents]: where the parts of each parent begin
+    owners   int64[n_parents]: the parents
+    """
+
+    groups: slice
+    parents: np.ndarray
+    first: np.ndarray
+    owners: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class AreaGroups:
+    """Groups of areas, level by level from the top, in the order of a tree's areas.
+
+    parents       int64[n_groups]: the group that each is a part of (a group of one), −1 for the top
+    multiplicity  float64[n_groups]: how many areas of one parent it stands for
+    kinds         int64[n_groups]: what is asked for these areas
+    starts        int64[n_levels + 1]: the first group of each level, and how many there are
+    of_area       int32[n_areas]: the group of each area
+    """
+
+    parents: np.ndarray
+    multiplicity: np.ndarray
+    kinds: np.ndarray
+    starts: np.ndarray
+    of_area: np.ndarray
+
+    @classmethod
+    def of(cls, tree: AreaTree, kinds: np.ndarray) -> "AreaGroups":
+        """Of a tree, and what is asked for each area as a number, int[n_areas]."""
+        divided = tree.n_parts > 0
+        begins = np.ones(tree.n_areas, dtype=bool)
+        begins[1:] = (
+            divided[1:]
+            | divided[:-1]
+            | (tree.parents[1:] != tree.parents[:-1])
+            | (kinds[1:] != kinds[:-1])
+        )
+        begins[tree.starts[:-1]] = True
+        first = np.flatnonzero(begins)
+        of_area = (np.cumsum(begins) - 1).astype(np.int32)
+        parents = tree.parents[first].astype(np.int64)
+        parents[1:] = of_area[parents[1:]]
+        return cls(
+            parents=read_only(parents),
+            multiplicity=read_only(np.diff(first, append=tree.n_areas).astype(float)),
+            kinds=read_only(np.asarray(kinds, dtype=np.int64)[first]),
+            starts=read_only(np.searchsorted(first, tree.starts)),
+            of_area=read_only(of_area),
+        )
+
+    def __len__(self) -> int:
+        return len(self.parents)
+
+    @cached_property
+    def downwards(self) -> list[Siblings]:
+        """The groups below the top, level by level."""
+        levels = []
+        for start, stop in zip(self.starts[1:-1], self.starts[2:], strict=True):
+            parents = self.parents[start:stop]
+            first = np.flatnonzero(np.diff(parents, prepend=-1))
+            levels.append(Siblings(slice(int(start), int(stop)), parents, first, parents[first]))
+        return levels
+
+    @property
+    def upwards(self) -> Iterator[Siblings]:
+        """The same from the lowest level on."""
+        return reversed(self.downwards)
+
+    @cached_property
+    def undivided(self) -> np.ndarray:
+        """The groups of areas without parts, int64[n]."""
+        divided = np.zeros(len(self), dtype=bool)
+        divided[self.parents[1:]] = True
+        return np.flatnonzero(~divided)
+
+    def sums_of_parts(self, siblings: Siblings, of_groups: np.ndarray) -> np.ndarray:
+        """Sum over the areas in each of `siblings.owners` of a number for each group."""
+        parts = siblings.groups
+        return np.add.reduceat(self.multiplicity[parts] * of_groups[parts], siblings.first)
+
+    def summed_downwards(self, of_groups: np.ndarray) -> np.ndarray:
+        """Sum over each area and those it lies in; exact for integers."""
+        sums = of_groups.copy()
+        for siblings in self.downwards:
+            sums[siblings.groups] += sums[siblings.parents]
+        return sums
+
+    def summed_upwards(self, of_groups: np.ndarray) -> np.ndarray:
+        """Sum over each area and all within it."""
+        sums = of_groups.astype(float)
+        for siblings in self.upwards:
+            sums[siblings.owners] += self.sums_of_parts(siblings, sums)
+        return sums
+
+    def by_level(self, of_groups: np.ndarray) -> np.ndarray:
+        """The sum over the level that each group is on, [n_rows, n_groups]."""
+        sums = np.add.reduceat(of_groups, self.starts[:-1], axis=1)
+        return np.repeat(sums, np.diff(self.starts), axis=1)

@@ -1,0 +1,143 @@
+"""Area workload: which tables are asked for in which areas."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from rpexplore.common.numerics import read_only
+from rpexplore.domain.area_tree import AreaTree
+from rpexplore.domain.domain import Domain
+from rpexplore.errors import WorkloadError
+from rpexplore.workload.workload import Workload
+
+_NOTHING = -1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AreaWorkload:
+    """Tables of the other attributes for each area of a tree.
+
+    tree       the areas
+    workloads  what is asked, each for at least one area; all of one domain, in which the areas are
+               no attribute
+    kinds      int64[n_areas]: which of the workloads is asked for each area; −1 for none
+
+    Use `of_levels` and `with_areas`.
+
+    Example:
+        >>> tree = AreaTree.from_columns({"region": ["N", "N", "S"], "town": ["1", "2", "1"]})
+        >>> sexes = Workload.all_up_to(Domain.from_sizes({"sex": 2}), 1)
+        >>> AreaWorkload.of_levels(tree, {"region": sexes}).n_tables
+        4
+    """
+
+    tree: AreaTree
+    workloads: tuple[Workload, ...]
+    kinds: np.ndarray
+
+    def __post_init__(self) -> None:
+        if not self.workloads:
+            raise WorkloadError("No table is asked for in any area; ask for one on some level.")
+        for workload in self.workloads[1:]:
+            if workload.domain != self.domain:
+                raise WorkloadError(
+                    "The tables of all levels must be of the same attributes, got "
+                    f"{', '.join(self.domain.names)} and {', '.join(workload.domain.names)}."
+                )
+        object.__setattr__(self, "kinds", read_only(np.asarray(self.kinds, dtype=np.int64)))
+
+    @classmethod
+    def of_levels(cls, tree: AreaTree, workloads: Mapping[str, Workload]) -> "AreaWorkload":
+        """The tables of each level; none on levels that are left out.
+
+        Raises:
+            WorkloadError: For a level that the tree does not have, or no tables at all.
+        """
+        kinds = np.full(tree.n_areas, _NOTHING)
+        for kind, level in enumerate(workloads):
+            if level not in tree.levels:
+                raise WorkloadError(
+                    f"The areas have no level {level!r}; they have {', '.join(tree.levels)}."
+                )
+            kinds[tree.level_slice(tree.levels.index(level))] = kind
+        return cls(tree, tuple(workloads.values()), kinds)
+
+    def with_areas(self, areas: np.ndarray, workload: Workload | None) -> "AreaWorkload":
+        """The same with other tables, or none, for areas given by their numbers."""
+        kinds = self.kinds.copy()
+        kinds[np.asarray(areas)] = _NOTHING if workload is None else len(self.workloads)
+        workloads = self.workloads if workload is None else (*self.workloads, workload)
+        used, moved = np.unique(kinds, return_inverse=True)
+        kept = [workloads[kind] for kind in used.tolist() if kind >= 0]
+        return AreaWorkload(self.tree, tuple(kept), moved - int(used[0] == _NOTHING))
+
+    @property
+    def domain(self) -> Domain:
+        """The other attributes."""
+        return self.workloads[0].domain
+
+    @cached_property
+    def areas_asked(self) -> np.ndarray:
+        """For how many areas each of the workloads is asked, int64[n_workloads]."""
+        asked = self.kinds[self.kinds >= 0]
+        return read_only(np.bincount(asked, minlength=len(self.workloads)))
+
+    @property
+    def n_tables(self) -> int:
+        """How many tables there are in all areas together."""
+        sizes = np.array([len(workload) for workload in self.workloads])
+        return int(np.sum(sizes * self.areas_asked))
+
+    @cached_property
+    def tables(self) -> Workload:
+        """All tables that are asked for anywhere, once each, with weights of 1 and no targets.
+
+        Raises `WorkloadError` if levels ask for an attribute of a table in different bases.
+        """
+        together = _plain(self.workloads[0], np.arange(len(self.workloads[0])))
+        for workload in self.workloads[1:]:
+            found = [together.find(workload.attribute_indices(row)) for row in range(len(workload))]
+            new = np.flatnonzero([position is None for position in found])
+            if len(new):
+                together = together | _plain(workload, new)
+        for workload in self.workloads:
+            _refuse_other_bases(workload, together)
+        return together
+
+    @cached_property
+    def rows(self) -> list[np.ndarray]:
+        """For each of the workloads the rows of its tables in `tables`, int64[n] each."""
+        found = [
+            [self.tables.find(workload.attribute_indices(row)) for row in range(len(workload))]
+            for workload in self.workloads
+        ]
+        return [np.array(rows, dtype=np.int64) for rows in found]
+
+    def __repr__(self) -> str:
+        return f"<AreaWorkload of {self.n_tables:,} tables in {self.tree.n_areas:,} areas>"
+
+
+def _plain(workload: Workload, rows: np.ndarray) -> Workload:
+    """Some tables of a workload, with weights of 1 and no targets."""
+    return Workload(
+        workload.domain,
+        workload.members[rows],
+        np.ones(len(rows)),
+        np.full(len(rows), np.nan),
+        workload.bases,
+        workload.basis_index[rows],
+    )
+
+
+def _refuse_other_bases(workload: Workload, together: Workload) -> None:
+    for row in range(len(workload)):
+        attributes = workload.attribute_indices(row)
+        position = together.position([workload.domain.names[index] for index in attributes])
+        for index in attributes:
+            if workload.basis_of(row, index) != together.basis_of(position, index):
+                raise WorkloadError(
+                    f"The table {workload.describe(row)} has {workload.domain.names[index]!r} in "
+                    "one basis on one level and in another on another; ask for it in the same one."
+                )

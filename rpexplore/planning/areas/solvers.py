@@ -1,0 +1,244 @@
+"""The best precisions on a tree of areas, with a proof (docs/mathematics.md §15.4, §15.5).
+
+A multiplicative fixed point of the conditions for an optimum: a precision grows while a little more
+of it is worth more than it costs, the price of an area while its records are the most exposed, and
+for a largest variance the price of a table while it is the least accurate. Each round gives a plan
+and a bound that no plan can go below.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from rpexplore.common.concurrency import Progress, no_progress
+from rpexplore.errors import PlanError
+from rpexplore.planning.areas.area_groups import AreaGroups
+from rpexplore.planning.areas.estimation import Estimation
+from rpexplore.planning.solvers.solution import report_gap, rounding_allowance
+
+_MOST_ROUNDS = 20_000
+# Prices that vanish would leave their areas' precisions undefined: all together may be so much.
+_LEAST_PRICES = 1e-9
+_PATIENCE, _LESS = 150, 0.9  # rounds within which the gap has to shrink to this share
+_LEAST_PRECISION = 1e-30  # where the largest cost of a record is 1
+
+
+@dataclass(frozen=True, eq=False)
+class AreaState:
+    """Where a search is.
+
+    precisions    float64[n_profiles, n_groups], of one area of each group
+    prices        float64[n_groups]: of the privacy of records in one area of each group, 0 for
+                  areas with parts; summed over areas 1
+    table_prices  float64[n_tables, n_groups]: of a largest variance, the weight of each scaled
+                  variance in the sum that proves the bound; summed over areas 1
+    step          exponent of the next change of table prices
+    """
+
+    precisions: np.ndarray
+    prices: np.ndarray
+    table_prices: np.ndarray | None = None
+    step: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class AreaRound:
+    """What a state is worth at a privacy cost of 1, and where to go from it.
+
+    value   the loss of its precisions
+    bound   no precisions have a smaller loss
+    """
+
+    value: float
+    bound: float
+    following: AreaState
+
+    @property
+    def gap(self) -> float:
+        """How far the value can be above the smallest possible one, relative."""
+        return self.value / self.bound - 1 if self.bound > 0 else np.inf
+
+
+@dataclass(frozen=True, eq=False)
+class AreaProblem(ABC):
+    """The loss of precisions on the tree, at a privacy cost of 1.
+
+    groups   the areas
+    costs    float64[n_profiles]: cost of each profile at precision 1, and its part in variances
+    uniform  whether all areas of a level get one precision
+    """
+
+    groups: AreaGroups
+    costs: np.ndarray
+    uniform: bool
+
+    @property
+    @abstractmethod
+    def asked(self) -> np.ndarray:
+        """Where a profile counts in something that is asked, bool[n_profiles, n_groups]."""
+
+    @abstractmethod
+    def visit(self, state: AreaState) -> AreaRound:
+        """The value and the bound of a state."""
+
+    @abstractmethod
+    def start(self) -> AreaState:
+        """Where a search begins."""
+
+    @cached_property
+    def measured(self) -> np.ndarray:
+        """Where measuring may be worth something, bool[n_profiles, n_groups].
+
+        Within areas that are asked for, on what is asked and what holds or adjoins it: with all of
+        its parts an area is known from them. Elsewhere other measurements cost the same or less and
+        say more (docs/mathematics.md §15.4).
+        """
+        measured = self.asked.copy()
+        for siblings in self.groups.upwards:
+            parts = slice(None), siblings.groups
+            within = np.logical_or.reduceat(measured[parts], siblings.first, axis=1)
+            measured[:, siblings.owners] |= within
+            sizes = np.diff(siblings.first, append=len(siblings.parents))
+            measured[parts] |= np.repeat(within, sizes, axis=1)
+        under_asked = self.asked.copy()
+        for siblings in self.groups.downwards:
+            under_asked[:, siblings.groups] |= under_asked[:, siblings.parents]
+        return measured & under_asked
+
+    def estimations(self, precisions: np.ndarray) -> list[Estimation]:
+        """Of each profile."""
+        return [Estimation.of(self.groups, row) for row in precisions]
+
+    def even_prices(self) -> np.ndarray:
+        """The same price for all areas without parts."""
+        undivided = np.zeros(len(self.groups))
+        undivided[self.groups.undivided] = 1
+        return self.shares(undivided)
+
+    def shares(self, prices: np.ndarray) -> np.ndarray:
+        """Prices with a sum over areas of 1, none of those above 0 vanishing."""
+        multiplicity = self.groups.multiplicity
+        least = _LEAST_PRICES / np.sum(multiplicity * (prices > 0))
+        prices = prices / np.sum(multiplicity * prices)
+        prices = np.where(prices > 0, np.maximum(prices, least), 0.0)
+        return prices / np.sum(multiplicity * prices)
+
+    def normalised(self, state: AreaState) -> tuple[np.ndarray, np.ndarray]:
+        """The precisions at a cost of 1, and the next prices of areas."""
+        costs = self.groups.summed_downwards(self.costs @ state.precisions)
+        largest = float(np.max(costs[self.groups.undivided]))
+        # What is worth nothing vanishes slowly; above 0 the gradient is what it says.
+        precisions = np.where(self.measured, state.precisions / largest, 0.0)
+        precisions = np.maximum(precisions, np.where(self.measured, _LEAST_PRECISION, 0.0))
+        return precisions, self.shares(state.prices * costs)
+
+    def bound_and_factors(
+        self, loss: float, gradients: np.ndarray, prices: np.ndarray
+    ) -> tuple[float, np.ndarray]:
+        """What these prices prove of a weighted sum, and what to multiply precisions by.
+
+        loss, gradients: of the sum, the latter float64[n_profiles, n_groups]
+        """
+        worth = np.where(self.measured, gradients, 0.0)
+        below = self.groups.summed_upwards(prices)
+        if self.uniform:
+            counted = self.groups.multiplicity * self.measured
+            worth = self.groups.by_level(worth * counted)
+            below = self.groups.by_level(below * counted)
+        ratios = np.divide(worth, below, out=np.zeros_like(worth), where=self.measured)
+        bound = loss * loss / float(np.max(ratios)) * (1 - rounding_allowance(len(self.groups)))
+        return bound, np.sqrt(ratios / loss)
+
+
+@dataclass(frozen=True, eq=False)
+class AreaSum(AreaProblem):
+    """Σ costs_k weights_kv V_kv over areas.
+
+    weights  of one area of each group, float64[n_profiles, n_groups] ≥ 0
+    """
+
+    weights: np.ndarray
+
+    @property
+    def asked(self) -> np.ndarray:
+        return self.weights > 0
+
+    def start(self) -> AreaState:
+        return AreaState(self.measured.astype(float), self.even_prices())
+
+    def visit(self, state: AreaState) -> AreaRound:
+        precisions, prices = self.normalised(state)
+        loss, gradients = 0.0, np.empty_like(self.weights)
+        for profile, estimation in enumerate(self.estimations(precisions)):
+            of_groups = self.groups.multiplicity * self.weights[profile] * estimation.variances
+            loss += self.costs[profile] * float(np.sum(of_groups))
+            gradients[profile] = estimation.gradient(self.weights[profile])
+        bound, factors = self.bound_and_factors(loss, gradients, state.prices)
+        return AreaRound(loss, bound, AreaState(precisions * factors, prices))
+
+
+@dataclass(frozen=True, eq=False)
+class AreaMaximum(AreaProblem):
+    """The largest weight times variance; Var is Σ_k columns_Ak costs_k V_k of table A in an area.
+
+    columns  float64[n_tables, n_profiles]
+    weights  of each table of one area of each group, float64[n_tables, n_groups]; 0: not asked for
+    """
+
+    columns: np.ndarray
+    weights: np.ndarray
+
+    @property
+    def asked(self) -> np.ndarray:
+        return (self.columns.T > 0).astype(float) @ (self.weights > 0) > 0
+
+    def start(self) -> AreaState:
+        """All levels count alike, whatever their numbers of areas."""
+        asked = (self.weights > 0).astype(float)
+        sizes = self.groups.by_level(self.groups.multiplicity * asked)
+        prices = self.shares(asked / np.maximum(sizes, 1))
+        return AreaState(self.measured.astype(float), self.even_prices(), prices)
+
+    def visit(self, state: AreaState) -> AreaRound:
+        table_prices = state.table_prices
+        assert table_prices is not None
+        precisions, prices = self.normalised(state)
+        weights = self.columns.T @ (table_prices * self.weights)
+        variances, gradients = np.zeros_like(self.weights), np.empty_like(weights)
+        for profile, estimation in enumerate(self.estimations(precisions)):
+            counts = self.columns[:, profile] * self.costs[profile]
+            variances += counts[:, None] * estimation.variances
+            gradients[profile] = estimation.gradient(weights[profile])
+        scaled = self.weights * variances
+        loss = float(np.sum(self.groups.multiplicity * table_prices * scaled))
+        bound, factors = self.bound_and_factors(loss, gradients, state.prices)
+        table_prices = self.shares(table_prices * scaled**state.step)
+        following = AreaState(precisions * factors, prices, table_prices, state.step)
+        return AreaRound(float(np.max(scaled)), bound, following)
+
+
+def best_precisions(
+    problem: AreaProblem, tolerance: float, on_progress: Progress = no_progress
+) -> AreaState:
+    """The state of a round whose value is within the tolerance of its bound.
+
+    Raises:
+        PlanError: If none is found.
+    """
+    state, best, improved = problem.start(), np.inf, 0
+    for number in range(_MOST_ROUNDS):
+        found = problem.visit(state)
+        report_gap(on_progress, found.gap)
+        if found.gap <= tolerance:
+            return state
+        state = found.following
+        if found.gap < best * _LESS:
+            best, improved = found.gap, number
+        elif number - improved >= _PATIENCE:  # prices swing around where they belong
+            state, improved = replace(state, step=state.step / 2), number
+    raise PlanError(
+        f"The search came within {best:.2g} of the best possible, and not within "
+        f"{tolerance:g}; ask for a larger tolerance."
+    )

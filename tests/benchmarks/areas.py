@@ -1,0 +1,62 @@
+"""Plans for the areas of a large made-up country. Cases of `tests.benchmarks.run`.
+
+The numbers of areas are those of the United States; how many parts each area has is made up.
+"""
+
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+import rpexplore as rp
+from tests.benchmarks.measure import Row, once, peak_gigabytes
+
+_LEVELS = {"state": 51, "county": 3_142, "tract": 85_143, "group": 240_089, "block": 8_185_075}
+
+
+def country() -> rp.AreaTree:
+    """Every area has a part at least; the others fall to areas by shares that differ."""
+    sizes = [1, *_LEVELS.values()]
+    parents = [np.array([-1])]
+    for start, (above, count) in zip(np.cumsum([0, *sizes]), pairwise(sizes), strict=False):
+        # Shares from about 0.1 to 5, without chance.
+        shares = -np.log(1 - np.arange(1, above + 1) * 0.6180339887 % 1 * 0.99) + 0.1
+        ends = np.floor(np.cumsum(shares) / np.sum(shares) * (count - above))
+        counts = 1 + np.diff(ends, prepend=0).astype(int)
+        counts[-1] += count - np.sum(counts)
+        parents.append(start + np.repeat(np.arange(above), counts))
+    parents = np.concatenate(parents).astype(np.int32)
+    within = np.arange(len(parents)) - np.searchsorted(parents, parents)
+    codes = [f"{number:05}" for number in range(int(np.max(within)) + 1)]
+    return rp.AreaTree(
+        ("country", *_LEVELS),
+        np.cumsum([0, *sizes]),
+        parents,
+        pa.array(codes).take(pa.array(within)),
+    )
+
+
+def areas_of_a_country() -> list[Row]:
+    """All tables of voting age, Hispanic origin and race on all levels, every level alike."""
+    tree = country()
+    domain = rp.Domain.from_sizes({"voting_age": 2, "hispanic": 2, "race": 63})
+    tables = rp.Workload.all_up_to(domain, 3)
+    asked = rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, tables))
+    budget = rp.Budget(rho="2.56")
+
+    def plan(*, uniform: bool = False) -> rp.AreaPlan:
+        return rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=budget, uniform_levels=uniform)
+
+    seconds, best = once(plan)
+    proof, gap = once(lambda: best.gap)
+    loss, by_level = best.loss_value, plan(uniform=True).loss_value
+    return [
+        (f"{tree.n_areas:,} areas, 8 tables each: plan, s", seconds, "<=", 30),
+        ("  gap", gap, "<=", 1.01e-4),
+        ("  loss, proof and exact cost again, s", proof, "<=", 60),
+        ("  loss, beside that of the best precision a level", loss / by_level, "<=", 0.96),
+        ("  process peak, GB", peak_gigabytes(), "<=", 1.0),
+    ]
+
+
+CASES = (areas_of_a_country,)
