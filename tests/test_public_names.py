@@ -61,6 +61,14 @@ def test_importing_loads_nothing_heavy():
     assert not modules_after("import rpexplore") & heavy
 
 
+def test_records_need_no_module_that_windows_lacks():
+    loaded = modules_after(
+        "sys.modules['resource'] = None",
+        "import rpexplore.postprocessing.synthetic.records_folder",
+    )
+    assert "rpexplore.postprocessing.synthetic.graphical_model" in loaded
+
+
 def test_planning_loads_no_code_that_reads_records():
     loaded = modules_after(
         "import rpexplore as rp",

@@ -10,7 +10,6 @@ differential privacy, ICML 2019.
 """
 
 import os
-import resource
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -69,6 +68,8 @@ def _records(
 ) -> np.ndarray:
     """`graphical_model_records`, in a process of its own."""
     if sys.platform == "linux":
+        import resource  # here, as Windows has no such module
+
         resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
     os.environ["JAX_PLATFORMS"] = "cpu"
     import_module("jax").config.update("jax_enable_x64", True)
