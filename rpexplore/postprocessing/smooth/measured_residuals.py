@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from functools import cached_property
 from math import prod
+from typing import Self
 
 import numpy as np
 
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.planning.mechanism.strategy import Strategy
+from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.table_map import ContributionArrays, TableMap
 
 
@@ -32,6 +34,19 @@ class MeasuredResiduals:
         self.sizes, self.strategies = sizes, strategies
         # Below 1 there would be no shares to speak of.
         self.total = max(float(contributions[()]), 1.0)
+
+    @classmethod
+    def of(cls, estimates: Estimates, largest_order: int | None = None) -> Self:
+        """Those of estimates; largest_order: the most attributes of one, None for all."""
+        contributions = estimates.contributions
+        if largest_order is not None:
+            contributions = {
+                subset: values
+                for subset, values in contributions.items()
+                if len(subset) <= largest_order
+            }
+        variances = {subset: float(estimates.variances[subset]) for subset in contributions}
+        return cls(contributions, variances, estimates.domain.sizes, estimates.strategies)
 
     def of_order(self, order: int) -> list[AttributeIndices]:
         """The sets of this many attributes, in lexicographical order."""

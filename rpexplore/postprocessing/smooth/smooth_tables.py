@@ -95,13 +95,7 @@ class SmoothTables:
 
 def smooth(estimates: Estimates, *, on_progress: Progress = no_progress) -> SmoothTables:
     """The smooth tables of what was measured; the same estimates always give the same tables."""
-    measured = MeasuredResiduals(
-        estimates.contributions,
-        {subset: float(variance) for subset, variance in estimates.variances.items()},
-        estimates.domain.sizes,
-        estimates.strategies,
-    )
-    return smooth_residuals(measured, on_progress=on_progress)
+    return smooth_residuals(MeasuredResiduals.of(estimates), on_progress=on_progress)
 
 
 @one_thread()

@@ -21,15 +21,8 @@ _MOST_PAIRS = 150  # whose errors are averaged
 
 def smooth_tables(estimates: Estimates, on_progress: Progress = no_progress) -> SmoothTables:
     """The smooth tables that records are fitted to; of many residuals, those of pairs alone."""
-    known = estimates.contributions
-    if len(known) > MOST_RESIDUALS:
-        known = {subset: values for subset, values in known.items() if len(subset) <= 2}
-    measured = MeasuredResiduals(
-        known,
-        {subset: float(estimates.variances[subset]) for subset in known},
-        estimates.domain.sizes,
-        estimates.strategies,
-    )
+    largest_order = 2 if len(estimates.contributions) > MOST_RESIDUALS else None
+    measured = MeasuredResiduals.of(estimates, largest_order)
     return smooth_residuals(measured, on_progress=on_progress)
 
 
