@@ -8,6 +8,7 @@ import pytest
 from scipy.integrate import simpson
 from scipy.stats import gamma, norm
 
+from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.reconstruction import marginal
 from rpexplore.postprocessing.nonnegative import nonnegative
 from rpexplore.postprocessing.smooth.factor_model import Attribute, FactorModel, Prior
@@ -295,6 +296,13 @@ def test_the_same_release_gives_the_same_tables_and_errors():
         np.testing.assert_array_equal(values, again.contributions[subset])
     errors, same = (each.standard_errors((0, 1, 2)) for each in (first, again))
     np.testing.assert_array_equal(errors, same)
+
+
+def test_errors_of_attributes_that_no_table_holds_together_are_refused():
+    measured = release_of(dependent_counts((4, 3, 5), 900, 0), closed((0, 1), (1, 2)), 30.0, 0)
+    smooth = smooth_residuals(measured)
+    with pytest.raises(ReleaseError, match=r"No smooth table holds the attributes \[0, 2\]"):
+        smooth.standard_errors((0, 2))
 
 
 @pytest.mark.parametrize("sigma_squared", [4.0, 400.0])

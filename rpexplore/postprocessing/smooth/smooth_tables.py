@@ -12,6 +12,7 @@ import numpy as np
 from rpexplore.common.concurrency import Progress, no_progress, one_thread, part_of_progress
 from rpexplore.common.numerics import read_only
 from rpexplore.domain.domain import AttributeIndices
+from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.reconstruction import marginal
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.smooth.agreement import agreeing
@@ -76,11 +77,16 @@ class SmoothTables:
     def standard_errors(self, attributes: AttributeIndices) -> np.ndarray:
         """The root mean squared error of each cell of a marginal, if the model holds.
 
-        One axis an attribute; of any attributes that some table holds together. Rehearses the
-        errors if that was not done.
+        One axis an attribute. Rehearses the errors if that was not done. Raises `ReleaseError` if
+        no table holds the attributes together.
         """
-        self.rehearse_errors()
         several = tuple(index for index in attributes if self._measured.sizes[index] > 1)
+        if several not in self.contributions:
+            raise ReleaseError(
+                f"No smooth table holds the attributes {list(attributes)} together, so their "
+                "errors are not known; ask for attributes of one table, in increasing order."
+            )
+        self.rehearse_errors()
         factor = self._error_factors[len(several)]
         errors = factor * self._errors.standard_errors(several, self._parts(several))
         return errors.reshape(self._measured.shape(attributes))
