@@ -14,6 +14,7 @@ from rpexplore.postprocessing.nonnegative import nonnegative
 from rpexplore.postprocessing.smooth.factor_model import Attribute, FactorModel, Prior
 from rpexplore.postprocessing.smooth.measured_residuals import MeasuredResiduals
 from rpexplore.postprocessing.smooth.one_way import one_way, posterior
+from rpexplore.postprocessing.smooth.rehearsal import error_factor
 from rpexplore.postprocessing.smooth.shrinkage import SCALES, kept_share, log_evidence, shrunk
 from rpexplore.postprocessing.smooth.smooth_tables import SmoothTables, smooth_residuals
 from rpexplore.postprocessing.smooth.standard_errors import ErrorModel
@@ -354,6 +355,16 @@ def test_errors_of_what_is_kept_are_those_of_unbiased_tables(generalised):
         tables = {part: draws[0].map.table(part, draws[0].contributions) for part in subsets(table)}
         found = errors.standard_errors(table, tables)
         np.testing.assert_allclose(found, exact, rtol=0.12)
+
+
+def test_few_rehearsed_cells_do_not_shorten_errors():
+    assert error_factor([]) == pytest.approx(1, abs=1e-3)
+    assert 0.99 <= error_factor([np.array([0.1])]) <= 1
+    assert 0.95 <= error_factor([np.full(20, 0.1)]) <= 1
+    assert error_factor([np.full(20, 8.0)]) >= 1.5
+    # As many as the quantile needs are believed: all errors half as long as the model says.
+    half = np.abs(norm.rvs(size=20_000, random_state=0)) / 2
+    assert error_factor([half]) == pytest.approx(0.5, abs=0.02)
 
 
 def test_intervals_cover_about_as_often_as_they_say():
