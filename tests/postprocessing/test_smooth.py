@@ -11,7 +11,7 @@ from scipy.stats import gamma, norm
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.reconstruction import marginal
 from rpexplore.postprocessing.nonnegative import nonnegative
-from rpexplore.postprocessing.smooth.factor_model import Attribute, FactorModel, Prior
+from rpexplore.postprocessing.smooth.factor_model import AttributeFactors, FactorModel, Prior
 from rpexplore.postprocessing.smooth.measured_residuals import MeasuredResiduals
 from rpexplore.postprocessing.smooth.one_way import one_way, posterior
 from rpexplore.postprocessing.smooth.rehearsal import error_factor
@@ -140,7 +140,7 @@ def test_a_step_of_the_factor_model_is_the_posterior_of_dense_matrices():
     variances = np.array([0.3, 1.0, 0.05])
     means = np.vstack([np.zeros((n, factors)), rng.normal(size=(others, factors))])
     moments = np.array([np.zeros((factors, factors)), means[n:].T @ means[n:] + np.eye(factors)])
-    part = Attribute(
+    part = AttributeFactors(
         roots=np.sqrt(share),
         own_rows=slice(0, n),
         others=np.array([1]),
@@ -194,7 +194,7 @@ def test_leverage_is_the_derivative_of_the_deviation_by_the_pairs_own_measuremen
         measured[rows[0], rows[1]] += change
         measured[rows[1], rows[0]] += np.transpose(change)
         parts = [
-            Attribute(
+            AttributeFactors(
                 roots=np.sqrt(shares[j]),
                 own_rows=rows[j],
                 others=np.array([1 - j, 2]),

@@ -30,7 +30,7 @@ TABLE_COLUMNS = {
     "cells_outside_interval": Column("outside the 95 % interval", "count"),
     "released_error": Column("standard error of the released cells"),
     "records_error": Column("estimated error of the records"),
-    "nearer": Column("nearer to the true counts by these", "text"),
+    "nearer": Column("estimated to be nearer to the true counts", "text"),
 }
 CELL_COLUMNS = {
     "table": Column("table", "text"),
@@ -97,8 +97,8 @@ def browse_records(records: SyntheticRecords) -> None:
         "Use the released tables for any figure: they are right on average, with exact errors. The "
         "worst for the records first. Errors are root mean squares over the cells, in counts; that "
         "of the records is estimated from the model-based error of the smooth table and the "
-        "distance of the records from it. Nearer to the true counts by these: the released table, "
-        "or either; unknown where there is no model-based error."
+        "distance of the records from it. Estimated to be nearer to the true counts: the released "
+        "table, or either; unknown where there is no model-based error."
     )
     listing(records.comparison, TABLE_COLUMNS, "Tables of the records and released ones")
     with st.expander("Cells that differ most"):

@@ -61,7 +61,7 @@ def agreeing(
     for subset in tables.family:
         table = np.asarray(fits.pop(subset), dtype=float)
         contributions[subset] = beyond_shares(table, [shares[index] for index in subset])
-    raised = _raise(tables, contributions, shares, on_progress)
+    raised = _lift(tables, contributions, shares, on_progress)
     _as_in_map(tables, contributions, shares)
     contributions[()] = np.array(total)
     return Agreement(without_rounding(tables, contributions, np.array(total)), raised)
@@ -111,7 +111,7 @@ def _sweep(
     return True
 
 
-def _raise(
+def _lift(
     tables: TableMap,
     contributions: dict[AttributeIndices, np.ndarray],
     shares: Mapping[int, np.ndarray],

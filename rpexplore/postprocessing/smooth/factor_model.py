@@ -56,7 +56,7 @@ class Prior:
 
 
 @dataclass
-class Attribute:
+class AttributeFactors:
     """The part of one attribute in the model, with its current posterior.
 
     roots       sqrt(p), float64[n]
@@ -82,7 +82,9 @@ class Attribute:
     spread: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
 
     def update(self, sweep: int, means: np.ndarray, moments: np.ndarray, own: int) -> None:
-        """The posterior given all others; then the prior that it speaks for.
+        """Take the posterior given all others; then the prior that it speaks for.
+
+        Changes itself, and its rows of `means` and `moments`, in place.
 
         means: sqrt(p) E[u], float64[all values, K]; moments: Σ_a p_a E[u uᵀ], float64[d, K, K]
         """
@@ -212,7 +214,9 @@ def factor_model(
     )
 
 
-def _start(measured: MeasuredResiduals, low: OneWay) -> tuple[dict[int, Attribute], np.ndarray]:
+def _start(
+    measured: MeasuredResiduals, low: OneWay
+) -> tuple[dict[int, AttributeFactors], np.ndarray]:
     """All attributes that are in a pair, and sqrt(p) E[u] to begin with."""
     total, pairs = measured.total, measured.of_order(2)
     indices = sorted({index for pair in pairs for index in pair})
@@ -235,7 +239,7 @@ def _start(measured: MeasuredResiduals, low: OneWay) -> tuple[dict[int, Attribut
     for index in indices:
         share = np.maximum(low.tables[index] / total, _SMALLEST_SHARE)
         others = sorted(blocks[index])
-        attributes[index] = Attribute(
+        attributes[index] = AttributeFactors(
             roots=np.sqrt(share),
             own_rows=own_rows[index],
             others=np.array([indices.index(other) for other in others]),
@@ -267,7 +271,7 @@ def _priors(share: np.ndarray) -> list[Prior]:
     return priors
 
 
-def _leading_vectors(parts: list[Attribute], n_rows: int, n_factors: int) -> np.ndarray:
+def _leading_vectors(parts: list[AttributeFactors], n_rows: int, n_factors: int) -> np.ndarray:
     """sqrt(p) E[u] to begin with: of the precision-weighted matrix of all pairs."""
     roots = np.concatenate([part.roots for part in parts])
     means = [part.precisions.sum() / max(len(parts) - 1, 1) for part in parts]
