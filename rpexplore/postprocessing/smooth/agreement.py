@@ -8,6 +8,7 @@ to 0 is added as records spread over the other attributes (docs/mathematics.md Â
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -125,33 +126,44 @@ def _lift(
     below, added = list(tables.tables), 0.0
     for number in range(1, _MOST_RAISES + 1):
         on_progress("Making the tables nonnegative", 0.5 + 0.4 * number / _MOST_RAISES)
-        masses = {}
+        lacks: dict[AttributeIndices, float] = {}
+        sums: dict[AttributeIndices, np.ndarray] = {}
         for table in below:
-            values = _table(table, contributions, shares)
-            if values.min() < 0:
-                masses[table] = np.maximum(-values, 0.0)
-        lacking = sum(float(mass.sum()) for mass in masses.values())
+            mass = _lack(table, contributions, shares)
+            if not mass.any():
+                continue
+            lacks[table] = float(mass.sum())
+            for subset in subsets(table):
+                if subset != table:
+                    missing = tuple(axis for axis, i in enumerate(table) if i not in subset)
+                    part = mass.sum(axis=missing)
+                    sums[subset] = sums[subset] + part if subset in sums else part
+        lacking = sum(lacks.values())
         last = number == _MOST_RAISES or lacking <= _NEGLIGIBLE_LACK * total
         portion = 1.0 if last else _RAISED_AT_ONCE
-        sums: dict[AttributeIndices, np.ndarray] = {}
-        for table, mass in masses.items():
-            for subset in subsets(table):
-                missing = tuple(axis for axis, i in enumerate(table) if i not in subset)
-                part = portion * mass.sum(axis=missing)
-                sums[subset] = sums[subset] + part if subset in sums else part
-        for subset, values in sums.items():
+        # Found again rather than kept, as many of these tables would not fit into memory; first,
+        # while their subsets are as they were. No other table looks at them.
+        own = ((table, _lack(table, contributions, shares)) for table in lacks)
+        for subset, values in chain(own, sums.items()):
             contributions[subset] = contributions[subset] + beyond_shares(
-                values, [shares[index] for index in subset]
+                portion * values, [shares[index] for index in subset]
             )
         added += portion * lacking
         # What has no cell below 0 never will: only nonnegative tables are added.
-        below = list(masses)
+        below = list(lacks)
         if last:
             break
     scale = total / (total + added)
     for subset in contributions:
         contributions[subset] = contributions[subset] * scale
     return added / total
+
+
+def _lack(
+    table: AttributeIndices, contributions: ContributionArrays, shares: Mapping[int, np.ndarray]
+) -> np.ndarray:
+    """What each cell lacks to 0."""
+    return np.maximum(-_table(table, contributions, shares), 0.0)
 
 
 def _table(
