@@ -9,6 +9,7 @@ weights depend on the budget and on the expected number of records, as no loss m
 import sys
 from dataclasses import dataclass, replace
 from itertools import combinations
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -51,12 +52,14 @@ class SmoothWeights:
 
     def __post_init__(self) -> None:
         for name, value in (("budget", self.rho), ("expected number of records", self.records)):
-            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            # As exact as a budget's own ρ is, or as a person types it.
+            is_number = isinstance(value, Real) and not isinstance(value, bool)
             if not is_number or not 0 < value <= sys.float_info.max:
                 raise WorkloadError(
                     f"For the weights of smooth tables the {name} must be a positive number, got "
                     f"{shown(value)}."
                 )
+        object.__setattr__(self, "rho", float(self.rho))
 
     @property
     def text(self) -> str:

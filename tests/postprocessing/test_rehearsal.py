@@ -8,7 +8,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.common.formatting import describe_share
 from rpexplore.domain.readings import READINGS
-from rpexplore.errors import ReleaseError
+from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.postprocessing.rehearsal import smooth_rehearsal
 from rpexplore.postprocessing.rehearsal.made_up_records import made_up_records
 from rpexplore.postprocessing.rehearsal.smooth_rehearsal import (
@@ -128,3 +128,8 @@ def test_the_same_plan_has_the_same_figures_and_noise_is_as_large_as_planned():
 def test_too_many_records_are_refused():
     with pytest.raises(ReleaseError, match="At most 2,000,000 records"):
         rehearse_smooth_tables(plan("1"), rp.ExpectedCounts.of_total(3e6))
+
+
+def test_a_number_in_place_of_expected_counts_is_refused():
+    with pytest.raises(WorkloadError, match=r"such as ExpectedCounts.of_total\(50000\), got int"):
+        rehearse_smooth_tables(plan("1"), 50000)  # pyright: ignore[reportArgumentType]

@@ -30,7 +30,7 @@ def test_weights_are_those_of_the_formula_and_small_tables_are_added():
 def test_much_noise_moves_weight_to_one_way_tables_and_no_weight_vanishes():
     tables = rp.Workload.all_of_order(DOMAIN, 4)
     # r = 1e-4: 0.1 · 10 a value; t = 0.003 · 1e-3.6, and t² below the least.
-    weights = SmoothWeights(rho=0.0016, records=12_500).weighted(tables)
+    weights = SmoothWeights(rho=rp.Budget(rho="0.0016").rho, records=12_500).weighted(tables)
     one_way, largest = weights.weights[weights.position(("a",))], weights.weights[-1]
     assert one_way == pytest.approx(2)
     assert largest == pytest.approx(1e-7 * 120**0.6, rel=5e-3)

@@ -20,7 +20,7 @@ from rpexplore.data.counting import counts_of
 from rpexplore.data.counts import Counts
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.errors import ReleaseError
+from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.planning.mechanism.reconstruction import contribution
 from rpexplore.planning.plan import Plan
 from rpexplore.postprocessing.duration import search_seconds
@@ -110,6 +110,11 @@ def rehearse_smooth_tables(
         WorkloadError: If the expected counts do not fit the plan's codebook.
         ReleaseError: If there are too many records or cells to be rehearsed.
     """
+    if not isinstance(expected, ExpectedCounts):
+        raise WorkloadError(
+            "What is expected must be ExpectedCounts, such as ExpectedCounts.of_total(50000), got "
+            f"{type(expected).__name__}."
+        )
     return _rehearsed(plan, expected, _tables(plan), on_progress)
 
 

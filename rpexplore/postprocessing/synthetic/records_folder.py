@@ -41,7 +41,7 @@ from rpexplore.postprocessing.synthetic.comparison import (
     compare,
 )
 from rpexplore.postprocessing.synthetic.graphical_model import graphical_model_records
-from rpexplore.postprocessing.synthetic.impossible import Impossible, Never
+from rpexplore.postprocessing.synthetic.impossible import Impossible, Never, never_from_text
 from rpexplore.postprocessing.synthetic.population_engine import population_records
 from rpexplore.postprocessing.synthetic.records import (
     CELLS,
@@ -83,7 +83,7 @@ def synthesize(
     output: str | Path,
     *,
     rows: int | None = None,
-    never: Sequence[Never] = (),
+    never: Sequence[Never | str] = (),
     engine: str = "population",
     escape_formulas: bool = False,
     on_progress: Progress = no_progress,
@@ -96,8 +96,9 @@ def synthesize(
     Args:
         output: The folder to write, which must not exist yet.
         rows: How many records; as many as the smooth total says if left out.
-        never: Combinations of values that no record may have, each as the selections of `answer`:
-            {"age": "0..14", "marital_status": "Married"}.
+        never: Combinations of values that no record may have, each as the selections of `answer`,
+            {"age": "0..14", "marital_status": "Married"}, or as a text, "age=0..14
+            marital_status=Married".
         engine: What draws the records: "population", of any size, or "graphical_model", which is
             exact where few pairs of attributes are measured (extra `synthetic`).
         escape_formulas: Whether an apostrophe stands in CSV files before texts that a spreadsheet
@@ -123,7 +124,11 @@ def synthesize(
             "The release has no table but the total, and records need attributes; make them of a "
             "release with tables."
         )
-    impossible = Impossible.of(domain, attributes, never)
+    conditions = [
+        never_from_text(domain, condition) if isinstance(condition, str) else condition
+        for condition in never
+    ]
+    impossible = Impossible.of(domain, attributes, conditions)
     smooth = smooth_tables(estimates, part_of_progress(on_progress, 0.0, _SMOOTH))
     # Here, where it is done once: threads that compare tables would each begin with it.
     smooth.rehearse_errors(part_of_progress(on_progress, _SMOOTH, _REHEARSED))
@@ -156,7 +161,8 @@ def synthesize(
         "engine": engine,
         "attributes": [domain.names[index] for index in attributes],
         "never": [
-            {name: _text(selection) for name, selection in condition.items()} for condition in never
+            {name: _text(selection) for name, selection in condition.items()}
+            for condition in conditions
         ],
         "excluded": [targets.share_of(condition) for condition in impossible.conditions],
         "misfit": fitted_to.misfit(codes),
