@@ -60,6 +60,7 @@ def metric(page: Page, label: str) -> Locator:
 def fill(page: Page, label: str, text: str) -> None:
     field = page.get_by_label(label, exact=True)
     expect(field).to_be_editable()  # where it is not, this tells what there is instead
+    settled(page)  # a run that is under way may draw the field anew, over what is typed
     field.fill(text)
     field.press("Enter")
 
