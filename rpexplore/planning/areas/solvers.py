@@ -16,11 +16,14 @@ from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.errors import PlanError
 from rpexplore.planning.areas.area_groups import AreaGroups
 from rpexplore.planning.areas.estimation import Estimation
-from rpexplore.planning.solvers.solution import report_gap, rounding_allowance
+from rpexplore.planning.solvers.solution import report_gap
 
 _MOST_ROUNDS = 20_000
 # Prices that vanish would leave their areas' precisions undefined: all together may be so much.
 _LEAST_PRICES = 1e-9
+# What a bound is lowered by, relative: for rounding in the passes, and because the residuals of a
+# profile are alike to 10^-10 only.
+_ALLOWANCE = 1e-9
 _PATIENCE, _LESS = 150, 0.9  # rounds within which the gap has to shrink to this share
 _LEAST_PRECISION = 1e-30  # where the largest cost of a record is 1
 
@@ -148,7 +151,7 @@ class AreaProblem(ABC):
             worth = self.groups.by_level(worth * counted)
             below = self.groups.by_level(below * counted)
         ratios = np.divide(worth, below, out=np.zeros_like(worth), where=self.measured)
-        bound = loss * loss / float(np.max(ratios)) * (1 - rounding_allowance(len(self.groups)))
+        bound = loss * loss / float(np.max(ratios)) * (1 - _ALLOWANCE)
         return bound, np.sqrt(ratios / loss)
 
 
