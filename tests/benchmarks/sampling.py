@@ -7,28 +7,17 @@ are timed by the clock. Best of three.
 
 import random
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import opendp.prelude as dp
 
 from rpexplore.releases.discrete_gaussian import discrete_gaussian
-from tests.benchmarks.measure import REPEATS, Row, best_of_three
+from tests.benchmarks.measure import Row, best_of_three, process_seconds
 
 SCALES = (10, 100, 1_000, 10_000, 1_000_000)
 _DRAWS, _OPENDP_DRAWS = 2_000_000, 20_000
 _CALLS, _CELLS = 2_000, 100
-
-
-def core_seconds(call: Callable[[], object]) -> float:
-    """Of the fastest call, in the time of this thread."""
-    seconds = []
-    for _ in range(REPEATS):
-        start = time.thread_time()
-        call()
-        seconds.append(time.thread_time() - start)
-    return min(seconds)
 
 
 def gamma_squared(scale: int) -> Fraction:
@@ -41,9 +30,11 @@ def speed_of_noise() -> list[Row]:
     zeros = [0] * _OPENDP_DRAWS
     rows: list[Row] = []
     for scale in SCALES:
-        ours = core_seconds(lambda of=scale: discrete_gaussian(_DRAWS, gamma_squared(of)))
+        ours = process_seconds(
+            lambda of=scale: discrete_gaussian(_DRAWS, gamma_squared(of)), time.thread_time
+        )
         measurement = dp.m.make_gaussian(*space, scale=float(scale))
-        theirs = core_seconds(lambda add_noise=measurement: add_noise(zeros))
+        theirs = process_seconds(lambda add_noise=measurement: add_noise(zeros), time.thread_time)
         rows += [
             (
                 f"noise of scale {scale:,}, million draws/s on one core",
@@ -74,7 +65,9 @@ def noise_in_two_threads() -> list[Row]:
 def noise_of_small_tables() -> list[Row]:
     numbers = random.Random("small tables")
     scales = [Fraction(numbers.uniform(100, 10**8)) for _ in range(_CALLS)]
-    seconds = core_seconds(lambda: [discrete_gaussian(_CELLS, scale) for scale in scales])
+    seconds = process_seconds(
+        lambda: [discrete_gaussian(_CELLS, scale) for scale in scales], time.thread_time
+    )
     return [(f"noise of {_CELLS} cells, microseconds", 1e6 * seconds / _CALLS, "<=", 100)]
 
 
