@@ -5,7 +5,6 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components.codebook.sources import FILE
 from pages.components.shared.autosave import is_saved, open_key, recent_projects
 from pages.components.shared.files import upload
 from pages.components.shared.session import (
@@ -68,6 +67,8 @@ def _example() -> None:
 def _own_data() -> None:
     def begin() -> None:
         open_new(Project((Scenario(Domain(())),)))
+        from pages.components.codebook.sources import FILE  # only now: it needs pandas
+
         st.session_state.update({"codebook source": FILE, OPENED: CODEBOOK})
 
     st.subheader("My own data")

@@ -8,11 +8,11 @@ import sys
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib import import_module
 from typing import Any
 
 from starlette.middleware import Middleware
 
-from pages.components.shared.background import finish_kept_tasks
 from pages.components.shared.guard import Guard
 from rpexplore.common.hangup import take_hangup
 from rpexplore.common.webapp_files import TOKEN_PARAMETER, TOKEN_VARIABLE
@@ -37,8 +37,17 @@ def guard() -> Middleware:
 async def lifespan(_app: Any) -> AsyncIterator[None]:
     """What happens around the server's life: it ends after the runs that have been booked."""
     take_hangup(lambda *_: _stop())
+    threading.Thread(target=_import_first_pages, name="imports", daemon=True).start()
     yield
+    from pages.components.shared.background import finish_kept_tasks
+
     await asyncio.to_thread(finish_kept_tasks)
+
+
+def _import_first_pages() -> None:
+    """Import what the first pages need while the browser still loads the front end."""
+    for module in ("shared.frame", "home.gallery", "plan.usefulness", "plan.results"):
+        import_module(f"pages.components.{module}")
 
 
 def _end_with_parent() -> None:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
-from scipy.optimize import minimize
 
 from rpexplore.planning.solvers.anderson import anderson_acceleration
 from rpexplore.planning.solvers.matrix_root import (
@@ -139,6 +138,8 @@ class JointSearch:
         For where λ reaches 0 and the joint search cannot follow. on_step: called now and then; what
         it raises ends the search.
         """
+        from scipy.optimize import minimize  # slow to import, and not needed to open the app
+
         n = self.n
         basis = np.linalg.qr(np.column_stack([np.ones(n), np.eye(n)[:, 1:]]))[0][:, 1:]
         factor = cholesky(basis.T @ self.gram @ basis, lower=True)

@@ -1,0 +1,27 @@
+"""What is around every page: title, session state, navigation and the line on top."""
+
+import streamlit as st
+
+from pages import all_pages
+from pages.components.shared import mark
+from pages.components.shared.autosave import begin, remember_in_browser
+from pages.components.shared.codebook_notices import lacks_attributes
+from pages.components.shared.style import STYLE
+from pages.components.shared.top_bar import bar, notices
+
+
+def draw() -> None:
+    """One run of a session's script."""
+    st.set_page_config(page_title="rpexplore", page_icon=mark.ICON, layout="wide")
+    st.logo(mark.LOGO)
+    st.html(STYLE)
+    problem = begin()
+    page = st.navigation(all_pages(), position="top")
+    top = st.container()
+    if not lacks_attributes(page.title):
+        page.run()
+    with top:  # last, because the page itself may change the scenario
+        if page.title != "Home":
+            bar()
+        notices(problem)
+    remember_in_browser()
