@@ -101,10 +101,17 @@ def postprocess(
     The result is biased, and labelled so in every file; the unbiased answers stand beside, with
     their intervals. Its README.md says which of them to publish for which use. Costs no privacy.
     """
-    from rpexplore.analysis.results.shrinkage import describe_kept, median_kept
+    from rpexplore.analysis.results.shrinkage import (
+        describe_farthest,
+        describe_gains,
+        describe_kept,
+        farthest_group,
+        median_kept,
+    )
     from rpexplore.common.formatting import capitalised, describe_share, plural
     from rpexplore.domain.provenance import formulas_warning
     from rpexplore.postprocessing.combination_folder import load_unbiased
+    from rpexplore.postprocessing.group_distances import BY_SIZE
     from rpexplore.postprocessing.processed_folder import postprocess
     from rpexplore.releases.atomic_folder import check_new
 
@@ -131,10 +138,19 @@ def postprocess(
         avoidable = describe_share(manifest["gap"])
         text += f"\nOf their squared distance to the noisy tables at most {avoidable} is avoidable."
     if smooth:
-        medians = median_kept(tables.shrinkage)
+        kept, groups = tables.shrinkage, tables.shrinkage_by_group
+        medians = median_kept(kept)
         facts["median_share_kept"] = {str(order): share for order, share in medians.items()}
+        groups = groups.loc[groups["attribute"] != BY_SIZE, :]
         if medians:
-            text += f"\n{describe_kept(tables.shrinkage)}"
+            text += f"\n\n{describe_kept(kept)} {describe_gains(kept)}"
+            text += f"\n\n{describe_farthest(groups)} shrinkage_by_group.csv has all groups."
+            far = farthest_group(groups)  # its own count may be unknown, NaN
+            facts["farthest_group"] = {
+                name: None if fact != fact else fact for name, fact in far.items()
+            }
+            gains_nothing = kept.loc[kept["smoothing_gains"] == "no", "attributes"]
+            facts["smoothing_gains_nothing"] = [list(names) for names in gains_nothing]
     text += f"\n\nThe {plural(count, 'table')} {'is' if count == 1 else 'are'} in {out}"
     warning = None if escape_formulas else formulas_warning(source.domain)
     facts |= {"folder": str(out), "table_count": count, "warning": warning}

@@ -3,8 +3,9 @@
 In reading order: `estimates` (unbiased, with exact accuracy), `stored_arrays`,
 `measurement_source`, `same_records`, `noisy_marginal`, `combination`, `table_writing`,
 `combination_folder`; `table_map`, `cell_coupling`, `nonnegative`, `seeded_numbers`, `smooth`,
-`rounding`, `shrinkage_file`, `processed_tables`, `processed_folder`, `duration`; `results` (any
-release or processed tables), `publication`, `workbook`.
+`rounding`, `publication` (which cells, and where smoothing gains nothing), `group_distances`,
+`shrinkage_file`, `processed_tables`, `processed_folder`, `duration`; `results` (any release or
+processed tables), `workbook_label`, `workbook`.
 
 Imports `releases` and what that may import.
 """

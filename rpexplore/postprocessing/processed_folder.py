@@ -4,7 +4,9 @@
                             value (processed), of smooth tables its model-based error, the
                             unbiased value with its standard error and interval, and what was
                             done, in words
-    shrinkage.*             of smooth tables: how much of each residual was kept, as Parquet and CSV
+    shrinkage.*             of smooth tables: how much of each residual was kept, and whether its
+                            table gains by smoothing, as Parquet and CSV
+    shrinkage_by_group.*    of smooth tables: how far groups are from their unbiased counts
     manifest.json           what was done, the gap, sources, size and SHA-256 of every file
     README.md               how to read all this
 
@@ -21,11 +23,12 @@ import pyarrow as pa
 
 from rpexplore.common.concurrency import Progress, no_progress, part_of_progress
 from rpexplore.common.csv_text import FORMULAS_ESCAPED
-from rpexplore.domain.domain import AttributeIndices
+from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.domain.readings import READINGS
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.reconstruction import answers, marginal
 from rpexplore.postprocessing.estimates import Estimates
+from rpexplore.postprocessing.group_distances import GroupDistances
 from rpexplore.postprocessing.nonnegative import GAP, Nonnegative
 from rpexplore.postprocessing.nonnegative import nonnegative as nearest_nonnegative
 from rpexplore.postprocessing.processed_tables import (
@@ -35,6 +38,7 @@ from rpexplore.postprocessing.processed_tables import (
     ProcessedTables,
     label_of,
 )
+from rpexplore.postprocessing.publication import SmoothingGain
 from rpexplore.postprocessing.rounding import rounded as whole_numbers
 from rpexplore.postprocessing.shrinkage_file import write_shrinkage
 from rpexplore.postprocessing.smooth.smooth_tables import SmoothTables, smooth
@@ -107,17 +111,25 @@ def postprocess(
     label = label_of(method, rounded)
     tables, matrices = source.table_names, queries_of_tables(source)
     processed = smooth_tables if projection is None else projection
+    gains: dict[AttributeIndices, SmoothingGain] = {}
+    groups = GroupDistances(estimates.domain)
 
     def cells(position: int) -> pa.Table:
         attributes = estimates.domain.positions(tables[position])
         counts = _processed_counts(estimates, processed, attributes, rounded)
         columns = {"value": answers(counts, matrices[position]).ravel()}
-        if smooth_tables is not None:
-            columns["model_error"] = _model_errors(smooth_tables, attributes, matrices[position])
         if isinstance(source, Release):
             unbiased = source.cells(position)
         else:
             unbiased = source.cells(tables[position])
+        if smooth_tables is not None:
+            errors = _model_errors(smooth_tables, attributes, matrices[position])
+            columns["model_error"] = errors
+            released = [np.asarray(unbiased[name]) for name in ESTIMATES]
+            gain = SmoothingGain.of(released[1], errors)
+            if gain is not None:
+                gains[_of_several_values(estimates.domain, attributes)] = gain
+            groups.add(position, attributes, matrices[position], [columns["value"], *released])
         return _with_unbiased(columns, unbiased, label)
 
     on_written = part_of_progress(on_progress, _SEARCHED if method else 0.0, 1.0)
@@ -134,7 +146,12 @@ def postprocess(
         files = write_tables(folder, tables, cells, on_written, escape_formulas=escape_formulas)
         if smooth_tables is not None:
             files += write_shrinkage(
-                folder, estimates.domain, smooth_tables.kept, escape_formulas=escape_formulas
+                folder,
+                estimates.domain,
+                smooth_tables.kept,
+                gains,
+                groups,
+                escape_formulas=escape_formulas,
             )
         files.append(write_readme(folder, "processed.md.j2", estimates, label, **processing))
         facts = {
@@ -175,7 +192,7 @@ def _processed_counts(
     contributions = estimates.contributions if processed is None else processed.contributions
 
     def counts(attributes: AttributeIndices) -> np.ndarray:
-        several = tuple(attribute for attribute in attributes if sizes[attribute] > 1)
+        several = _of_several_values(estimates.domain, attributes)
         within = {subset: contributions[subset] for subset in subsets(several)}
         values = marginal(attributes, sizes, within, estimates.strategies)
         # Sums of nonnegative tables, computed from contributions, are below 0 by rounding at most.
@@ -184,6 +201,11 @@ def _processed_counts(
     if not rounded:
         return counts(table)
     return whole_numbers([counts(table[:i]) for i in range(len(table) + 1)])
+
+
+def _of_several_values(domain: Domain, attributes: AttributeIndices) -> AttributeIndices:
+    """The attributes that have a residual."""
+    return tuple(index for index in attributes if domain.sizes[index] > 1)
 
 
 def _model_errors(

@@ -13,7 +13,11 @@ from rpexplore.domain.domain import AttributeSet
 from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.planning.mechanism.marginal_noise import Where
 from rpexplore.postprocessing.measurement_source import MeasurementSource, guarantee
-from rpexplore.postprocessing.shrinkage_file import SHRINKAGE_FILES, read_shrinkage
+from rpexplore.postprocessing.shrinkage_file import (
+    SHRINKAGE_FILES,
+    read_shrinkage,
+    read_shrinkage_by_group,
+)
 from rpexplore.releases.manifest import (
     check_facts,
     check_listed,
@@ -142,6 +146,14 @@ class ProcessedTables:
     def shrinkage(self) -> "pd.DataFrame":
         """Of smooth tables: the share kept of every residual, as `read_shrinkage` has it."""
         return read_shrinkage(self.folder)
+
+    @property
+    def shrinkage_by_group(self) -> "pd.DataFrame":
+        """Of smooth tables: how far groups are from their unbiased counts, a row each.
+
+        Columns as `GroupDistances.frame` has them.
+        """
+        return read_shrinkage_by_group(self.folder)
 
     def answer(self, *attributes: AttributeSet, where: Where | None = None) -> NoReturn:
         """Raises `ReleaseError`: no error of a sum of processed counts is known."""

@@ -25,6 +25,12 @@ MODEL_ERROR_MEANING = (
     "a table has ranges, groups or other sums. In trials with two data sets, 92 to 99 % of the "
     "cells of 20 and more were within it."
 )
+SMOOTHING_GAINS_MEANING = (
+    "Whether the model-based error is smaller than the standard error of the unbiased counts (root "
+    "mean squares over the cells of a table). Where it is not, smoothing gains nothing: publish "
+    "the unbiased counts. Empty where a table has ranges, groups or other sums."
+)
+NO_GAIN = "Smoothing gains nothing here: publish the unbiased counts."
 _LEFT_EMPTY = ["value", "lower_95", "upper_95", CV_COLUMN]
 
 
@@ -103,6 +109,53 @@ def has_errors(frame: pd.DataFrame) -> bool:
     """Whether errors are known by which cells are publishable: not of sums of smooth counts."""
     errors, _ = _errors_and_estimates(frame)
     return bool(np.isfinite(errors).any())
+
+
+@dataclass(frozen=True)
+class SmoothingGain:
+    """The errors of a table before and after smoothing, root mean squares over its cells.
+
+    standard_error  of the unbiased counts
+    model_error     of the smooth counts, model-based
+    """
+
+    standard_error: float
+    model_error: float
+
+    @classmethod
+    def of(cls, standard_errors: np.ndarray, model_errors: np.ndarray) -> "SmoothingGain | None":
+        """From the errors of each cell; None where model-based ones are not known (NaN)."""
+        if np.isnan(model_errors).any():
+            return None
+        errors = standard_errors, model_errors
+        return cls(*(float(np.sqrt(np.mean(of_cells**2))) for of_cells in errors))
+
+    @classmethod
+    def of_table(cls, frame: pd.DataFrame) -> "SmoothingGain | None":
+        """Of a table of results; None unless it has smooth counts whose errors are known."""
+        if not are_smooth(frame):
+            return None
+        return cls.of(frame["standard_error"].to_numpy(), frame["model_error"].to_numpy())
+
+    @property
+    def is_gain(self) -> bool:
+        """Whether the smooth counts are the more accurate ones, as far as the model holds."""
+        return self.model_error < self.standard_error
+
+    @property
+    def text(self) -> str:
+        """Whether it is a gain, "yes" or "no"."""
+        return "yes" if self.is_gain else "no"
+
+    def describe(self) -> str:
+        """That smoothing gains nothing, and why; "" where it does."""
+        if self.is_gain:
+            return ""
+        return (
+            f"{NO_GAIN} Over the cells of this table their standard error is "
+            f"{rounded(self.standard_error, 3)}, the model-based error of the smooth counts "
+            f"{rounded(self.model_error, 3)} (root mean squares)."
+        )
 
 
 def _errors_and_estimates(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:

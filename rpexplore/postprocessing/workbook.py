@@ -7,7 +7,7 @@ numbers, everything else is text: nothing in a codebook can become a formula.
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,23 +18,11 @@ import pandas as pd
 
 from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.common.files import whole_file
-from rpexplore.common.formatting import capitalised, plural
+from rpexplore.common.formatting import plural
 from rpexplore.errors import ReleaseError
-from rpexplore.postprocessing.publication import (
-    CV_COLUMN,
-    CV_MEANING,
-    MODEL_ERROR_MEANING,
-    SMOOTH_CV_MEANING,
-    Publication,
-)
-from rpexplore.postprocessing.results import (
-    Results,
-    cell_counts,
-    guarantee_of,
-    is_biased,
-    is_smooth,
-    load_results,
-)
+from rpexplore.postprocessing.publication import CV_COLUMN, Publication, SmoothingGain
+from rpexplore.postprocessing.results import Results, cell_counts, is_smooth, load_results
+from rpexplore.postprocessing.workbook_label import label_of_workbook
 from rpexplore.releases.table_files import table_path
 
 if TYPE_CHECKING:
@@ -49,9 +37,9 @@ CONTENTS = "Privacy label"
 
 _NAME_LENGTH = 31  # of a sheet, in units of UTF-16
 _NOT_IN_NAMES = re.compile(r"[\[\]:*?/\\']|[^ -\U0010ffff]")
-_WIDTHS = (28, 90, 34, 12, 12)  # of the first sheet's columns, in characters
+_WIDTHS = (28, 90, 34, 12, 12, 16)  # of the first sheet's columns, in characters
 _WIDTH = 16
-_LIST_HEADS = ("File", "Attributes", "Sheet", "Cells", "Publishable")
+_LIST_HEADS = ("File", "Attributes", "Sheet", "Cells")
 _USUAL = Publication()
 _PATTERN = "#,##0.0"  # how numbers are shown; all their digits are there
 _PATTERNS = {"standard_error": "#,##0.00", "model_error": "#,##0.00", CV_COLUMN: "0.0%"}
@@ -109,20 +97,24 @@ def write_workbook(
         contents = workbook.add_worksheet(CONTENTS)
         look_of = _looks(workbook.add_format)
         publishable: list[int] = []  # cells of each sheet
+        gains: list[str] = []  # of each sheet's table, "" where it is not known
         for position in positions:
             released = results.table(results.table_names[position])
             frame = publication.table(released)
             accurate = publication.publishable(released)
+            gain = SmoothingGain.of_table(released)
             for sheet in (sheet for sheet in sheets if sheet.position == position):
                 rows = frame.iloc[sheet.start : sheet.stop]
                 _write_cells(workbook.add_worksheet(sheet.name), rows, look_of)
                 publishable.append(int(np.sum(accurate[sheet.start : sheet.stop])))
+                gains.append("" if gain is None else gain.text)
             n_written += counts[position]
             on_progress("Writing the workbook", n_written / n_cells)
-        label = _label(results, publication, sum(publishable), n_cells)
-        _write_contents(
-            contents, workbook.add_format, label, results.table_names, sheets, publishable
-        )
+        label = label_of_workbook(results, publication, sum(publishable), n_cells)
+        facts: dict[str, Sequence[int | str]] = {"Publishable": publishable}
+        if is_smooth(results):
+            facts["Smoothing gains"] = gains
+        _write_contents(contents, workbook.add_format, label, results.table_names, sheets, facts)
         try:
             workbook.close()
         except FileCreateError as error:
@@ -200,11 +192,11 @@ def _write_contents(
     label: Iterable[tuple[str, str]],
     table_names: Sequence[Sequence[str]],
     sheets: Sequence[Sheet],
-    publishable: Sequence[int],
+    facts: Mapping[str, Sequence[int | str]],
 ) -> None:
     """The first sheet: what is promised, how to read the numbers, and a link to each table.
 
-    publishable: how many cells of each sheet are
+    facts: more columns of the list, by their heads: a number or a text for each sheet
     """
     bold = add_format({"bold": True, "valign": "top"})
     wrapped = add_format({"text_wrap": True})
@@ -218,10 +210,10 @@ def _write_contents(
         _text(sheet, row, 0, term, bold)
         _text(sheet, row, 1, sentence, wrapped)
     row += 2
-    for column, head in enumerate(_LIST_HEADS):
+    for column, head in enumerate([*_LIST_HEADS, *facts]):
         _text(sheet, row, column, head, bold)
     parts = Counter(listed.position for listed in sheets)
-    for listed, n_publishable in zip(sheets, publishable, strict=True):
+    for position, listed in enumerate(sheets):
         row += 1
         names = table_names[listed.position]
         _text(sheet, row, 0, Path(table_path(listed.position, names)).name)
@@ -229,54 +221,18 @@ def _write_contents(
         link = f"internal:'{listed.name}'!A1"
         _done(sheet.write_url(row, 2, link, link_look, listed.name), listed.name)
         _number(sheet, row, 3, listed.stop - listed.start)
-        _number(sheet, row, 4, n_publishable)
+        for column, of_sheets in enumerate(facts.values(), start=len(_LIST_HEADS)):
+            fact = of_sheets[position]
+            if isinstance(fact, int):
+                _number(sheet, row, column, fact)
+            else:
+                _text(sheet, row, column, fact)
 
 
 def _title(names: Sequence[str], sheet: Sheet, n_parts: int) -> str:
     """ "age × sex", "total", "region, part 1 of 2"."""
     part = f", part {sheet.start // (SHEET_ROWS - 1) + 1} of {n_parts}" if n_parts > 1 else ""
     return (" × ".join(names) or "total") + part
-
-
-def _label(
-    results: Results, publication: Publication, n_publishable: int, n_cells: int
-) -> list[tuple[str, str]]:
-    """Terms and what there is to say of them."""
-    smooth = is_smooth(results)
-    reading = (
-        "The counts after post-processing; beside them the unbiased noisy counts, with their own "
-        "standard error and interval."
-        if is_biased(results)
-        else "Noisy counts. Not rounded; may be negative."
-    )
-    label = [
-        ("Guarantee", guarantee_of(results)),
-        ("Values", f"{reading} {capitalised(results.label)}."),
-    ]
-    if smooth:
-        label.append(("Model error", MODEL_ERROR_MEANING))
-    return [
-        *label,
-        ("CV", SMOOTH_CV_MEANING if smooth else CV_MEANING),
-        (
-            "Publishable",
-            f"{publication.rule(smooth=smooth)}. {publication.describe(n_publishable, n_cells)}",
-        ),
-        (
-            "Standard error",
-            "Of the privacy noise alone; errors that were in the records come on top.",
-        ),
-        (
-            "95 % interval",
-            "From lower_95 to upper_95: contains the true count 95 % of the time (about that where "
-            "the standard error is below 2, because noise on counts comes in whole steps).",
-        ),
-        (
-            "Adding up",
-            "The errors of different cells go together, so a sum of cells has another standard "
-            "error than theirs suggest; where there is a smaller table, use its cell.",
-        ),
-    ]
 
 
 def _write_cells(

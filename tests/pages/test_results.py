@@ -13,13 +13,12 @@ import rpexplore as rp
 from pages.components.release.release_task import RELEASE_TASK
 from pages.components.results.source import _load
 from pages.components.shared.background import task_name
-from rpexplore.analysis.results.released_cells import ReleasedCells
-from rpexplore.analysis.results.shrinkage import by_value, farthest_attribute
+from rpexplore.analysis.results.shrinkage import describe_gains, farthest_group
 from rpexplore.common.formatting import rounded
 from rpexplore.postprocessing.combination_folder import load_combined
 from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.postprocessing.processed_tables import ProcessedTables
-from rpexplore.postprocessing.publication import Publication
+from rpexplore.postprocessing.publication import Publication, SmoothingGain
 from rpexplore.postprocessing.synthetic.records import SyntheticRecords
 from rpexplore.queries.definitions import stated_from_text
 from rpexplore.releases.reading_code import TableFile
@@ -279,18 +278,22 @@ def test_smooth_tables_show_their_error_and_how_far_groups_were_smoothed(app, re
     shares = (stored["model_error"] / stored["value"]).where(stored["value"] > 0)
     assert shown["cv"].tolist() == pytest.approx(shares.tolist(), nan_ok=True)
     assert "biased, small groups most" in plain(session.texts("warning"))
-    frames = by_value(ReleasedCells.of(tables.table(each), each) for each in tables.table_names)
+    gain = SmoothingGain.of_table(stored)
+    assert gain is not None
+    assert ("Smoothing gains nothing here" in plain(session.texts("info"))) == (not gain.is_gain)
+    groups = tables.shrinkage_by_group.query("attribute != ''")
     attribute = session.selectbox(key=f"smoothed by attribute of {tables.folder}")
-    assert attribute.value == farthest_attribute(frames)
+    assert attribute.value == farthest_group(groups)["attribute"]
     attribute.set_value("region").run()
     drawn = spec(session)["data"][0]["x"]
-    assert drawn == pytest.approx(frames["region"]["distance"].tolist(), rel=1e-5)
-    session.radio(key="smoothed by").set_value("Level of counts").run()
+    distances = groups[groups["attribute"] == "region"]["distance"].tolist()
+    assert drawn == pytest.approx(distances, rel=1e-5)
+    session.radio(key="smoothed by").set_value("Size of the smooth count").run()
     assert "smooth counts" in plain(session.texts("caption"))
     session.radio(key="smoothed by").set_value("Tables").run()
     kept = session.dataframe[-1].value
     assert sorted(kept["share_kept"]) == sorted(tables.shrinkage["share_kept"])
-    assert "the median table keeps" in plain(session.texts("markdown"))
+    assert describe_gains(tables.shrinkage) in plain(session.texts("markdown"))
 
 
 def test_processed_tables_are_not_summed_any_further(app, released, tmp_path):

@@ -154,7 +154,8 @@ def test_smooth_tables_have_the_error_of_the_model_and_what_was_kept(pure, with_
     for table in PURE.tables:
         expected = model.standard_errors(DOMAIN.positions(table)).ravel()
         np.testing.assert_array_equal(tables.table(table)["model_error"], expected)
-    columns = (tables.shrinkage[name] for name in ("attributes", "order", "cells", "share_kept"))
+    shrinkage = tables.shrinkage
+    columns = (shrinkage[name] for name in ("attributes", "order", "cells", "share_kept"))
     kept = {
         DOMAIN.positions(attributes): facts for attributes, *facts in zip(*columns, strict=True)
     }
@@ -167,11 +168,39 @@ def test_smooth_tables_have_the_error_of_the_model_and_what_was_kept(pure, with_
     written = pd.read_csv(tmp_path / "pure" / "shrinkage.csv", dtype={"attribute_2": str})
     n_pairs = sum(len(residual) == 2 for residual in kept)
     assert len(written["attribute_2"].dropna()) == n_pairs
-    assert written["share_kept"].tolist() == tables.shrinkage["share_kept"].tolist()
+    assert written["share_kept"].tolist() == shrinkage["share_kept"].tolist()
+    for attributes, *errors, gain in shrinkage[
+        ["attributes", "standard_error", "model_error", "smoothing_gains"]
+    ].itertuples(index=False):
+        squares = tables.table(attributes)[["standard_error", "model_error"]] ** 2
+        assert errors == pytest.approx(squares.mean().tolist() ** np.array(0.5))
+        assert gain == ("yes" if errors[1] < errors[0] else "no")
     # Of ranges and groups no error is known.
     summed = postprocess(with_bases, tmp_path / "bases", method="smooth")
     assert np.all(np.isnan(summed.table("age")["model_error"]))
     assert not np.any(np.isnan(summed.table([])["model_error"]))
+    gains = summed.shrinkage.set_index("attributes")["smoothing_gains"]
+    assert gains.isna().all()
+
+
+def test_smooth_tables_say_how_far_each_group_was_shrunk(with_bases, tmp_path):
+    tables = postprocess(with_bases, tmp_path / "out", method="smooth")
+    groups = tables.shrinkage_by_group
+    rows = tables.table("age", "sex")
+    women = rows[rows["sex"] == "f"]
+    (group,) = groups.query("group == 'female'").to_dict("records")
+    assert group["cells"] == 6 + 3  # with age, and with value_is
+    own = tables.table("sex", "value_is").query("sex == 'f'")
+    distance = pd.concat(
+        (each["value"] - each["unbiased_value"]) / each["standard_error"] for each in (women, own)
+    )
+    assert group["distance"] == pytest.approx((distance**2).mean() ** 0.5)
+    (ages,) = groups.query("group == '0 to 2'").to_dict("records")  # a range of the table of age
+    (of_age,) = tables.table("age").query("age == '0 to 2'").to_dict("records")
+    counts = ["value", "unbiased_value", "standard_error"]
+    assert [ages[name] for name in counts] == [of_age[name] for name in counts]
+    written = pd.read_csv(tmp_path / "out" / "shrinkage_by_group.csv", keep_default_na=False)
+    assert written["group"].tolist() == groups["group"].tolist()
 
 
 @pytest.mark.parametrize(("method", "rounded"), WAYS)
@@ -345,11 +374,17 @@ def test_the_verb_for_machines(pure, tmp_path):
 def test_the_verb_tells_how_far_smooth_tables_were_shrunk(pure, tmp_path):
     result = run(pure.folder, "--out", tmp_path / "text", "--smooth", "--round")
     assert result.exit_code == 0, result.output
-    kept = ProcessedTables.load(tmp_path / "text").shrinkage
-    assert "the median table keeps " in result.stdout
+    done = ProcessedTables.load(tmp_path / "text")
+    kept, groups = done.shrinkage, done.shrinkage_by_group
+    assert "(medians). The rest was taken for noise." in result.stdout
+    assert "Farthest from the unbiased counts: " in result.stdout
     result = run(pure.folder, "--out", tmp_path / "json", "--smooth", "--json")
     facts = json.loads(result.stdout)
     assert facts["median_share_kept"]["2"] == kept.loc[kept["order"] == 2, "share_kept"].median()
+    no_gain = [list(names) for names in kept.loc[kept["smoothing_gains"] == "no", "attributes"]]
+    assert facts["smoothing_gains_nothing"] == no_gain
+    beyond = (groups["distance"] - groups["limit"])[groups["attribute"] != ""]
+    assert facts["farthest_group"]["group"] == groups["group"][beyond.idxmax()]
 
 
 def test_the_verb_takes_combined_tables(pure, tmp_path):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from rpexplore.errors import WorkloadError
-from rpexplore.postprocessing.publication import Publication, has_errors
+from rpexplore.postprocessing.publication import Publication, SmoothingGain, has_errors
 
 # CVs of 10, 20, 21, 10 and 100 %, and none where the count is 0; −100 is not above 0.
 COUNTS, ERRORS = [100, 50, 100, -100, 5, 0], [10, 10, 21, 10, 5, 1]
@@ -100,3 +100,15 @@ def test_how_many_are_publishable_is_a_sentence():
     assert empty.describe(2, 2) == "2 of 2 cells are publishable (100 %)."
     with pytest.raises(WorkloadError, match="got 20"):
         Publication(20)
+
+
+def test_smoothing_gains_where_the_model_based_error_is_the_smaller_one():
+    for frame in (released(), processed(), smooth().assign(model_error=np.nan)):
+        assert SmoothingGain.of_table(frame) is None
+    # Root mean squares: √((3² + 4² + 4 · 0²) / 6) = 2.04.
+    for error, gains in ((2.03, "no"), (2.05, "yes")):
+        frame = smooth().assign(model_error=[3.0, 4.0, 0, 0, 0, 0], standard_error=error)
+        gain = SmoothingGain.of_table(frame)
+        assert gain is not None
+        assert gain.text == gains
+        assert ("Smoothing gains nothing here" in gain.describe()) == (gains == "no")

@@ -14,7 +14,7 @@ from rpexplore.errors import ReleaseError
 from rpexplore.postprocessing import workbook
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.processed_folder import postprocess
-from rpexplore.postprocessing.publication import Publication
+from rpexplore.postprocessing.publication import Publication, SmoothingGain
 from rpexplore.postprocessing.results import cell_counts, guarantee_of, is_smooth
 from rpexplore.postprocessing.workbook import CONTENTS, check_size, workbook_bytes, write_workbook
 from rpexplore.releases.release import release
@@ -105,7 +105,9 @@ def test_the_first_sheet_has_the_label_and_a_link_to_every_table(results, tmp_pa
         names = results.table_names[sheet.position]
         publishable = int(Publication().publishable(results.table(names)).sum())
         file = Path(table_path(sheet.position, names)).name
-        assert row == (file, " × ".join(names) or "total", sheet.name, count, publishable)
+        gain = SmoothingGain.of_table(results.table(names))
+        gains = [("yes" if gain.is_gain else "no")] if gain else []
+        assert row == (file, " × ".join(names) or "total", sheet.name, count, publishable, *gains)
         assert sheet.name.startswith(file[:4])
     assert (
         f"{sum(row[4] for row in listed):,} of {sum(cell_counts(results)):,}"

@@ -18,6 +18,7 @@ from rpexplore.postprocessing.publication import (
     CV_MEANING,
     SMOOTH_CV_MEANING,
     Publication,
+    SmoothingGain,
     has_errors,
 )
 from rpexplore.postprocessing.results import (
@@ -73,6 +74,9 @@ def browse(results: Results, record_noun: str) -> tuple[tuple[str, ...], Publica
         else:
             _say_what_is_publishable(results, attributes, publication)
             draw(results, attributes, record_noun, publication)
+            gain = SmoothingGain.of_table(kept(results.table, attributes))
+            if gain is not None and not gain.is_gain:
+                st.info(gain.describe(), icon=":material/balance:")
         if is_biased(results):
             st.caption(
                 "Subtotals with exact errors are those of the unbiased counts: open the release "

@@ -1,22 +1,18 @@
-"""How far smooth tables were shrunk: by group, by level of counts, and table by table."""
-
-from collections.abc import Iterator
+"""How far smooth tables were shrunk: by group, by size of the counts, and table by table."""
 
 import pandas as pd
 import streamlit as st
 
-from pages.components.shared.background import worked_out
 from pages.components.shared.charts import chart_with_numbers, numbers
-from pages.components.shared.session import escaped
+from pages.components.shared.session import escaped, kept
 from rpexplore.analysis.results import shrinkage as analysis
-from rpexplore.analysis.results.released_cells import ReleasedCells
-from rpexplore.common.concurrency import Progress
-from rpexplore.figures.chart import COLUMNS, Chart, Column
+from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.figures.shrinkage import shrinkage_chart
+from rpexplore.postprocessing.group_distances import BY_SIZE
 from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.postprocessing.results import attributes_in_tables
 
-VALUES, LEVELS, TABLES = "Values of an attribute", "Level of counts", "Tables"
+VALUES, SIZES, TABLES = "Values of an attribute", "Size of the smooth count", "Tables"
 
 
 def shrinkage(tables: ProcessedTables) -> None:
@@ -31,55 +27,50 @@ def shrinkage(tables: ProcessedTables) -> None:
     attributes = attributes_in_tables(tables)
     by = st.radio(
         "By",
-        [VALUES, LEVELS, TABLES] if attributes else [LEVELS],
+        [VALUES, SIZES, TABLES] if attributes else [SIZES],
         key="smoothed by",
         horizontal=True,
         persist_state="session",
     )
     if by == TABLES:
-        _kept(tables)
+        _by_table(tables)
         return
-    chart = None
-    if by == LEVELS:
-        chart = worked_out(_by_level, tables)
+    groups = kept(_groups, tables)
+    if by == SIZES:
+        attribute, kind, file = BY_SIZE, "smooth counts", "smoothed_by_size.csv"
     else:
-        frames = worked_out(_by_value, tables)
-        if frames is not None:
-            first = attributes.index(analysis.farthest_attribute(frames))
-            # Of these tables: others have another attribute to begin with.
-            key = f"smoothed by attribute of {tables.folder}"
-            attribute = st.selectbox("Attribute", attributes, first, key=key)
-            chart = shrinkage_chart(frames[attribute], attribute, "smoothed_by_value.csv")
-    if chart is not None:
-        chart_with_numbers(chart)
+        far = analysis.farthest_group(groups.loc[groups["attribute"] != BY_SIZE, :])
+        # Of these tables: others have another attribute to begin with.
+        attribute = kind = st.selectbox(
+            "Attribute",
+            attributes,
+            attributes.index(far["attribute"]),
+            key=f"smoothed by attribute of {tables.folder}",
+        )
+        file = "smoothed_by_value.csv"
+    of_attribute = groups.loc[groups["attribute"] == attribute, :]
+    chart_with_numbers(shrinkage_chart(of_attribute, kind, file))
 
 
-def _by_value(tables: ProcessedTables, on_progress: Progress) -> dict[str, pd.DataFrame]:
-    return analysis.by_value(_cells(tables, on_progress))
+def _groups(tables: ProcessedTables) -> pd.DataFrame:
+    return tables.shrinkage_by_group
 
 
-def _by_level(tables: ProcessedTables, on_progress: Progress) -> Chart:
-    frame = analysis.by_level(_cells(tables, on_progress))
-    return shrinkage_chart(frame, "smooth counts", "smoothed_by_level.csv")
-
-
-def _cells(tables: ProcessedTables, on_progress: Progress) -> Iterator[ReleasedCells]:
-    names = tables.table_names
-    for position, attributes in enumerate(names):
-        on_progress("Comparing smooth and unbiased counts", position / len(names))
-        yield ReleasedCells.of(tables.table(attributes), attributes)
-
-
-def _kept(tables: ProcessedTables) -> None:
+def _by_table(tables: ProcessedTables) -> None:
+    """What was kept of each measurement, and where smoothing gains nothing."""
     frame = tables.shrinkage
     st.markdown(escaped(analysis.describe_kept(frame)))
-    frame = frame.assign(table=[" × ".join(names) for names in frame["attributes"]])
+    st.markdown(escaped(analysis.describe_gains(frame)))
     columns = {
         "table": COLUMNS["table"],
         "order": COLUMNS["order"],
         "cells": COLUMNS["cells"],
         "share_kept": Column("share kept", "share", term="Share kept"),
+        "standard_error": COLUMNS["standard_error"],
+        "model_error": Column("model-based error", term="Model-based error"),
+        "smoothing_gains": Column("smoothing gains", "text"),
     }
+    frame = frame.assign(table=[" × ".join(names) for names in frame["attributes"]])
     frame = frame.drop(columns="attributes")
     frame = frame.sort_values("share_kept", kind="stable", ignore_index=True)
-    numbers(frame, columns, "smoothed_tables.csv", "Share kept of what was measured, by table")
+    numbers(frame, columns, "smoothed_tables.csv", "What smoothing kept and gains, by table")

@@ -1,7 +1,7 @@
 """What is said of released tables: noisy figures only.
 
 `released_cells` are those of a table, ready to be drawn; `subtotals` are sums of them, in words;
-`shrinkage` is how far smooth tables are from unbiased ones, by group.
+`shrinkage` says how far smooth tables are from unbiased ones, by group.
 
 Imports `analysis` and what that may import.
 """

@@ -1,0 +1,159 @@
+"""How far the smooth counts of groups are from the unbiased ones.
+
+Distances are root mean squares of (smooth − unbiased) / standard error over cells. The unbiased
+count is the truth plus noise of that standard error, so that smooth counts without any error would
+be at a distance of 1, and outside 5 % of the 95 % intervals. Nearer to 0, noise was kept; clearly
+above 1, differences that are more than noise were smoothed away.
+
+As smooth counts go with the noise and not against it, their root mean squared error is √(d² − 1)
+standard errors at least, at a distance of d: beyond √2 they are less accurate than the unbiased
+ones.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from threading import Lock
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rpexplore.domain.domain import AttributeIndices, Domain
+from rpexplore.workload.query_matrix import QueryMatrix
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SIZES = (0.0, 1.0, 5.0, 20.0, 100.0, 1000.0, 10_000.0)
+"""Smooth counts at which the groups by size begin; the last has no end."""
+
+BY_SIZE = ""
+"""In the place of an attribute: the group is that of cells with a smooth count of some size."""
+
+_SIZE_NAMES = (
+    f"below {SIZES[1]:,.0f}",
+    *(f"{low:,.0f} to below {high:,.0f}" for low, high in pairwise(SIZES[1:])),
+    f"{SIZES[-1]:,.0f} and more",
+)
+_AS_THE_TRUTH = 1.0  # the distance of counts without any error
+_DEVIATIONS = 3  # above it, of a distance that is clearly so; there may be a thousand groups
+
+Queries = Sequence[QueryMatrix | None]
+_Axis = tuple[int, QueryMatrix | None]
+
+
+class GroupDistances:
+    """Cells and their distances, added up by group from one table after the other.
+
+    Threads may add tables in any order: they are added up in their own, so that no sum depends on
+    which thread was first.
+    """
+
+    def __init__(self, domain: Domain) -> None:
+        self._domain = domain
+        self._by_axis: dict[_Axis, np.ndarray] = {}  # [cells, Σ distance², cells outside], values
+        self._by_size = np.zeros((3, len(_SIZE_NAMES)))
+        # Of tables of one attribute: count, unbiased count and standard error of each value.
+        self._counts: dict[_Axis, np.ndarray] = {}
+        self._lock, self._next = Lock(), 0
+        self._waiting: dict[int, tuple[dict[_Axis, np.ndarray], np.ndarray]] = {}
+
+    def add(
+        self,
+        position: int,
+        attributes: AttributeIndices,
+        queries: Queries,
+        numbers: Sequence[np.ndarray],
+    ) -> None:
+        """Add the table at a position; every position from 0 on has to be added once.
+
+        queries: of each attribute; None: its single values
+        numbers: the smooth counts, and the unbiased counts with standard error and ends of the
+            interval: five arrays float64[n_cells], row-major
+        """
+        value, unbiased, error, lower, upper = numbers
+        axes = tuple(zip(attributes, queries, strict=True))
+        shape = [
+            self._domain.attributes[index].size if query is None else query.n_rows
+            for index, query in axes
+        ]
+        of_cells = np.stack(
+            [
+                np.ones(value.size),
+                ((value - unbiased) / error) ** 2,
+                (value < lower) | (value > upper),
+            ]
+        )
+        sizes = np.maximum(np.searchsorted(SIZES, value, side="right") - 1, 0)
+        by_size = np.stack(
+            [np.bincount(sizes, weights=each, minlength=len(SIZES)) for each in of_cells]
+        )
+        of_cells = of_cells.reshape(3, *shape)
+        every = range(1, len(shape) + 1)
+        by_axis = {
+            axis: of_cells.sum(axis=tuple(other for other in every if other != place))
+            for place, axis in zip(every, axes, strict=True)
+        }
+        with self._lock:
+            if len(axes) == 1:
+                self._counts[axes[0]] = np.stack([value, unbiased, error])
+            self._waiting[position] = by_axis, by_size
+            while self._next in self._waiting:
+                by_axis, by_size = self._waiting.pop(self._next)
+                for axis, sums in by_axis.items():
+                    self._by_axis[axis] = self._by_axis.get(axis, 0.0) + sums
+                self._by_size += by_size
+                self._next += 1
+
+    def frame(self) -> "pd.DataFrame":
+        """One row a group: the values of each attribute, then the sizes of smooth counts.
+
+        Columns attribute (`BY_SIZE` for sizes), group (the value's label), cells, distance,
+        outside_95 (share of the cells whose smooth count is outside the interval of the unbiased
+        one), limit (above which a distance is above 1 by more than chance), clearly_above_1
+        ("yes" or "no"), value, unbiased_value and standard_error (of the group's own count in the
+        table of its attribute alone; NaN if there is none).
+        """
+        import pandas as pd
+
+        sums: dict[tuple[str, str], np.ndarray] = {}
+        counts: dict[tuple[str, str], np.ndarray] = {}
+        for index, query in sorted(self._by_axis, key=lambda axis: axis[0]):
+            attribute = self._domain.attributes[index]
+            labels = attribute.labels() if query is None else query.labels()
+            own = self._counts.get((index, query))
+            for row, label in enumerate(labels):
+                group = attribute.name, label
+                sums[group] = sums.get(group, 0.0) + self._by_axis[index, query][:, row]
+                if own is not None:
+                    counts[group] = own[:, row]
+        # Groups by size are not of unbiased counts: one among the largest of these is there because
+        # of its noise as well.
+        sums |= {
+            (BY_SIZE, name): self._by_size[:, size]
+            for size, name in enumerate(_SIZE_NAMES)
+            if self._by_size[0, size]
+        }
+        cells, squares, outside = np.reshape(list(sums.values()), (-1, 3)).T
+        distance, limit = np.sqrt(squares / cells), distance_limit(cells)
+        unknown = np.full(3, np.nan)
+        own_counts = np.reshape([counts.get(group, unknown) for group in sums], (-1, 3))
+        return pd.DataFrame(
+            {
+                "attribute": [attribute for attribute, _ in sums],
+                "group": [group for _, group in sums],
+                "cells": cells.astype(np.int64),
+                "distance": distance,
+                "outside_95": outside / cells,
+                "limit": limit,
+                "clearly_above_1": np.where(distance > limit, "yes", "no"),
+                "value": own_counts[:, 0],
+                "unbiased_value": own_counts[:, 1],
+                "standard_error": own_counts[:, 2],
+            }
+        )
+
+
+def distance_limit(cells: np.ndarray) -> np.ndarray:
+    """The distance that counts without any error hardly ever have in so many cells."""
+    # √(1/2n) is the standard deviation of a root mean square of n independent normal numbers.
+    return _AS_THE_TRUTH + _DEVIATIONS / np.sqrt(2 * cells)
