@@ -197,3 +197,17 @@ def check_new(output: Path, *, drawn: str | None = None) -> None:
             f"charged; finish it (rpexplore release --resume --out {output}), or choose another "
             "folder."
         )
+
+
+def not_written_but_drawn(output: Path, error: OSError) -> ReleaseError:
+    """What is raised for a run that was stopped after its noise was drawn."""
+    return ReleaseError(
+        f"{not_written(output, error)}. The run is charged, and its noise is drawn and kept: make "
+        "room, if that was the reason, and finish it without further cost (rpexplore release "
+        f"--resume --out {output})."
+    )
+
+
+def not_written(output: Path, error: OSError) -> str:
+    """What a message begins with where a folder could not be written."""
+    return f"The release could not be written to {str(output)!r} ({error.strerror or error})"

@@ -8,9 +8,10 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from rpexplore.common.concurrency import Progress, part_of_progress
 from rpexplore.common.exact_numbers import Exact, exact_fraction
@@ -18,12 +19,19 @@ from rpexplore.common.formatting import data_size, plural, text_of_path
 from rpexplore.common.webapp_files import is_sample_data
 from rpexplore.data.counts import Counts
 from rpexplore.data.files.source import AnySource, source_of
-from rpexplore.data.source import COUNTING, Fingerprint, PersonRule
+from rpexplore.data.source import COUNTING
 from rpexplore.domain.provenance import formulas_warning
 from rpexplore.errors import DataError, LedgerError, ReleaseError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.releases.atomic_folder import check_new, check_room, new_folder, unfinished_folder
+from rpexplore.releases.atomic_folder import (
+    check_new,
+    check_room,
+    new_folder,
+    not_written,
+    not_written_but_drawn,
+    unfinished_folder,
+)
 from rpexplore.releases.ledger import (
     FILENAME,
     Account,
@@ -34,6 +42,7 @@ from rpexplore.releases.ledger import (
 )
 from rpexplore.releases.ledger_overlaps import homes, refuse_among_records, refuse_overlaps
 from rpexplore.releases.manifest import manifest_sha256
+from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import (
     BOOKED,
     NOTE,
@@ -43,37 +52,14 @@ from rpexplore.releases.measurement_file import (
     write_booking,
 )
 from rpexplore.releases.release_steps import refuse_false_claims, steps_of
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """How a plan is run on records; see `release.release`."""
-
-    name: str | None = None
-    unknown_values: Mapping[str, str] = field(default_factory=dict)
-    person_rule: PersonRule | None = None
-    ledger: str | Path | None = None
-    limit_rho: Exact | None = None
-    may_be_empty: bool = False
-    escape_formulas: bool = False
-    expected_fingerprint: Fingerprint | None = None
-
-
-@dataclass(frozen=True)
-class DryRun:
-    """What a dry run has found in order, in words, and what the records look like from outside.
-
-    Holds nothing that was read from records.
-    """
-
-    findings: tuple[str, ...]
-    fingerprint: Fingerprint
+from rpexplore.releases.run_options import RunOptions
 
 
 class ChargedRun:
     """What one run of a plan costs the records, from the first check to the last note.
 
-    Its methods are called as `release.release` calls them: `count`, and within `folder` `book`.
+    Its methods are called as `release.release` calls them: `count`, and within `folder` `book`
+    and `counts_of` each part.
 
     Raises `PlanError` for a plan that does not hold what it claims, `DataError` if there are no
     records, `LedgerError` for what the ledger would refuse, and `ReleaseError` for what cannot be
@@ -110,6 +96,8 @@ class ChargedRun:
         account = ledger.account_of(source)
         self._entry_id = _booked_before(account, plan, output)
         self.is_booked = self._entry_id is not None
+        self._first: Counts | None = None
+        self._n_records = 0
         if not self.is_booked:
             check_limit(account, plan, self._record_limit)
         refuse_overlaps(ledger, source)
@@ -118,8 +106,8 @@ class ChargedRun:
         beside = [Ledger(home / FILENAME) for home in folders if not is_sample_data(home)]
         self._to_tell = [book for book in dict.fromkeys(beside) if book != ledger]
 
-    def count(self, on_progress: Progress) -> Counts:
-        """Exact counts of everything that the plan measures, of the records as they were found.
+    def count(self, on_progress: Progress) -> None:
+        """Count the first part of what is measured, of the records as they were found.
 
         Raises `DataError` also if the records are not, or no longer, those that are expected, and
         `ReleaseError` if there are too many.
@@ -131,18 +119,9 @@ class ChargedRun:
                 "them again."
             )
         on_progress(COUNTING, 0.0)
-        counts = self._source.count(
-            self._plan.domain,
-            self.steps.tables,
-            unknown_values=options.unknown_values,
-            person_rule=options.person_rule,
-            on_progress=part_of_progress(on_progress, 0.0, self.steps.booked_share),
+        counts = self._counts(
+            self.steps.parts[0], part_of_progress(on_progress, 0.0, self.steps.booked_share)
         )
-        if self._source.fingerprint() != self.fingerprint:
-            raise DataError(
-                f"The records {self._source.name!r} have changed while they were counted; run it "
-                "again when nobody writes to them."
-            )
         if counts.n_records == 0 and not options.may_be_empty:
             raise DataError(
                 f"There are no records in {self._source.name!r}; check that it is the right one. A "
@@ -150,7 +129,51 @@ class ChargedRun:
                 "empty (the option --empty)."
             )
         self.steps.check_countable(counts)
+        self._n_records, self._first = counts.n_records, counts
+
+    def counts_of(self, part: Part, on_progress: Progress) -> Counts:
+        """Exact counts of a part, of the same records; once of the first, which are there.
+
+        Those of one part are in memory at a time. Raises `DataError` if the records are not the
+        same any more.
+        """
+        first, self._first = self._first, None
+        if first is not None and part is self.steps.parts[0]:
+            return first
+        del first
+        counts = self._counts(part, on_progress)
+        if counts.n_records != self._n_records:
+            raise self._changed()
         return counts
+
+    def _counts(self, part: Part, on_progress: Progress) -> Counts:
+        counts = self._source.count(
+            self._plan.domain,
+            part.tables,
+            unknown_values=self._options.unknown_values,
+            person_rule=self._options.person_rule,
+            on_progress=on_progress,
+        )
+        if self._source.fingerprint() != self.fingerprint:
+            raise self._changed()
+        return counts
+
+    def _changed(self) -> DataError:
+        return DataError(
+            f"The records {self._source.name!r} have changed while they were counted; run it "
+            "again when nobody writes to them."
+        )
+
+    @property
+    def origin(self) -> Mapping[str, Any]:
+        """What measurements of this run are drawn of, for whoever goes on with them."""
+        options = self._options
+        return {
+            "entry_id": self._entry_id,
+            "records": asdict(self.fingerprint),
+            "unknown_values": dict(options.unknown_values),
+            "person_rule": options.person_rule.text if options.person_rule else "",
+        }
 
     def findings(self) -> tuple[str, ...]:
         """What is in order when the records have been counted, in sentences."""
@@ -230,21 +253,8 @@ class ChargedRun:
                     "The run is charged; make room, and run it again into the same folder, which "
                     "costs nothing further."
                 )
-            raise ReleaseError(f"{_not_written(self._output, error)}. {remedy}") from None
+            raise ReleaseError(f"{not_written(self._output, error)}. {remedy}") from None
         note_finished(self.ledger, self._entry_id, self._output)
-
-
-def not_written_but_drawn(output: Path, error: OSError) -> ReleaseError:
-    """What is raised for a run that was stopped after its noise was drawn."""
-    return ReleaseError(
-        f"{_not_written(output, error)}. The run is charged, and its noise is drawn and kept: make "
-        "room, if that was the reason, and finish it without further cost (rpexplore release "
-        f"--resume --out {output})."
-    )
-
-
-def _not_written(output: Path, error: OSError) -> str:
-    return f"The release could not be written to {str(output)!r} ({error.strerror or error})"
 
 
 def note_finished(ledger: Ledger, entry_id: int, output: Path) -> None:

@@ -7,14 +7,14 @@ import numpy as np
 
 from rpexplore.common.formatting import data_size, describe_count, duration, plural
 from rpexplore.planning.mechanism.closure import MAX_INCIDENCES, MAX_LARGEST_ORDER
-from rpexplore.releases.measurement import MAX_CELLS, MAX_TABLE_CELLS
+from rpexplore.releases.measurement import MAX_TABLE_CELLS, PART_CELLS
 from rpexplore.releases.table_files import BYTES_PER_CELL
 from rpexplore.workload.table_text import title
 from rpexplore.workload.workload import Workload
 
 # Measured with releases of 10^5 to 2·10^8 cells on two cores; good for an order of magnitude.
 _MEMORY = 400_000_000  # bytes, whatever the tables
-_MEMORY_PER_CELL = 4  # of all that is counted
+_MEMORY_PER_CELL = 4  # of all that is counted at a time
 _MEMORY_PER_LARGEST_CELL = 70  # while the largest tables are measured and written
 _SECONDS_PER_TABLE, _SECONDS_PER_CELL = 0.0025, 1e-6
 
@@ -111,7 +111,7 @@ def _planning_obstacle(workload: Workload) -> str:
 
 
 def _release_obstacles(workload: Workload, free_disk: float, memory: float) -> list[str]:
-    size, total = ReleaseSize.of(workload), float(np.sum(workload.counted_cells))
+    size = ReleaseSize.of(workload)
     largest = int(np.argmax(workload.cells))
     n_cells = describe_count(int(workload.exact_cells[largest]))
     table = f"The largest table, {_name(workload, largest)}, has {n_cells} cells"
@@ -121,12 +121,6 @@ def _release_obstacles(workload: Workload, free_disk: float, memory: float) -> l
         obstacles.append(
             f"{table}; a release can have at most {MAX_TABLE_CELLS:,} in one table, because it is "
             f"computed in memory ({plural(many, 'table')} above that can be planned only)."
-        )
-    elif total > MAX_CELLS:
-        counted = "cells" if workload.is_marginals else "counts of single values"
-        obstacles.append(
-            f"The tables have {describe_count(int(total))} {counted} in all; a release can have "
-            f"about {MAX_CELLS:,} at most, because they are counted in memory. {table}."
         )
     elif size.memory > memory:
         obstacles.append(
@@ -152,7 +146,6 @@ def _fewer_cells(workload: Workload, free_disk: float, memory: float) -> Remedy 
     fits = (
         (largest <= MAX_TABLE_CELLS)
         & (np.cumsum(cells) <= free_disk / BYTES_PER_CELL)
-        & (counted_so_far <= MAX_CELLS)
         & (_memory(counted_so_far, largest) <= memory)
     )
     # Tables of the same size stay or go together.
@@ -183,7 +176,8 @@ def _orders(workload: Workload) -> np.ndarray:
 
 
 def _memory(counted: float | np.ndarray, largest: float | np.ndarray) -> float | np.ndarray:
-    return _MEMORY + _MEMORY_PER_CELL * counted + _MEMORY_PER_LARGEST_CELL * largest
+    at_a_time = _MEMORY_PER_CELL * np.minimum(counted, PART_CELLS)
+    return _MEMORY + at_a_time + _MEMORY_PER_LARGEST_CELL * largest
 
 
 def _name(workload: Workload, position: int) -> str:

@@ -1,8 +1,11 @@
 """Measurement: a residual's exact counts with discrete Gaussian noise (docs/mathematics.md §7)."""
 
 from collections.abc import Generator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
+from threading import Lock
 
 import numpy as np
 
@@ -15,21 +18,70 @@ from rpexplore.planning.plan import Plan
 from rpexplore.releases.discrete_gaussian import LARGEST_GAMMA, discrete_gaussian
 
 MAX_TABLE_CELLS = 50_000_000
-MAX_CELLS = 400_000_000
+PART_CELLS = 200_000_000
+"""Cells that are counted at a time: 4 bytes each."""
 
 _BATCH = 1 << 17  # cells measured together, which stay in the cache
+_LARGE = 1 << 22  # cells of a residual that is measured while no other large one is
 
 
-def measure_all(plan: Plan, counts: Counts) -> Generator[np.ndarray, None, None]:
-    """Every residual's measurement in the plan's order, flat, some of them together: int64[·].
+@dataclass(frozen=True)
+class Part:
+    """What is counted and measured at a time: items that follow each other in the plan's order.
 
-    Worked out on all processors, with a few million numbers in memory at a time.
+    tables      the sets of attribute indices whose exact counts are needed
+    items       the residuals; of a plan of queries, the rows of its strategy
+    n_measured  how many numbers are measured
+    """
+
+    tables: Sequence[Sequence[int]]
+    items: range
+    n_measured: int
+
+
+def parts_of(plan: Plan) -> list[Part]:
+    """All residuals, in parts of at most `PART_CELLS` cells, or of one residual that has more.
+
+    The first part needs all attributes, so that every column is seen before a run is booked.
+    """
+    closure = plan.closure
+    measured = measured_cells(closure)
+    starts, n_cells = [0], 0
+    for residual, cells in enumerate(closure.residual_cells.tolist()):
+        n_cells += int(cells)
+        if n_cells > PART_CELLS and residual > starts[-1]:
+            starts.append(residual)
+            n_cells = int(cells)
+    parts = []
+    workload, every = plan.workload, [(index,) for index in plan.attribute_indices]
+    for start, stop in pairwise([*starts, len(closure)]):
+        tables = [closure.attributes(residual) for residual in range(start, stop)]
+        if len(starts) == 1:
+            tables = [workload.attribute_indices(position) for position in range(len(workload))]
+        elif not parts:
+            tables += every
+        n_measured = int(measured[start:stop].sum())
+        parts.append(Part(tables, range(start, stop), n_measured))
+    return parts
+
+
+def measure_part(plan: Plan, part: Part, counts: Counts) -> Generator[np.ndarray, None, None]:
+    """The measurements of a part in the plan's order, flat, some of them together: int64[·].
+
+    Worked out on all processors, with a few million numbers in memory at a time, or what one large
+    residual takes.
     """
     # Residuals one after another, as many as have about `_BATCH` cells together.
-    cells = measured_cells(plan.closure)
+    cells = measured_cells(plan.closure, np.array(part.items))
     starts = np.flatnonzero(np.diff(np.cumsum(cells) // _BATCH, prepend=-1)).tolist()
-    batches = (np.arange(*ends) for ends in pairwise([*starts, len(cells)]))
-    return in_order(lambda residuals: measure_together(plan, residuals, counts), batches)
+    ends = pairwise([*(part.items[start] for start in starts), part.items.stop])
+    large = Lock()
+
+    def measured(residuals: np.ndarray) -> np.ndarray:
+        with large if np.any(cells[residuals - part.items.start] > _LARGE) else nullcontext():
+            return measure_together(plan, residuals, counts)
+
+    return in_order(measured, (np.arange(*begin_and_end) for begin_and_end in ends))
 
 
 def measure_together(plan: Plan, residuals: np.ndarray, counts: Counts) -> np.ndarray:
@@ -73,23 +125,24 @@ def measure_residual(plan: Plan, residual: int, counts: Counts) -> np.ndarray:
 def exact_residual(plan: Plan, residual: int, counts: Counts) -> np.ndarray:
     """Ξ x for one residual: int64, one axis an attribute of the residual. As private as counts."""
     indices = plan.closure.attributes(residual)
-    return _residual_answers(counts.counts(indices), indices, plan.closure)
+    return _residual_answers(np.array(counts.counts(indices)), indices, plan.closure)
 
 
 def _residual_answers(
-    counts: np.ndarray, attribute_indices: Sequence[int], closure: Closure
+    answers: np.ndarray, attribute_indices: Sequence[int], closure: Closure
 ) -> np.ndarray:
-    """Ξ applied to the last axes, one an attribute; there may be others before: int64.
+    """Ξ applied to the last axes of counts, one an attribute; there may be others before: int64.
+
+    Works in the array that it is given, where it can.
 
     Ξ = ⊗ (n_i I − 11ᵀ) on the exact marginal, with the integer matrix 2^b R_i for attributes that
     have a strategy (their axis then has n_i − 1 entries).
     """
-    answers = counts
     for axis, attribute in enumerate(attribute_indices, start=-len(attribute_indices)):
         strategy = closure.strategies.get(attribute)
         if strategy is None:
             sums = answers.sum(axis=axis, keepdims=True)
-            answers = answers * answers.shape[axis]
+            answers *= answers.shape[axis]
             answers -= sums
         else:
             # In int64, partial sums as well: `check_countable` has made sure that all of them fit.
@@ -126,13 +179,6 @@ def check_measurable(plan: Plan) -> None:
             f"The table {plan.workload.describe(largest)} has {cells[largest]:,.0f} cells, and a "
             f"table of a release can have {MAX_TABLE_CELLS:,}; plan without it, or group its "
             "attributes into fewer values."
-        )
-    closure = plan.closure
-    total = float(np.sum(closure.residual_cells))
-    if total > MAX_CELLS:
-        raise ReleaseError(
-            f"The release would measure {total:,.0f} cells in all, and at most {MAX_CELLS:,} are "
-            "counted in memory; release fewer or smaller tables."
         )
     gamma = np.sqrt(plan.sigma_squared.floats) * _product(plan, _integer_scales(plan))
     residual = int(np.argmax(gamma))

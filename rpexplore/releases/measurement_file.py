@@ -5,21 +5,26 @@
                          fits in that ledger, nothing was charged
     run/measured.int64   all that is measured in the plan's order, each number in 64 bits, the least
                          significant byte first; of a plan of tables every residual, row-major
+    run/draft.json       how many of these are drawn and on disk, part by part, and what they were
+                         drawn of; with a checksum
     run/drawn.json       that all of it was drawn, for which run; written when the rest is on disk
 
-A run that is booked can be run again at no further cost, and draws anew: nothing of what it had
-drawn was published. From `drawn.json` on it can be finished without drawing noise again. The folder
-`run` is no part of the finished release.
+A run that is booked can be run again at no further cost. Parts that it had drawn of the same
+records are kept, and are never drawn a second time; what stands behind them is half a part, of
+which nothing was read or published, and is destroyed before noise is drawn for it anew. So every
+number of a release has the noise of one draw, and only that. From `drawn.json` on a run can be
+finished without drawing noise again. The folder `run` is no part of the finished release.
 """
 
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -34,6 +39,7 @@ NOTE, BOOKED, PLAN = "run/drawn.json", "run/booked.json", "plan.json"
 RUN_FOLDER = "run"
 
 _MEASURED, _NOTE = "run/measured.int64", "run/drawn.new"
+_DRAFT, _DRAFT_NOTE = "run/draft.json", "run/draft.new"
 _BLOCK = 1 << 20  # bytes
 _MOST_NOTED = 1 << 16  # bytes: names of attributes, values and paths
 
@@ -78,10 +84,29 @@ class BookingNote:
     n_entries: int
 
 
-Note = MeasurementNote | BookingNote
-NoteKind = TypeVar("NoteKind", MeasurementNote, BookingNote)
+@dataclass(frozen=True)
+class DraftNote:
+    """The measurements that are on disk while others are still to be drawn.
 
-_FORMATS = {MeasurementNote: ("rpexplore-drawn", 1), BookingNote: ("rpexplore-booked", 1)}
+    origin      what they were drawn of: the run's number in the ledger, and the records as they
+                were counted
+    n_measured  how many there are
+    sha256      of these
+    """
+
+    origin: Mapping[str, Any]
+    n_measured: int
+    sha256: str
+
+
+Note = MeasurementNote | BookingNote | DraftNote
+NoteKind = TypeVar("NoteKind", MeasurementNote, BookingNote, DraftNote)
+
+_FORMATS = {
+    MeasurementNote: ("rpexplore-drawn", 1),
+    BookingNote: ("rpexplore-booked", 1),
+    DraftNote: ("rpexplore-draft", 1),
+}
 
 
 def write_booking(folder: Path, note: BookingNote) -> None:
@@ -96,49 +121,86 @@ def read_booking(folder: Path) -> BookingNote | None:
     return _note_in(folder / BOOKED, BookingNote)
 
 
-def preallocate(folder: Path, plan: ReleasePlan, n_measured: int) -> None:
-    """Write the plan, and take the room on disk for so many measurements and their note.
+class Draft:
+    """The measurements of a run as they are drawn, in the plan's order, a part after another.
 
-    So a full disk is noticed before a run is charged. Raises `OSError`.
+    n_measured  how many are drawn and on disk
     """
-    write_to_disk(folder / PLAN, plan.text)
-    (folder / RUN_FOLDER).mkdir(exist_ok=True)
-    for name, size in ((_MEASURED, _TYPE.itemsize * n_measured), (_NOTE, _MOST_NOTED)):
-        with (folder / name).open("wb") as file:
-            if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(file.fileno(), 0, size)
-                continue
-            for start in range(0, size, _BLOCK):  # macOS: what is written takes room for sure
-                file.write(bytes(min(_BLOCK, size - start)))
+
+    def __init__(
+        self, folder: Path, plan: ReleasePlan, ends: Sequence[int], origin: Mapping[str, Any] | None
+    ) -> None:
+        """Write the plan, and take the room on disk for all measurements and their note.
+
+        So a full disk is noticed before a run is charged. Raises `OSError`.
+
+        Args:
+            ends: How many numbers there are at the end of each part.
+            origin: What an earlier draft in this folder must have been drawn of to be kept; None
+                if none may be. All else that it holds is destroyed unread.
+        """
+        self._folder, self._digest, self.n_measured = folder, hashlib.sha256(), 0
+        write_to_disk(folder / PLAN, plan.text)
+        (folder / RUN_FOLDER).mkdir(exist_ok=True)
+        note = _note_in(folder / _DRAFT, DraftNote)
+        if note is not None and note.origin == origin and note.n_measured in ends:
+            self._keep(note)
+        if not self.n_measured:
+            (folder / _DRAFT).unlink(missing_ok=True)
+        kept = _TYPE.itemsize * self.n_measured
+        _take_room(folder / _MEASURED, _TYPE.itemsize * ends[-1], kept=kept)
+        _take_room(folder / _NOTE, _MOST_NOTED)
+
+    @property
+    def sha256(self) -> str:
+        """Of the measurements so far."""
+        return self._digest.hexdigest()
+
+    def _keep(self, note: DraftNote) -> None:
+        """Go on from what is noted, if it is on disk as it was written."""
+        with suppress(OSError), (self._folder / _MEASURED).open("rb") as file:
+            digest, left = hashlib.sha256(), _TYPE.itemsize * note.n_measured
+            while left and (read := file.read(min(left, _BLOCK))):
+                digest.update(read)
+                left -= len(read)
+            if not left and digest.hexdigest() == note.sha256:
+                self._digest, self.n_measured = digest, note.n_measured
+
+    def add(self, pieces: Iterable[np.ndarray]) -> None:
+        """Write the measurements that come next; they are on disk when this returns."""
+        n_measured = self.n_measured
+        with (self._folder / _MEASURED).open("r+b") as file:
+            file.seek(_TYPE.itemsize * n_measured)
+            for piece in pieces:
+                numbers = np.ascontiguousarray(piece, dtype=_TYPE).data.cast("B")
+                self._digest.update(numbers)
+                file.write(numbers)
+                n_measured += piece.size
+            file.flush()
+            os.fsync(file.fileno())
+        self.n_measured = n_measured
+
+    def note(self, origin: Mapping[str, Any]) -> None:
+        """Note that what is drawn so far is to be kept; on disk when this returns."""
+        with suppress(OSError):  # without room for it, a run that stops begins anew
+            _write_note(self._folder, DraftNote(origin, self.n_measured, self.sha256))
 
 
-def write_measured(folder: Path, parts: Iterable[np.ndarray]) -> str:
-    """Write the measurements, all of them in the plan's order; returns their SHA-256.
-
-    They are on disk when this returns, in the room that was taken for them.
-    """
-    digest = hashlib.sha256()
-    with (folder / _MEASURED).open("r+b") as file:
-        for part in parts:
-            numbers = np.ascontiguousarray(part, dtype=_TYPE).data.cast("B")
-            digest.update(numbers)
-            file.write(numbers)
-        file.flush()
-        os.fsync(file.fileno())
-    return digest.hexdigest()
+def _take_room(path: Path, size: int, *, kept: int = 0) -> None:
+    """Take the room on disk for a file of so many bytes; all behind the first `kept` are new."""
+    with path.open("r+b" if kept else "wb") as file:
+        file.truncate(kept)
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, size)
+            return
+        file.seek(kept)
+        for start in range(kept, size, _BLOCK):  # macOS: what is written takes room for sure
+            file.write(bytes(min(_BLOCK, size - start)))
 
 
 def write_note(folder: Path, note: MeasurementNote) -> None:
     """Note that everything was drawn; it and all names in the folder are on disk afterwards."""
-    draft = folder / _NOTE
-    with draft.open("r+", encoding="utf-8") as file:
-        file.write(_note_text(note))
-        file.truncate()
-        file.flush()
-        os.fsync(file.fileno())
-    draft.rename(folder / NOTE)
-    names_to_disk(draft.parent)
-    names_to_disk(folder)
+    _write_note(folder, note)
 
 
 def read_note(folder: Path) -> MeasurementNote:
@@ -163,6 +225,20 @@ def drawn_entry_id(folder: Path) -> int | None:
     """The number in the ledger of the run whose noise is drawn; None if no note can be read."""
     note = _note_in(folder / NOTE, MeasurementNote)
     return None if note is None else note.entry_id
+
+
+def _write_note(folder: Path, note: MeasurementNote | DraftNote) -> None:
+    """Write a note, in the room that was taken for it, and then give it its name."""
+    names = (_NOTE, NOTE) if isinstance(note, MeasurementNote) else (_DRAFT_NOTE, _DRAFT)
+    new, name = (folder / name for name in names)
+    with new.open("r+" if new.exists() else "w", encoding="utf-8") as file:
+        file.write(_note_text(note))
+        file.truncate()
+        file.flush()
+        os.fsync(file.fileno())
+    new.rename(name)
+    names_to_disk(new.parent)
+    names_to_disk(folder)
 
 
 def _note_text(note: Note) -> str:

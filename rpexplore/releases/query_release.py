@@ -26,6 +26,7 @@ from rpexplore.errors import ReleaseError
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.releases.discrete_gaussian import discrete_gaussian
 from rpexplore.releases.manifest import CONFIDENCE, FinishedRelease, TableFiles, file_entry
+from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import MeasurementNote, read_measured
 from rpexplore.releases.readme import query_readme
 from rpexplore.releases.stored_columns import LARGEST_ESTIMATE, read_columns
@@ -77,12 +78,9 @@ class QuerySteps:
         return 3.0 * len(self.plan.text)  # the plan is in the folder, and nothing else is larger
 
     @property
-    def tables(self) -> Sequence[Sequence[int]]:
-        return [self.plan.attribute_indices]
-
-    @property
-    def n_measured(self) -> int:
-        return len(self.plan.strategy.integers)
+    def parts(self) -> Sequence[Part]:
+        n_measured = len(self.plan.strategy.integers)
+        return [Part([self.plan.attribute_indices], range(n_measured), n_measured)]
 
     def check_measurable(self) -> None:
         """A query plan has a small strategy, and noise that can be drawn, or it would be none."""
@@ -99,7 +97,7 @@ class QuerySteps:
                 "records, or use queries whose coefficients have fewer digits."
             )
 
-    def measure(self, counts: Counts) -> Generator[np.ndarray, None, None]:
+    def measure(self, part: Part, counts: Counts) -> Generator[np.ndarray, None, None]:
         """R x + noise: int64[k], x the exact counts of the cells, the last attribute fastest.
 
         The noise is independent discrete Gaussian of variance parameter γ², which costs
@@ -114,7 +112,7 @@ class QuerySteps:
     ) -> Mapping[str, Any]:
         """The answers D (R x + noise) = W x + D·noise, and what was measured."""
         plan = self.plan
-        measured = read_measured(folder, 0, self.n_measured)
+        measured = read_measured(folder, 0, len(plan.strategy.integers))
         rows = pa.table(
             {
                 "name": list(plan.queries.names),

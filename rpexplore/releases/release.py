@@ -3,7 +3,8 @@
     check       plan, folder, disk, ledger, records: everything that can be refused is, for nothing
     count       the records, exactly, where they lie
     book        the run, in the ledger: it is charged from here on, once
-    measure     counts with noise, on disk when all is drawn: nothing needs the records any more
+    measure     counts with noise, on disk when all is drawn: nothing needs the records any more.
+                What is larger than memory is counted and measured in parts
     write       what follows from the measurements
 
 `dry_run` ends before the booking. A run that is stopped while it measures can be run again at no
@@ -13,6 +14,7 @@ What a kind of plan counts, measures and writes are its `ReleaseSteps`.
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from itertools import accumulate
 from pathlib import Path
 from uuid import uuid4
 
@@ -25,27 +27,29 @@ from rpexplore.data.source import Fingerprint, PersonRule
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.queries.plan_kinds import load_plan
-from rpexplore.releases.atomic_folder import resumed_folder, unfinished_folder
+from rpexplore.releases.atomic_folder import (
+    not_written_but_drawn,
+    resumed_folder,
+    unfinished_folder,
+)
 from rpexplore.releases.charged_run import (
     ChargedRun,
-    DryRun,
-    RunOptions,
-    not_written_but_drawn,
     note_finished,
 )
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.manifest import FinishedRelease, manifest_sha256
+from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import (
     NOTE,
     PLAN,
+    Draft,
     MeasurementNote,
     drawn_entry_id,
-    preallocate,
     read_note,
-    write_measured,
     write_note,
 )
-from rpexplore.releases.release_steps import ReleaseSteps, refuse_false_claims, steps_of
+from rpexplore.releases.release_steps import refuse_false_claims, steps_of
+from rpexplore.releases.run_options import DryRun, RunOptions
 
 
 def release(
@@ -126,14 +130,14 @@ def release(
     )
     on_progress("Checking the plan", 0.0)
     charged_run = ChargedRun(plan, data, output, options)
-    steps, counts = charged_run.steps, charged_run.count(on_progress)
+    charged_run.count(on_progress)
+    steps = charged_run.steps
     with charged_run.folder() as folder:
-        preallocate(folder, plan, steps.n_measured)
+        ends = list(accumulate(part.n_measured for part in steps.parts))
+        draft = Draft(folder, plan, ends, charged_run.origin)
         on_progress("Booking the run in the ledger", steps.booked_share)
         entry_id = charged_run.book(folder)
-        with closing(steps.measure(counts)) as parts:
-            sha256 = write_measured(folder, _with_progress(parts, steps, on_progress))
-        del counts, parts
+        write_measured(charged_run, draft, on_progress)
         note = MeasurementNote(
             uuid4().hex,
             entry_id,
@@ -141,7 +145,7 @@ def release(
             plan.sha256,
             dict(options.unknown_values),
             person_rule.text if person_rule else "",
-            sha256,
+            draft.sha256,
             escape_formulas,
         )
         write_note(folder, note)
@@ -265,12 +269,37 @@ def can_be_resumed(output: str | Path, entry_id: int | None = None) -> bool:
     return (folder / NOTE).is_file() and entry_id in (None, drawn_entry_id(folder))
 
 
+def write_measured(charged_run: ChargedRun, draft: Draft, on_progress: Progress) -> None:
+    """Draw and write what the draft does not have yet, a part after another."""
+    steps, end = charged_run.steps, 0
+    n_measured = sum(part.n_measured for part in steps.parts)
+    for part in steps.parts:
+        start, end = end, end + part.n_measured
+        if draft.n_measured >= end:
+            continue
+        shares = (
+            steps.booked_share + (steps.drawn_share - steps.booked_share) * n / n_measured
+            for n in (start, end)
+        )
+        _measure_part(charged_run, part, draft, part_of_progress(on_progress, *shares))
+        if end < n_measured:
+            draft.note(charged_run.origin)
+
+
+def _measure_part(charged_run: ChargedRun, part: Part, draft: Draft, on_progress: Progress) -> None:
+    counted = 0.0 if part.items.start == 0 else 0.5  # the first was counted before
+    counts = charged_run.counts_of(part, part_of_progress(on_progress, 0, counted))
+    on_measured = part_of_progress(on_progress, counted, 1)
+    with closing(charged_run.steps.measure(part, counts)) as pieces:
+        draft.add(_with_progress(pieces, part.n_measured, on_measured))
+
+
 def _with_progress(
-    parts: Iterator[np.ndarray], steps: ReleaseSteps, on_progress: Progress
+    pieces: Iterator[np.ndarray], n_measured: int, on_progress: Progress
 ) -> Iterator[np.ndarray]:
-    """The measured parts as they are; tells how far they have come."""
-    n_done, on_measured = 0, part_of_progress(on_progress, steps.booked_share, steps.drawn_share)
-    for part in parts:
-        on_measured("Measuring with noise", n_done / steps.n_measured)
-        yield part
-        n_done += part.size
+    """The measured pieces of a part as they are; tells how far they have come."""
+    n_done = 0
+    for piece in pieces:
+        on_progress("Measuring with noise", n_done / n_measured)
+        yield piece
+        n_done += piece.size

@@ -14,6 +14,7 @@ from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.plan_kinds import verify
 from rpexplore.releases.manifest import FinishedRelease
+from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import MeasurementNote
 from rpexplore.releases.query_release import QuerySteps
 from rpexplore.releases.table_release import TableSteps
@@ -38,13 +39,11 @@ class ReleaseSteps(Protocol):
         ...
 
     @property
-    def tables(self) -> Sequence[Sequence[int]]:
-        """The sets of attribute indices whose exact counts are needed."""
-        ...
+    def parts(self) -> Sequence[Part]:
+        """What is counted and measured at a time, in the plan's order; at least one.
 
-    @property
-    def n_measured(self) -> int:
-        """How many numbers are measured."""
+        The first needs every attribute: it is counted before the run is booked.
+        """
         ...
 
     def check_measurable(self) -> None:
@@ -55,8 +54,8 @@ class ReleaseSteps(Protocol):
         """Raise `ReleaseError` if a sum on the way to a measurement could leave 64-bit integers."""
         ...
 
-    def measure(self, counts: Counts) -> Generator[np.ndarray, None, None]:
-        """The counts with noise, in the plan's order, in parts: int64[·] each, in all n_measured.
+    def measure(self, part: Part, counts: Counts) -> Generator[np.ndarray, None, None]:
+        """The counts of a part with noise, in the plan's order, in pieces: int64[·] each.
 
         Noise is drawn here and nowhere else.
         """

@@ -34,6 +34,7 @@ from rpexplore.planning.plan import Plan
 from rpexplore.releases import measurement
 from rpexplore.releases.manifest import FinishedRelease, TableFiles
 from rpexplore.releases.marginal_estimate import Answer, MarginalEstimate
+from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import MeasurementNote
 from rpexplore.releases.readme import table_readme
 from rpexplore.releases.stored_columns import LARGEST_ESTIMATE, not_what_was_written, read_columns
@@ -153,16 +154,16 @@ class TableSteps:
 
     @property
     def n_bytes(self) -> float:
-        return BYTES_PER_CELL * float(np.sum(self.plan.workload.cells)) + 8.0 * self.n_measured
+        n_measured = float(np.sum(measurement.measured_cells(self.plan.closure)))
+        return BYTES_PER_CELL * float(np.sum(self.plan.workload.cells)) + 8.0 * n_measured
 
     @property
-    def tables(self) -> Sequence[Sequence[int]]:
-        workload = self.plan.workload
-        return [workload.attribute_indices(position) for position in range(len(workload))]
+    def parts(self) -> Sequence[Part]:
+        return self._parts
 
-    @property
-    def n_measured(self) -> int:
-        return int(np.sum(measurement.measured_cells(self.plan.closure)))
+    @cached_property
+    def _parts(self) -> Sequence[Part]:
+        return measurement.parts_of(self.plan)
 
     def check_measurable(self) -> None:
         measurement.check_measurable(self.plan)
@@ -170,8 +171,8 @@ class TableSteps:
     def check_countable(self, counts: Counts) -> None:
         measurement.check_countable(self.plan, counts)
 
-    def measure(self, counts: Counts) -> Generator[np.ndarray, None, None]:
-        return measurement.measure_all(self.plan, counts)
+    def measure(self, part: Part, counts: Counts) -> Generator[np.ndarray, None, None]:
+        return measurement.measure_part(self.plan, part, counts)
 
     def write(
         self, folder: Path, note: MeasurementNote, on_progress: Progress

@@ -15,8 +15,8 @@ from rpexplore.data.counts import Counts
 from rpexplore.data.files.source import source_of
 from rpexplore.releases.contributions import Contributions
 from rpexplore.releases.csv_cells import CsvWriter, csv_decimals
-from rpexplore.releases.measurement import measure_all, measured_cells
-from rpexplore.releases.measurement_file import MeasuredFile, preallocate, write_measured
+from rpexplore.releases.measurement import measure_part, measured_cells, parts_of
+from rpexplore.releases.measurement_file import Draft, MeasuredFile
 from rpexplore.releases.release import dry_run, release
 from rpexplore.releases.release_steps import steps_of
 from rpexplore.releases.table_cells import label_columns, table_of_cells
@@ -67,7 +67,8 @@ def measuring_of_many_small_tables() -> list[Row]:
     ones = np.ones((10, 10, 10), dtype=np.uint32)
     counts = Counts(dict.fromkeys(combinations(range(30), 3), ones), ones.size)
     cells = int(measured_cells(plan.closure).sum())
-    seconds = process_seconds(lambda: sum(part.size for part in measure_all(plan, counts)))
+    (part,) = parts_of(plan)
+    seconds = process_seconds(lambda: sum(n.size for n in measure_part(plan, part, counts)))
     return [
         ("measuring small tables, ns of processor time a cell", 1e9 * seconds / cells, "<=", 40),
         ("  microseconds a table", 1e6 * seconds / len(workload), "<=", 40),
@@ -85,9 +86,10 @@ def reconstruction_of_many_small_tables() -> list[Row]:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             data = mock_records(folder / "records.parquet", domain, 100_000)
-            preallocate(folder, plan, steps.n_measured)
-            counts = source_of(data).count(domain, steps.tables)
-            write_measured(folder, steps.measure(counts))
+            (part,) = steps.parts
+            draft = Draft(folder, plan, [part.n_measured], None)
+            counts = source_of(data).count(domain, part.tables)
+            draft.add(steps.measure(part, counts))
             seconds = process_seconds(lambda folder=folder, plan=plan: all_answers(folder, plan))
         rows.append((f"tables of {n_attributes} attributes put together, s", seconds, "<=", limit))
     return [*rows, ("  counted and measured before: process peak, GB", peak_gigabytes(), "<=", 2)]

@@ -12,7 +12,7 @@ import pytest
 from rpexplore.data.batch_source import BatchSource
 from rpexplore.planning.plan import Plan
 from rpexplore.releases.ledger import Ledger
-from rpexplore.releases.measurement_file import write_measured
+from rpexplore.releases.release import write_measured
 from rpexplore.releases.table_release import Release
 from tests.cli.program import BUDGET, Program
 from tests.support.stopped_runs import killed

@@ -10,8 +10,9 @@ from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import PersonRule
 from rpexplore.errors import DataError, LedgerError, ReleaseError
 from rpexplore.planning.planner import plan
-from rpexplore.releases.charged_run import ChargedRun, RunOptions
+from rpexplore.releases.charged_run import ChargedRun
 from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.run_options import RunOptions
 
 DOMAIN = Domain.from_sizes({"a": 2})
 PLAN = plan(Workload.all_up_to(DOMAIN, 1), loss=SumOfVariances(), budget=Budget(rho="1/2"))

@@ -121,7 +121,7 @@ NOISE = {
             ("rpexplore.releases.release.write_measured", 1, 1),
             (*NOISE[kind], 1),
             ("os.fsync", 1, 0),
-            ("rpexplore.releases.release.preallocate", 1, 0),
+            ("os.posix_fallocate", 1, 0),
             ("os.fsync", 4, 0),
             ("os.fsync", 5, 1),
             ("rpexplore.releases.release.write_note", 1, 1),

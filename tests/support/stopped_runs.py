@@ -12,10 +12,11 @@ import resource
 import signal
 import sqlite3
 import sys
+from collections.abc import Mapping
 from functools import partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any, TypeAlias
 
 from rpexplore.cli.console import heed_signals
@@ -33,12 +34,15 @@ Run: TypeAlias = Path | str | Source
 _TRACED = ("/rpexplore/releases/", "/rpexplore/data/databases/")
 
 
-def killed(function: str, nth: int, *run: Run) -> None:
+def killed(
+    function: str, nth: int, *run: Run, constants: Mapping[str, Any] = MappingProxyType({})
+) -> None:
     """Run, and die of a signal the n-th time that a function is called.
 
     function: "module.name" or "module.Class.name"
+    constants: "module.NAME" -> what it is instead
     """
-    process = _begun_process(_deadly, function, nth, *run)
+    process = _begun_process(_deadly, function, nth, dict(constants), *run)
     process.join(120)
     assert process.exitcode == -signal.SIGKILL, process.exitcode
 
@@ -110,7 +114,10 @@ def _begun_process(target, *arguments) -> BaseProcess:
     return process
 
 
-def _deadly(function: str, nth: int, *run: Run) -> None:
+def _deadly(function: str, nth: int, constants: Mapping[str, Any], *run: Run) -> None:
+    for constant, value in constants.items():
+        module, _, name = constant.rpartition(".")
+        setattr(importlib.import_module(module), name, value)
     module, _, name = function.rpartition(".")
     try:
         owner = importlib.import_module(module)

@@ -18,11 +18,11 @@ from pages.components.shared.background import Task, follow, has_ended
 from pages.components.shared.session import escaped
 from rpexplore.analysis.glossary import meaning
 from rpexplore.data.source import Source
-from rpexplore.releases.charged_run import DryRun
 from rpexplore.releases.ledger import Account
 from rpexplore.releases.manifest import FinishedRelease
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import dry_run
+from rpexplore.releases.run_options import DryRun
 from rpexplore.releases.table_release import Release
 
 KEPT = "dry run"

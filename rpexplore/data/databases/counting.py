@@ -31,7 +31,7 @@ RANK = "rank_of_person"
 
 # Parts that are no table.
 _CHECK, _OF_ONE_PERSON = -1, -2
-_MOST_CELLS = 400_000_000  # of all tables, as many as a plan may measure
+_MOST_CELLS = 400_000_000  # of all tables; a release counts fewer at a time
 _BLOCK_CELLS = 1 << 14
 _NARROW = np.iinfo(np.uint32).max
 _MOST_SUBSETS = 6  # attributes of a table of which all subsets are compared
