@@ -1,6 +1,6 @@
 """Other tables of released ones; spends nothing and never sees a record.
 
-In reading order: `estimates` (unbiased, with exact accuracy), `stored_arrays`,
+In reading order: `array_store`, `stored_arrays`, `estimates` (unbiased, with exact accuracy),
 `measurement_source`, `same_records`, `noisy_marginal`, `combination`, `table_writing`,
 `combination_folder`; `table_map`, `cell_coupling`, `nonnegative`, `seeded_numbers`, `smooth`,
 `rounding`, `publication` (which cells, and where smoothing gains nothing), `group_distances`,

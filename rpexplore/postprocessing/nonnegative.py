@@ -9,7 +9,7 @@ x for each cell holds y = max(x, 0) and the multiplier λ = −ρ min(x, 0). The
 are those of the upper bound: their tables are nonnegative and agree, whenever the search stops.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -102,12 +102,14 @@ def nonnegative(
 
 
 def without_rounding(
-    tables: TableMap, contributions: dict[AttributeIndices, np.ndarray], total: np.ndarray
-) -> dict[AttributeIndices, np.ndarray]:
+    tables: TableMap,
+    contributions: MutableMapping[AttributeIndices, np.ndarray],
+    total: np.ndarray,
+) -> ContributionArrays:
     """With as much added to every cell as makes all of them nonnegative in floating point.
 
-    contributions: whose maximal tables are nonnegative but for rounding; a dict that is changed, as
-    they may take all the memory there is. total: that they keep
+    contributions: whose maximal tables are nonnegative but for rounding; changed, as they may take
+    all the memory there is. total: that they keep
     """
     margin = 1.0
     while True:

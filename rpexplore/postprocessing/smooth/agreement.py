@@ -6,7 +6,7 @@ fitted again. Then contributions are taken, which makes tables that agree, and w
 to 0 is added as records spread over the other attributes (docs/mathematics.md §13.5).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from itertools import chain
 
@@ -15,6 +15,7 @@ import numpy as np
 from rpexplore.common.concurrency import Progress
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.planning.mechanism.reconstruction import spread_sum
+from rpexplore.postprocessing.array_store import ArrayStore
 from rpexplore.postprocessing.nonnegative import without_rounding
 from rpexplore.postprocessing.smooth.fitting import fitted
 from rpexplore.postprocessing.table_map import ContributionArrays, TableMap, beyond_shares, subsets
@@ -28,6 +29,7 @@ _RAISED_AT_ONCE = 0.25  # of what cells lack: raising one helps others
 _NEGLIGIBLE_LACK = 1e-4  # of the records, over all tables together
 _SMALLEST_DISAGREEMENT = 1e-12  # counts
 
+Tables = MutableMapping[AttributeIndices, np.ndarray]
 OwnVariance = Callable[[AttributeIndices, np.ndarray], np.ndarray]
 
 
@@ -41,7 +43,7 @@ class Agreement:
 
 def agreeing(
     tables: TableMap,
-    fits: dict[AttributeIndices, np.ndarray],
+    fits: Tables,
     own_variance: OwnVariance,
     on_progress: Progress,
 ) -> Agreement:
@@ -58,7 +60,7 @@ def agreeing(
         on_progress("Making the tables agree", 0.5 * sweep / _MOST_SWEEPS)
         if not _sweep(tables.family, fits, own_variance, errors):
             break
-    contributions: dict[AttributeIndices, np.ndarray] = {}
+    contributions = ArrayStore()
     for subset in tables.family:
         table = np.asarray(fits.pop(subset), dtype=float)
         contributions[subset] = beyond_shares(table, [shares[index] for index in subset])
@@ -70,7 +72,7 @@ def agreeing(
 
 def _sweep(
     family: list[AttributeIndices],
-    fits: dict[AttributeIndices, np.ndarray],
+    fits: Tables,
     own_variance: OwnVariance,
     errors: dict[AttributeIndices, float],
 ) -> bool:
@@ -86,9 +88,10 @@ def _sweep(
         sums: dict[AttributeIndices, np.ndarray] = {}
         weights: dict[AttributeIndices, np.ndarray] = {}
         for subset in (s for s in family if len(s) == order + 1):
+            table = fits[subset]
             for axis in range(len(subset)):
                 part = subset[:axis] + subset[axis + 1 :]
-                margin = fits[subset].sum(axis=axis)
+                margin = table.sum(axis=axis)
                 off = np.abs(margin - fits[part])
                 misfit += float(off.sum(dtype=float))
                 if part not in errors:
@@ -104,17 +107,18 @@ def _sweep(
         return False
     for subset in family:
         if len(subset) >= 2:
+            table = fits[subset].copy()
             margins = [
-                fits[subset[:axis] + subset[axis + 1 :]].astype(fits[subset].dtype)
+                fits[subset[:axis] + subset[axis + 1 :]].astype(table.dtype)
                 for axis in range(len(subset))
             ]
-            fitted(fits[subset], margins, _ROUNDS.get(len(subset), _ROUNDS_OF_LARGER))
+            fits[subset] = fitted(table, margins, _ROUNDS.get(len(subset), _ROUNDS_OF_LARGER))
     return True
 
 
 def _lift(
     tables: TableMap,
-    contributions: dict[AttributeIndices, np.ndarray],
+    contributions: Tables,
     shares: Mapping[int, np.ndarray],
     on_progress: Progress,
 ) -> float:
@@ -174,7 +178,7 @@ def _table(
 
 def _as_in_map(
     tables: TableMap,
-    contributions: dict[AttributeIndices, np.ndarray],
+    contributions: Tables,
     shares: Mapping[int, np.ndarray],
 ) -> None:
     """From totals spread as in the one-way tables to totals spread as in the map, in place."""

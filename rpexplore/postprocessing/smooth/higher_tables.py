@@ -5,7 +5,7 @@ less; what the table's own residual says beyond it is shrunk as for pairs. That 
 also tells something of the smaller tables, which is given back to them (docs/mathematics.md §13.4).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -24,12 +24,11 @@ from rpexplore.postprocessing.smooth.shrinkage import (
     shrunk,
 )
 
-Tables = dict[AttributeIndices, np.ndarray]
+Tables = MutableMapping[AttributeIndices, np.ndarray]
 
 # Of proportional fitting: of the baseline, when smaller tables have moved, of the table itself, and
 # of smaller tables that have moved to still smaller ones.
 _ROUNDS_OF_BASELINE, _ROUNDS_AGAIN, _ROUNDS, _ROUNDS_OF_MOVED = 6, 3, 5, 10
-_BLOCK = 1 << 20  # cells
 _LOWEST_START = 1e-9  # counts; fitting cannot lift a 0
 _MOST_LEARNED_FROM = 600  # tables of one order, whose scales tell those of all
 _NEGLIGIBLE = 1e-4  # the largest τe/v for which the residual is left aside
@@ -44,16 +43,12 @@ _NEGLIGIBLE_MOVE = 1e-3  # of the records, on average over smaller tables
 
 @dataclass(frozen=True)
 class HigherTables:
-    """Tables of one order, near to `lower`.
+    """How tables of one order were fitted.
 
-    tables   float32, above 0
-    lower    of one attribute less, as they have moved
     weights  of `SCALES`, for each table
     kept     share of the residual that was kept, on average over records
     """
 
-    tables: Tables
-    lower: Tables
     weights: dict[AttributeIndices, np.ndarray]
     kept: dict[AttributeIndices, float]
 
@@ -61,18 +56,19 @@ class HigherTables:
 def higher_tables(
     measured: MeasuredResiduals,
     order: int,
-    lower: Tables,
+    tables: Tables,
     own_variance: Callable[[AttributeIndices, np.ndarray], np.ndarray],
     on_progress: Progress,
 ) -> HigherTables:
-    """All tables of an order.
+    """All tables of an order, float32 and above 0.
 
     Args:
-        lower: Smooth tables of every subset of these tables.
+        tables: Smooth tables of every subset of these tables, to which these are added; those of
+            one attribute less move.
         own_variance: Of a smaller table, the variance of its cells given its own subsets.
     """
-    fit = _Fit(measured, order, lower)
-    variances = {part: own_variance(part, lower[part]) for part in fit.parts}
+    fit = _Fit(measured, order, tables)
+    variances = {part: own_variance(part, tables[part]) for part in fit.parts}
     for turn in range(_TURNS):
         on_progress(f"Fitting {order}-way tables", (turn + 1) / (_TURNS + 2))
         if fit.move_parts(variances) <= _NEGLIGIBLE_MOVE:
@@ -85,15 +81,16 @@ def higher_tables(
 class _Fit:
     """The baselines of all tables of an order, and the smaller tables that they are fitted to."""
 
-    def __init__(self, measured: MeasuredResiduals, order: int, lower: Tables) -> None:
-        self._measured, self._lower = measured, dict(lower)
+    def __init__(self, measured: MeasuredResiduals, order: int, tables: Tables) -> None:
+        self._measured, self._tables = measured, tables
         self._subsets = measured.of_order(order)
         self.parts = sorted({part for subset in self._subsets for part in _parts(subset)})
-        self._single = {part: lower[part].astype(np.float32) for part in lower}
-        self._baselines = dict(zip(self._subsets, self._rooms(), strict=True))
-        for subset, room in self._baselines.items():
-            room[...] = self._first_baseline(subset)
-        evidence = {subset: self._evidence(subset) for subset in self._subsets}
+        self._single = {part: tables[part].astype(np.float32) for part in tables}
+        evidence = {}
+        for subset in self._subsets:
+            # The table is its baseline first, to save memory.
+            baseline = self._first_baseline(subset)
+            tables[subset], evidence[subset] = baseline, self._evidence(subset, baseline)
         step = max(len(self._subsets) // _MOST_LEARNED_FROM, 1)
         learned = learned_weights([evidence[subset] for subset in self._subsets[::step]])
         self._weights = {
@@ -112,8 +109,8 @@ class _Fit:
         moves: Tables = {}
         precisions: Tables = {}
         for subset in self._says_something:
-            baseline, noise = self._baselines[subset], self._measured.cell_variance(subset)
-            share, projected = self._projected(subset)
+            baseline, noise = self._tables[subset], self._measured.cell_variance(subset)
+            share, projected = self._projected(subset, baseline)
             remaining = share * np.asarray(noise, dtype=np.float32)
             for axis, part in enumerate(_parts(subset)):
                 off = projected.sum(axis=axis) - baseline.sum(axis=axis)
@@ -125,61 +122,49 @@ class _Fit:
                 precisions[part] = precisions.get(part, 0.0) + precision
         moved = 0.0
         for part, move in moves.items():
-            table = self._lower[part]
+            table = self._tables[part]
             better = table + _STEP * move / (1 + precisions[part])
             better = fitted(
                 np.maximum(better, _LOWEST * table),
-                [self._lower[smaller] for smaller in _parts(part)],
+                [self._tables[smaller] for smaller in _parts(part)],
                 _ROUNDS_OF_MOVED,
             )
             moved += float(np.abs(better - table).sum(dtype=float))
-            self._lower[part], self._single[part] = better, better.astype(np.float32)
+            self._tables[part], self._single[part] = better, better.astype(np.float32)
         return moved / self._measured.total / max(len(self.parts), 1)
 
     def follow_parts(self) -> None:
         """Fit the baselines to the smaller tables again."""
-        for subset, baseline in self._baselines.items():
-            fitted(baseline, self._margins(subset), _ROUNDS_AGAIN)
+        for subset in self._subsets:
+            baseline = self._tables[subset].copy()
+            self._tables[subset] = fitted(baseline, self._margins(subset), _ROUNDS_AGAIN)
 
     def result(self) -> HigherTables:
-        """The tables; baselines become them, to save memory."""
-        tables = self._baselines
+        """The baselines become tables."""
         for subset in self._says_something:
-            share, projected = self._projected(subset)
-            baseline = tables[subset]
+            baseline = self._tables[subset]
+            share, projected = self._projected(subset, baseline)
             self._kept[subset] = float((share * baseline).sum() / baseline.sum())
-            baseline[...] = fitted(projected, self._margins(subset), _ROUNDS)
-        lower = {part: self._lower[part] for part in self.parts}
-        return HigherTables(tables, lower, self._weights, self._kept)
+            self._tables[subset] = fitted(projected, self._margins(subset), _ROUNDS)
+        return HigherTables(self._weights, self._kept)
 
-    def _rooms(self) -> Iterator[np.ndarray]:
-        """Memory for each table, in blocks that are given back as a whole.
-
-        What tables one by one give back, between what is kept, is too small for anything else.
-        """
-        block, used = np.zeros(0, dtype=np.float32), 0
-        for subset in self._subsets:
-            cells = self._measured.map.cells(subset)
-            if used + cells > len(block):
-                block, used = np.zeros(max(cells, _BLOCK), dtype=np.float32), 0
-            yield block[used : used + cells].reshape(self._measured.shape(subset))
-            used += cells
-
-    def _projected(self, subset: AttributeIndices) -> tuple[np.ndarray, np.ndarray]:
+    def _projected(
+        self, subset: AttributeIndices, baseline: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Which share of the residual is kept in each cell, and the table that this gives.
 
         Twice, as large deviations are mostly upwards: what turns out larger than its baseline may
         deviate as a count of that size does.
         """
-        baseline, noise = self._baselines[subset], self._measured.cell_variance(subset)
-        residual, weights = self._residual(subset), self._weights[subset]
+        noise, weights = self._measured.cell_variance(subset), self._weights[subset]
+        residual = self._residual(subset, baseline)
         first = shrunk(baseline, kept_share(baseline, noise, weights), residual, noise)
         share = kept_share(np.maximum(baseline, first), noise, weights)
         return share, shrunk(baseline, share, residual, noise)
 
     def _is_visible(self, subset: AttributeIndices) -> bool:
         noise = float(np.min(self._measured.cell_variance(subset)))
-        largest = float(self._baselines[subset].max()) / noise
+        largest = float(self._tables[subset].max()) / noise
         return float(self._weights[subset] @ SCALES) * largest > _NEGLIGIBLE
 
     def _first_baseline(self, subset: AttributeIndices) -> np.ndarray:
@@ -201,13 +186,13 @@ class _Fit:
     def _margins(self, subset: AttributeIndices) -> list[np.ndarray]:
         return [self._single[part] for part in _parts(subset)]
 
-    def _residual(self, subset: AttributeIndices) -> np.ndarray:
-        return self._measured.beyond(subset, self._baselines[subset]).astype(np.float32)
+    def _residual(self, subset: AttributeIndices, baseline: np.ndarray) -> np.ndarray:
+        return self._measured.beyond(subset, baseline).astype(np.float32)
 
-    def _evidence(self, subset: AttributeIndices) -> np.ndarray:
+    def _evidence(self, subset: AttributeIndices, baseline: np.ndarray) -> np.ndarray:
         return log_evidence(
-            self._baselines[subset],
-            self._residual(subset),
+            baseline,
+            self._residual(subset, baseline),
             self._measured.cell_variance(subset),
             self._measured.degrees_of_freedom_per_cell(subset),
         )

@@ -40,9 +40,10 @@ class MeasuredResiduals:
         """Those of estimates; largest_order: the most attributes of one, None for all."""
         contributions = estimates.contributions
         if largest_order is not None:
+            # By key, as what is left out need not be read.
             contributions = {
-                subset: values
-                for subset, values in contributions.items()
+                subset: contributions[subset]
+                for subset in contributions
                 if len(subset) <= largest_order
             }
         variances = {subset: float(estimates.variances[subset]) for subset in contributions}

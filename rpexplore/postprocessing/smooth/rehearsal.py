@@ -14,6 +14,7 @@ import numpy as np
 from rpexplore.common.numerics import normal_quantile
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.planning.mechanism.strategy import Strategy
+from rpexplore.postprocessing.array_store import ArrayStore
 from rpexplore.postprocessing.seeded_numbers import SeededNumbers
 from rpexplore.postprocessing.smooth.measured_residuals import MeasuredResiduals
 from rpexplore.postprocessing.table_map import ContributionArrays
@@ -51,8 +52,7 @@ def rehearsed_release(
     for subset in family:
         digest.update(np.ascontiguousarray(measured.contributions[subset]).tobytes())
     numbers = SeededNumbers(digest.digest())
-    truth: dict[AttributeIndices, np.ndarray] = {(): np.array(measured.total)}
-    noisy = {}
+    truth, noisy = ArrayStore({(): np.array(measured.total)}), ArrayStore()
     for subset in family:
         shape, variance = measured.shape(subset), measured.variances[subset]
         if subset:

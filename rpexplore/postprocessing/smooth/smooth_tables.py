@@ -10,10 +10,10 @@ from types import MappingProxyType
 import numpy as np
 
 from rpexplore.common.concurrency import Progress, no_progress, one_thread, part_of_progress
-from rpexplore.common.numerics import read_only
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.reconstruction import marginal
+from rpexplore.postprocessing.array_store import ArrayStore
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.smooth.agreement import agreeing
 from rpexplore.postprocessing.smooth.higher_tables import higher_tables
@@ -112,9 +112,9 @@ def smooth_residuals(
     on_progress("Fitting one-way tables", 0.0)
     low = one_way(measured)
     pairs = smooth_pairs(measured, low, part_of_progress(on_progress, 0.02, _PAIRS_DONE))
-    tables: dict[AttributeIndices, np.ndarray] = {(): np.array(measured.total)}
-    tables |= {(attribute,): table for attribute, table in low.tables.items()}
-    tables |= pairs.tables
+    tables = ArrayStore({(): np.array(measured.total)})
+    tables.update({(attribute,): table for attribute, table in low.tables.items()})
+    tables.update(pairs.tables)
     kept = {(): 1.0, **{(attribute,): share for attribute, share in low.kept.items()}}
     kept |= pairs.kept
     weights = dict(pairs.weights)
@@ -129,16 +129,11 @@ def smooth_residuals(
         fit = higher_tables(measured, order, tables, errors.own_variance, on_order)
         kept |= fit.kept
         weights |= fit.weights
-        tables |= fit.lower
-        tables |= fit.tables
-        del fit  # agreeing takes the tables out of the dict one by one, to save memory
     on_agreeing = part_of_progress(on_progress, _FITTED, 1.0)
     agreement = agreeing(measured.map, tables, errors.own_variance, on_agreeing)
     on_progress("Making the tables agree", 1.0)
     return SmoothTables(
-        MappingProxyType(
-            {subset: read_only(values) for subset, values in agreement.contributions.items()}
-        ),
+        MappingProxyType(agreement.contributions),
         MappingProxyType(kept),
         agreement.raised,
         measured,
