@@ -3,6 +3,7 @@
 Every case runs in a process of its own (so that a process peak is that case's alone), three times
 in a row; the time is the best of the three. It is the time of the call named in the row: imports
 and the making of the inputs are outside. The peak is that of the whole process, imports included.
+Beside each figure stands the median of the last runs on this machine, where there were any.
 Exit code 1 if a row misses its limit.
 """
 
@@ -21,6 +22,7 @@ import numpy as np
 import rpexplore as rp
 from rpexplore.analysis.forecast import SCHEMES
 from rpexplore.analysis.frontier import frontier
+from rpexplore.export.report.pdf import find_browser
 from rpexplore.export.report.report import html, report
 from rpexplore.planning.optimum import Optimum
 from rpexplore.planning.planner import TOLERANCE, optimum
@@ -28,9 +30,11 @@ from rpexplore.scenarios.scenario import Scenario
 from tests.benchmarks import (
     app,
     areas,
+    browser,
     convex,
     counting,
     engines,
+    floors,
     generalised,
     nonnegative,
     queries,
@@ -41,6 +45,7 @@ from tests.benchmarks import (
     targets,
     usefulness,
 )
+from tests.benchmarks.history import History, is_worse
 from tests.benchmarks.measure import REPEATS, Row, best_of_three, peak_gigabytes
 from tests.published import figures
 
@@ -225,6 +230,7 @@ CASES: dict[str, Callable[[], list[Row]]] = {
         report_on_many_tables,
         app_adult,
         app_hundred,
+        *browser.CASES,
         *generalised.CASES,
         *targets.CASES,
         *usefulness.CASES,
@@ -233,6 +239,7 @@ CASES: dict[str, Callable[[], list[Row]]] = {
         *engines.CASES,
         *counting.CASES,
         *sampling.CASES,
+        *floors.CASES,
         *releases.CASES,
         *nonnegative.CASES,
         *smooth.CASES,
@@ -249,6 +256,15 @@ HOLDS = {
     "<": lambda measured, limit: measured < limit,
     ">=": lambda measured, limit: measured >= limit,
 }
+
+
+def lacking(case: str) -> str:
+    """What this machine lacks for a case; empty if nothing."""
+    if case in NEED_ADULT and not (DATA / "adult.csv").is_file():
+        return "no data"
+    if CASES[case] in browser.CASES and find_browser() is None:
+        return "no Chromium"
+    return ""
 
 
 def rows_of(case: str) -> list[Row]:
@@ -270,18 +286,24 @@ def main() -> int:
         parser.error(f"there is no case {unknown!r}; there are {', '.join(CASES)}")
 
     print(HEADING, flush=True)
-    print(f"{'what':<62} {'wanted':>11} {'measured':>11}  ok")
-    missed = 0
+    print(f"{'what':<62} {'wanted':>11} {'measured':>11} {'before':>9}  ok")
+    history, row, missed = History(), "", 0
     for case in given.cases or CASES:
-        if case in NEED_ADULT and not (DATA / "adult.csv").is_file():
-            print(f"{f'{case}, of adult.csv':<62} {'':>11} {'no data':>11}  skipped")
+        if lack := lacking(case):
+            print(f"{case:<62} {'':>11} {lack:>11} {'':>9}  skipped")
             continue
         for what, measured, sign, limit in rows_of(case):
             holds = HOLDS[sign](measured, limit)
             missed += not holds
             wanted = f"{sign} {limit:g}"
             verdict = "yes" if holds else "NO"
-            print(f"{what:<62} {wanted:>11} {measured:>11.3g}  {verdict}", flush=True)
+            row = f"{row.partition(':')[0]}: {what.strip()}" if what.startswith(" ") else what
+            before = history.before(case, row)
+            history.add(case, row, measured)
+            if before is not None and is_worse(measured, sign, before):
+                verdict += ", worse than before"
+            was = "" if before is None else f"{before:.3g}"
+            print(f"{what:<62} {wanted:>11} {measured:>11.3g} {was:>9}  {verdict}", flush=True)
     return 1 if missed else 0
 
 

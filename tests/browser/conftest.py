@@ -160,6 +160,13 @@ def browser() -> Iterator[Browser]:
             pytest.fail(message)
         # A newcomer need not have one; where RPEXPLORE_REQUIRE_BROWSER is set, this fails.
         pytest.skip(message)
+    with chromium(path) as browser:
+        yield browser
+
+
+@contextmanager
+def chromium(path: Path) -> Iterator[Browser]:
+    """The Chromium at this path, started without a window."""
     # Pages of a context share one process, which has Streamlit's scripts compiled already.
     args = ["--renderer-process-limit=1"]
     if os.geteuid() == 0:  # in containers, where Chromium's own sandbox does not work
