@@ -25,6 +25,9 @@ _HEAD = 1 << 12  # values that tell whether a column repeats itself
 WHOLE_FLOAT = r"^(-?[0-9]+)\.0+$"
 """A whole number as some programs write it: 3.0."""
 
+UNKNOWN, MISSING = -1, -2
+"""The codes of what is not in the domain, and of what is missing, until it is refused."""
+
 
 class Coder:
     """Turns a column's values into category indices, or refuses them.

@@ -1,7 +1,8 @@
-"""Records in PostgreSQL, DuckDB or Spark, counted there by one statement that only reads.
+"""Records in PostgreSQL, DuckDB or Spark, counted by one statement that only reads.
 
-In reading order: `connections` (engines, and named ways to them), `session` and `duckdb_session`,
-`postgres_session`, `spark_session`, `coding` (values to indices, in SQL), `counting`, `source`.
+In reading order: `connections` (engines, and named ways to them), `request` (what is counted),
+`coding` (values to indices, in SQL), `counting` (on a server), `streaming` (here, of coded
+records), `session` and `duckdb_session`, `postgres_session`, `spark_session`, `source`.
 
 Imports `data`, `domain`, `common` and `errors`; not `data.files`.
 """

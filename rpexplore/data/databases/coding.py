@@ -16,7 +16,7 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from rpexplore.data.coding import WHOLE_FLOAT, compared_values, shortens
+from rpexplore.data.coding import MISSING, UNKNOWN, WHOLE_FLOAT, compared_values, shortens
 from rpexplore.data.source import PersonRule
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain.domain import Domain
@@ -24,9 +24,6 @@ from rpexplore.errors import DataError
 
 Value: TypeAlias = Any
 """A value in Ibis, whose annotations are narrower than what it takes."""
-
-UNKNOWN, MISSING = -1, -2
-"""The codes of what is not in the domain, and of what is missing."""
 
 PERSON, ORDER = "person", "order_of_person"
 """Columns of the coded records: whose one is, null if nobody's, and by what theirs are ordered."""

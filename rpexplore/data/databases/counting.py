@@ -7,10 +7,7 @@ are such rows too. One statement sees one state of the records.
 Memory here: 4 bytes for each cell of the tables, and a piece of rows at a time.
 """
 
-from collections.abc import Iterable, Sequence
-from hashlib import blake2b
-from itertools import combinations
-from math import prod
+from collections.abc import Sequence
 
 import ibis
 import ibis.expr.types as ir
@@ -18,67 +15,77 @@ import numpy as np
 import pyarrow as pa
 
 from rpexplore.data.blocks import blocks
-from rpexplore.data.coding import unknown_value_error
+from rpexplore.data.coding import MISSING, UNKNOWN
 from rpexplore.data.counts import Counts
-from rpexplore.data.databases.coding import MISSING, ORDER, PERSON, UNKNOWN, Value
+from rpexplore.data.databases.coding import ORDER, PERSON, Value, code_columns, person_columns
+from rpexplore.data.databases.request import BEYOND, OF_NOBODY, STATE, Request, agree
 from rpexplore.data.source import PersonRule
-from rpexplore.domain.domain import AttributeIndices, Domain
-from rpexplore.errors import DataError
+from rpexplore.domain.domain import AttributeIndices
 
 PART, CELL, COUNT = "part", "cell", "n"
 RANK = "rank_of_person"
 """A column of the coded records: which of its person's one is, from 0."""
 
-# Parts that are no table.
-_CHECK, _OF_ONE_PERSON = -1, -2
-_MOST_CELLS = 400_000_000  # of all tables; a release counts fewer at a time
+_CHECK = -1  # the part that is no table
 _BLOCK_CELLS = 1 << 14
 _NARROW = np.iinfo(np.uint32).max
-_MOST_SUBSETS = 6  # attributes of a table of which all subsets are compared
 
 
-def attribute_indices_of(tables: Iterable[AttributeIndices]) -> list[int]:
-    """All attributes that any of the tables has, ascending."""
-    return sorted({index for table in tables for index in table})
+def coded_records(table: ir.Table, request: Request, engine: str) -> ir.Table:
+    """One row a record: c<index> for the attributes of the tables; where there is a rule, PERSON.
 
-
-def refuse_too_many(tables: Sequence[AttributeIndices], sizes: Sequence[int]) -> None:
-    """Raise `DataError` if more counts could come back than there is memory for."""
-    n_cells = sum(prod(sizes[index] for index in table) for table in tables)
-    if n_cells > _MOST_CELLS:
-        raise DataError(
-            f"The tables to count have {n_cells:,} cells in all, and at most {_MOST_CELLS:,} can "
-            "be; count fewer or smaller tables."
-        )
-
-
-def with_ranks(records: ir.Table, attribute_indices: Sequence[int]) -> ir.Table:
-    """The same with RANK: which of their person's records each is, by ORDER, 0 for the first.
-
-    Ties are broken by all that is counted, so that records whose rank is left to the engine are
-    alike in all that is counted: what counts of a person depends on that person's records alone.
+    And RANK: which of their person's records each is, 0 for the first: by ORDER where the first are
+    kept. Ties are broken by all that is counted, so that records whose rank is left to the engine
+    are alike in all that is counted: what counts of a person depends on that person's records
+    alone. Raises `DataError` for a column that cannot be an attribute.
     """
-    order = [records[ORDER], *(records[f"c{index}"] for index in attribute_indices)]
+    rule, indices = request.rule, request.attribute_indices
+    persons = {} if rule is None else person_columns(table, rule, engine)
+    records = code_columns(table, request.domain, indices, request.unknown_codes, engine, persons)
+    if rule is None:
+        return records
+    order = None
+    if rule.excess == "keep first":
+        order = [records[ORDER], *(records[f"c{index}"] for index in indices)]
     window = ibis.window(group_by=records[PERSON], order_by=order)
-    return records.mutate(**{RANK: ibis.row_number().over(window)}).drop(ORDER)
+    return records.mutate(**{RANK: ibis.row_number().over(window)})
 
 
-def statement(
-    records: ir.Table,
-    tables: Sequence[AttributeIndices],
-    sizes: Sequence[int],
-    rule: PersonRule | None,
-) -> ir.Table:
+def kept_records(records: ir.Table, rule: PersonRule | None) -> ir.Table:
+    """Those that are counted, and those of nobody."""
+    if rule is None or rule.excess != "keep first":
+        return records
+    rank: Value = records[RANK]
+    return records.filter((rank < rule.most) | records[PERSON].isnull())
+
+
+def streamed(records: ir.Table, request: Request) -> ir.Table:
+    """One row a counted record: its codes, in as few bytes as there are, and its STATE.
+
+    STATE: 0, `OF_NOBODY` or `BEYOND`; where there is a rule.
+    """
+    kept, rule = kept_records(records, request.rule), request.rule
+    columns: dict[str, Value] = {}
+    for index in request.attribute_indices:
+        code: Value = kept[f"c{index}"]
+        columns[f"c{index}"] = code.cast(str(np.min_scalar_type(-int(request.sizes[index]))))
+    if rule is not None:
+        rank: Value = kept[RANK]
+        is_of_nobody: Value = kept[PERSON].isnull()
+        columns[STATE] = ibis.cases(
+            (is_of_nobody, OF_NOBODY), (rank >= rule.most, BEYOND), else_=0
+        ).cast("int8")
+    return kept.select(**columns) if columns else kept
+
+
+def statement(records: ir.Table, request: Request) -> ir.Table:
     """One expression whose rows are (part, cell, n): tables by their position, and checks.
 
-    records: c<index> for the attributes of the tables, and PERSON and RANK where there is a rule.
-    tables: ascending attribute indices, none in another.
+    records: of `coded_records`
     """
-    kept = records
-    if rule is not None and rule.excess == "keep first":
-        rank: Value = records[RANK]
-        kept = records.filter((rank < rule.most) | records[PERSON].isnull())
-    parts = [*_checks(kept, records, attribute_indices_of(tables), rule)]
+    tables, sizes = request.tables, request.sizes
+    kept = kept_records(records, request.rule)
+    parts = [_checks(kept, request)]
     positions = {table: position for position, table in enumerate(tables)}
     for block in blocks(tables, sizes, _BLOCK_CELLS):
         counted = kept.group_by(*(f"c{index}" for index in block.attribute_indices)).aggregate(
@@ -101,29 +108,23 @@ def _table_rows(
     return _rows(summed, position, cell, summed.n)
 
 
-def _checks(
-    kept: ir.Table, records: ir.Table, attribute_indices: Sequence[int], rule: PersonRule | None
-) -> Iterable[ir.Table]:
-    """How many records there are, are unknown and missing in each attribute, and are nobody's.
-
-    The part `_CHECK`, of one pass, in this order. Then how many records a person has, if needed.
-    """
+def _checks(kept: ir.Table, request: Request) -> ir.Table:
+    """How many records there are, and then what `Request.refuse` takes; of one pass."""
     sums: list[Value] = [kept.count()]
-    for index in attribute_indices:
+    for index in request.attribute_indices:
         code: Value = kept[f"c{index}"]
         sums += [(code == UNKNOWN).sum(), (code == MISSING).sum()]
-    if rule is not None:
-        person: Value = kept[PERSON]
-        sums.append(person.isnull().sum())
+    if (rule := request.rule) is not None:
+        is_of_nobody: Value = kept[PERSON].isnull()
+        rank: Value = kept[RANK]
+        sums += [is_of_nobody.sum(), (~is_of_nobody & (rank >= rule.most)).sum()]
+    else:
+        sums += [ibis.literal(0), ibis.literal(0)]
     named: dict[str, Value] = {f"n{cell}": n for cell, n in enumerate(sums)}
     aggregated = kept.aggregate(**named)
     numbers = ibis.array([_as_int64(aggregated[name]) for name in named])
     listed = aggregated.select(n=numbers).unnest("n", offset="cell")
-    yield _rows(listed, _CHECK, listed.cell, listed.n)
-    if rule is not None and rule.excess == "refuse":
-        persons = records.group_by(PERSON).aggregate(n=lambda rows: rows.count())
-        most = persons.aggregate(n=persons.n.max())
-        yield _rows(most, _OF_ONE_PERSON, ibis.literal(0), most.n)
+    return _rows(listed, _CHECK, listed.cell, listed.n)
 
 
 def _rows(table: ir.Table, part: int, cell: Value, n: Value) -> ir.Table:
@@ -148,12 +149,13 @@ def _union(parts: Sequence[ir.Table]) -> ir.Table:
 class Tally:
     """Takes the rows of a statement in pieces, in any order, and gives the counts they hold."""
 
-    def __init__(self, tables: Sequence[AttributeIndices], sizes: Sequence[int]) -> None:
-        self._tables = list(tables)
+    def __init__(self, request: Request) -> None:
+        self._request = request
         self._counts: list[np.ndarray] = [
-            np.zeros([sizes[index] for index in table], dtype=np.uint32) for table in tables
+            np.zeros([request.sizes[index] for index in table], dtype=np.uint32)
+            for table in request.tables
         ]
-        self._checks: dict[tuple[int, int], int] = {}
+        self._checks = np.full(1 + request.n_checks, -1, dtype=np.int64)
         self._is_corrupt = False  # rows that no statement of ours gives
 
     def add(self, piece: pa.RecordBatch) -> None:
@@ -164,9 +166,8 @@ class Tally:
         part, cell, n = part[order], cell[order], n[order]
         starts = np.flatnonzero(np.diff(part, prepend=part[:1] - 1))
         for start, end in zip(starts, [*starts[1:], len(part)], strict=True):
-            if part[start] < 0:
-                keys = zip(part[start:end].tolist(), cell[start:end].tolist(), strict=True)
-                self._checks |= dict(zip(keys, n[start:end].tolist(), strict=True))
+            if part[start] == _CHECK:
+                self._checks[cell[start:end]] = n[start:end]
             else:
                 self._add_cells(int(part[start]), cell[start:end], n[start:end])
 
@@ -179,45 +180,13 @@ class Tally:
             counts = self._counts[table] = counts.astype(np.int64)
         counts.reshape(-1)[cells] = n
 
-    def counts(self, domain: Domain, rule: PersonRule | None, name: str) -> Counts:
-        """The counts; raises `DataError` for what the checks tell, or counts that do not agree.
-
-        name: of the records, for the error
-        """
-        checks, attribute_indices = self._checks, attribute_indices_of(self._tables)
-        if rule is not None:
-            if checks.get((_CHECK, 1 + 2 * len(attribute_indices))):
-                raise DataError(
-                    f"The column {rule.column!r} is empty in some records, so that nobody knows "
-                    "whose they are; fill it in, or leave these records out."
-                )
-            if checks.get((_OF_ONE_PERSON, 0), 0) > rule.most:
-                raise rule.excess_error()
-        for position, index in enumerate(attribute_indices):
-            for is_missing in (False, True):
-                if checks.get((_CHECK, 1 + 2 * position + is_missing)):
-                    raise unknown_value_error(domain.names[index], is_missing=is_missing)
-        n_records = checks.get((_CHECK, 0))
-        if n_records is None or self._is_corrupt or not self._agree(n_records):
-            raise DataError(
-                f"The records {name} changed while they were counted, or are not the same whenever "
-                "they are read; nothing of these counts is used. Wait until they are complete, and "
-                "run again."
-            )
-        return Counts(dict(zip(self._tables, self._counts, strict=True)), n_records)
-
-    def _agree(self, n_records: int) -> bool:
-        """Whether tables have the same total, and the same marginals on what they share."""
-        seen: dict[AttributeIndices, bytes] = {}
-        for table, counts in zip(self._tables, self._counts, strict=True):
-            if counts.sum(dtype=np.int64) != n_records:
-                return False
-            some = range(1, len(table)) if len(table) <= _MOST_SUBSETS else range(1, 2)
-            for kept in (kept for size in some for kept in combinations(range(len(table)), size)):
-                left = tuple(axis for axis in range(len(table)) if axis not in kept)
-                shared = tuple(table[axis] for axis in kept)
-                marginal = counts.sum(axis=left, dtype=np.int64).tobytes()
-                digest = blake2b(marginal, digest_size=16).digest()
-                if seen.setdefault(shared, digest) != digest:
-                    return False
-        return True
+    def counts(self) -> Counts:
+        """The counts; raises `DataError` for what the checks tell, or counts that do not agree."""
+        n_records, *checks = self._checks.tolist()
+        if n_records < 0:
+            raise self._request.changed_error()
+        self._request.refuse(checks)
+        counts = Counts(dict(zip(self._request.tables, self._counts, strict=True)), n_records)
+        if self._is_corrupt or not agree(counts):
+            raise self._request.changed_error()
+        return counts

@@ -9,16 +9,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
+from rpexplore.common.concurrency import Progress
+from rpexplore.data.counts import Counts
 from rpexplore.data.databases.connections import Connection
+from rpexplore.data.databases.request import Request
 from rpexplore.data.databases.session import (
     ROWS_AT_ONCE,
     Provenance,
     Session,
+    SQLSession,
     engine_errors,
     parts_of,
 )
+from rpexplore.data.databases.streaming import count_streamed
 from rpexplore.errors import DataError
 
 _ATTACHED = "rpexplore_records"
@@ -36,7 +39,7 @@ _NAME_PART = re.compile(r'"(?:[^"]|"")*"|[^."]+')
 _QUOTED = re.compile(r"'((?:[^']|'')*)'" r'|"((?:[^"]|"")*)"')
 
 
-class DuckDBSession(Session):
+class DuckDBSession(SQLSession):
     """A session on a file that this process reads."""
 
     def table(self, name: str) -> Any:
@@ -80,11 +83,20 @@ class DuckDBSession(Session):
             state=tuple(state for path in seen for state in _file_state(path)),
         )
 
-    def _rows(self, statement: Any) -> Iterable[pa.RecordBatch]:
-        # Ibis calls what DuckDB has no longer.
-        text = self.backend.compile(statement)
-        reader = self.backend.con.sql(text).to_arrow_reader(ROWS_AT_ONCE)
-        return reader.cast(statement.schema().to_pyarrow())  # sums are of 128 bits there
+    def count(self, name: str, request: Request, on_progress: Progress) -> Counts:
+        """Of coded records, which stream into the counter of files.
+
+        DuckDB is in this process, and so are the records: counting them here tells nobody more, and
+        takes a twentieth of the time of its own grouping.
+        """
+        from rpexplore.data.databases.counting import streamed
+
+        with engine_errors(self.connection, name):
+            text = self.backend.compile(streamed(self.coded_records(name, request), request))
+        rows = self.pieces(
+            lambda: self.backend.con.sql(text).to_arrow_reader(ROWS_AT_ONCE), name, on_progress
+        )
+        return count_streamed(rows, request, on_progress)
 
 
 @contextmanager
@@ -101,6 +113,7 @@ def open_session(connection: Connection) -> Iterator[Session]:
     with engine_errors(connection):
         # Under a name of ours: the file's own may be that of a schema in it.
         backend = ibis.duckdb.connect()
+        backend.con.execute("SET enable_progress_bar = false")  # Ibis shows one
         quoted = str(path).replace("'", "''")
         # Of other kinds of files, it would fetch what reads them from the internet.
         backend.con.execute("SET autoinstall_known_extensions = false")

@@ -5,7 +5,13 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from rpexplore.data.databases.connections import Connection
-from rpexplore.data.databases.session import Provenance, Session, engine_errors, parts_of
+from rpexplore.data.databases.session import (
+    Provenance,
+    Session,
+    SQLSession,
+    engine_errors,
+    parts_of,
+)
 from rpexplore.errors import DataError
 
 # A server has 20 seconds to answer; one that is gone is noticed within a minute or so.
@@ -54,7 +60,7 @@ ORDER BY name
 """
 
 
-class PostgresSession(Session):
+class PostgresSession(SQLSession):
     """A session on a server, which sees one state of the records."""
 
     def provenance(self, name: str) -> Provenance:

@@ -4,6 +4,7 @@ What an engine says may hold hosts, users or values. It stands in the `private` 
 there without the connection's password.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
@@ -11,17 +12,19 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
+from typing import Any, TypeVar
 
 from rpexplore.common.concurrency import Progress
+from rpexplore.data.counts import Counts
 from rpexplore.data.databases.connections import ENGINES, Connection
+from rpexplore.data.databases.request import Request
 from rpexplore.data.source import COUNTING
 from rpexplore.errors import DataError, RpexploreError
 
 _PATIENCE = 0.2  # seconds between two looks whether somebody still waits
-ROWS_AT_ONCE = 100_000  # of counts that are fetched
+ROWS_AT_ONCE = 100_000  # that are fetched
+
+Piece = TypeVar("Piece")
 
 
 @dataclass(frozen=True)
@@ -45,10 +48,10 @@ class Provenance:
 
 
 @dataclass(frozen=True)
-class Session:
+class Session(ABC):
     """An open session.
 
-    backend   of Ibis
+    backend   the engine's own, or Ibis's
     address   where the records are, without user, password and options:
               postgresql://localhost:5432/survey
     schema    where tables are looked for that name no schema
@@ -63,50 +66,91 @@ class Session:
     cancel: Callable[[], None]
     begin: Callable[[], None] = lambda: None
 
-    def table(self, name: str) -> Any:
-        """A table of the engine, schema.table or table; raises `DataError` if it is not there."""
-        schema, table = parts_of(name)
-        with engine_errors(self.connection, name):
-            return self.backend.table(table, database=schema or None)
+    @abstractmethod
+    def columns(self, name: str) -> list[tuple[str, str]]:
+        """Name and type of every column of a table; raises `DataError` if it is not there."""
+
+    @abstractmethod
+    def count(self, name: str, request: Request, on_progress: Progress) -> Counts:
+        """Exact counts of a table's records; errors are those of `Source.count`."""
 
     def provenance(self, name: str) -> Provenance:
         """What a table that is there comes from."""
         schema, table = parts_of(name)
         return Provenance(self.address, (f"{schema or self.schema}.{table}".lower(),))
 
+    def pieces(
+        self, rows: Callable[[], Iterable[Piece]], name: str, on_progress: Progress
+    ) -> Iterator[Piece]:
+        """What the engine gives for a statement about a table, piece by piece.
+
+        It runs beside, so that `on_progress` can stop it by raising whatever it wants; Ctrl-C does.
+        """
+
+        def fetched() -> Iterator[Piece]:
+            self.begin()
+            yield from rows()
+
+        pieces = fetched()
+        with engine_errors(self.connection, name), ThreadPoolExecutor(1) as worker:
+            while True:
+                waiting = worker.submit(next, pieces, None)
+                try:
+                    while not wait([waiting], _PATIENCE).done:
+                        on_progress(COUNTING, 0.0)
+                finally:
+                    while not waiting.done():
+                        with suppress(Exception):
+                            self.cancel()
+                        wait([waiting], _PATIENCE)
+                if (piece := waiting.result()) is None:
+                    return
+                yield piece
+
+
+class SQLSession(Session):
+    """A session on an engine whose statements Ibis writes."""
+
+    def table(self, name: str) -> Any:
+        """A table of the engine, schema.table or table; raises `DataError` if it is not there."""
+        schema, table = parts_of(name)
+        with engine_errors(self.connection, name):
+            return self.backend.table(table, database=schema or None)
+
+    def columns(self, name: str) -> list[tuple[str, str]]:
+        return [(column, str(kind)) for column, kind in self.table(name).schema().items()]
+
+    def count(self, name: str, request: Request, on_progress: Progress) -> Counts:
+        """Of one statement, which counts there: nothing but counts comes back."""
+        # Of an optional extra.
+        from rpexplore.data.databases.counting import Tally, statement
+
+        tally = Tally(request)
+        with self.hold(self.coded_records(name, request)) as records:
+            with engine_errors(self.connection, name):
+                expression = statement(records, request)
+            rows = self.pieces(
+                lambda: self.backend.to_pyarrow_batches(expression, chunk_size=ROWS_AT_ONCE),
+                name,
+                on_progress,
+            )
+            for piece in rows:
+                tally.add(piece)
+        return tally.counts()
+
     @contextmanager
     def hold(self, records: Any) -> Iterator[Any]:
         """The same records, worked out once by an engine that would do it anew for every table."""
         yield records
 
-    def pieces(self, statement: Any, name: str, on_progress: Progress) -> Iterator[pa.RecordBatch]:
-        """The rows of a statement, piece by piece, of at most 100,000 rows where the engine can.
+    def coded_records(self, name: str, request: Request) -> Any:
+        """An expression of the records as `counting.coded_records` tells."""
+        # Of an optional extra.
+        from rpexplore.data.databases.counting import coded_records
 
-        It runs beside, so that `on_progress` can stop it by raising whatever it wants; Ctrl-C does.
-        """
-
-        def fetched() -> Iterator[pa.RecordBatch]:
-            self.begin()
-            yield from self._rows(statement)
-
-        rows = fetched()
-        with engine_errors(self.connection, name), ThreadPoolExecutor(1) as worker:
-            while True:
-                piece = worker.submit(next, rows, None)
-                try:
-                    while not wait([piece], _PATIENCE).done:
-                        on_progress(COUNTING, 0.0)
-                finally:
-                    while not piece.done():
-                        with suppress(Exception):
-                            self.cancel()
-                        wait([piece], _PATIENCE)
-                if (batch := piece.result()) is None:
-                    return
-                yield batch
-
-    def _rows(self, statement: Any) -> Iterable[pa.RecordBatch]:
-        return self.backend.to_pyarrow_batches(statement, chunk_size=ROWS_AT_ONCE)
+        table = self.table(name)
+        with engine_errors(self.connection, name):
+            return coded_records(table, request, self.connection.engine)
 
 
 def parts_of(name: str) -> tuple[str, str]:

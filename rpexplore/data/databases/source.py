@@ -1,17 +1,17 @@
-"""Records in a table of a database or a cluster: a `Source` whose counting is done there.
+"""Records in a table of a database or a cluster: a `Source` that is counted as its engine allows.
 
-Nothing but codes of categories and counts ever comes back, whatever the table holds.
+Of a server or a cluster nothing but counts ever comes back, whatever the table holds. Of DuckDB,
+which is in this process, come codes of categories.
 """
 
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.common.formatting import joined, text_of_path
@@ -19,13 +19,8 @@ from rpexplore.data.blocks import maximal
 from rpexplore.data.coding import unknown_codes
 from rpexplore.data.counts import Counts
 from rpexplore.data.databases.connections import ENGINES, Connection
-from rpexplore.data.databases.session import (
-    Provenance,
-    Session,
-    engine_errors,
-    parts_of,
-    session_of,
-)
+from rpexplore.data.databases.request import Request
+from rpexplore.data.databases.session import Provenance, Session, parts_of, session_of
 from rpexplore.data.source import COUNTING, Fingerprint, PersonRule, check_column, file_names
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
@@ -39,7 +34,8 @@ class DatabaseSource:
 
     Counted in one statement, in a transaction that only reads. Memory here: 4 bytes for each cell
     of the tables that are counted, at most 4·10^8 cells, and 100,000 rows of counts at a time
-    (Spark hands over all rows at once: some 100 bytes for each cell that is not empty).
+    (Spark hands over all rows at once: some 100 bytes for each cell that is not empty); of DuckDB
+    what `counting` tells, and what DuckDB takes.
     """
 
     connection: Connection
@@ -83,9 +79,9 @@ class DatabaseSource:
         That is in PostgreSQL: how often rows were written, the files of tables and their sizes, and
         how views are made. Of DuckDB, size and time of its file and of those that a view reads.
         """
-        with self._session() as (session, table):
+        with self._session() as session:
             read = session.provenance(self.table)
-            columns = [*map(str, table.schema().items())]
+            columns = [f"{name} {kind}" for name, kind in session.columns(self.table)]
         self._last_provenance[:] = [read]
         seen = [read.address, *read.tables, *read.ids, *read.unseen, *columns, *read.state]
         size, modified = 0, ""
@@ -110,8 +106,8 @@ class DatabaseSource:
         return tuple(remarks)
 
     def columns(self) -> tuple[str, ...]:
-        with self._session() as (_, table):
-            return tuple(table.columns)
+        with self._session() as session:
+            return tuple(name for name, _ in session.columns(self.table))
 
     def count(
         self,
@@ -122,41 +118,26 @@ class DatabaseSource:
         person_rule: PersonRule | None = None,
         on_progress: Progress = no_progress,
     ) -> Counts:
-        codes = unknown_codes(domain, unknown_values)
+        request = Request(
+            self.name,
+            domain,
+            tuple(maximal(tables)),
+            unknown_codes(domain, unknown_values),
+            person_rule,
+        )
         if person_rule is not None and person_rule.excess == "keep first" and not person_rule.order:
             raise DataError(
                 "The records of a database have no order, so the first of a person must be told by "
                 "a column; name one whose smallest values come first."
             )
-        sizes, wanted = domain.sizes.tolist(), maximal(tables)
-        attribute_indices = sorted({index for table in wanted for index in table})
-        with self._session() as (session, table), ExitStack() as stack:
-            # Of an optional extra.
-            from rpexplore.data.databases.coding import code_columns, person_columns
-            from rpexplore.data.databases.counting import (
-                Tally,
-                refuse_too_many,
-                statement,
-                with_ranks,
-            )
-
-            refuse_too_many(wanted, sizes)
-            needed = [domain.names[index] for index in attribute_indices]
+        request.refuse_too_many()
+        needed = [domain.names[index] for index in request.attribute_indices]
+        with self._session() as session:
+            there = [name for name, _ in session.columns(self.table)]
             for name in needed + ([] if person_rule is None else person_rule.columns):
-                check_column(self.name, name, table.columns)
-            with engine_errors(self.connection, self.table):
-                engine = self.connection.engine
-                persons = {} if person_rule is None else person_columns(table, person_rule, engine)
-                records = code_columns(table, domain, attribute_indices, codes, engine, persons)
-                if person_rule is not None and person_rule.excess == "keep first":
-                    records = with_ranks(records, attribute_indices)
-                records = stack.enter_context(session.hold(records))
-                expression = statement(records, wanted, sizes, person_rule)
-            tally = Tally(wanted, sizes)
+                check_column(self.name, name, there)
             on_progress(COUNTING, 0.0)
-            for piece in session.pieces(expression, self.table, on_progress):
-                tally.add(piece)
-        counts = tally.counts(domain, person_rule, self.name)
+            counts = session.count(self.table, request, on_progress)
         on_progress(COUNTING, 1.0)
         return counts
 
@@ -168,17 +149,17 @@ class DatabaseSource:
 
     def _provenance(self) -> Provenance:
         if not self._last_provenance:
-            with self._session() as (session, _):
+            with self._session() as session:
                 self._last_provenance.append(session.provenance(self.table))
         return self._last_provenance[0]
 
     @contextmanager
-    def _session(self) -> Iterator[tuple[Session, Any]]:
+    def _session(self) -> Iterator[Session]:
         connection = self.connection
         if self._file is not None:  # a link may lead elsewhere by now
             connection = replace(connection, url=f"{connection.engine}://{self._file}")
         with session_of(connection) as session:
-            yield session, session.table(self.table)
+            yield session
 
 
 def _some(names: Sequence[str]) -> str:

@@ -7,10 +7,10 @@ from typing import Any
 from uuid import uuid4
 
 from rpexplore.data.databases.connections import Connection
-from rpexplore.data.databases.session import Provenance, Session, engine_errors
+from rpexplore.data.databases.session import Provenance, Session, SQLSession, engine_errors
 
 
-class ClusterSession(Session):
+class ClusterSession(SQLSession):
     """A session on a cluster, which works everything out anew unless it is told to keep it."""
 
     def provenance(self, name: str) -> Provenance:

@@ -11,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rpexplore import Attribute, Categories, Domain, Integers
+from rpexplore.data.counts import Counts
 from rpexplore.data.databases import counting as engine_counting
 from rpexplore.data.databases import duckdb_session
 from rpexplore.data.databases import session as engine_session
 from rpexplore.data.databases.connections import Connection
+from rpexplore.data.databases.request import Request
 from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.data.source import PersonRule
 from rpexplore.errors import DataError, DomainError
@@ -71,22 +73,28 @@ def test_any_tables_of_any_records(tmp_path_factory, data):
         assert all(marginal[cell] == n for cell, n in tallied.items())
 
 
-def test_counts_above_four_thousand_million(monkeypatch):
-    """Cells are held in 32 bits until one needs more."""
-    tally = engine_counting.Tally([(0,)], [3])
-    rows = [(-1, 0, 2**33 + 1), (0, 1, 1), (0, 2, 2**33)]
-    for part, cell, n in rows:
+def tally_of(tables, sizes, rows) -> Counts:
+    """What these rows (part, cell, n) are the counts of, where nothing is wrong with records."""
+    request = Request("x", Domain.from_sizes(sizes), tables, {}, None)
+    tally = engine_counting.Tally(request)
+    checks = [(-1, cell, 0) for cell in range(1, 1 + request.n_checks)]
+    for part, cell, n in [*checks, *rows]:
         tally.add(pa.record_batch({"part": [part], "cell": [cell], "n": [n]}))
-    counts = tally.counts(Domain.from_sizes({"a": 3}), None, "x")
+    return tally.counts()
+
+
+def test_counts_above_four_thousand_million():
+    """Cells are held in 32 bits until one needs more."""
+    counts = tally_of(((0,),), {"a": 3}, [(-1, 0, 2**33 + 1), (0, 1, 1), (0, 2, 2**33)])
     assert counts.counts((0,)).tolist() == [0, 1, 2**33]
 
 
 # --- what comes back
 
 
-def test_nothing_but_places_and_counts_comes_back(store, monkeypatch):
+def test_nothing_but_places_and_counts_comes_back_from_a_server(postgres, monkeypatch):
     records = people()
-    source, came = store(records), []
+    source, came = postgres.source(records, "people"), []
     add = engine_counting.Tally.add
     monkeypatch.setattr(
         engine_counting.Tally, "add", lambda self, piece: (came.append(piece), add(self, piece))
@@ -98,7 +106,7 @@ def test_nothing_but_places_and_counts_comes_back(store, monkeypatch):
     for piece in came:
         assert piece.schema.names == ["part", "cell", "n"]
         assert all(pa.types.is_integer(kind) for kind in piece.schema.types)
-    n_checks = 1 + 2 * len(DOMAIN) + 2  # whether somebody's, and the most of one person
+    n_checks = 1 + 2 * len(DOMAIN) + 2  # nobody's, and beyond those that are allowed
     assert sum(piece.num_rows for piece in came) == n_cells + n_checks
 
 
@@ -140,11 +148,8 @@ def test_counts_that_do_not_agree_are_refused():
         [(-1, 0, 2), (0, 0, 2), (1, 0, 2), (1, 4, 2)],  # a cell that is none
         [(0, 0, 2), (1, 0, 2)],
     ):
-        tally = engine_counting.Tally([(0, 1), (1, 2)], [2, 2, 2])
-        for part, cell, n in rows:
-            tally.add(pa.record_batch({"part": [part], "cell": [cell], "n": [n]}))
         with pytest.raises(DataError, match="changed while they were counted"):
-            tally.counts(Domain.from_sizes({"a": 2, "b": 2, "c": 2}), None, "x")
+            tally_of(((0, 1), (1, 2)), dict.fromkeys("abc", 2), rows)
 
 
 def test_more_cells_than_memory_holds_are_refused(store):

@@ -1,0 +1,69 @@
+"""Counting of records that an engine codes and hands over: by the counter of files.
+
+For engines whose records may pass through this process. Memory is that of `counting`.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from rpexplore.common.concurrency import Progress
+from rpexplore.data.coding import MISSING, UNKNOWN
+from rpexplore.data.counting import Codes, counts_of
+from rpexplore.data.counts import Counts
+from rpexplore.data.databases.request import BEYOND, OF_NOBODY, STATE, Request
+
+
+class Inspection:
+    """Sees what is wrong with coded records, batch by batch.
+
+    checks: as `Request.refuse` takes them, of the batches so far
+    """
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self.checks = np.zeros(request.n_checks, dtype=np.int64)
+
+    def codes(self, columns: Mapping[int, np.ndarray], state: np.ndarray | None) -> Codes:
+        """Category indices as they are counted; 0 for what `checks` tells of.
+
+        Args:
+            columns: Codes [n] of every attribute of the request, `UNKNOWN` and `MISSING` among
+                them.
+            state: What every record's person is for the rule, [n]; None where there is no rule.
+        """
+        codes = {}
+        for position, (index, column) in enumerate(columns.items()):
+            if len(column) and column.min() < 0:
+                self.checks[2 * position] += np.count_nonzero(column == UNKNOWN)
+                self.checks[2 * position + 1] += np.count_nonzero(column == MISSING)
+                column = np.maximum(column, 0)
+            codes[index] = column.astype(np.min_scalar_type(self._request.sizes[index] - 1))
+        if state is not None:
+            self.checks[-2] += np.count_nonzero(state == OF_NOBODY)
+            self.checks[-1] += np.count_nonzero(state == BEYOND)
+        return codes
+
+
+def count_streamed(
+    batches: Iterable[pa.RecordBatch], request: Request, on_progress: Progress
+) -> Counts:
+    """Exact counts of coded records.
+
+    batches: c<index> for every attribute of the request, and STATE where there is a rule. Raises
+    `DataError` at the first batch in which something is wrong.
+    """
+
+    def coded() -> Iterator[tuple[Codes, int, float]]:
+        for batch in batches:
+            inspection = Inspection(request)
+            columns = {
+                index: batch.column(f"c{index}").to_numpy() for index in request.attribute_indices
+            }
+            state = None if request.rule is None else batch.column(STATE).to_numpy()
+            codes = inspection.codes(columns, state)
+            request.refuse(inspection.checks.tolist())
+            yield codes, batch.num_rows, 0.0
+
+    return counts_of(coded(), request.tables, request.sizes, on_progress=on_progress)
