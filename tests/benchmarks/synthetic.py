@@ -20,7 +20,7 @@ from rpexplore.data.counts import Counts
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.planning.mechanism.reconstruction import contribution
 from rpexplore.postprocessing.measurement_source import MeasurementSource
-from rpexplore.postprocessing.synthetic.comparison import SmoothCounts, compare
+from rpexplore.postprocessing.synthetic.comparison import RELEASED, SmoothCounts, compare
 from rpexplore.postprocessing.synthetic.impossible import Impossible
 from rpexplore.postprocessing.synthetic.population_engine import population_records
 from rpexplore.postprocessing.synthetic.smooth_targets import (
@@ -144,13 +144,13 @@ def _compared(domain: rp.Domain, records: np.ndarray, epsilon: str) -> Iterator[
         tables = compare(estimates, smooth_table, attributes, codes, total, no_progress).tables
         errors = []
         for names in tables["table"]:
-            table = domain.positions(names.split(", "))
+            table = domain.positions(names.split(" × "))
             drawn = table_of(codes, domain.sizes, table) * (total / n_records)
             off = drawn - table_of(records, domain.sizes, table)
             errors.append(float(np.sqrt(np.mean(off**2))))
         ratio = float(np.median(tables["records_error"].to_numpy() / errors))
         is_worse = tables["released_error"].to_numpy() < errors
-        is_named = tables["nearer"].to_numpy() == "table"
+        is_named = tables["nearer"].to_numpy() == RELEASED
         named = float(is_named[is_worse].mean())
         yield f"{n_records:,} records, ε = {epsilon}: estimated by true error", ratio, "<=", 1.5
         yield "  the same, median of all tables", ratio, ">=", 0.9

@@ -352,8 +352,10 @@ def test_making_synthetic_records_opens_them_with_their_label(app, released, tmp
     made(session)
     assert session.success, plain(session.texts("error"))
     assert "no row is a person" in plain(session.texts("warning"))
-    assert "50 records, drawn from a model" in plain(session.texts("markdown"))
     done = SyntheticRecords.load(tmp_path / "source-synthetic")
+    markdown = plain(session.texts("markdown"))
+    assert plain([done.summary]) in markdown
+    assert "By request no record is age=0..3 sex=f; region=R7." in markdown
     assert done.manifest["never"] == [{"age": "0..3", "sex": "f"}, {"region": "R7"}]
     tables = [shown.value for shown in session.dataframe]
     assert tables[0]["table"].tolist() == done.comparison["table"].tolist()

@@ -24,13 +24,14 @@ from rpexplore.postprocessing.synthetic.records_folder import MOST_RECORDS, synt
 from rpexplore.releases.table_release import Release
 
 FIRST = 100  # records that are shown
-TABLE_COLUMNS = {
+TABLE_COLUMNS = {  # what matters first: a narrow screen shows no more
     "table": Column("table", "text"),
+    "nearer": Column("nearer to the true counts", "text"),
+    "ratio": Column("ratio of the errors"),
+    "records_error": Column("estimated error of the records"),
+    "released_error": Column("standard error of the released cells"),
     "cells": Column("cells", "count"),
     "cells_outside_interval": Column("outside the 95 % interval", "count"),
-    "released_error": Column("standard error of the released cells"),
-    "records_error": Column("estimated error of the records"),
-    "nearer": Column("estimated to be nearer to the true counts", "text"),
 }
 CELL_COLUMNS = {
     "table": Column("table", "text"),
@@ -92,13 +93,16 @@ def _attributes(source: Release | Estimates) -> list[str]:
 def browse_records(records: SyntheticRecords) -> None:
     """The first records, and how their tables compare with the released ones."""
     st.markdown(escaped(records.summary))
+    if records.never:
+        st.markdown("By request no record is " + escaped("; ".join(records.never)) + ".")
     st.subheader("Beside the released tables")
     st.caption(
-        "Use the released tables for any figure: they are right on average, with exact errors. The "
-        "worst for the records first. Errors are root mean squares over the cells, in counts; that "
-        "of the records is estimated from the model-based error of the smooth table and the "
-        "distance of the records from it. Estimated to be nearer to the true counts: the released "
-        "table, or either; unknown where there is no model-based error."
+        "The worst for the records first. Which is nearer to the true counts is estimated by the "
+        "ratio of two errors, that of the records to that of the released table: above 1.1 the "
+        "released table, below 0.9 the records, if the model holds; between them there is no clear "
+        "difference, and the released table still has the exact error. Errors are root mean "
+        "squares over the cells, in counts; that of the records is estimated from the model-based "
+        "error of the smooth table and the distance of the records from it."
     )
     listing(records.comparison, TABLE_COLUMNS, "Tables of the records and released ones")
     with st.expander("Cells that differ most"):

@@ -46,6 +46,15 @@ CELLS_COLUMNS = {
     "upper_95": pa.float64(),
     "standard_errors_away": pa.float64(),
 }
+RELEASED, NO_DIFFERENCE, RECORDS, UNKNOWN = (
+    "released table",
+    "no clear difference",
+    "records, if the model holds",
+    "unknown",
+)
+"""Which is estimated to be nearer to the true counts."""
+
+_LEAST, _MOST = 0.9, 1.1  # ratios of the two errors without a clear difference
 _CELLS_LISTED, _CELLS_OF_A_TABLE = 1000, 20
 
 
@@ -65,8 +74,9 @@ class Comparison:
             interval), and root mean squares over the cells: `released_error` (standard errors),
             `smooth_error` (model-based, of the smooth table), `from_smooth` (distance of the
             records from it), `records_error` (estimated, of these two), `ratio` of the records'
-            error and the released one; `nearer` to the true counts by these: "table" or "either".
-            Where no model-based error is known, four of these are NaN and the last is "unknown"
+            error to the released one; which is `nearer` to the true counts by this ratio:
+            `RELEASED` above 1.1, `NO_DIFFERENCE`, or `RECORDS` below 0.9. Where no model-based
+            error is known, four of these are NaN and the last is `UNKNOWN`
     cells   the cells where records and release are most standard errors apart, worst first
     """
 
@@ -105,7 +115,7 @@ def compare(
         # Of sums of single values no model-based error is known.
         is_single = all(query is None for query in queries[position])
         row = {
-            "table": ", ".join(names[position]) or "total",
+            "table": " × ".join(names[position]) or "total",
             **_distances(counts, smooth(indices) if is_single else None),
         }
         return _compared(row, counts, queries[position], rows)
@@ -148,6 +158,15 @@ def _root_mean_square(values: np.ndarray) -> float:
     return math.sqrt(float(np.mean(values**2)))
 
 
+def _nearer(ratio: float) -> str:
+    """What is nearer to the true counts by the error of the records over the released one."""
+    if math.isnan(ratio):
+        return UNKNOWN
+    if ratio > _MOST:
+        return RELEASED
+    return RECORDS if ratio < _LEAST else NO_DIFFERENCE
+
+
 def _compared(
     row: Mapping[str, Any],
     counts: np.ndarray,
@@ -161,14 +180,13 @@ def _compared(
     outside = (values < lower) | (values > upper)
     released_error = _root_mean_square(errors)
     ratio = row["records_error"] / released_error
-    nearer = "unknown" if math.isnan(ratio) else "table" if ratio > 1 else "either"
     table = {
         **row,
         "cells": values.size,
         "cells_outside_interval": int(np.count_nonzero(outside)),
         "released_error": released_error,
         "ratio": ratio,
-        "nearer": nearer,
+        "nearer": _nearer(ratio),
     }
     away = np.abs(difference) / errors
     farthest = np.argsort(-away, kind="stable")[:_CELLS_OF_A_TABLE]

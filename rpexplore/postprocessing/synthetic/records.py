@@ -1,7 +1,7 @@
 """Synthetic records as they are read again, with their label and their comparison."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -10,10 +10,17 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from rpexplore.common.formatting import describe_share, plural
+from rpexplore.common.formatting import describe_share, joined, plural
 from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.postprocessing.measurement_source import MeasurementSource, guarantee
-from rpexplore.postprocessing.synthetic.comparison import CELLS_COLUMNS, MODEL_BASED, TABLES_COLUMNS
+from rpexplore.postprocessing.synthetic.comparison import (
+    CELLS_COLUMNS,
+    MODEL_BASED,
+    NO_DIFFERENCE,
+    RELEASED,
+    TABLES_COLUMNS,
+    UNKNOWN,
+)
 from rpexplore.releases.manifest import (
     check_facts,
     check_listed,
@@ -53,6 +60,44 @@ def describe_condition(condition: Mapping[str, str]) -> str:
     return " ".join(f"{name}={values}" for name, values in condition.items())
 
 
+def describe_use(nearer: Sequence[str]) -> str:
+    """How many tables not to make from the records, in sentences.
+
+    nearer: of every table, what is estimated to be nearer to the true counts
+    """
+    n_known = len(nearer) - nearer.count(UNKNOWN)
+    n_released, n_alike = nearer.count(RELEASED), nearer.count(NO_DIFFERENCE)
+    sentences = []
+    if n_released:
+        sentences.append(
+            f"Do not make {n_released:,} of {plural(n_known, 'table')} from these records: the "
+            "released ones are estimated to be nearer to the true counts."
+        )
+    elif n_known:
+        sentences.append(
+            f"None of {plural(n_known, 'released table')} is estimated to be clearly nearer to the "
+            "true counts than these records."
+        )
+    others = []
+    if n_alike:
+        others.append(f"there is no clear difference in {n_alike:,}")
+    if n_records := n_known - n_released - n_alike:
+        others.append(f"the records are nearer in {n_records:,}, if the model holds")
+    if others:
+        sentences.append(f"Of {'the others' if n_released else 'them'}, {joined(others)}.")
+    if n_unknown := nearer.count(UNKNOWN):
+        sentences.append(f"{plural(n_unknown, 'table')} cannot be compared: use what was released.")
+    return " ".join(sentences)
+
+
+def describe_misfit(made: Mapping[str, Any]) -> str:
+    """How far two-way tables of the records are from the smooth ones, in a sentence."""
+    return (
+        f"On average, {describe_share(made['misfit'])} of the records are in the wrong cell of a "
+        "two-way table, compared with the smooth table that they were drawn to fit."
+    )
+
+
 def describe_few(made: Mapping[str, Any]) -> str:
     """That records are too few to be nearer, in a sentence; "" if their number is not the reason.
 
@@ -66,8 +111,8 @@ def describe_few(made: Mapping[str, Any]) -> str:
         return ""
     return (
         "They are too few to be nearer: of as many independent records "
-        f"{describe_share(of_number)} would be, by chance, and the noise of the release has moved "
-        f"{describe_share(of_noise)} in the smooth table."
+        f"{describe_share(of_number)} would be, by chance, while the noise of the release put only "
+        f"{describe_share(of_noise)} into another cell of the smooth table."
     )
 
 
@@ -134,6 +179,11 @@ class SyntheticRecords:
         """The attributes that the records have, in the domain's order."""
         return tuple(self.manifest["attributes"])
 
+    @property
+    def never(self) -> list[str]:
+        """The impossible combinations that no record has, as they are typed."""
+        return [describe_condition(condition) for condition in self.manifest["never"]]
+
     def records(self, at_most: int | None = None) -> "pd.DataFrame":
         """The records, or the first of them: a number, and the columns of each attribute."""
         file = self.folder / f"{RECORDS}.parquet"
@@ -156,26 +206,21 @@ class SyntheticRecords:
     def tables_to_use(self) -> list[str]:
         """Tables that are estimated to be nearer to the true counts, worst records first."""
         comparison = self.comparison
-        return comparison["table"][comparison["nearer"] == "table"].tolist()
+        return comparison["table"][comparison["nearer"] == RELEASED].tolist()
 
     @property
     def summary(self) -> str:
-        """How near the records are to the smooth and the released tables, in a few sentences."""
-        count = plural(self.n_records, "record")
-        off = describe_share(self.manifest["misfit"])
-        verdicts = self.comparison["nearer"].tolist()
-        nearer, n_known = self.tables_to_use, len(verdicts) - verdicts.count("unknown")
-        listed = ", ".join(f"({name})" for name in nearer[:_MOST_LISTED])
+        """Which tables not to make from the records, and how near they are, in sentences."""
+        nearer = self.tables_to_use
+        listed = ", ".join(nearer[:_MOST_LISTED])
         more = len(nearer) - _MOST_LISTED
-        which = f": {listed}{f' and {more:,} more' if more > 0 else ''}" if nearer else ""
         sentences = (
-            f"{count}, drawn from a model: no row is a person.",
-            f"In a two-way table, {off} of them are in another cell than in the smooth table that "
-            "they were fitted to, on average.",
+            describe_use(self.comparison["nearer"].tolist()),
+            f"Farthest off: {listed}{f' and {more:,} more' if more > 0 else ''}." if nearer else "",
+            "For any figure use the released tables, which have exact errors.",
+            f"{plural(self.n_records, 'record')}, drawn from a model: no row is a person.",
+            describe_misfit(self.manifest),
             describe_few(self.manifest),
-            f"For any figure use the released tables. Of {plural(n_known, 'table')} that can be "
-            f"compared, {len(nearer):,} are estimated to be nearer to the true counts than the "
-            f"records{which}.",
             self._warning,
         )
         return " ".join(filter(None, sentences))
@@ -183,10 +228,10 @@ class SyntheticRecords:
     @property
     def _warning(self) -> str:
         """What is said if impossible combinations take much of what was counted."""
-        never, shares = self.manifest["never"], self.manifest["excluded"]
+        shares = self.manifest["excluded"]
         large = [
-            f"{describe_condition(condition)} ({describe_share(share)})"
-            for condition, share in zip(never, shares, strict=True)
+            f"{condition} ({describe_share(share)})"
+            for condition, share in zip(self.never, shares, strict=True)
             if share is not None and share > MUCH_EXCLUDED
         ]
         if not large:

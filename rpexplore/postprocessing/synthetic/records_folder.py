@@ -36,6 +36,7 @@ from rpexplore.postprocessing.smooth.smooth_tables import SmoothTables
 from rpexplore.postprocessing.synthetic.comparison import (
     CELLS_COLUMNS,
     TABLES_COLUMNS,
+    UNKNOWN,
     Comparison,
     SmoothCounts,
     compare,
@@ -55,6 +56,8 @@ from rpexplore.postprocessing.synthetic.records import (
     SyntheticRecords,
     checked_engine,
     describe_few,
+    describe_misfit,
+    describe_use,
 )
 from rpexplore.postprocessing.synthetic.smooth_targets import (
     MOST_RESIDUALS,
@@ -296,13 +299,14 @@ def _write_readme(
         made["label"],
         **{
             "made": made,
+            "misfit": describe_misfit(made),
             "few": describe_few(made),
             "n_records": n_records,
             "is_of_pairs": len(estimates.contributions) > MOST_RESIDUALS,
             "worst": list(tables.head(_LISTED).itertuples(index=False)),
             "n_tables": len(tables),
-            "n_nearer": tables["nearer"].tolist().count("table"),
-            "n_unknown": tables["nearer"].tolist().count("unknown"),
+            "use": describe_use(tables["nearer"].tolist()),
+            "has_unknown": UNKNOWN in tables["nearer"].tolist(),
             "outside": n_outside / n_cells,
             "formulas": f" {FORMULAS_ESCAPED}" if escape_formulas else "",
         },
