@@ -1,9 +1,11 @@
 """Work outside the script thread: how far it is, how it ends, and that it can be stopped."""
 
 import threading
+from types import SimpleNamespace
 
 import pytest
 
+from pages.components.shared import background
 from pages.components.shared.background import Task
 from rpexplore.errors import DataError
 
@@ -18,6 +20,16 @@ def test_the_result_is_there_in_the_end():
     task = ended(Task(lambda on_progress: on_progress("Half", 0.5) or 42).start())
     assert (task.result, task.error) == (42, "")
     assert (task.share, task.doing) == (0.5, "Half")
+
+
+def test_the_step_says_how_long_the_rest_takes_once_that_can_be_told(monkeypatch):
+    now = iter([100.0, 102.0, 108.0, 108.0])
+    monkeypatch.setattr(background, "time", SimpleNamespace(monotonic=lambda: next(now)))
+    task = ended(Task(lambda on_progress: on_progress("Fitting", 0.25)).start())
+    assert task.step == "Fitting …"  # after two seconds
+    assert task.step == "Fitting … about 24 seconds left"  # 8 seconds for the first quarter
+    task.share = 0.01
+    assert task.step == "Fitting …"
 
 
 def test_it_stops_at_the_next_report_after_it_was_cancelled():

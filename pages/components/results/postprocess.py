@@ -36,7 +36,7 @@ from rpexplore.releases.table_release import Release
 
 HERE = "results"
 POSTPROCESSING = "postprocessing"  # the work that goes on
-_LEFT_OPEN = "section left open"  # the field of the one whose work went wrong
+_LEFT_OPEN = "section left open"  # the field of the one that is open at first
 Work = Callable[[Progress, Path], object]
 
 
@@ -74,6 +74,11 @@ def section(title: str, field: str) -> Iterator[None]:
     with st.expander(title, expanded=st.session_state.get(_LEFT_OPEN) == field):
         show_messages(field)
         yield
+
+
+def leave_open(field: str) -> None:
+    """Have the part with this folder's field open, from the next run on."""
+    st.session_state[_LEFT_OPEN] = field
 
 
 def _processing(source: Release | Estimates, folder: Path, field: str) -> None:
@@ -146,7 +151,10 @@ def _combining(source: Release | Estimates, folder: Path, field: str) -> None:
 
 def told_beforehand(seconds: float) -> None:
     """How long work takes, in words."""
-    st.caption(f"Takes {rough_duration(seconds)} on this computer.")
+    st.caption(
+        f"Takes {rough_duration(seconds)} if nothing else runs on this computer, and several times "
+        "as long if much does. Its steps are shown, and it can be cancelled."
+    )
 
 
 def work_button(
@@ -166,7 +174,7 @@ def _begin(work: Work, output: Path, field: str, noun: str) -> None:
     def at_end(task: Task[object]) -> None:
         if task.error:
             say(field, "error", task.error)
-            st.session_state[_LEFT_OPEN] = field
+            leave_open(field)
             return
         st.session_state.pop(field, None)
         open_folder(output)

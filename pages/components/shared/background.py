@@ -1,6 +1,7 @@
 """Work outside the script thread: it goes on while the page is drawn again, or another page is."""
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 from weakref import WeakSet
@@ -9,11 +10,14 @@ import streamlit as st
 
 from pages.components.shared.session import escaped, kept, kept_name
 from rpexplore.common.concurrency import Progress
+from rpexplore.common.formatting import duration
 from rpexplore.errors import RpexploreError
 
 T = TypeVar("T")
 NEVER = float("inf")
 PATIENCE = 3.0  # seconds a page waits before it shows how far the work is
+# How long the rest takes can be told after so many seconds, from such a share of the work on.
+_TOLD_AFTER, _TOLD_FROM = 3.0, 0.1
 
 
 class Cancelled(Exception):
@@ -51,9 +55,11 @@ class Task(Generic[T]):
         self._work = work
         self.was_cancelled = False  # it may have come to its end all the same
         self._lock = threading.Lock()  # of being cancelled and going on, one comes first
+        self._started = 0.0  # by the clock of `time.monotonic`
         self._thread = threading.Thread(target=self._go, name="task", daemon=True)
 
     def start(self) -> "Task[T]":
+        self._started = time.monotonic()
         if self.kept_from < NEVER:
             _kept.add(self)
         self._thread.start()
@@ -62,6 +68,14 @@ class Task(Generic[T]):
     @property
     def is_going(self) -> bool:
         return self._thread.is_alive()
+
+    @property
+    def step(self) -> str:
+        """What is being done, and about how long all of it goes on, once that can be told."""
+        passed, share = time.monotonic() - self._started, self.share
+        if passed < _TOLD_AFTER or share < _TOLD_FROM:
+            return f"{self.doing} …"
+        return f"{self.doing} … about {duration(passed * (1 - share) / share)} left"
 
     def cancel(self, before: float = NEVER) -> None:
         """Let the work stop at its next report; not if it has reported the share `before`."""
@@ -107,7 +121,7 @@ def follow(
             st.rerun()
         # Not columns: in a narrow part of a page the button would be cut.
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            st.progress(task.share, text=f"{task.doing} …")
+            st.progress(task.share, text=task.step)
             if text := cost():
                 with st.popover("Cancel"):
                     st.markdown(text)

@@ -112,4 +112,4 @@ def _fit(
             change[~model.measured[rows]] = 0
             model.potentials[rows] += change
         share = describe_share(misfit(model, current))
-        doing = f"Fitting the records: {share} of them in other cells of two-way tables"
+        doing = f"Fitting the records: {share} still in wrong cells of two-way tables"
