@@ -6,7 +6,11 @@ from pages.components.results.postprocess import HERE, POSTPROCESSING, postproce
 from pages.components.results.reading_code import reading_code
 from pages.components.results.shrinkage import shrinkage
 from pages.components.results.source import record_noun_of, results_source
-from pages.components.results.synthetic import browse_records, synthesizing
+from pages.components.results.synthetic import (
+    browse_records,
+    synthesizing,
+    where_records_are_made,
+)
 from pages.components.shared.background import finish, follow_begun
 from pages.components.shared.explanations import explained_title
 from pages.components.shared.session import project, show_messages
@@ -33,6 +37,7 @@ if results is not None:
         if isinstance(source, ProcessedTables):
             if source.is_smooth:
                 shrinkage(source)
+            where_records_are_made(source)
             follow_begun(POSTPROCESSING)
         else:
             postprocessing(source, folder)

@@ -50,13 +50,16 @@ _STEPS: Mapping[Method | None, str] = {
 }
 
 
-def label_of(method: Method | None, rounded: bool) -> str:
-    """What was done to tables, in words that go with them."""
+def kind_of(method: Method | None, rounded: bool) -> str:
+    """What was done to tables, and what that makes of them, in words."""
     steps = filter(None, [_STEPS[method], "rounded to whole numbers" if rounded else ""])
-    parts = [", then ".join(steps), "biased", "intervals are those of the unbiased answers"]
-    if method == "smooth":
-        parts[1] = "biased, small groups most"
-    return "; ".join(parts)
+    biased = "biased, small groups most" if method == "smooth" else "biased"
+    return f"{', then '.join(steps)}; {biased}"
+
+
+def label_of(method: Method | None, rounded: bool) -> str:
+    """`kind_of` tables, in words that go with every row."""
+    return f"{kind_of(method, rounded)}; intervals are those of the unbiased answers"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,6 +99,11 @@ class ProcessedTables:
     def label(self) -> str:
         """What was done to the tables."""
         return self.manifest["label"]
+
+    @property
+    def kind(self) -> str:
+        """The label without what it says of intervals."""
+        return kind_of(self.manifest["method"], self.manifest["rounded"])
 
     @property
     def domain(self) -> None:

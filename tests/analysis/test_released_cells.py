@@ -126,6 +126,11 @@ def test_processed_counts_keep_the_unbiased_ones_and_their_label():
         *("value", "unbiased_value", "standard_error", "lower_95", "upper_95", "value_is")
     ]
     assert set(result["value_is"]) == {"rounded; biased"}
+    # The interval of the unbiased count, −3 ± 3.92, as far as a count can be.
+    attributes = (rp.Attribute("a", rp.Integers(0, 2)),)
+    few = rows(attributes, np.array([-3.0, 3, -9]), np.full(3, 4.0))
+    texts = ReleasedCells.of(as_processed(few, np.array([0.0, 3.95, -1])), ["a"]).crossed()
+    assert texts["count"].tolist() == ["0 [0–0.92]", "4 ±3.92", "-1 ±3.92"]
     part = cells.at({"age": 0, "value": 0})
     assert part.describe_bars("people").startswith("Processed (biased) counts of people by age la")
     assert "unbiased noisy counts and their 95 % intervals" in part.describe_bars("people")
@@ -139,8 +144,12 @@ def test_smooth_counts_have_the_margin_of_the_model_and_are_publishable_by_it():
     cells = ReleasedCells.of(frame, NAMES)
     assert cells.is_smooth
     assert cells.publishable(0.2).ravel().tolist() == [False, False, *[True] * 22]
-    part = cells.at({"age": 0}).along(["value", "age label"])
+    part_names = ["value", "age label"]
+    part = cells.at({"age": 0}).along(part_names)
     assert part.crossed(0.2).iloc[:2, 1].tolist() == ["(100)", "(100 ±41.2)"]
+    # The count is possible from 0 on: 15 + 1.96 × 10, and of no known error nothing is said.
+    low = ReleasedCells.of(frame.assign(value=15.0), NAMES).at({"age": 0}).along(part_names)
+    assert low.crossed().iloc[:, 1].tolist() == ["15", "15 [0–56.2]", "15 [0–34.6]", "15 [0–34.6]"]
     pd.testing.assert_frame_equal(cells.frame[frame.columns[-7:]], frame[frame.columns[-7:]])
     empty = cells.suppressed(0.2).frame
     assert empty["model_error"].isna().tolist() == empty["value"].isna().tolist()

@@ -277,7 +277,8 @@ def test_smooth_tables_show_their_error_and_how_far_groups_were_smoothed(app, re
     assert shown["model_error"].tolist() == stored["model_error"].tolist()
     shares = (stored["model_error"] / stored["value"]).where(stored["value"] > 0)
     assert shown["cv"].tolist() == pytest.approx(shares.tolist(), nan_ok=True)
-    assert "biased, small groups most" in plain(session.texts("warning"))
+    banner = plain(session.texts("warning"))
+    assert "biased, small groups most. ± in the grid is model-based" in banner
     gain = SmoothingGain.of_table(stored)
     assert gain is not None
     assert ("Smoothing gains nothing here" in plain(session.texts("info"))) == (not gain.is_gain)
@@ -294,6 +295,11 @@ def test_smooth_tables_show_their_error_and_how_far_groups_were_smoothed(app, re
     kept = session.dataframe[-1].value
     assert sorted(kept["share_kept"]) == sorted(tables.shrinkage["share_kept"])
     assert describe_gains(tables.shrinkage) in plain(session.texts("markdown"))
+    # Records are made of the release, which opens with that part of its page open.
+    session.press("Open all to make synthetic records")
+    assert session.text_input(key="results folder").value == str(released["all"])
+    (part,) = (box for box in session.expander if box.label == "Make synthetic records")
+    assert part.proto.expanded
 
 
 def test_processed_tables_are_not_summed_any_further(app, released, tmp_path):
@@ -312,7 +318,7 @@ def test_making_processed_tables_opens_them_with_their_label(app, released, tmp_
     button = session.button_of("Make the")
     assert button.disabled
     session.radio(key="counts to make").set_value("nonnegative").run()
-    assert "Takes a few seconds on this computer." in session.texts("caption")
+    assert "Takes a few seconds if nothing else runs" in plain(session.texts("caption"))
     field = next(field for field in session.text_input if "processed into" in (field.key or ""))
     output = field.value
     field.set_value(str(released["one"])).run()
@@ -347,7 +353,7 @@ def test_making_synthetic_records_opens_them_with_their_label(app, released, tmp
     assert "no attribute 'se' in the domain; did you mean 'sex'?" in plain(session.texts("error"))
     assert session.button_of("Make the records").disabled
     session.text_area(key="synthetic never").set_value("age=0..3 sex=f\n\nregion=R7").run()
-    assert "Takes a few seconds on this computer." in session.texts("caption")
+    assert "Takes a few seconds if nothing else runs" in plain(session.texts("caption"))
     session.press("Make the records")
     made(session)
     assert session.success, plain(session.texts("error"))

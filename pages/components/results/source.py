@@ -15,8 +15,6 @@ from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.postprocessing.results import (
     Results,
     attributes_in_tables,
-    is_biased,
-    is_smooth,
     load_results,
     source_folder,
 )
@@ -116,7 +114,7 @@ def _finished_at(folder: Path) -> int:
 
 def _way_back(results: ProcessedTables | SyntheticRecords) -> None:
     """A button that opens what processed tables or records were made of, where it is found."""
-    origin = kept(_origin, results)
+    origin = kept(origin_of, results)
     if origin is None:
         return
     st.button(
@@ -127,7 +125,7 @@ def _way_back(results: ProcessedTables | SyntheticRecords) -> None:
     )
 
 
-def _origin(results: ProcessedTables | SyntheticRecords) -> Path | None:
+def origin_of(results: ProcessedTables | SyntheticRecords) -> Path | None:
     sources = results.manifest["sources"]
     # Beside it first, where the app proposes to make it.
     beside = [results.folder.parent / source["name"] for source in sources]
@@ -141,11 +139,17 @@ def _label(results: Results | SyntheticRecords) -> None:
             "released tables. For any figure that is published or decided on, use the tables.",
             icon=":material/label_important:",
         )
-    elif is_biased(results):
-        errors = " ± is model-based, and nothing guarantees it." if is_smooth(results) else ""
+    elif isinstance(results, ProcessedTables):
+        said = f"{escaped(results.label)}."
+        if results.is_smooth:
+            said = (
+                f"{escaped(results.kind)}. ± in the grid is model-based, and nothing guarantees "
+                "it. The 95 % intervals in the list and in charts are those of the unbiased "
+                "counts, and hold whatever the model."
+            )
         st.warning(
-            f"**Processed tables:** {escaped(results.label)}.{errors} To add up or compare counts, "
-            "use the unbiased ones: of the release, or in the list of each table.",
+            f"**Processed tables:** {said} To add up or compare counts, use the unbiased ones: "
+            "of the release, or in the list of each table.",
             icon=":material/label_important:",
         )
     else:

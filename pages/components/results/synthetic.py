@@ -6,10 +6,12 @@ import streamlit as st
 
 from pages.components.results.postprocess import (
     POSTPROCESSING,
+    leave_open,
     section,
     told_beforehand,
     work_button,
 )
+from pages.components.results.source import open_folder, origin_of
 from pages.components.shared.charts import listing
 from pages.components.shared.files import download, new_folder_input
 from pages.components.shared.session import attempt, escaped, kept
@@ -17,6 +19,7 @@ from rpexplore.analysis.glossary import meaning
 from rpexplore.common.concurrency import Progress
 from rpexplore.figures.chart import Column
 from rpexplore.postprocessing.estimates import Estimates
+from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.postprocessing.synthetic.duration import records_seconds
 from rpexplore.postprocessing.synthetic.impossible import example_of, never_from_text
 from rpexplore.postprocessing.synthetic.records import RECORDS, TABLES, SyntheticRecords
@@ -48,7 +51,7 @@ def synthesizing(source: Release | Estimates, folder: Path) -> None:
     """What can be drawn from unbiased tables; folder: where they are."""
     if POSTPROCESSING in st.session_state:
         return
-    field = f"synthetic into, of {folder}"
+    field = _field(folder)
     with section("Make synthetic records", field):
         st.markdown(
             f"{meaning('Synthetic records')} They go to a folder of their own, with a label and a "
@@ -82,6 +85,28 @@ def synthesizing(source: Release | Estimates, folder: Path) -> None:
         told_beforehand(kept(records_seconds, source, rows))
         possible = output if never is not None else None
         work_button("Make the records", work, possible, field, "records")
+
+
+def where_records_are_made(tables: ProcessedTables) -> None:
+    """That records are made from the release, with a button that opens it there, if it is found."""
+    st.subheader("Synthetic records")
+    st.markdown("Synthetic records are made from the release, not from processed tables.")
+    release = kept(origin_of, tables)
+    if release is None:
+        st.caption("The release is not where it was: choose its folder above.")
+    else:
+        label = f"Open {escaped(release.name)} to make synthetic records"
+        st.button(label, on_click=_open_to_make_records, args=(release,))
+
+
+def _open_to_make_records(release: Path) -> None:
+    open_folder(release)
+    leave_open(_field(release.absolute()))
+
+
+def _field(folder: Path) -> str:
+    """The key of the field for the folder of records that are made of what is in a folder."""
+    return f"synthetic into, of {folder}"
 
 
 def _attributes(source: Release | Estimates) -> list[str]:

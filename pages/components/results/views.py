@@ -69,10 +69,16 @@ def grid_view(
     margin = "± is the 95 % margin of error."
     if cells.is_smooth:
         margin = (
-            "± is 1.96 times the model-based error, which nothing guarantees." if is_known else ""
+            "± is 1.96 times the model-based error, which nothing guarantees; in brackets the "
+            "interval, where it would reach below 0."
+            if is_known
+            else ""
         )
     elif cells.is_biased:
-        margin = "± is the 95 % margin of error of the unbiased count."
+        margin = (
+            "± is the 95 % margin of error of the unbiased count; in brackets its interval, no "
+            "lower than 0, where the count less ± is below 0."
+        )
     sentences = (margin, marked, cells.remarks, remark)
     st.caption(escaped(" ".join(filter(None, sentences))))
     table_downloads(publication.table(released), _file_of(attributes, publication))
@@ -294,6 +300,8 @@ def _columns_of(frame: pd.DataFrame) -> dict[str, Column]:
     }
     if is_processed:
         of_counts["unbiased_value"] = Column("noisy count (unbiased)", "estimate")
+        of_counts["lower_95"] = Column("unbiased 95 % interval from", "estimate")
+        of_counts["upper_95"] = Column("unbiased 95 % interval to", "estimate")
         of_counts["value_is"] = Column("what the processed count is", "text")
     if smooth:
         of_counts["model_error"] = Column("model-based error", term="Model-based error")

@@ -122,6 +122,8 @@ class ReleasedCells:
     def crossed(self, cv_limit: float | None = None) -> pd.DataFrame:
         """Counts and margins as texts, "2,481 ±54", the first axis down and the second across.
 
+        Where a processed count less its margin is below 0, the interval from 0 on: "3 [0–18]".
+
         The first column is the labels, and the codes before them where there are some; heads of
         columns have both.
         With a limit of coefficients of variation, those that are not publishable are in
@@ -236,14 +238,24 @@ class ReleasedCells:
 
     @property
     def _texts(self) -> list[str]:
-        """Each cell as a text, "2,481 ±54"; "" without a value.
+        """Each cell as a text, "2,481 ±54", or "3 [0–18]" where a processed count would be below 0.
 
-        Of smooth counts the margin is 1.96 times the model-based error, left out where unknown.
+        Of smooth counts the margin is 1.96 times the model-based error, left out where unknown; of
+        others the interval is that of the unbiased count. "" without a value.
         """
-        margins = self.margin if self.model_error is None else Z_95 * self.model_error
+        margin, lower, upper = self.margin, self.lower, self.upper
+        if self.model_error is not None:
+            margin = Z_95 * self.model_error
+            lower, upper = self.value - margin, self.value + margin
+        ends = (np.maximum(end, 0.0) for end in (lower, upper))
+        # Of noisy counts, and of those that were only rounded, the interval may be below 0.
+        cut = self.is_biased & (self.value >= 0) & (self.value < margin)
+        columns = (column.ravel().tolist() for column in (self.value, margin, *ends, cut))
         return [
-            _with_margin(value, margin)
-            for value, margin in zip(self.value.ravel(), margins.ravel(), strict=True)
+            f"{value:,.0f} [{rounded(low, 3)}–{rounded(high, 3)}]"
+            if is_cut
+            else _with_margin(value, margin)
+            for value, margin, low, high, is_cut in zip(*columns, strict=True)
         ]
 
     @property
