@@ -16,7 +16,7 @@ from rpexplore.common.exact_numbers import whole_number
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.errors import WorkloadError
 
-MAX_TABLES = 2_000_000
+MAX_TABLES = 5_000_000
 _MOST_CELLS = 2**62  # so that products stay within 64 bits
 
 

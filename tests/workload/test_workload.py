@@ -227,7 +227,7 @@ for call in {CALLS.split(chr(10))[1:-1]!r}:
     try:
         eval("Workload." + call)
     except WorkloadError as error:
-        assert "at most 2,000,000" in str(error)
+        assert "at most 5,000,000" in str(error)
     else:
         raise SystemExit(f"{{call}} was not refused")
 # Not ru_maxrss, which starts with the peak of the process that this one was forked from.
