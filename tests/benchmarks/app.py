@@ -28,6 +28,7 @@ from rpexplore.scenarios.autosave import Autosaves
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_request import WorkloadRequest
+from tests.benchmarks.measure import Row
 from tests.browser.conftest import TOKEN, running_app
 
 PAGES = (
@@ -161,3 +162,22 @@ def hundred() -> Scenario:
     """A hundred attributes of mixed sizes, all 166,751 tables of up to three."""
     domain = rp.Domain.from_sizes({f"a{index:02}": 2 + index % 20 for index in range(100)})
     return Scenario(domain, WorkloadRequest(order=3), expected=ExpectedCounts.of_total(50_000))
+
+
+def app_of(scenario: Scenario, what: str, limit: float) -> list[Row]:
+    megabytes, seconds = figures(scenario)
+    return [
+        *((f"app, {what}: {step}, s", took, "<=", limit) for step, took in seconds.items()),
+        *((f"  payload of the {name} page, MB", size, "<=", 3) for name, size in megabytes.items()),
+    ]
+
+
+def app_adult() -> list[Row]:
+    return app_of(adult(), "Adult up to 3-way", 0.25)
+
+
+def app_hundred() -> list[Row]:
+    return app_of(hundred(), "166,751 tables", 0.8)
+
+
+CASES = (app_adult, app_hundred)
