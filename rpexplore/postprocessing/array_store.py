@@ -4,7 +4,7 @@ import os
 import tempfile
 import threading
 import weakref
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from typing import NamedTuple
 
 import numpy as np
@@ -33,13 +33,17 @@ class ArrayStore(MutableMapping[AttributeIndices, np.ndarray]):
     in TMPDIR if that is set and goes with the store. Raises `ReleaseError` if it finds no room.
     """
 
-    def __init__(self, arrays: Mapping[AttributeIndices, np.ndarray] | None = None) -> None:
+    def __init__(
+        self,
+        arrays: Mapping[AttributeIndices, np.ndarray]
+        | Iterable[tuple[AttributeIndices, np.ndarray]] = (),
+    ) -> None:
         self._entries: dict[AttributeIndices, np.ndarray | _Place] = {}
         self._shapes: dict[tuple[int, ...], tuple[int, ...]] = {}
         self._in_memory = self._end = 0  # bytes
         self._file = None
         self._lock = threading.Lock()
-        self.update(arrays or {})
+        self.update(arrays)
 
     def __getitem__(self, key: AttributeIndices) -> np.ndarray:
         entry = self._entries[key]

@@ -19,6 +19,7 @@ from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.strategy import Strategy
+from rpexplore.postprocessing.array_store import ArrayStore
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.measurement_source import refuse_unlike
 from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
@@ -73,7 +74,10 @@ def combine(
     return Estimates(
         estimates[0].domain,
         tuple(table for part in estimates for table in part.tables),
-        {subset: _mean(subset, precision, estimates) for subset, precision in precisions.items()},
+        ArrayStore(
+            (subset, _mean(subset, precision, estimates))
+            for subset, precision in precisions.items()
+        ),
         {subset: 1 / precision for subset, precision in precisions.items()},
         strategies,
         sources,

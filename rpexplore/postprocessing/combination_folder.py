@@ -24,6 +24,7 @@ from rpexplore.domain.codebook import attributes_from_schema, schema_from_attrib
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.planning.mechanism.strategy import Strategy
+from rpexplore.postprocessing.array_store import ArrayStore
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.measurement_source import MeasurementSource
 from rpexplore.postprocessing.processed_tables import KIND as PROCESSED
@@ -192,7 +193,7 @@ def _read_estimates(folder: Path, sources: tuple[MeasurementSource, ...]) -> Est
     return Estimates(
         domain,
         tuple(domain.positions(table) for table in content["tables"]),
-        dict(zip(subsets, arrays, strict=True)),
+        ArrayStore(zip(subsets, arrays, strict=True)),
         dict(zip(subsets, sigma_squared, strict=True)),
         {
             domain.position(strategy["attribute"]): Strategy(

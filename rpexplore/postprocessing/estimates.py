@@ -9,18 +9,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from rpexplore.common.numerics import read_only
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.planning.mechanism.marginal_noise import MarginalNoise, Where, query_attributes
 from rpexplore.planning.mechanism.reconstruction import contribution
 from rpexplore.planning.mechanism.strategy import Strategy
+from rpexplore.postprocessing.array_store import ArrayStore
 from rpexplore.postprocessing.measurement_source import (
     MeasurementSource,
     Spent,
@@ -68,24 +69,28 @@ class Estimates:
         if not (tables and self.sources):
             raise ReleaseError("Estimates need a table and a source; got none.")
         sizes, variances = self.domain.sizes, dict(self.variances)
-        contributions = {}
-        for subset, values in self.contributions.items():
-            array = np.array(values, dtype=float, copy=None).view()
-            if array.shape != tuple(sizes[list(subset)]) or any(sizes[i] < 2 for i in subset):
+        contributions = self.contributions
+        if not isinstance(contributions, ArrayStore):
+            contributions = ArrayStore(
+                (subset, np.array(values, dtype=float, copy=None))
+                for subset, values in contributions.items()
+            )
+        for subset in contributions:
+            shape = contributions.shape(subset)
+            if shape != tuple(sizes[list(subset)]) or any(sizes[i] < 2 for i in subset):
                 raise ReleaseError(
                     f"The contribution of {self.domain.describe(subset)} must have the shape "
                     f"{tuple(sizes[list(subset)].tolist())}, of several values each, got "
-                    f"{array.shape}."
+                    f"{shape}."
                 )
             if not variances.get(subset, 0) > 0:
                 raise ReleaseError(
                     f"The contribution of {self.domain.describe(subset)} must have a positive "
                     f"variance, got {variances.get(subset)}."
                 )
-            contributions[subset] = read_only(array)
-        needed = [_several(self.domain, table) for table in tables]
-        needed += [subset[:i] + subset[i + 1 :] for subset in variances for i in range(len(subset))]
-        for subset in (*needed, *variances):
+        of_tables = (_several(self.domain, table) for table in tables)
+        within = (subset[:i] + subset[i + 1 :] for subset in variances for i in range(len(subset)))
+        for subset in chain(of_tables, within, variances):
             if subset not in contributions:
                 raise ReleaseError(
                     f"The residual of {self.domain.describe(subset)} is needed and not there."
@@ -98,10 +103,7 @@ class Estimates:
 
     @classmethod
     def of(cls, release: Release) -> "Estimates":
-        """All that a release measured; takes about 9 bytes of memory a measured number.
-
-        Of attributes with a strategy, up to 17.
-        """
+        """All that a release measured; what exceeds 128 MB lies in a temporary file."""
         plan, closure = release.plan, release.plan.closure
         residuals = [closure.attributes(position) for position in range(len(closure))]
         shapes = [measured_shape(closure, position) for position in range(len(closure))]
@@ -120,10 +122,10 @@ class Estimates:
         return cls(
             plan.workload.domain,
             tuple(map(plan.workload.attribute_indices, range(len(plan.workload)))),
-            {
-                residual: _in_its_room(contribution(array, residual, closure.strategies), array)
+            ArrayStore(
+                (residual, contribution(array, residual, closure.strategies))
                 for residual, array in zip(residuals, measured, strict=True)
-            },
+            ),
             {residual: plan.sigma_squared.fraction(i) for i, residual in enumerate(residuals)},
             closure.strategies,
             (source,),
@@ -217,15 +219,6 @@ class Estimates:
         """Made once for each attribute: it may have a million values, and be in every table."""
         used = sorted({attribute for table in self.tables for attribute in table})
         return {attribute: label_columns(self.domain.attributes[attribute]) for attribute in used}
-
-
-def _in_its_room(values: np.ndarray, integers: np.ndarray) -> np.ndarray:
-    """The values, in the memory of the integers that they were made of if they are as many."""
-    if values.shape != integers.shape:
-        return values
-    room = integers.view(np.float64)
-    room[...] = values
-    return room
 
 
 def _several(domain: Domain, attributes: Sequence[int]) -> AttributeIndices:

@@ -1,6 +1,6 @@
 """A list of arrays in a Parquet file: one row a number, with its array's index and its own."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 from pathlib import Path
 
@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
+from rpexplore.errors import ReleaseError
 from rpexplore.releases.stored_columns import check_schema, not_what_was_written, refuse_gaps
 
-_ROWS_PER_GROUP = 1 << 20
+_ROWS_AT_ONCE = 1 << 20
 
 
 def write_arrays(path: Path, column: str, arrays: Iterable[np.ndarray]) -> None:
@@ -30,7 +31,7 @@ def write_arrays(path: Path, column: str, arrays: Iterable[np.ndarray]) -> None:
             ]
             waiting.append(pa.record_batch(columns, schema=schema))
             rows += array.size
-            if rows >= _ROWS_PER_GROUP:
+            if rows >= _ROWS_AT_ONCE:
                 writer.write_table(pa.Table.from_batches(waiting))
                 waiting, rows = [], 0
         writer.write_table(pa.Table.from_batches(waiting, schema=schema))
@@ -38,37 +39,57 @@ def write_arrays(path: Path, column: str, arrays: Iterable[np.ndarray]) -> None:
 
 def read_arrays(
     path: Path, column: str, shapes: Sequence[tuple[int, ...]], dtype: type[np.generic]
-) -> list[np.ndarray]:
-    """The arrays of a file, of these shapes; rows may stand in any order.
+) -> Iterator[np.ndarray]:
+    """The arrays of a file, of these shapes, one after another: all are never in memory at a time.
 
-    Takes 9 bytes a number, and a batch. Raises `ReleaseError` for a file that does not hold every
-    number of these arrays once.
+    Raises `ReleaseError` for a file that does not hold every number of these arrays once, in order.
     """
-    starts = np.cumsum([0, *map(prod, shapes)])
-    sizes = np.diff(starts)
-    flat, seen = np.empty(starts[-1], dtype=dtype), np.zeros(starts[-1], dtype=bool)
+    parts = _read_numbers(path, column, np.array([prod(shape) for shape in shapes], int), dtype)
+    rest = np.empty(0, dtype)
+    for shape in shapes:
+        array, filled = np.empty(prod(shape), dtype), 0
+        while filled < array.size:
+            rest = rest if len(rest) else next(parts)
+            taken = rest[: array.size - filled]
+            array[filled : filled + len(taken)] = taken
+            filled, rest = filled + len(taken), rest[len(taken) :]
+        yield array.reshape(shape)
+    for _ in parts:  # which refuse what is too much
+        pass
+
+
+def _read_numbers(
+    path: Path, column: str, sizes: np.ndarray, dtype: type[np.generic]
+) -> Iterator[np.ndarray]:
+    """The numbers of all arrays, in parts, none of them empty."""
+    starts = np.concatenate([[0], np.cumsum(sizes)])
     columns = {
         "residual": pa.int32(),
         "cell": pa.int64(),
         column: pa.from_numpy_dtype(dtype),
     }
-    n_rows = 0
+    start = 0
     try:
-        # Not buffered beforehand: that would be the whole file, in memory beside the arrays.
+        # Not buffered beforehand: that would be the whole file, in memory.
         with pyarrow.parquet.ParquetFile(path, pre_buffer=False) as file:
             check_schema(path, file.schema_arrow, columns)
-            for batch in file.iter_batches(columns=list(columns)):
+            for batch in file.iter_batches(batch_size=_ROWS_AT_ONCE, columns=list(columns)):
                 refuse_gaps(path, batch, columns)
-                array, cell = (batch[name].to_numpy() for name in ("residual", "cell"))
-                known = (array >= 0) & (array < len(sizes)) & (cell >= 0)
-                if not np.all(known) or np.any(cell >= sizes[array]):
-                    raise not_what_was_written(path, "it has a number of a cell that is not there")
-                where = starts[array] + cell
-                flat[where], seen[where] = batch[column].to_numpy(), True
-                n_rows += len(batch)
+                stop = start + len(batch)
+                # Fewer than there are rows, if these are too many.
+                residual = np.repeat(np.arange(len(sizes)), np.diff(np.clip(starts, start, stop)))
+                cell = np.arange(start, start + len(residual)) - starts[residual]
+                for name, indices in (("residual", residual), ("cell", cell)):
+                    if not np.array_equal(batch[name].to_numpy(), indices):
+                        raise _not_in_order(path)
+                if len(batch):
+                    yield batch[column].to_numpy()
+                start = stop
     except (OSError, pa.ArrowException):
         raise not_what_was_written(path, "it cannot be read any more") from None
-    if n_rows != len(flat) or not np.all(seen):
-        raise not_what_was_written(path, "each number must be in it once")
-    ends = zip(starts[:-1].tolist(), starts[1:].tolist(), shapes, strict=True)
-    return [flat[start:stop].reshape(shape) for start, stop, shape in ends]
+    if start != starts[-1]:
+        raise _not_in_order(path)
+
+
+def _not_in_order(path: Path) -> ReleaseError:
+    return not_what_was_written(path, "each number must be in it once, in order")

@@ -10,7 +10,6 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import ReleaseError, WorkloadError
-from rpexplore.postprocessing import stored_arrays
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.releases.release import release
 from rpexplore.releases.table_release import Release
@@ -59,21 +58,6 @@ def test_every_table_is_as_the_release_rebuilds_it(done, estimates):
         names = [DOMAIN.names[attribute_index] for attribute_index in table]
         pd.testing.assert_frame_equal(estimates.table(names), done.counts(names), rtol=1e-12)
         assert estimates.marginal(names).shape == tuple(DOMAIN.sizes[list(table)])
-
-
-def test_contributions_take_the_memory_of_what_was_read(done, monkeypatch):
-    """But those of attributes with a strategy, which have a number more along their axis."""
-    arrays = []
-
-    def read_arrays(*arguments):
-        arrays.extend(stored_arrays.read_arrays(*arguments))
-        return arrays
-
-    monkeypatch.setattr("rpexplore.postprocessing.estimates.read_arrays", read_arrays)
-    contributions = Estimates.of(done).contributions
-    for residual, values in contributions.items():
-        has_strategy = any(index in done.plan.closure.strategies for index in residual)
-        assert any(np.shares_memory(values, array) for array in arrays) != has_strategy
 
 
 def test_answers_are_those_of_the_release(done, estimates):
