@@ -173,6 +173,7 @@ class LossHelp(TyperCommand):
 # ---- every verb
 
 AsJson = Annotated[bool, _flag("--json", "Print one JSON object, for machines.")]
+ParquetOnly = Annotated[bool, _flag("--parquet-only", "Write no CSV files.")]
 EscapeFormulas = Annotated[bool, _flag("--escape-formulas", _ESCAPE_FORMULAS)]
 Force = Annotated[bool, _flag("--force", "Overwrite the file if it exists.")]
 

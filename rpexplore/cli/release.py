@@ -27,6 +27,7 @@ def release(
     limit_rho: options.LimitForUnit = None,
     empty: options.Empty = False,
     escape_formulas: options.EscapeFormulas = False,
+    parquet_only: options.ParquetOnly = False,
     dry_run: options.DryRun = False,
     resume: options.Resume = False,
     yes: options.Yes = False,
@@ -53,7 +54,11 @@ def release(
         raise RpexploreError("Name the folder for the tables: --out FOLDER.")
     if resume:
         given = {"DATA": data, "--database": database, "PLAN": plan_file, "--limit-rho": limit_rho}
-        flags = {"--dry-run": dry_run, "--escape-formulas": escape_formulas}
+        flags = {
+            "--dry-run": dry_run,
+            "--escape-formulas": escape_formulas,
+            "--parquet-only": parquet_only,
+        }
         for name, value in (given | flags).items():
             if value:
                 raise RpexploreError(
@@ -84,8 +89,9 @@ def release(
         "limit_rho": limit_rho,
         "may_be_empty": empty,
         "escape_formulas": escape_formulas,
+        "parquet_only": parquet_only,
     }
-    is_escaped = escape_formulas or not isinstance(loaded, Plan)
+    is_escaped = escape_formulas or parquet_only or not isinstance(loaded, Plan)
     warning = None if is_escaped else formulas_warning(loaded.domain)
     book = ledger_for(source, ledger)
     before = book.account(source)

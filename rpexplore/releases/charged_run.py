@@ -72,7 +72,8 @@ class ChargedRun:
         self._plan, self._output, self._options = plan, output, options
         self.steps, rule = steps_of(plan), options.person_rule
         check_new(output, drawn=NOTE)
-        check_room(self.steps.n_bytes, output)
+        self._n_bytes = self.steps.n_bytes(parquet_only=options.parquet_only)
+        check_room(self._n_bytes, output)
         self._record_limit = _record_limit(plan, options.limit_rho)
         if rule is not None and rule.most != plan.budget.max_records_per_person:
             raise ReleaseError(
@@ -84,8 +85,7 @@ class ChargedRun:
 
         columns = [plan.domain.names[index] for index in plan.attribute_indices]
         columns += [] if rule is None else rule.columns
-        source = source_of(data, name=options.name, columns=columns)
-        self._source = source
+        self._source = source = source_of(data, name=options.name, columns=columns)
         self.fingerprint = source.fingerprint()
 
         ledger = ledger_for(source, options.ledger)
@@ -189,7 +189,7 @@ class ChargedRun:
             f"The plan holds what it claims, and protects {self._plan.budget.unit}.{by_rule}",
             "The records have every column that the plan needs, and each value in it is one of the "
             f"plan's{unknown if self._options.unknown_values else ''}.",
-            f"{str(self._output)!r} can be written; about {data_size(self.steps.n_bytes)} will be.",
+            f"{str(self._output)!r} can be written; about {data_size(self._n_bytes)} will be.",
             f"The ledger {str(self.ledger.path)!r} has {room}.",
             *self._source.remarks(),
             *filter(None, [formulas]),

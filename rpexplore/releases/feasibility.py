@@ -8,7 +8,7 @@ import numpy as np
 from rpexplore.common.formatting import data_size, describe_count, duration, plural
 from rpexplore.planning.mechanism.closure import MAX_INCIDENCES, MAX_LARGEST_ORDER
 from rpexplore.releases.measurement import MAX_TABLE_CELLS, PART_CELLS
-from rpexplore.releases.table_files import BYTES_PER_CELL
+from rpexplore.releases.table_files import BYTES_PER_CELL, BYTES_PER_CELL_IN_PARQUET
 from rpexplore.workload.table_text import title
 from rpexplore.workload.workload import Workload
 
@@ -128,9 +128,11 @@ def _release_obstacles(workload: Workload, free_disk: float, memory: float) -> l
             f"{data_size(memory)}. {table}."
         )
     if size.disk > free_disk:
+        lean = BYTES_PER_CELL_IN_PARQUET / BYTES_PER_CELL * size.disk
         obstacles.append(
             f"A release writes about {data_size(size.disk)}, {BYTES_PER_CELL} bytes a cell; "
-            f"{data_size(free_disk)} are free on this computer. {table}."
+            f"{data_size(free_disk)} are free on this computer. {table}. Without CSV files "
+            f"(--parquet-only on the command line) it writes about {data_size(lean)}."
         )
     return obstacles
 

@@ -10,7 +10,7 @@ import hashlib
 import json
 import platform
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -69,7 +69,8 @@ class FinishedRelease(Generic[PlanKind]):
         """Open a release folder; raises `ReleaseError` if it is not one or a file was changed."""
         folder = Path(folder)
         manifest = checked_folder(folder, cls.release_format, _NOUN, _OF_RELEASE)
-        if PLAN not in [entry["path"] for entry in manifest["files"]]:
+        listed = {entry["path"] for entry in manifest["files"]}
+        if PLAN not in listed:
             raise not_as_written(folder, _NOUN, f"its {MANIFEST} lists no {PLAN}")
         plan: Any = cls.plan_kind.load(folder / PLAN)
         facts = _facts_of(plan)
@@ -81,13 +82,19 @@ class FinishedRelease(Generic[PlanKind]):
             reason = f"its {MANIFEST} says of its run what cannot be"
             raise not_as_written(folder, _NOUN, reason) from None
         check_facts(folder, manifest, facts, _NOUN)
-        check_listed(folder, manifest, {**cls.files_of(plan), PLAN: None}, _NOUN)
+        files = cls.files_of(plan)
+        if listed.issubset({PLAN, README, *without_csv(files)}):
+            files = {path: files[path] for path in without_csv(files)}
+        check_listed(folder, manifest, {**files, PLAN: None}, _NOUN)
         return cls(folder, plan, manifest)
 
     @classmethod
     @abstractmethod
     def files_of(cls, plan: PlanKind) -> TableFiles:
-        """The files of a release by a plan, but the plan and what is in every folder."""
+        """The files of a release by a plan, but the plan and what is in every folder.
+
+        A release may be without all that are CSV.
+        """
 
     @classmethod
     def write_manifest(
@@ -124,6 +131,11 @@ def _facts_of(plan: ReleasePlan) -> dict[str, Any]:
         "noise": "discrete Gaussian, exact, from the operating system's entropy",
         "postprocessing": "none: unbiased linear reconstruction",
     }
+
+
+def without_csv(paths: Iterable[str]) -> list[str]:
+    """The files that a release has whose run wants Parquet only."""
+    return [path for path in paths if not path.endswith(".csv")]
 
 
 # ---- writing

@@ -58,6 +58,7 @@ class MeasurementNote:
     person_rule     how the records of a person were bounded, in words; "" if they were not
     sha256          of the measurements
     escape_formulas whether no text in CSV files begins as formulas of spreadsheets do
+    parquet_only    whether there are no CSV files
     """
 
     run: str
@@ -68,6 +69,7 @@ class MeasurementNote:
     person_rule: str
     sha256: str
     escape_formulas: bool
+    parquet_only: bool = False
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,13 @@ from rpexplore.data.counts import Counts
 from rpexplore.errors import ReleaseError
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.releases.discrete_gaussian import discrete_gaussian
-from rpexplore.releases.manifest import CONFIDENCE, FinishedRelease, TableFiles, file_entry
+from rpexplore.releases.manifest import (
+    CONFIDENCE,
+    FinishedRelease,
+    TableFiles,
+    file_entry,
+    without_csv,
+)
 from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import MeasurementNote, read_measured
 from rpexplore.releases.readme import query_readme
@@ -73,8 +79,7 @@ class QuerySteps:
     booked_share: ClassVar[float] = 0.9
     drawn_share: ClassVar[float] = 0.95
 
-    @property
-    def n_bytes(self) -> float:
+    def n_bytes(self, *, parquet_only: bool) -> float:
         return 3.0 * len(self.plan.text)  # the plan is in the folder, and nothing else is larger
 
     @property
@@ -123,11 +128,13 @@ class QuerySteps:
                 "met": plan.met,
             }
         )
-        as_csv = for_csv(rows, escape_formulas=note.escape_formulas)
-        pyarrow.csv.write_csv(as_csv, folder / f"{_ANSWERS}.csv")
+        if not note.parquet_only:
+            as_csv = for_csv(rows, escape_formulas=note.escape_formulas)
+            pyarrow.csv.write_csv(as_csv, folder / f"{_ANSWERS}.csv")
         pyarrow.parquet.write_table(rows, folder / f"{_ANSWERS}.parquet")
         pyarrow.parquet.write_table(pa.table({"measured": measured}), folder / _MEASUREMENTS)
-        files = [file_entry(folder, name) for name in _FILES]
+        names = without_csv(_FILES) if note.parquet_only else _FILES
+        files = [file_entry(folder, name) for name in names]
         readme = query_readme(plan, note)
         manifest = QueryRelease.write_manifest(folder, plan, note, readme, files)
         on_progress("Writing the release", 1.0)

@@ -36,11 +36,13 @@ class TableColumn:
 class TableFile:
     """A table of a folder of results, as programs find it there.
 
-    path  of its CSV and Parquet file within the folder, without ending
+    path     of its Parquet and CSV file within the folder, without ending
+    has_csv  whether it has a CSV file
     """
 
     path: str
     columns: tuple[TableColumn, ...]
+    has_csv: bool = True
 
     @classmethod
     def of(cls, folder: Path, position: int, names: Sequence[str]) -> "TableFile":
@@ -61,7 +63,7 @@ class TableFile:
                 ]
         except (OSError, pa.ArrowException):
             raise not_what_was_written(as_parquet, "it cannot be read any more") from None
-        return cls(path, tuple(columns))
+        return cls(path, tuple(columns), (folder / f"{path}.csv").is_file())
 
     def code(self, cv_limit: float = CV_LIMIT) -> dict[str, str]:
         """Name of a language -> lines that read the table, to be run in the folder.
@@ -69,12 +71,10 @@ class TableFile:
         cv_limit: the largest coefficient of variation of a publishable cell
         """
         limit = f"{cv_limit:.10g}"
-        return {
-            "Python": self._python(limit),
-            "R": self._r(limit),
-            "SAS": self._sas(limit),
-            "Stata": self._stata(limit),
-        }
+        code = {"Python": self._python(limit), "R": self._r(limit)}
+        if self.has_csv:  # they do not read Parquet
+            code |= {"SAS": self._sas(limit), "Stata": self._stata(limit)}
+        return code
 
     @property
     def _error_and_estimate(self) -> tuple[str, str]:
@@ -113,10 +113,15 @@ class TableFile:
         (cv, publishable), (error, estimate) = self._added, self._error_and_estimate
         kinds = ["numeric" if column.n_bytes is None else "character" for column in self.columns]
         listed = ",\n    ".join(f'rep("{kind}", {len(list(run))})' for kind, run in groupby(kinds))
-        return (
+        read = (
             f'table <- read.csv("{self.path}.csv", check.names = FALSE, encoding = "UTF-8",\n'
             "  na.strings = character(0), colClasses = c(\n"
             f"    {listed}))\n"
+        )
+        if not self.has_csv:
+            read = f'table <- as.data.frame(arrow::read_parquet("{self.path}.parquet"))\n'
+        return (
+            f"{read}"
             f"table${cv} <- table${error} / abs(table${estimate})\n"
             f"table${publishable} <- table${estimate} > 0 & table${cv} <= {limit} & "
             f"!is.na(table${cv})\n"

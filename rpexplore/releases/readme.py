@@ -40,6 +40,9 @@ def query_readme(plan: QueryPlan, note: MeasurementNote) -> str:
         "queries.md.j2",
         plan,
         note,
+        files="`answers.parquet` holds"
+        if note.parquet_only
+        else "`answers.csv` and `answers.parquet` hold the same,",
         queries_over_cells=f"{plural(len(plan.queries), 'query')} over the "
         f"{plural(plan.queries.n_cells, 'cell')}",
         attributes=" × ".join(f"`{name}`" for name in plan.domain.names),

@@ -33,8 +33,7 @@ class ReleaseSteps(Protocol):
     booked_share: ClassVar[float]
     drawn_share: ClassVar[float]
 
-    @property
-    def n_bytes(self) -> float:
+    def n_bytes(self, *, parquet_only: bool) -> float:
         """About how much is written to the disk."""
         ...
 

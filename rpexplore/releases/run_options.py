@@ -19,6 +19,7 @@ class RunOptions:
     limit_rho: Exact | None = None
     may_be_empty: bool = False
     escape_formulas: bool = False
+    parquet_only: bool = False
     expected_fingerprint: Fingerprint | None = None
 
 

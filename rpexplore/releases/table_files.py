@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from rpexplore.releases.manifest import file_entry
 from rpexplore.releases.measurement_file import MeasuredFile, read_measured
 from rpexplore.releases.table_cells import Labels, label_columns, pieces_of_cells
 
-BYTES_PER_CELL = 125  # or fewer, as CSV and Parquet together
+BYTES_PER_CELL, BYTES_PER_CELL_IN_PARQUET = 125, 60  # or fewer: as CSV and Parquet, Parquet alone
 
 RESIDUALS = "residuals.parquet"
 
@@ -34,8 +35,11 @@ _SMALL_STEPS = "DELTA_BINARY_PACKED"
 class TableWriter:
     """Writes the parts of a release, from its measurements, into a folder not finished yet."""
 
-    def __init__(self, folder: Path, plan: Plan, *, escape_formulas: bool) -> None:
-        self.folder, self.plan, self._escape_formulas = folder, plan, escape_formulas
+    def __init__(
+        self, folder: Path, plan: Plan, *, escape_formulas: bool, with_csv: bool = True
+    ) -> None:
+        self.folder, self.plan = folder, plan
+        self._escape_formulas, self._with_csv = escape_formulas, with_csv
         self._measurements = MeasuredFile(folder, plan.closure)
         self._contributions = Contributions(plan, self._measurements)
         self._cells = CellVariances(plan.workload, plan.closure)
@@ -62,6 +66,7 @@ class TableWriter:
             pieces,
             decimals=csv_decimals(np.sqrt(variances.min()), np.abs(values).max()),
             escape_formulas=self._escape_formulas,
+            with_csv=self._with_csv,
         )
 
     def residuals(self) -> dict[str, Any]:
@@ -102,30 +107,38 @@ def write_table(
     *,
     decimals: int,
     escape_formulas: bool,
+    with_csv: bool = True,
 ) -> list[dict[str, Any]]:
-    """Write a table, given in pieces (at least one), as CSV and Parquet; their manifest entries.
+    """Write a table, given in pieces (at least one), as Parquet and CSV; their manifest entries.
 
-    decimals: of numbers in the CSV file, see `csv_decimals`; the Parquet file has them in full
-    escape_formulas: whether no text in the CSV file begins as formulas of spreadsheets do
+    Args:
+        decimals: Of numbers in the CSV file, see `csv_decimals`; Parquet files have them in full.
+        escape_formulas: Whether no text in the CSV file begins as formulas of spreadsheets do.
+        with_csv: Whether there is a CSV file.
     """
     path, first = table_path(position, attributes), next(pieces)
     repeated: Any = [name for name in first.schema.names if name not in _DIFFERENT]
-    as_parquet, as_csv = f"{path}.parquet", f"{path}.csv"
-    with (
-        pyarrow.parquet.ParquetWriter(
-            # Least and largest labels, which nobody looks for, would take a third of the time.
-            folder / as_parquet,
-            first.schema,
-            use_dictionary=repeated,
-            write_statistics=False,
-        ) as parquet_writer,
-        (folder / as_csv).open("wb") as file,
-    ):
-        csv_writer = CsvWriter(file, first.column_names, decimals, escape_formulas=escape_formulas)
+    with ExitStack() as files:
+        parquet_writer = files.enter_context(
+            pyarrow.parquet.ParquetWriter(
+                # Least and largest labels, which nobody looks for, would take a third of the time.
+                folder / f"{path}.parquet",
+                first.schema,
+                use_dictionary=repeated,
+                write_statistics=False,
+            )
+        )
+        csv_writer = None
+        if with_csv:
+            file = files.enter_context((folder / f"{path}.csv").open("wb"))
+            names = first.column_names
+            csv_writer = CsvWriter(file, names, decimals, escape_formulas=escape_formulas)
         for piece in chain([first], pieces):
             parquet_writer.write_table(piece)
-            csv_writer.write(piece)
-    return [file_entry(folder, name, attributes=list(attributes)) for name in (as_parquet, as_csv)]
+            if csv_writer is not None:
+                csv_writer.write(piece)
+    endings = ("parquet", "csv") if with_csv else ("parquet",)
+    return [file_entry(folder, f"{path}.{end}", attributes=list(attributes)) for end in endings]
 
 
 def files_of_tables(tables: Sequence[Sequence[str]]) -> dict[str, list[str]]:

@@ -1,7 +1,8 @@
 """A release of tables: what it counts, measures and writes, and its folder.
 
     plan.json               the plan, canonical
-    tables/NNNN_age_sex.*   each table as Parquet and CSV, one row a cell (an answer)
+    tables/NNNN_age_sex.*   each table as Parquet and CSV, one row a cell (an answer); of a run
+                            that wants Parquet only, without CSV
     residuals.parquet       what was measured, so that tables can be rebuilt (residual: its place
                             in the plan file's list; cell: row-major, an attribute with a strategy
                             having one entry for each row of its matrix; measured: integer)
@@ -41,6 +42,7 @@ from rpexplore.releases.stored_columns import LARGEST_ESTIMATE, not_what_was_wri
 from rpexplore.releases.table_cells import ESTIMATE_COLUMNS, label_columns
 from rpexplore.releases.table_files import (
     BYTES_PER_CELL,
+    BYTES_PER_CELL_IN_PARQUET,
     RESIDUAL_COLUMNS,
     RESIDUALS,
     TableWriter,
@@ -152,10 +154,10 @@ class TableSteps:
     booked_share: ClassVar[float] = 0.3
     drawn_share: ClassVar[float] = 0.4
 
-    @property
-    def n_bytes(self) -> float:
+    def n_bytes(self, *, parquet_only: bool) -> float:
         n_measured = float(np.sum(measurement.measured_cells(self.plan.closure)))
-        return BYTES_PER_CELL * float(np.sum(self.plan.workload.cells)) + 8.0 * n_measured
+        per_cell = BYTES_PER_CELL_IN_PARQUET if parquet_only else BYTES_PER_CELL
+        return per_cell * float(np.sum(self.plan.workload.cells)) + 8.0 * n_measured
 
     @property
     def parts(self) -> Sequence[Part]:
@@ -178,7 +180,12 @@ class TableSteps:
         self, folder: Path, note: MeasurementNote, on_progress: Progress
     ) -> Mapping[str, Any]:
         """Tables and residuals, on all processors."""
-        writer = TableWriter(folder, self.plan, escape_formulas=note.escape_formulas)
+        writer = TableWriter(
+            folder,
+            self.plan,
+            escape_formulas=note.escape_formulas,
+            with_csv=not note.parquet_only,
+        )
         cells = self.plan.workload.cells
         n_written, n_cells = 0.0, float(np.sum(cells))
         files = []

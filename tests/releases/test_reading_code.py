@@ -150,6 +150,8 @@ def test_attributes_called_as_what_is_added_are_kept(tmp_path, monkeypatch):
     )
     path = tmp_path / "tables" / "0000_cv.parquet"
     frame.to_parquet(path)
+    assert list(TableFile.of(tmp_path, 0, ["cv"]).code()) == ["Python", "R"]
+    path.with_suffix(".csv").touch()
     code = TableFile.of(tmp_path, 0, ["cv"]).code(0.3)
     (tmp_path / "lines.py").write_text(code["Python"], encoding="utf-8")
     monkeypatch.chdir(tmp_path)

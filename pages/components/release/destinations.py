@@ -70,7 +70,8 @@ def output_folder(form: ReleaseForm) -> Path | None:
     if not (os.path.isdir(folder) and _writable(folder)):
         st.error(escaped(f"Nothing can be written to {folder}; choose another folder."))
         return None
-    needed, free = steps_of(form.planned).n_bytes, shutil.disk_usage(folder).free
+    needed = steps_of(form.planned).n_bytes(parquet_only=False)
+    free = shutil.disk_usage(folder).free
     st.caption(
         f"{escaped(str(output))} (a new folder, in which nothing is yet). The release needs about "
         f"{data_size(needed)}; {data_size(free)} are free there."
