@@ -129,8 +129,10 @@ def synthetic_adult() -> list[Row]:
     return list(rows())
 
 
-def _compared(domain: rp.Domain, records: np.ndarray, epsilon: str) -> Iterator[Row]:
-    """Rows on what is estimated of the records' error, beside what it is."""
+def _compared(
+    domain: rp.Domain, records: np.ndarray, epsilon: str
+) -> Iterator[tuple[int, pd.DataFrame]]:
+    """Numbers of records, and their comparison with the tables; `true_error` is the records'."""
     estimates = _released(domain, records, epsilon)
     smooth, attributes = smooth_tables(estimates), tuple(range(len(domain)))
     targets, total = smooth_targets(estimates, smooth.contributions, attributes)
@@ -148,24 +150,29 @@ def _compared(domain: rp.Domain, records: np.ndarray, epsilon: str) -> Iterator[
             drawn = table_of(codes, domain.sizes, table) * (total / n_records)
             off = drawn - table_of(records, domain.sizes, table)
             errors.append(float(np.sqrt(np.mean(off**2))))
-        ratio = float(np.median(tables["records_error"].to_numpy() / errors))
-        true_ratio = errors / tables["released_error"].to_numpy()
-        nearer = tables["nearer"].to_numpy()
-        is_clear, is_any = true_ratio > 1.1, true_ratio > 1
-        yield f"{n_records:,} records, ε = {epsilon}: estimated by true error", ratio, "<=", 1.5
-        yield "  the same, median of all tables", ratio, ">=", 0.9
-        if is_clear.any():
-            named = float((nearer[is_clear] == RELEASED).mean())
-            yield f"  named, of {is_clear.sum()} tables nearer by 10 %", named, ">=", 0.8
-        if is_any.any():
-            denied = float((nearer[is_any] == RECORDS).mean())
-            yield f"  said to be farther, of {is_any.sum()} tables nearer", denied, "<=", 0.2
+        yield n_records, tables.assign(true_error=errors)
 
 
 def synthetic_comparison() -> list[Row]:
     """Of as many records as adult.csv has, and of few; all tables of up to three attributes."""
     domain, records = _adult()
-    return [row for epsilon in _LIMITS for row in _compared(domain, records, epsilon)]
+    rows: list[Row] = []
+    compared = []
+    for epsilon in _LIMITS:
+        for n_records, tables in _compared(domain, records, epsilon):
+            ratio = float(np.median(tables["records_error"] / tables["true_error"]))
+            name = f"{n_records:,} records, ε = {epsilon}: estimated by true error"
+            rows += [(name, ratio, "<=", 1.5), ("  median of all tables", ratio, ">=", 0.9)]
+            compared.append(tables)
+    # Of all together: of some, two or three tables are nearer.
+    together = pd.concat(compared)
+    ratio = together["true_error"] / together["released_error"]
+    nearer, by_a_tenth = (together["nearer"][ratio > least] for least in (1.0, 1.1))
+    named = float((by_a_tenth == RELEASED).mean())
+    rows.append((f"named, of {len(by_a_tenth)} tables nearer by a tenth", named, ">=", 0.8))
+    denied = float((nearer == RECORDS).mean())
+    rows.append((f"said to be farther, of {len(nearer)} tables nearer", denied, "<=", 0.05))
+    return rows
 
 
 def hundred_records() -> np.ndarray:
