@@ -1,7 +1,9 @@
 # `make app` and `make test` set everything up: all they need is Python 3.11 or newer with venv.
-# Another interpreter can be named with `make app PYTHON=/path/to/python`.
+# Another interpreter can be named with `make app PYTHON=/path/to/python`, and another port than 8501
+# with `make app PORT=8502`.
 
 PYTHON ?=
+PORT ?=
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
@@ -20,7 +22,7 @@ help:  ## show this list
 		awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
 
 app: $(VENV)/.installed-app  ## set up and open the app on the sample data
-	@$(BIN)/rpexplore app
+	@$(BIN)/rpexplore app $(if $(PORT),--port $(PORT))
 
 # One process for every processor; who is done first takes over from the others. Of linear algebra
 # each has one thread: more would wait for each other. (Not in pyproject.toml, because it would slow

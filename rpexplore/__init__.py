@@ -15,7 +15,7 @@ from rpexplore import errors
 _MODULES = {
     name: module
     for module, name in re.findall(
-        r"^from (\S+\.\S+) import (\w+)",
+        r"^from (\S+\.\S+) import (?:\(\s+)?(\w+)",
         Path(__file__).with_suffix(".pyi").read_text("utf-8"),
         re.M,
     )

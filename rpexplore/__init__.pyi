@@ -37,6 +37,10 @@ from rpexplore.postprocessing.combination import combine as combine
 from rpexplore.postprocessing.estimates import Estimates as Estimates
 from rpexplore.postprocessing.processed_folder import postprocess as postprocess
 from rpexplore.postprocessing.processed_tables import ProcessedTables as ProcessedTables
+from rpexplore.postprocessing.rehearsal.smooth_rehearsal import SmoothRehearsal as SmoothRehearsal
+from rpexplore.postprocessing.rehearsal.smooth_rehearsal import (
+    rehearse_smooth_tables as rehearse_smooth_tables,
+)
 from rpexplore.postprocessing.results import load_results as load_results
 from rpexplore.postprocessing.synthetic.records import SyntheticRecords as SyntheticRecords
 from rpexplore.postprocessing.synthetic.records_folder import synthesize as synthesize
@@ -63,6 +67,7 @@ from rpexplore.workload.bases import Prefix as Prefix
 from rpexplore.workload.bases import Ranges as Ranges
 from rpexplore.workload.bases import Windows as Windows
 from rpexplore.workload.custom_basis_file import read_custom_basis as read_custom_basis
+from rpexplore.workload.smooth_weights import SmoothWeights as SmoothWeights
 from rpexplore.workload.targets import Target as Target
 from rpexplore.workload.targets import parse_target as parse_target
 from rpexplore.workload.workload import Workload as Workload

@@ -133,6 +133,9 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "the cell that it is in. Where it is below 100 %, budget is unused.",
         "Unused budget by cell": "What is left of the budget for records in a cell. More can be "
         "counted about them at no cost.",
+        "Rehearsal": "A simulation before the run: records made up from the expected counts are "
+        "measured with the plan's noise, and the tables compared with them. It reads no record and "
+        "spends nothing.",
         "Scenario": "The choices behind a plan, under a name: tables, weights, targets, objective, "
         "budget.",
         "Project": "Scenarios over time, kept in one file.",
@@ -157,8 +160,9 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "ones; in tables of few large cells about as near.",
         "Model-based error": "The root mean squared error of a smooth count if the model holds. "
         "Unlike a standard error of noise, nothing guarantees it.",
-        "Share kept": "Of what was measured of a table, beyond that which all measurements "
-        "together suggest for it: how much is in the smooth table. The rest was taken for noise.",
+        "Share kept": "A smooth table is what all measurements together suggest for it, plus a "
+        "share of what was measured of it beyond that. This share is kept; the rest was taken for "
+        "noise.",
         "Synthetic records": "Made-up records whose tables are near the released ones: drawn from "
         "a model of these, so that no row is a person. They cost no privacy, and are biased.",
     },

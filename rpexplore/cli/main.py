@@ -33,9 +33,8 @@ def program(
 ) -> None:
     """Plan, inspect and run the release of noisy tables under differential privacy.
 
-    The way: schema, plan, show, verify, report, release, answer. Only release reads records;
-    combine, postprocess, synthesize
-    and workbook work on what was released.
+    The way: schema, plan, show, rehearse, verify, report, release, answer. Only release reads
+    records; combine, postprocess, synthesize and workbook work on what was released.
     """
     if version:
         from importlib.metadata import version as installed

@@ -14,10 +14,11 @@ def rehearse(
     record_noun: options.RecordNoun = "records",
     as_json: options.AsJson = False,
 ) -> None:
-    """Rehearse the smooth tables of a plan on made-up records.
+    """Simulate smooth tables of a plan on made-up records.
 
-    How near unbiased, nonnegative and smooth tables would come, by number of attributes. Records
-    are made up from expected counts; none is read, and nothing is spent.
+    A rehearsal before the run: how near unbiased, nonnegative and smooth tables would come, by
+    number of attributes. Records are made up from expected counts and measured with the plan's
+    noise; no real one is read, and nothing is spent.
     """
     from rpexplore.cli.facts import row_facts
     from rpexplore.cli.publishable import expected_from_options

@@ -166,7 +166,7 @@ class Domain:
         for first, second in pairwise(indices):
             if first == second:
                 raise DomainError(
-                    f"The attribute {self.names[first]!r} is named twice in ({', '.join(names)}); "
+                    f"The attribute {self.names[first]!r} is named twice in ({' × '.join(names)}); "
                     "name it once."
                 )
         return tuple(indices)
@@ -176,5 +176,5 @@ class Domain:
         return tuple(self.names[index] for index in self.positions(names))
 
     def describe(self, indices: Iterable[int]) -> str:
-        """The attributes with these indices for a sentence, "(age, sex)" or "(total)"; −1: none."""
-        return f"({', '.join(self.names[index] for index in indices if index >= 0) or 'total'})"
+        """The attributes at some indices for a sentence, "(age × sex)" or "(total)"; −1: none."""
+        return f"({' × '.join(self.names[index] for index in indices if index >= 0) or 'total'})"

@@ -19,7 +19,7 @@ class Column:
     """The heading of a column, in lower case, and how its values are to be read.
 
     kind    names are headings to be left as they are; shares are between 0 and 1, changes in
-            per cent; estimates have one decimal
+            per cent; estimates are counts that need not be whole
     digits  significant ones of the smallest number
     term    that of the glossary which says what the values are; "" where the heading does
     """
@@ -80,6 +80,7 @@ COLUMNS = {
     "part": Column("part of the variance"),
     "budget_share": Column("share of the budget", "share"),
 }
+_LARGE = 1000.0  # an estimated count from which on decimals say nothing
 _HIDDEN = {"group"}  # orders rows and colours, and says nothing by itself
 _OF_A_MEASURE = {
     "smallest", "lower_tenth", "lower_quartile", "median", "upper_quartile", "upper_tenth",
@@ -114,6 +115,12 @@ def column_format(column: ArrayLike, digits: int = 3) -> str | None:
     if not 1e-6 <= smallest < 1e15:
         return f"%.{digits - 1}e"
     return f"%.{max(digits - 1 - math.floor(math.log10(smallest)), 0)}f"
+
+
+def estimate_format(column: ArrayLike) -> str:
+    """A printf format of counts with separators: with a decimal unless all are 1,000 and more."""
+    sizes = np.abs(np.asarray(column, dtype=float))
+    return "%,.0f" if np.any(sizes >= _LARGE) and not np.any(sizes < _LARGE) else "%,.1f"
 
 
 @dataclass(frozen=True, eq=False)

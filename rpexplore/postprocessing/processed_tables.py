@@ -135,7 +135,7 @@ class ProcessedTables:
         entry = self._entries.get(frozenset(names))
         if entry is None:
             raise ReleaseError(
-                f"There is no processed table of ({', '.join(names) or 'total'}); what was "
+                f"There is no processed table of ({' × '.join(names) or 'total'}); what was "
                 "processed cannot be summed any further. Ask for a table that is there."
             )
         columns = {"unbiased_value": pa.float64(), **ESTIMATE_COLUMNS}

@@ -150,7 +150,7 @@ def _positions(results: Results, tables: Iterable[Sequence[str]] | None) -> list
         position = position_of.get(frozenset(table))
         if position is None:
             raise ReleaseError(
-                f"There is no table of ({', '.join(table) or 'total'}) here; choose one of those "
+                f"There is no table of ({' × '.join(table) or 'total'}) here; choose one of those "
                 "that were released."
             )
         positions.append(position)

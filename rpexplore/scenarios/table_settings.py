@@ -229,4 +229,4 @@ def _check_positive(noun: str, value: Any, table: Table) -> None:
 
 
 def _names(table: Table) -> str:
-    return f"({', '.join(table) or 'total'})"
+    return f"({' × '.join(table) or 'total'})"

@@ -166,7 +166,7 @@ def test_losses(run):
         (["--up-to", "1", "--loss", "sum", "--rho", "much"], "got much"),
         ([*BUDGET], "Say which tables"),
         (["--up-to", "4", *BUDGET], "from 0 to 3"),
-        (["--up-to", "2", "--table", "sex,age", *BUDGET], "(age, sex) is in the workload twice"),
+        (["--up-to", "2", "--table", "sex,age", *BUDGET], "(age × sex) is in the workload twice"),
         (["--table", "age,height", *BUDGET], "no attribute 'height'"),
         (["--tables", "none.csv", *BUDGET], "'none.csv' cannot be read"),
         (["--up-to", "1", *BUDGET, "--weight", "age"], "such as age,sex=5"),
@@ -276,7 +276,7 @@ def test_the_search_for_what_to_measure_shows_how_far_it_is(run, monkeypatch):
     [
         (2, "1", None),
         (2, "1e-40", "This plan cannot be released: The noise that the budget needs"),
-        (10**5, "1", "This plan cannot be released: The table (a, b) has 10,000,000,000 cells"),
+        (10**5, "1", "This plan cannot be released: The table (a × b) has 10,000,000,000 cells"),
     ],
 )
 def test_a_plan_that_cannot_be_released_says_so(run, cells, rho, warning):

@@ -5,7 +5,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from rpexplore.figures.chart import COLUMNS, Chart, column_format, columns_of
+from rpexplore.figures.chart import COLUMNS, Chart, column_format, columns_of, estimate_format
 
 FRAME = pd.DataFrame({"group": [0], "table": ["age"], "cells": [10]})
 
@@ -43,3 +43,8 @@ def test_columns_show_three_digits_of_their_smallest_number(column, form):
 
 def test_a_column_without_a_positive_number_has_no_format():
     assert column_format([np.nan, 0.0]) is None
+
+
+def test_estimates_have_a_decimal_unless_all_are_large():
+    assert estimate_format([50_023.4, -1000, np.nan]) == "%,.0f"
+    assert estimate_format([50_023.4, 999.9]) == estimate_format([np.nan]) == "%,.1f"

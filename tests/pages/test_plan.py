@@ -176,7 +176,7 @@ def test_smooth_tables_are_rehearsed_when_asked_for(app, small):
     assert frame["order"].tolist() == [1, 2]
     # Shares as the sentence has them.
     sentence = plain(session.texts("markdown"))
-    assert f"add up to {frame['smooth'].iloc[-1]} of the people (in trials 0.4 to" in sentence
+    assert f"is off by {frame['smooth'].iloc[-1]} of the people (errors of all its" in sentence
     assert "can be rehearsed below" not in plain(session.texts("caption"))
     # Of another plan it is not said.
     session.scenario = for_smooth_tables(session.scenario)

@@ -87,8 +87,9 @@ def test_with_hardly_any_noise_all_readings_are_right_and_long_ones_are_left_out
     assert np.isnan(rehearsal.frame["nonnegative"].to_numpy(dtype=float)).all()
     assert rehearsal.frame[["unbiased", "smooth"]].to_numpy().max() < 1e-2
     text = rehearsal.describe("people")
-    assert text.startswith("Rehearsed on made-up people (435): in smooth tables of 2 attributes ")
+    assert text.startswith("Rehearsed on made-up people (435): a smooth table of 2 attributes is ")
     assert "nonnegative" not in text
+    assert repr(rehearsal) == f"<SmoothRehearsal. {rehearsal.describe('records')}>"
     assert rehearsal.caution.startswith("They follow the expected counts by c × a;")
 
 
@@ -96,10 +97,10 @@ def test_a_change_of_plans_is_told_of_the_tables_that_both_have():
     large = rp.Workload.of(DOMAIN, [("a", "b"), ("c",)])
     before = rp.plan(large, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.00002"))
     text = describe_smooth_change(before, plan("10"), EXPECTED, "people")
-    assert text.startswith("Rehearsed on made-up people (435): as a")
-    shares = re.findall(r"of (\d) attributes? go from ([\d.e-]+) % to ([\d.e-]+) %", text)
-    assert [order for order, *_ in shares] == ["2", "1"]
-    assert all(float(later) < float(share) for _, share, later in shares)
+    assert text.startswith("Rehearsed on made-up people (435): the errors of the present smooth")
+    shares = re.findall(r"from ([\d.e-]+) % to ([\d.e-]+) % in tables of (\d) attribute", text)
+    assert [order for *_, order in shares] == ["2", "1"]
+    assert all(float(later) < float(share) for share, later, _ in shares)
 
 
 def test_the_same_plan_has_the_same_figures_and_noise_is_as_large_as_planned():
@@ -122,7 +123,7 @@ def test_the_same_plan_has_the_same_figures_and_noise_is_as_large_as_planned():
     text = describe_smooth_change(plans[0], plans[1], expected, "people")
     for order in (1, 2):
         before, after = (describe_share(frame.loc[order, "smooth"]) for frame in frames)
-        assert re.search(f"of {order} attributes? go from {before} to {after}", text)
+        assert f"from {before} to {after} in tables of {order} attribute" in text
 
 
 def test_too_many_records_are_refused():

@@ -111,5 +111,5 @@ def test_what_would_change_nothing_is_refused():
     workload = rp.Workload.of(DOMAIN, ["age"])
     with pytest.raises(WorkloadError, match="No table has the attribute 'sex'"):
         with_listed_basis_choices(workload, [BasisChoice("sex", rp.Prefix())])
-    with pytest.raises(WorkloadError, match=r"\(age, sex\) is not in the workload"):
+    with pytest.raises(WorkloadError, match=r"\(age × sex\) is not in the workload"):
         with_listed_basis_choices(workload, [BasisChoice("age", rp.Prefix(), (("age", "sex"),))])

@@ -124,7 +124,7 @@ def test_descriptions():
 
 def test_a_target_that_is_none_is_refused_with_the_name_of_its_table():
     with pytest.raises(
-        WorkloadError, match=r"The target of \(a, b\) must be written like .*'much'"
+        WorkloadError, match=r"The target of \(a × b\) must be written like .*'much'"
     ):
         TableSetting(("a", "b"), target="much")
     with pytest.raises(WorkloadError, match=r"The target of \(total\) must be a positive number"):

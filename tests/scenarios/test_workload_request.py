@@ -51,7 +51,7 @@ def test_narrowing_that_leaves_nothing_is_refused():
 @pytest.mark.parametrize(("weight", "target"), [(0.0, None), (None, -1.0), (float("inf"), None)])
 def test_what_is_no_weight_is_refused_of_tables_kept_aside_too(weight, target):
     """They would be asked for later, and a file with them could not be read."""
-    with pytest.raises(WorkloadError, match=r"\(age, sex\) must be a positive number"):
+    with pytest.raises(WorkloadError, match=r"\(age × sex\) must be a positive number"):
         Scenario(DOMAIN, WorkloadRequest(order=1)).with_settings(
             [TableSetting(("age", "sex"), weight, target)]
         )

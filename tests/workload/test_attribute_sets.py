@@ -75,7 +75,7 @@ def test_narrowing_comes_before_listing():
         (range(3), {"cells": 0}, "cells must be a whole number of at least 1, got 0"),
         (range(3), {"cells": 1.5}, "cells must be a whole number"),
         (range(3), {"only": ["a01"], "containing": ["a02"]}, "'a02', which is not one of"),
-        (range(3), {"containing": ["a01", "a02", "a03"]}, r"3 attributes \(a01, a02, a03\), and"),
+        (range(3), {"containing": ["a01", "a02", "a03"]}, r"3 attributes \(a01 × a02 × a03\), and"),
         (range(3, 4), {"only": ["a01", "a02"]}, "3 attributes can have only 2 attributes here"),
         (range(3), {"containing": ["a01", "a02"], "cells": 99}, "make 100 cells by themselves"),
         (range(3, 4), {"cells": 999}, "No table of 3 .* attributes has at most 999 cells"),

@@ -78,7 +78,7 @@ def test_canonical_order_is_by_order_then_lexicographic(domain):
     assert [workload.position(table) for table in workload.tables] == list(range(5))
     assert workload.position(("sex", "age")) == 3
     assert workload.describe(0) == "(total)"
-    assert workload.describe(4) == "(age, region)"
+    assert workload.describe(4) == "(age × region)"
 
 
 def test_exact_cells_beyond_floats():
@@ -129,7 +129,7 @@ def test_changing_the_callers_arrays_changes_nothing(domain):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda d: Workload.of(d, [("sex", "age"), ("age", "sex")]), r"\(age, sex\) is .* twice"),
+        (lambda d: Workload.of(d, [("sex", "age"), ("age", "sex")]), r"\(age × sex\) is .* twice"),
         (lambda d: Workload.of(d, [(), ()]), r"\(total\) is in the workload twice"),
         (lambda d: Workload.of(d, [("age",), "age"]), r"\(age\) is in the workload twice"),
         (lambda d: Workload.of(d, []), r"at least one table, got none"),
@@ -177,10 +177,10 @@ def test_constructor_refuses_what_is_no_workload(domain, members, weights):
 @pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf"), -float("inf")])
 def test_unusable_weight_or_target_is_named(domain, value):
     tables = [("age", "sex"), "age"]
-    with pytest.raises(WorkloadError, match=rf"weight of table \(age, sex\).* {value}"):
+    with pytest.raises(WorkloadError, match=rf"weight of table \(age × sex\).* {value}"):
         Workload.of(domain, tables, weights=[value, 1])
     if value == value:  # NaN says that there is no target
-        with pytest.raises(WorkloadError, match=rf"target .* \(age, sex\).* {value}"):
+        with pytest.raises(WorkloadError, match=rf"target .* \(age × sex\).* {value}"):
             Workload.of(domain, tables, targets=[value, 1])
         with pytest.raises(WorkloadError, match=rf"target .* \(age\).* {value}"):
             Workload.of(domain, tables).with_targets({"age": value})
@@ -189,7 +189,7 @@ def test_unusable_weight_or_target_is_named(domain, value):
 def test_unknown_and_repeated_attributes_are_named(domain):
     with pytest.raises(DomainError, match="no attribute 'income'"):
         Workload.of(domain, [("age", "income")])
-    with pytest.raises(DomainError, match=r"'age' is named twice in \(age, sex, age\)"):
+    with pytest.raises(DomainError, match=r"'age' is named twice in \(age × sex × age\)"):
         Workload.of(domain, [("age", "sex", "age")])
 
 
@@ -258,7 +258,7 @@ def test_too_many_tables_are_refused_before_they_are_made():
 
 def test_one_table_given_two_weights_is_refused(domain):
     workload = Workload.of(domain, [("age", "sex")])
-    with pytest.raises(WorkloadError, match=r"\(age, sex\) is given two weights"):
+    with pytest.raises(WorkloadError, match=r"\(age × sex\) is given two weights"):
         workload.with_weights({("age", "sex"): 5, ("sex", "age"): 2})
     with pytest.raises(WorkloadError, match="weights of tables must be numbers"):
         workload.with_weights({("age", "sex"): "x"})

@@ -11,6 +11,7 @@ from rpexplore.domain.readings import READINGS
 from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.planning.plan import Plan
 from rpexplore.postprocessing.rehearsal.smooth_rehearsal import (
+    WITHOUT_SIGNS,
     SmoothRehearsal,
     rehearse_smooth_tables,
 )
@@ -28,11 +29,11 @@ def smooth_rehearsal(planned: Plan) -> None:
     key = planned, expected
     if st.session_state.get(WANTED) != key:
         st.caption(
-            "Made-up records from the expected counts are measured as this plan would measure "
-            "yours, and unbiased, nonnegative and smooth tables compared with them. No record is "
-            "read, and nothing is spent."
+            "A rehearsal is a simulation: made-up records from the expected counts are measured as "
+            "this plan would measure yours, and unbiased, nonnegative and smooth tables compared "
+            "with them. No record is read, and nothing is spent."
         )
-        st.button("Rehearse smooth tables", on_click=_rehearse, args=key)
+        st.button("Rehearse smooth tables", on_click=_rehearse, args=key, help=meaning("Rehearsal"))
         return
     rehearsal = worked_out(rehearse_smooth_tables, planned, expected)
     if rehearsal is not None:
@@ -56,8 +57,8 @@ def _show(rehearsal: SmoothRehearsal) -> None:
         left_out = " Nonnegative tables are left out for time."
     st.caption(
         escaped(
-            f"Absolute errors of all cells of a table over the number of {record_noun}, mean over "
-            f"tables, rehearsed on made-up records. {rehearsal.caution}{left_out}"
+            f"Errors of all cells of a table, {WITHOUT_SIGNS}, as a share of the {record_noun}; "
+            f"mean over tables, rehearsed on made-up records. {rehearsal.caution}{left_out}"
         )
     )
     if current().request.smooth_weights is None:

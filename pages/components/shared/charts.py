@@ -13,7 +13,7 @@ from pages.components.shared.session import escaped
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.csv_text import csv_of_frame
 from rpexplore.common.formatting import capitalised
-from rpexplore.figures.chart import Chart, Column, column_format
+from rpexplore.figures.chart import Chart, Column, column_format, estimate_format
 
 MOST_ROWS = 2000  # of a table that travels whole
 NUMBERS = "Numbers and picture of this chart"
@@ -110,8 +110,10 @@ def _configuration(values: Any, column: Column) -> Any:
     explained = meaning(column.term) if column.term else None
     if column.kind == "text":
         return st.column_config.Column(heading, help=explained)
-    formats = {"count": "localized", "share": "percent", "change": "%+.3g %%", "estimate": "%.1f"}
+    formats = {"count": "localized", "share": "percent", "change": "%+.3g %%"}
     form = formats.get(column.kind)
-    if form is None:
+    if column.kind == "estimate":
+        form = estimate_format(values)
+    elif form is None:
         form = column_format(values, column.digits)
     return st.column_config.NumberColumn(heading, format=form, help=explained)

@@ -48,7 +48,12 @@ def smooth_weights_input(planned: Plan | None) -> None:
             if expected is not None:
                 st.button("Apply", on_click=_apply, type="primary", key="apply smooth weights")
             if key is not None:
-                st.button("Rehearse smooth tables", on_click=_rehearse, args=key)
+                st.button(
+                    "Rehearse smooth tables",
+                    on_click=_rehearse,
+                    args=key,
+                    help=meaning("Rehearsal"),
+                )
             st.button("Close", on_click=_show, args=(False,), key="close smooth weights")
 
 

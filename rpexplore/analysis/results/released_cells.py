@@ -61,7 +61,7 @@ class ReleasedCells:
         shape = tuple(len(axis.labels) for axis in axes)
         if len(frame) != np.prod(shape, dtype=np.int64):
             raise WorkloadError(
-                f"The table of ({', '.join(attributes) or 'total'}) has {len(frame):,} rows, and "
+                f"The table of ({' × '.join(attributes) or 'total'}) has {len(frame):,} rows, and "
                 f"its labels make {int(np.prod(shape)):,} cells; open the original folder."
             )
         value, error, lower, upper = (

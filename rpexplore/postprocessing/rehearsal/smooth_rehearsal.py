@@ -37,6 +37,7 @@ SAME_NOISE = (
     "Every rehearsal has the same noise, as large as the plan makes it: the same plan has the same "
     "figures."
 )
+WITHOUT_SIGNS = "added up without their signs"
 IN_TRIALS = "0.4 to 1.5 times"
 """Errors of real smooth tables over rehearsed ones, up to 3-way (docs/mathematics.md §13.8)."""
 MOST_RECORDS, MOST_CELLS = 2_000_000, 20_000_000
@@ -44,14 +45,14 @@ MOST_RECORDS, MOST_CELLS = 2_000_000, 20_000_000
 _MOST_SECONDS, _GAP = 30.0, 0.01
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SmoothRehearsal:
-    """The errors of three readings of one made-up release.
+    """The errors of unbiased, nonnegative and smooth tables of one made-up release.
 
     frame      one row a number of attributes: order, tables, and unbiased, nonnegative and smooth:
-               the absolute errors of all cells of a table over the number of records, mean over
-               tables; nonnegative is NaN where it was left out for time. Of single values, and
-               without the total unless there is nothing else
+               the errors of all cells of a table, added up without their signs, over the number of
+               records, mean over tables; nonnegative is NaN where it was left out for time. Of
+               single values, and without the total unless there is nothing else
     n_records  that were made up
     expected   what they were made from
     """
@@ -69,16 +70,19 @@ class SmoothRehearsal:
         """The errors of the largest tables, in a sentence."""
         row = self.frame.iloc[-1]
         order = int(row["order"])
-        tables = f"tables of {plural(order, 'attribute')}" if order else "totals"
-        others = [f"in unbiased ones {describe_share(row['unbiased'])}"]
+        table = f"table of {plural(order, 'attribute')}" if order else "total"
+        others = [f"an unbiased one by {describe_share(row['unbiased'])}"]
         if self.has_nonnegative:
-            others.insert(0, f"in nonnegative ones {describe_share(row['nonnegative'])}")
-        in_trials = f" (in trials {IN_TRIALS} that)" if 1 <= order <= 3 else ""
+            others.insert(0, f"a nonnegative one by {describe_share(row['nonnegative'])}")
+        in_trials = f"; in trials {IN_TRIALS} that" if 1 <= order <= 3 else ""
         return (
-            f"Rehearsed on made-up {record_noun} ({self.n_records:,}): in smooth {tables} the "
-            f"absolute errors of all cells add up to {describe_share(row['smooth'])} of the "
-            f"{record_noun}{in_trials}, {', '.join(others)}."
+            f"Rehearsed on made-up {record_noun} ({self.n_records:,}): a smooth {table} is off by "
+            f"{describe_share(row['smooth'])} of the {record_noun} (errors of all its cells, "
+            f"{WITHOUT_SIGNS}{in_trials}), {', '.join(others)}."
         )
+
+    def __repr__(self) -> str:
+        return f"<SmoothRehearsal. {self.describe('records')}>"
 
     @property
     def caution(self) -> str:
@@ -140,11 +144,10 @@ def describe_smooth_change(
     parts = []
     for order, shares in sorted(pd.concat(frames, axis=1).iterrows(), reverse=True):
         share, later = map(describe_share, shares.tolist())
-        change = f"stay at {share}" if share == later else f"go from {share} to {later}"
-        parts.append(f"of {plural(int(str(order)), 'attribute')} {change}")
+        parts.append(f"from {share} to {later} in tables of {plural(int(str(order)), 'attribute')}")
     return (
-        f"Rehearsed on made-up {record_noun} ({n_records:,}): as a share of the {record_noun}, the "
-        f"absolute errors of all cells in {present} {'; '.join(parts)}."
+        f"Rehearsed on made-up {record_noun} ({n_records:,}): the errors of {present} go "
+        f"{', '.join(parts)} (of all cells, {WITHOUT_SIGNS}, as a share of the {record_noun})."
     )
 
 

@@ -82,7 +82,7 @@ def test_without_required_targets_it_is_refused(workload):
 
 def test_a_missing_target_is_named(workload):
     without = workload.with_targets({("a", "b"): None})
-    with pytest.raises(WorkloadError, match=r"\(a, b\) has no target; give every"):
+    with pytest.raises(WorkloadError, match=r"\(a × b\) has no target; give every"):
         rp.MaxWithinTargets().table_weights(without)
     # The average of the others needs none.
     np.testing.assert_array_equal(rp.SumWithinTargets().table_weights(without), [1, 0, 3])

@@ -182,7 +182,7 @@ def test_a_table_with_too_many_candidates_is_refused():
     cells = CellVariances(workload, closure)
     count = int(cells._most_accurate.counts[0])
     assert count**16 > 5_000_000
-    with pytest.raises(PlanError, match=r"\(a0, a1, .*a15\) has so many .* use fewer"):
+    with pytest.raises(PlanError, match=r"\(a0 × a1 × .*a15\) has so many .* use fewer"):
         cells.most_accurate(np.ones(len(closure)))
 
 

@@ -285,7 +285,7 @@ def test_marginal_that_no_table_contains(plan):
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ({"c": [1, 0]}, r"table \(a, b\) does not have the attribute 'c'"),
+        ({"c": [1, 0]}, r"table \(a × b\) does not have the attribute 'c'"),
         ({"a": [1, 0]}, r"'a' must be 3 finite numbers.* got the shape \(2,\)"),
         ({"a": 1}, r"'a' must be 3 finite numbers.* got the shape \(\)"),
         ({"a": [1, 0, float("nan")]}, r"'a' must be 3 finite numbers"),
