@@ -151,10 +151,12 @@ class SmoothingGain:
         """That smoothing gains nothing, and why; "" where it does."""
         if self.is_gain:
             return ""
+        unbiased, smooth = (
+            rounded(error, 3, zeros=True) for error in (self.standard_error, self.model_error)
+        )
         return (
-            f"{NO_GAIN} Over the cells of this table their standard error is "
-            f"{rounded(self.standard_error, 3)}, the model-based error of the smooth counts "
-            f"{rounded(self.model_error, 3)} (root mean squares)."
+            f"{NO_GAIN} Over the cells of this table their standard error is {unbiased}, the "
+            f"model-based error of the smooth counts {smooth} (root mean squares)."
         )
 
 

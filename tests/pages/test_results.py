@@ -360,8 +360,8 @@ def test_making_synthetic_records_opens_them_with_their_label(app, released, tmp
     assert "no row is a person" in plain(session.texts("warning"))
     done = SyntheticRecords.load(tmp_path / "source-synthetic")
     markdown = plain(session.texts("markdown"))
-    assert plain([done.summary]) in markdown
-    assert "By request no record is age=0..3 sex=f; region=R7." in markdown
+    assert plain([f"**{done.use}** {done.facts}"]) in markdown
+    assert "has one of these combinations:\n\n- age=0..3 sex=f\n- region=R7" in markdown
     assert done.manifest["never"] == [{"age": "0..3", "sex": "f"}, {"region": "R7"}]
     tables = [shown.value for shown in session.dataframe]
     assert tables[0]["table"].tolist() == done.comparison["table"].tolist()

@@ -63,12 +63,12 @@ def _by_table(tables: ProcessedTables) -> None:
     st.markdown(escaped(analysis.describe_gains(frame)))
     columns = {
         "table": COLUMNS["table"],
-        "order": COLUMNS["order"],
-        "cells": COLUMNS["cells"],
+        "smoothing_gains": Column("smoothing gains", "text"),
         "share_kept": Column("share kept", "share", term="Share kept"),
         "standard_error": COLUMNS["standard_error"],
         "model_error": Column("model-based error", term="Model-based error"),
-        "smoothing_gains": Column("smoothing gains", "text"),
+        "order": COLUMNS["order"],
+        "cells": COLUMNS["cells"],
     }
     frame = frame.assign(table=[" × ".join(names) for names in frame["attributes"]])
     frame = frame.drop(columns="attributes")

@@ -117,9 +117,11 @@ def _attributes(source: Release | Estimates) -> list[str]:
 
 def browse_records(records: SyntheticRecords) -> None:
     """The first records, and how their tables compare with the released ones."""
-    st.markdown(escaped(records.summary))
+    st.markdown(f"**{escaped(records.use)}**")
+    st.markdown(escaped(records.facts))
     if records.never:
-        st.markdown("By request no record is " + escaped("; ".join(records.never)) + ".")
+        listed = "".join(f"\n- {escaped(condition)}" for condition in records.never)
+        st.markdown(f"By request no record has one of these combinations:\n{listed}")
     st.subheader("Beside the released tables")
     st.caption(
         "The worst for the records first. Which is nearer to the true counts is estimated by the "

@@ -209,21 +209,33 @@ class SyntheticRecords:
         return comparison["table"][comparison["nearer"] == RELEASED].tolist()
 
     @property
-    def summary(self) -> str:
-        """Which tables not to make from the records, and how near they are, in sentences."""
+    def use(self) -> str:
+        """Which tables not to make from the records, in sentences."""
         nearer = self.tables_to_use
         listed = ", ".join(nearer[:_MOST_LISTED])
         more = len(nearer) - _MOST_LISTED
         sentences = (
             describe_use(self.comparison["nearer"].tolist()),
             f"Farthest off: {listed}{f' and {more:,} more' if more > 0 else ''}." if nearer else "",
-            "For any figure use the released tables, which have exact errors.",
-            f"{plural(self.n_records, 'record')}, drawn from a model: no row is a person.",
+        )
+        return " ".join(filter(None, sentences))
+
+    @property
+    def facts(self) -> str:
+        """What the records are, and how near they are to the smooth tables, in sentences."""
+        sentences = (
+            f"{plural(self.n_records, 'record')}, drawn from a model: no row is a person. For any "
+            "figure use the released tables, which have exact errors.",
             describe_misfit(self.manifest),
             describe_few(self.manifest),
             self._warning,
         )
         return " ".join(filter(None, sentences))
+
+    @property
+    def summary(self) -> str:
+        """`use`, then `facts`."""
+        return f"{self.use} {self.facts}"
 
     @property
     def _warning(self) -> str:
