@@ -4,6 +4,8 @@
 
 PYTHON ?=
 PORT ?=
+REFERENCE ?=
+REFERENCE_PYTHON ?=
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
@@ -15,11 +17,11 @@ LOCK := $(BIN)/uv pip compile pyproject.toml --quiet --no-config \
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help app test test-all bench lint lock sample pictures clean
+.PHONY: help app test test-all bench bench-reference lint lock sample pictures clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(firstword $(MAKEFILE_LIST)) | \
-		awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
+		awk -F'|' '{ printf "%-22s %s\n", $$1, $$2 }'
 
 app: $(VENV)/.installed-app  ## set up and open the app on the sample data
 	@$(BIN)/rpexplore app $(if $(PORT),--port $(PORT))
@@ -39,6 +41,12 @@ test-all: $(VENV)/.installed-dev  ## run all tests, with many more examples
 
 bench: $(VENV)/.installed-dev  ## measure speed and memory
 	@$(BIN)/python -m tests.benchmarks.run
+
+# Of the reference implementation nothing is here, nor installed: REFERENCE is a clone of it. ALL=1:
+# also what takes it many minutes.
+bench-reference: $(VENV)/.installed-dev  ## measure beside the reference: REFERENCE=its folder
+	@$(BIN)/python -m tests.benchmarks.reference $(if $(ALL),--all) \
+		--python "$(REFERENCE_PYTHON)" "$(REFERENCE)"
 
 lint: $(VENV)/.installed-dev  ## check style, formatting and types
 	@$(BIN)/ruff check .
