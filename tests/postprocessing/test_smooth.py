@@ -15,7 +15,7 @@ from rpexplore.postprocessing.nonnegative import nonnegative
 from rpexplore.postprocessing.smooth.factor_model import AttributeFactors, FactorModel, Prior
 from rpexplore.postprocessing.smooth.measured_residuals import MeasuredResiduals
 from rpexplore.postprocessing.smooth.one_way import one_way, posterior
-from rpexplore.postprocessing.smooth.rehearsal import error_factor
+from rpexplore.postprocessing.smooth.rehearsal import error_factor, pooled_factor
 from rpexplore.postprocessing.smooth.shrinkage import SCALES, kept_share, log_evidence, shrunk
 from rpexplore.postprocessing.smooth.smooth_tables import SmoothTables, smooth_residuals
 from rpexplore.postprocessing.smooth.standard_errors import ErrorModel
@@ -358,6 +358,13 @@ def test_errors_of_what_is_kept_are_those_of_unbiased_tables(generalised):
         tables = {part: draws[0].map.table(part, draws[0].contributions) for part in subsets(table)}
         found = errors.standard_errors(table, tables)
         np.testing.assert_allclose(found, exact, rtol=0.12)
+
+
+def test_a_rehearsal_that_learned_other_weights_hardly_moves_errors():
+    assert pooled_factor(0.9, 0.9) == pytest.approx(0.9)
+    assert pooled_factor(1.0, 1.21) == pytest.approx(1.1)
+    assert pooled_factor(0.83, 2.43) < 0.95
+    assert pooled_factor(1.2, 0.44) > 1.05
 
 
 def test_few_rehearsed_cells_do_not_shorten_errors():

@@ -27,6 +27,7 @@ MOST_TABLES = 150
 
 _MOST_ATTRIBUTES = 16  # that are rehearsed; more tell the same
 _CONFIDENCE = 0.95
+_LARGEST_MOVE = 1.12  # of a factor, by its second reading
 _PSEUDO_CELLS = 200  # as which a model that is right counts: few cells say little of a quantile
 
 
@@ -74,6 +75,17 @@ def error_factor(ratios: Sequence[np.ndarray]) -> float:
     # By midpoints, as the pseudo cells are: without others the factor is 1.
     quantile = float(np.quantile(together, _CONFIDENCE, method="hazen"))
     return quantile / normal_quantile(_CONFIDENCE)
+
+
+def pooled_factor(by_ours: float, by_rehearsal: float) -> float:
+    """One factor for errors from two readings of one rehearsal.
+
+    What the rehearsed tables are off is compared with the errors of the release's fit, and with
+    those that the rehearsal's own fit states. These may be as wrong as the former, which is then
+    put right; but they jump where that fit has learned other weights, so that the second reading
+    moves the first by little at most: their geometric mean, as far as that is near.
+    """
+    return by_ours * min(max((by_rehearsal / by_ours) ** 0.5, 1 / _LARGEST_MOVE), _LARGEST_MOVE)
 
 
 def normal_noise(

@@ -24,6 +24,7 @@ from rpexplore.postprocessing.smooth.rehearsal import (
     FEWEST_COUNTS,
     MOST_TABLES,
     error_factor,
+    pooled_factor,
     rehearsed_release,
 )
 from rpexplore.postprocessing.smooth.standard_errors import ErrorModel
@@ -63,15 +64,12 @@ class SmoothTables:
         factors, highest = {0: 1.0}, self._measured.largest_order
         for order in range(1, highest + 1):
             on_progress(doing, _FITTED_AGAIN + (1 - _FITTED_AGAIN) * (order - 1) / highest)
-            tables = rehearsed.of_order(order)
-            ratios = []
+            tables, by_ours, by_rehearsal = rehearsed.of_order(order), [], []
             for subset in tables[:: max(len(tables) // MOST_TABLES, 1)]:
-                table = again._table(subset)
-                counted = table >= FEWEST_COUNTS
-                off = np.abs(table - rehearsed.map.table(subset, truth))[counted]
-                errors = again._errors.standard_errors(subset, again._parts(subset))
-                ratios.append(off / errors[counted])
-            factors[order] = error_factor(ratios)
+                off = np.abs(again._table(subset) - rehearsed.map.table(subset, truth))
+                by_ours.append(self._ratios(subset, off))
+                by_rehearsal.append(again._ratios(subset, off))
+            factors[order] = pooled_factor(error_factor(by_ours), error_factor(by_rehearsal))
         self._error_factors.update(factors)
 
     def standard_errors(self, attributes: AttributeIndices) -> np.ndarray:
@@ -90,6 +88,12 @@ class SmoothTables:
         factor = self._error_factors[len(several)]
         errors = factor * self._errors.standard_errors(several, self._parts(several))
         return errors.reshape(self._measured.shape(attributes))
+
+    def _ratios(self, subset: AttributeIndices, off: np.ndarray) -> np.ndarray:
+        """What a table is off over the model's errors, in cells of at least `FEWEST_COUNTS`."""
+        parts = self._parts(subset)
+        counted = parts[subset] >= FEWEST_COUNTS
+        return off[counted] / self._errors.standard_errors(subset, parts)[counted]
 
     def _parts(self, subset: AttributeIndices) -> dict[AttributeIndices, np.ndarray]:
         return {part: self._table(part) for part in subsets(subset)}
