@@ -26,11 +26,15 @@ MODEL_ERROR_MEANING = (
     "cells of 20 and more were within it."
 )
 SMOOTHING_GAINS_MEANING = (
-    "Whether the model-based error is smaller than the standard error of the unbiased counts (root "
-    "mean squares over the cells of a table). Where it is not, smoothing gains nothing: publish "
-    "the unbiased counts. Empty where a table has ranges, groups or other sums."
+    "Whether the model-based error is smaller than the standard error of the unbiased counts by "
+    "more than 5 % (root mean squares over the cells of a table). Where it is not, smoothing gains "
+    "next to nothing: publish the unbiased counts. Empty where a table has ranges, groups or other "
+    "sums."
 )
 NO_GAIN = "Smoothing gains nothing here: publish the unbiased counts."
+# Of the standard error. Model-based errors are no larger than that, so that what gains nothing has
+# nearly the same.
+_SMALLEST_GAIN = 0.05
 _LEFT_EMPTY = ["value", "lower_95", "upper_95", CV_COLUMN]
 
 
@@ -140,7 +144,7 @@ class SmoothingGain:
     @property
     def is_gain(self) -> bool:
         """Whether the smooth counts are the more accurate ones, as far as the model holds."""
-        return self.model_error < self.standard_error
+        return self.model_error < (1 - _SMALLEST_GAIN) * self.standard_error
 
     @property
     def text(self) -> str:

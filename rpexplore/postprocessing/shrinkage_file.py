@@ -3,8 +3,9 @@
     shrinkage.*             one row a residual: attribute_1, attribute_2, … (empty where it has
                             fewer attributes), cells, share_kept (0 to 1); of the table of these
                             attributes standard_error and model_error (root mean squares over its
-                            cells) and smoothing_gains ("yes", or "no" where the second is no
-                            smaller), empty without such a table, or where it sums single values
+                            cells) and smoothing_gains ("yes", or "no" where the second is within
+                            5 % of the first), empty without such a table, or where it sums single
+                            values
     shrinkage_by_group.*    one row a group: columns as `GroupDistances.frame` has them
 
 As Parquet and CSV. The total, of which everything is kept, is left out.

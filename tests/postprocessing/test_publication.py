@@ -102,11 +102,11 @@ def test_how_many_are_publishable_is_a_sentence():
         Publication(20)
 
 
-def test_smoothing_gains_where_the_model_based_error_is_the_smaller_one():
+def test_smoothing_gains_where_the_model_based_error_is_clearly_the_smaller_one():
     for frame in (released(), processed(), smooth().assign(model_error=np.nan)):
         assert SmoothingGain.of_table(frame) is None
-    # Root mean squares: √((3² + 4² + 4 · 0²) / 6) = 2.04.
-    for error, gains in ((2.03, "no"), (2.05, "yes")):
+    # Root mean squares: √((3² + 4² + 4 · 0²) / 6) = 2.041 = 0.95 · 2.149.
+    for error, gains in ((2.05, "no"), (2.14, "no"), (2.15, "yes")):
         frame = smooth().assign(model_error=[3.0, 4.0, 0, 0, 0, 0], standard_error=error)
         gain = SmoothingGain.of_table(frame)
         assert gain is not None

@@ -8,7 +8,9 @@ import pytest
 from scipy.integrate import simpson
 from scipy.stats import gamma, norm
 
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import ReleaseError
+from rpexplore.planning.mechanism.marginal_noise import MarginalNoise
 from rpexplore.planning.mechanism.reconstruction import marginal
 from rpexplore.postprocessing import array_store
 from rpexplore.postprocessing.nonnegative import nonnegative
@@ -358,6 +360,26 @@ def test_errors_of_what_is_kept_are_those_of_unbiased_tables(generalised):
         tables = {part: draws[0].map.table(part, draws[0].contributions) for part in subsets(table)}
         found = errors.standard_errors(table, tables)
         np.testing.assert_allclose(found, exact, rtol=0.12)
+
+
+@pytest.mark.parametrize("generalised", [set(), {0, 1}])
+def test_errors_are_at_most_those_of_unbiased_tables(generalised):
+    sizes = (4, 7, 3)
+    strategies = {index: any_strategy(sizes[index], 7) for index in generalised}
+    counts = dependent_counts(sizes, 4000, 1)
+    measured = release_of(counts, closed((0, 1, 2)), 400.0, 0, strategies)
+    smooth, domain = (
+        smooth_residuals(measured),
+        Domain.from_sizes(dict(zip("abc", sizes, strict=True))),
+    )
+    capped = []
+    for table in measured.map.family:
+        within = {part: measured.variances[part] for part in subsets(table)}
+        variances = MarginalNoise(domain, table, strategies, within).variances
+        errors = smooth.standard_errors(table)
+        assert np.all(errors <= np.sqrt(variances) * (1 + 1e-9))
+        capped.append(np.isclose(errors, np.sqrt(variances)).ravel())
+    assert 0.02 < np.mean(np.concatenate(capped)) < 0.9
 
 
 def test_a_rehearsal_that_learned_other_weights_hardly_moves_errors():

@@ -92,5 +92,5 @@ def describe_gains(tables: pd.DataFrame) -> str:
         return f"Smoothing gains accuracy in all of {plural(n_known, 'table')}, by its own errors."
     return (
         f"In {n_none:,} of {plural(n_known, 'table')} smoothing gains nothing: the model-based "
-        "error is no smaller than the standard error. Publish the unbiased counts there."
+        "error is within 5 % of the standard error. Publish the unbiased counts there."
     )

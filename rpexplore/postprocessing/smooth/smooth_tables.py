@@ -75,8 +75,9 @@ class SmoothTables:
     def standard_errors(self, attributes: AttributeIndices) -> np.ndarray:
         """The root mean squared error of each cell of a marginal, if the model holds.
 
-        One axis an attribute. Rehearses the errors if that was not done. Raises `ReleaseError` if
-        no table holds the attributes together.
+        Never more than that of the unbiased table, from which these are made. One axis an
+        attribute. Rehearses the errors if that was not done. Raises `ReleaseError` if no table
+        holds the attributes together.
         """
         several = tuple(index for index in attributes if self._measured.sizes[index] > 1)
         if several not in self.contributions:
@@ -87,6 +88,7 @@ class SmoothTables:
         self.rehearse_errors()
         factor = self._error_factors[len(several)]
         errors = factor * self._errors.standard_errors(several, self._parts(several))
+        errors = np.minimum(errors, self._errors.unbiased_errors(several))
         return errors.reshape(self._measured.shape(attributes))
 
     def _ratios(self, subset: AttributeIndices, off: np.ndarray) -> np.ndarray:

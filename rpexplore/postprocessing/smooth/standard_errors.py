@@ -52,6 +52,20 @@ class ErrorModel:
                 variance = variance + table**2 * np.expand_dims(relative, missing)
         return np.sqrt(variance)
 
+    def unbiased_errors(self, attributes: AttributeIndices) -> np.ndarray:
+        """The standard error of each cell of the unbiased table."""
+        variance: float | np.ndarray = 0.0
+        for subset in subsets(attributes):
+            spread = np.asarray(self.measured.cell_variance(subset))
+            spread = spread.reshape(spread.shape or (1,) * len(subset))
+            missing = [axis for axis, index in enumerate(attributes) if index not in subset]
+            spread = np.expand_dims(spread, missing)
+            for axis in missing:
+                shares = self.measured.map.shares(attributes[axis])
+                spread = spread * shares.reshape(-1, *(1,) * (len(attributes) - 1 - axis)) ** 2
+            variance = variance + spread
+        return np.sqrt(np.broadcast_to(variance, self.measured.shape(attributes)))
+
     def own_variance(self, attributes: AttributeIndices, table: np.ndarray) -> np.ndarray:
         """Of each cell, given the tables of one attribute less."""
         if len(attributes) == 1:
