@@ -48,6 +48,12 @@ class TableMap:
         }
         self.tables = [subset for subset in self.family if subset not in within]
         used = {index for table in self.tables for index in table}
+        self._shares = {
+            index: strategies[index].reference
+            if index in strategies
+            else np.full(int(sizes[index]), 1 / int(sizes[index]))
+            for index in used
+        }
         self._bounds = {index: _bounds(int(sizes[index]), strategies.get(index)) for index in used}
 
     def cells(self, subset: AttributeIndices) -> int:
@@ -136,9 +142,7 @@ class TableMap:
 
     def shares(self, attribute: int) -> np.ndarray:
         """How a total is spread over the values of an attribute: by 1/n, or the reference."""
-        strategy = self.strategies.get(attribute)
-        size = int(self.sizes[attribute])
-        return np.full(size, 1 / size) if strategy is None else strategy.reference
+        return self._shares[attribute]
 
     def of_tables(
         self, function: Callable[[AttributeIndices], Value]
