@@ -93,7 +93,7 @@ class ArrayStore(MutableMapping[AttributeIndices, np.ndarray]):
 
     def _transfer(self, array: np.ndarray, offset: int, method: str) -> None:
         """Read or write all bytes of a contiguous array."""
-        rest = array.reshape(-1).view(np.uint8).data
+        rest = array.data.cast("B")
         try:
             with self._lock:
                 if self._file is None:

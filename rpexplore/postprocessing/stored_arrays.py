@@ -11,7 +11,7 @@ import pyarrow.parquet
 from rpexplore.errors import ReleaseError
 from rpexplore.releases.stored_columns import check_schema, not_what_was_written, refuse_gaps
 
-_ROWS_AT_ONCE = 1 << 20
+_ROWS_AT_ONCE = 1 << 18
 
 
 def write_arrays(path: Path, column: str, arrays: Iterable[np.ndarray]) -> None:

@@ -93,9 +93,10 @@ class _Fit:
             tables[subset], evidence[subset] = baseline, self._evidence(subset, baseline)
         step = max(len(self._subsets) // _MOST_LEARNED_FROM, 1)
         learned = learned_weights([evidence[subset] for subset in self._subsets[::step]])
-        self._weights = {
-            subset: posterior_weights(logs, learned) for subset, logs in evidence.items()
-        }
+        # In the room of the evidence: there may be as many as cells in small tables.
+        self._weights = evidence
+        for subset, logs in evidence.items():
+            self._weights[subset] = posterior_weights(logs, learned)
         self._kept = dict.fromkeys(self._subsets, 0.0)
         self._says_something = [subset for subset in self._subsets if self._is_visible(subset)]
 
