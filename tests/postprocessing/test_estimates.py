@@ -138,7 +138,7 @@ def test_what_is_in_no_table_together_is_refused(names, estimates):
         estimates.answer,
         lambda table: estimates.covariance(table, {}, {}),
     ):
-        with pytest.raises(WorkloadError, match=r"\(sex, .*size\) are in no table together"):
+        with pytest.raises(WorkloadError, match=r"\(sex × .*size\) are in no table together"):
             ask(names)
 
 
@@ -169,7 +169,7 @@ def without(mapping, key):
     [
         (lambda f: {"contributions": without(f.contributions, ())}, r"\(total\) is needed"),
         (lambda f: {"contributions": without(f.contributions, (1,))}, r"\(age\) is needed"),
-        (lambda f: {"contributions": without(f.contributions, (0, 1))}, r"\(sex, age\) is needed"),
+        (lambda f: {"contributions": without(f.contributions, (0, 1))}, r"\(sex × age\) is needed"),
         (
             lambda f: {
                 "contributions": without(f.contributions, (1,)),
@@ -179,7 +179,7 @@ def without(mapping, key):
         ),
         (lambda f: {"variances": without(f.variances, (1,))}, r"\(age\) must have a positive"),
         (lambda f: {"variances": {**f.variances, (1,): Fraction(0)}}, "positive variance, got 0"),
-        (lambda f: {"tables": (*f.tables, (0, 3))}, r"\(sex, size\) is needed and not there"),
+        (lambda f: {"tables": (*f.tables, (0, 3))}, r"\(sex × size\) is needed and not there"),
         (lambda f: {"tables": ()}, "need a table and a source"),
         (lambda f: {"sources": ()}, "need a table and a source"),
         (
