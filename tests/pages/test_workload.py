@@ -410,12 +410,12 @@ def test_weights_for_smooth_tables_say_what_they_cost_before_they_are_applied(ap
     text = plain(session.texts("markdown"))
     # The total and the three attributes.
     assert "4 smaller tables are added." in text
-    effect = text[text.index("Unbiased errors of the 3 tables") :]
-    before, after = re.findall(r"median table from ±([\d.]+) to ±([\d.]+) people", effect)[0]
-    assert "publishable cells stay at 100 %." in effect
+    effect = text[text.index("In the 3 tables, the margin of error of an unbiased cell") :]
+    before, after = re.findall(r"from ±([\d.]+) to ±([\d.]+) people in the median", effect)[0]
+    assert "the share of publishable cells stays at 100 %." in effect
     unbiased = asked.plan()
     least = " × ".join(unbiased.workload.tables[int(np.argmax(unbiased.standard_errors))])
-    assert re.search(rf"least accurate table from ±[\d.]+ for {least} to ±[\d.]+ for ", effect)
+    assert re.search(rf"from ±[\d.]+ for {least} to ±[\d.]+ for .* in the least", effect)
     assert float(before) < float(after)
     assert "Weights for smooth tables" not in {button.label for button in session.button}
     session.button_of("Rehearse smooth tables").click().run()
