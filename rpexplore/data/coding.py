@@ -41,19 +41,35 @@ class Coder:
         if isinstance(self._values, Categories):
             self._listed = pa.array(compared_values(self._values), pa.string())
             self._shortens = shortens(self._values)
+        self._size = attribute.size
         self.dtype = np.min_scalar_type(attribute.size - 1)
 
     def codes(self, column: pa.Array) -> np.ndarray:
         """Category indices [n], unsigned; raises `DataError` for what is not in the domain."""
-        distinct, indices = distinct_values(column)
-        # Behind the distinct values: what is missing.
-        codes = np.append(self._codes_of(of_known_type(distinct)), -1)
+        codes, indices = self._distinct_codes(column)
         is_unknown = codes < 0
-        if self._unknown_code is not None:
-            codes[is_unknown] = self._unknown_code
-        elif np.any(is_unknown[indices]):
+        if np.any(is_unknown[indices]):
             self._refuse(of_known_type(column.filter(pa.array(is_unknown[indices]))))
         return codes.astype(self.dtype)[indices]
+
+    def signed_codes(self, column: pa.Array) -> np.ndarray:
+        """Category indices [n], signed, with `UNKNOWN` and `MISSING` for what `codes` refuses."""
+        codes, indices = self._distinct_codes(column)
+        return codes.astype(code_type(self._size))[indices]
+
+    def _distinct_codes(self, column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+        """Codes int64[k + 1] of some values, the last that of what is missing; and which is whose.
+
+        The code of a category that takes what is unknown, or else `UNKNOWN` and `MISSING`.
+        """
+        distinct, indices = distinct_values(column)
+        values = of_known_type(distinct)
+        is_missing = pc.is_null(values, nan_is_null=True).to_numpy(zero_copy_only=False)
+        codes = np.append(self._codes_of(values), UNKNOWN)
+        codes[np.append(is_missing, True) & (codes < 0)] = MISSING
+        if self._unknown_code is not None:
+            codes[codes < 0] = self._unknown_code
+        return codes, indices
 
     def _codes_of(self, column: pa.Array) -> np.ndarray:
         """Category indices, int64[n], −1 for what is missing or not in the domain."""
@@ -84,6 +100,11 @@ class Coder:
         shown = ", ".join(repr(value) for value in values[:_SHOWN].to_pylist())
         more = ", …" if len(values) > _SHOWN else ""
         raise unknown_value_error(self.name, is_missing=False, private=f"It holds: {shown}{more}.")
+
+
+def code_type(size: int) -> np.dtype:
+    """The narrowest type for the signed codes of so many values."""
+    return np.min_scalar_type(-max(size, 2))
 
 
 def shortens(values: Categories) -> bool:

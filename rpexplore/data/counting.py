@@ -51,14 +51,14 @@ def counts_of(
     """
     tally = _Tally(maximal(tables), sizes)
     start = 0.0
-    for gathered, n_records, share in _gather(batches):
+    for gathered, n_records, share in gather(batches):
         tally.add(gathered, n_records, part_of_progress(on_progress, start, share))
         start = share
         on_progress(COUNTING, share)
     return Counts(tally.tables, tally.n_records)
 
 
-def _gather(batches: Iterable[tuple[Codes, int, float]]) -> Iterator[tuple[Codes, int, float]]:
+def gather(batches: Iterable[tuple[Codes, int, float]]) -> Iterator[tuple[Codes, int, float]]:
     """Batches put together to as many records as are counted at a time."""
     waiting: list[Codes] = []
     n_records, n_bytes, share = 0, 0, 0.0

@@ -66,23 +66,21 @@ class _Persons:
         self._high: list[np.ndarray | None] = []
 
     def add(self, column: pa.Array) -> None:
-        distinct, indices = distinct_values(column)
-        kind = _kind_of(distinct.type)
+        kind = _kind_of(column.type)
         if self._kind not in ("", kind):
             raise DataError(
                 f"The column {self._column!r} holds {self._kind} in some files and {kind} in "
                 "others, so that one person may be written in two ways; make them alike."
             )
         self._kind = kind
-        low, high, missing = _person_keys(of_known_type(distinct))
-        missing = np.append(missing, True)
-        if np.any(missing[indices]):
+        low, high, missing = person_keys(column)
+        if np.any(missing):
             raise DataError(
                 f"The column {self._column!r} does not say of every record whose it is; fill it, "
                 "or leave these records out of the data."
             )
-        self._low.append(low[indices])
-        self._high.append(None if high is None else high[indices])
+        self._low.append(low)
+        self._high.append(high)
 
     def keys(self) -> list[np.ndarray]:
         """int64[n_records] each; forgets what it was made from."""
@@ -96,6 +94,19 @@ class _Persons:
         return [low, high]
 
 
+def person_keys(column: pa.Array) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+    """Whose each record is, as two int64[n] that are equal only for one person; which is nobody's.
+
+    The second is None where all persons are known by whole numbers, and 0 for each of these.
+    """
+    distinct, indices = distinct_values(column)
+    low, high, missing = _distinct_keys(of_known_type(distinct))
+    is_missing = np.append(missing, True)[indices]
+    # What is missing may stand behind the distinct values.
+    low = np.append(low, 0)[indices]
+    return low, None if high is None else np.append(high, 0)[indices], is_missing
+
+
 def _kind_of(kind: pa.DataType) -> str:
     """Which ids can be told to be one and the same: whole numbers and their texts, for instance."""
     if pa.types.is_floating(kind):
@@ -103,7 +114,7 @@ def _kind_of(kind: pa.DataType) -> str:
     return "decimal numbers" if pa.types.is_decimal(kind) else "texts or whole numbers"
 
 
-def _person_keys(values: pa.Array) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+def _distinct_keys(values: pa.Array) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
     """Two int64[k] for each value, the second 0 (None: all are) for a whole number, and what is
     missing, bool[k]. Other texts are known by 127 bits of their BLAKE2 digest."""
     if pa.types.is_floating(values.type):

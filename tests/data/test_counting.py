@@ -119,13 +119,13 @@ def test_records_are_gathered_but_not_all_of_them(monkeypatch):
     """Small batches, as of many files, are counted together; no more wait than are allowed."""
     monkeypatch.setattr(counting, "_MOST_GATHERED", 100)
     columns = columns_of([4, 4], 1000)
-    gathered = counting._gather(batches_of(columns, list(range(0, 1000, 30))))
+    gathered = counting.gather(batches_of(columns, list(range(0, 1000, 30))))
     sizes = [n_records for _, n_records, _ in gathered]
     assert sum(sizes) == 1000
     assert all(100 <= size < 130 for size in sizes[:-1])
     monkeypatch.setattr(counting, "_GATHERED_BYTES", 80)
     monkeypatch.setattr(counting, "_LEAST_GATHERED", 50)
-    gathered = counting._gather(batches_of(columns, list(range(0, 1000, 30))))
+    gathered = counting.gather(batches_of(columns, list(range(0, 1000, 30))))
     assert {n_records for _, n_records, _ in gathered} <= {60, 40}
 
 

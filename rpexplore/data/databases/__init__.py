@@ -2,7 +2,8 @@
 
 In reading order: `connections` (engines, and named ways to them), `request` (what is counted),
 `coding` (values to indices, in SQL), `counting` (on a server), `streaming` (here, of coded
-records), `session` and `duckdb_session`, `postgres_session`, `spark_session`, `source`.
+records), `spark_worker` (on a cluster), `session` and `duckdb_session`, `postgres_session`,
+`spark_session`, `source`.
 
 Imports `data`, `domain`, `common` and `errors`; not `data.files`.
 """

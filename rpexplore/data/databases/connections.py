@@ -21,8 +21,9 @@ class Engine:
 
     schemes   of its addresses
     form      an address, as an example
-    packages  of Python: the one that it needs, then others that its errors come from
-    extra     the optional extra of rpexplore that installs the first
+    needs     packages of Python
+    others    that its errors come from as well
+    extra     the optional extra of rpexplore that installs these
     is_file   whether an address names a file, rather than a server
 
     Its module `<extra>_session` has `open_session(connection)`, a context manager of a `Session`.
@@ -31,7 +32,8 @@ class Engine:
     name: str
     schemes: tuple[str, ...]
     form: str
-    packages: tuple[str, ...]
+    needs: tuple[str, ...]
+    others: tuple[str, ...]
     extra: str
     is_file: bool = False
 
@@ -43,18 +45,27 @@ ENGINES = {
             "postgresql",
             ("postgresql", "postgres"),
             "postgresql://user:password@host:5432/database",
-            ("psycopg",),
+            ("ibis", "psycopg"),
+            (),
             "postgres",
         ),
         Engine(
             "duckdb",
             ("duckdb",),
             "duckdb:///path/to/file",
-            ("duckdb", "_duckdb"),
+            ("ibis", "duckdb"),
+            ("_duckdb",),
             "duckdb",
             is_file=True,
         ),
-        Engine("spark", ("spark", "pyspark"), "spark://host:7077", ("pyspark", "py4j"), "spark"),
+        Engine(
+            "spark",
+            ("spark", "pyspark", "sc"),
+            "spark://host:7077 (sc://host:15002 by Spark Connect)",
+            ("pyspark",),
+            ("py4j", "grpc"),
+            "spark",
+        ),
     )
 }
 
@@ -69,8 +80,8 @@ class Connection:
 
     name  what people call it
     url   postgresql://user:password@host:port/database (all that libpq takes), duckdb:///absolute
-          path or duckdb://relative path, spark://host:port, or spark:// alone for the session that
-          is there or that Spark's own settings make
+          path or duckdb://relative path, spark://host:port, sc://host:port of Spark Connect, or
+          spark:// alone for the session that is there or that Spark's own settings make
 
     Raises `DataError` for an address of another kind.
     """
@@ -103,6 +114,11 @@ class Connection:
         return _ENGINE_OF_SCHEME[self.url.partition("://")[0].lower()]
 
     @property
+    def is_remote(self) -> bool:
+        """Whether a server of Spark Connect is meant."""
+        return self.url.lower().startswith("sc://")
+
+    @property
     def location(self) -> str:
         """What stands behind the scheme: a path for DuckDB, host and port for Spark."""
         return self.url.partition("://")[2]
@@ -125,7 +141,8 @@ class Connection:
             password = user.partition(":")[2]
             # An @ that should be %40 makes a server's library take the rest for the host.
             secrets |= {user, password, unquote(password), *password.split("@")}
-        for key, value in parse_qsl(options):
+        # Spark Connect has its options behind semicolons.
+        for key, value in parse_qsl(options) + parse_qsl(address.partition(";")[2], separator=";"):
             if "pass" in key.lower() or "secret" in key.lower() or "token" in key.lower():
                 secrets.add(value)
         return secrets - {""}

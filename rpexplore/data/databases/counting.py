@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from rpexplore.data.blocks import blocks
-from rpexplore.data.coding import MISSING, UNKNOWN
+from rpexplore.data.coding import MISSING, UNKNOWN, code_type
 from rpexplore.data.counts import Counts
 from rpexplore.data.databases.coding import ORDER, PERSON, Value, code_columns, person_columns
 from rpexplore.data.databases.request import BEYOND, OF_NOBODY, STATE, Request, agree
@@ -68,7 +68,7 @@ def streamed(records: ir.Table, request: Request) -> ir.Table:
     columns: dict[str, Value] = {}
     for index in request.attribute_indices:
         code: Value = kept[f"c{index}"]
-        columns[f"c{index}"] = code.cast(str(np.min_scalar_type(-int(request.sizes[index]))))
+        columns[f"c{index}"] = code.cast(str(code_type(request.sizes[index])))
     if rule is not None:
         rank: Value = kept[RANK]
         is_of_nobody: Value = kept[PERSON].isnull()

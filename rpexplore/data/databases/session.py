@@ -126,22 +126,16 @@ class SQLSession(Session):
         from rpexplore.data.databases.counting import Tally, statement
 
         tally = Tally(request)
-        with self.hold(self.coded_records(name, request)) as records:
-            with engine_errors(self.connection, name):
-                expression = statement(records, request)
-            rows = self.pieces(
-                lambda: self.backend.to_pyarrow_batches(expression, chunk_size=ROWS_AT_ONCE),
-                name,
-                on_progress,
-            )
-            for piece in rows:
-                tally.add(piece)
+        with engine_errors(self.connection, name):
+            expression = statement(self.coded_records(name, request), request)
+        rows = self.pieces(
+            lambda: self.backend.to_pyarrow_batches(expression, chunk_size=ROWS_AT_ONCE),
+            name,
+            on_progress,
+        )
+        for piece in rows:
+            tally.add(piece)
         return tally.counts()
-
-    @contextmanager
-    def hold(self, records: Any) -> Iterator[Any]:
-        """The same records, worked out once by an engine that would do it anew for every table."""
-        yield records
 
     def coded_records(self, name: str, request: Request) -> Any:
         """An expression of the records as `counting.coded_records` tells."""
@@ -171,7 +165,7 @@ def session_of(connection: Connection) -> Iterator[Session]:
     Raises `DataError` if a package is missing or the engine cannot be reached.
     """
     engine = ENGINES[connection.engine]
-    for package in ("ibis", engine.packages[0]):
+    for package in engine.needs:
         if find_spec(package) is None:
             raise DataError(
                 f"The connection {connection.name!r} needs the package {package!r}; install it: "
@@ -203,6 +197,7 @@ _WORDS = {
     "away": ("Connection refused", "No such file or directory\n\tIs the server", "timeout expired"),
     "locked": ("Could not set lock on file",),
     "forbidden": ("Permission denied",),
+    "bare": ("ModuleNotFoundError: No module named",),
     "damaged": ("not a valid DuckDB", "Corrupt database", "Could not read enough bytes"),
 }
 """The same, by what they say in English: libpq and DuckDB have one error for all of these."""
@@ -235,6 +230,8 @@ def engine_errors(connection: Connection, table: str = "") -> Iterator[None]:
             "forbidden": "the file may not be read; ask for the right to read it",
             "damaged": "the file is damaged, or no DuckDB file; correct the path where the "
             "connection is kept, or restore the file",
+            "bare": "the Python of the cluster's workers lacks a package; install numpy and "
+            "pyarrow there, or say by PYSPARK_PYTHON which Python has them",
             "missing": f"there is no table {table!r} (or, of a view, none that it reads), or the "
             "connection may not see it; check the name, letter by letter, and its schema",
             "refused": f"the connection may not read {what}; ask for the right to select from it",
@@ -271,7 +268,7 @@ def _error_kind(error: BaseException) -> str:
     names = {base.__name__ for base in bases}
     known = next((kind for kind, errors in _KINDS.items() if not names.isdisjoint(errors)), "")
     packages = {base.__module__.partition(".")[0] for base in bases}
-    is_of_engine = any(packages & {"ibis", *engine.packages} for engine in ENGINES.values())
+    is_of_engine = any(packages & {*engine.needs, *engine.others} for engine in ENGINES.values())
     kind = known or ("failed" if is_of_engine else "")
     if kind not in ("lost", "failed"):
         return kind

@@ -33,9 +33,9 @@ class DatabaseSource:
     """The records of a table or view: table or schema.table, letter by letter.
 
     Counted in one statement, in a transaction that only reads. Memory here: 4 bytes for each cell
-    of the tables that are counted, at most 4·10^8 cells, and 100,000 rows of counts at a time
-    (Spark hands over all rows at once: some 100 bytes for each cell that is not empty); of DuckDB
-    what `counting` tells, and what DuckDB takes.
+    of the tables that are counted, at most 4·10^8 cells, and 100,000 rows of counts at a time;
+    of DuckDB what `counting` tells, and what DuckDB takes. A worker of Spark takes what `counting`
+    tells, for at most `spark_worker.MOST_KEPT` cells, and Arrow batches of its records.
     """
 
     connection: Connection

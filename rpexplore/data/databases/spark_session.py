@@ -1,59 +1,195 @@
-"""Sessions on Spark: the one that is there, or one that Spark makes."""
+"""Sessions on Spark: the one that is there, or one that Spark makes, here or by Spark Connect.
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+Spark reads the records once; the counter of files counts each part of them where it lies, in the
+Python workers of the cluster, and counts of parts are added there. Whatever is lost on the way is
+worked out again: a part's counts depend on its records alone.
+"""
+
+import hashlib
+import os
+import sys
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
+from math import ceil
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
 
+from rpexplore.common.concurrency import Progress
+from rpexplore.data.coding import code_type
+from rpexplore.data.counts import Counts
+from rpexplore.data.databases import spark_worker as worker
 from rpexplore.data.databases.connections import Connection
-from rpexplore.data.databases.session import Provenance, Session, SQLSession, engine_errors
+from rpexplore.data.databases.request import BEYOND, OF_NOBODY, STATE, Request
+from rpexplore.data.databases.session import Provenance, Session, engine_errors, parts_of
+from rpexplore.errors import DataError
+
+_CHUNKS_AT_ONCE = 8  # of counts, that one task adds
+# Rooms of this package that workers have.
+_ROOMS = ("common", "data", "domain")
+_PLAIN = ("string", "char", "varchar", "boolean", "date", "decimal", "float", "double")
+_WHOLE = ("tinyint", "smallint", "int", "bigint")
+_COUNTS = "chunk int, width int, places binary, counts binary"
 
 
-class ClusterSession(SQLSession):
-    """A session on a cluster, which works everything out anew unless it is told to keep it."""
+class ClusterSession(Session):
+    """A session on a cluster. `backend` is Spark's own."""
 
     def provenance(self, name: str) -> Provenance:
         return replace(super().provenance(name), unseen=("what Spark keeps",))
 
-    @contextmanager
-    def hold(self, records: Any) -> Iterator[Any]:
-        cached = records.cache()
-        try:
-            yield cached
-        finally:
-            with suppress(Exception):  # the session may be gone
-                cached.release()
+    def columns(self, name: str) -> list[tuple[str, str]]:
+        with engine_errors(self.connection, name):
+            return [
+                (field.name, field.dataType.simpleString()) for field in self._frame(name).schema
+            ]
+
+    def count(self, name: str, request: Request, on_progress: Progress) -> Counts:
+        with engine_errors(self.connection, name):
+            send_package(self.backend)
+            counts = counts_frame(self._frame(name), request)
+        rows = self.pieces(lambda: map(_as_mapping, counts.toLocalIterator()), name, on_progress)
+        return worker.counts_of_chunks(rows, request)
+
+    def _frame(self, name: str) -> Any:
+        parts = [part.replace("`", "``") for part in parts_of(name) if part]
+        return self.backend.table(".".join(f"`{part}`" for part in parts))
+
+
+def counts_frame(frame: Any, request: Request) -> Any:
+    """The counts of these records, in chunks: one scan, and one exchange, of counts.
+
+    With a rule for persons another one, of coded records. Raises `DataError` for a column that
+    cannot be an attribute.
+    """
+    values = {
+        f"v{index}": _column(frame, request.domain.names[index])
+        for index in request.attribute_indices
+    }
+    if request.rule is None:
+        # A row needs a column, also where all are counted together.
+        records = _selected(frame, values) if values else frame.selectExpr("0 AS any_value")
+    else:
+        records = _with_states(frame, values, request)
+
+    def counts_of_part(batches):
+        return worker.counts_of_part(batches, request)
+
+    counts = records.mapInArrow(counts_of_part, _COUNTS)
+    n_tasks = ceil((1 + worker.n_chunks(request)) / _CHUNKS_AT_ONCE)
+    added = counts.repartition(n_tasks, worker.CHUNK)
+    return added.mapInArrow(lambda batches: worker.added_counts(batches), _COUNTS)
+
+
+def _with_states(frame: Any, values: Mapping[str, Any], request: Request) -> Any:
+    """The counted records of every person: c<index> and STATE.
+
+    Ties in the order are broken by all that is counted, so that what counts of a person depends on
+    that person's records alone.
+    """
+    rule = request.rule
+    assert rule is not None
+    given = {**values, worker.PERSON: _column(frame, rule.column)}
+    if (is_ordered := rule.excess == "keep first") and rule.order is not None:
+        given[worker.ORDER] = frame[_quoted(rule.order)]
+    records = _selected(frame, given)
+    codes = [f"c{index}" for index in request.attribute_indices]
+    kinds = [f"{worker.PERSON_LOW} bigint", f"{worker.PERSON_HIGH} bigint", f"{STATE} tinyint"]
+    if is_ordered:
+        kinds.append(f"{worker.ORDER} {records.schema[worker.ORDER].dataType.simpleString()}")
+    sizes = (request.sizes[index] for index in request.attribute_indices)
+    kinds += [f"{code} {_whole_type(size)}" for code, size in zip(codes, sizes, strict=True)]
+    coded = records.mapInArrow(
+        lambda batches: worker.coded_records(batches, request), ", ".join(kinds)
+    )
+    order = [f"{worker.ORDER} ASC NULLS LAST", *codes] if is_ordered else ["0"]
+    # By state as well: those of nobody are no person.
+    ranked = coded.selectExpr(
+        *codes,
+        STATE,
+        f"row_number() OVER (PARTITION BY {STATE}, {worker.PERSON_LOW}, {worker.PERSON_HIGH} "
+        f"ORDER BY {', '.join(order)}) > {rule.most} AND {STATE} <> {OF_NOBODY} AS is_beyond",
+    )
+    if is_ordered:
+        return ranked.filter("NOT is_beyond").drop("is_beyond")
+    state = f"CAST(CASE WHEN is_beyond THEN {BEYOND} ELSE {STATE} END AS tinyint) AS {STATE}"
+    return ranked.selectExpr(*codes, state)
+
+
+def _whole_type(size: int) -> str:
+    """The narrowest type of Spark's that `Coder.signed_codes` of so many values have."""
+    return {1: "tinyint", 2: "smallint", 4: "int", 8: "bigint"}[code_type(size).itemsize]
+
+
+def _column(frame: Any, name: str) -> Any:
+    """A column that can be an attribute, or say whose a record is."""
+    kind = frame.schema[name].dataType.simpleString()
+    if kind.partition("(")[0].partition(" ")[0] not in (*_PLAIN, *_WHOLE):
+        raise DataError(
+            f"The column {name!r} is of a kind ({kind}) that cannot be counted; make a column of "
+            "text, of numbers or of dates from it, in a view say."
+        )
+    return frame[_quoted(name)]
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _selected(frame: Any, columns: Mapping[str, Any]) -> Any:
+    return frame.select(*(column.alias(name) for name, column in columns.items()))
+
+
+def _as_mapping(row: Any) -> Mapping[str, Any]:
+    return row.asDict()
 
 
 @contextmanager
 def open_session(connection: Connection) -> Iterator[Session]:
-    """The Spark session that is there, which goes on, or one that Spark makes and is stopped."""
-    import ibis
+    """The Spark session that is there, which goes on, or one that is made and stopped."""
     from pyspark.sql import SparkSession  # pyright: ignore[reportMissingImports]
 
-    there = SparkSession.getActiveSession()
+    there = None if connection.is_remote else SparkSession.getActiveSession()
     with engine_errors(connection):
         spark = there or _new_spark(connection)
-        backend = ibis.pyspark.connect(spark)
         schema = spark.catalog.currentDatabase()
-    group = f"rpexplore-{uuid4()}"
-
-    def begin() -> None:
-        spark.sparkContext.setJobGroup(group, "counting", interruptOnCancel=True)
-
-    def cancel() -> None:
-        spark.sparkContext.cancelJobGroup(group)
-
+    begin, cancel = _controls(spark)
     try:
         # Not by its master: a cluster has many, and its tables are the same from each.
-        yield ClusterSession(connection, backend, "spark:", schema, cancel, begin)
+        yield ClusterSession(connection, spark, "spark:", schema, cancel, begin)
     finally:
         if there is None:
             spark.stop()
 
 
+def _controls(spark: Any) -> tuple[Callable[[], None], Callable[[], None]]:
+    """What marks the work of a thread, and what stops all work with this mark."""
+    mark = f"rpexplore-{uuid4()}"
+    if _is_remote(spark):
+        return lambda: spark.addTag(mark), lambda: spark.interruptTag(mark)
+    context = spark.sparkContext
+    return (
+        lambda: context.setJobGroup(mark, "counting", interruptOnCancel=True),
+        lambda: context.cancelJobGroup(mark),
+    )
+
+
+def _is_remote(spark: Any) -> bool:
+    """Whether a session is one of Spark Connect; those of Python on Spark itself know its core."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
 def _new_spark(connection: Connection) -> Any:
+    if connection.is_remote:
+        from pyspark.sql.connect.session import (  # pyright: ignore[reportMissingImports]
+            SparkSession as RemoteSession,
+        )
+
+        return RemoteSession.builder.remote(connection.url).create()
     from pyspark.sql import SparkSession  # pyright: ignore[reportMissingImports]
 
     builder = SparkSession.builder.appName("rpexplore")
@@ -61,4 +197,37 @@ def _new_spark(connection: Connection) -> Any:
         builder = builder.master(f"spark://{host}")
     for key, value in connection.options().items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    spark = builder.getOrCreate()
+    if str(spark.sparkContext.master).startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+        spark.sparkContext.pythonExec = sys.executable  # which has what workers need
+    return spark
+
+
+def send_package(spark: Any) -> None:
+    """Let workers have what `spark_worker` needs, whatever is installed there."""
+    path = str(archive())
+    if _is_remote(spark):
+        spark.addArtifacts(path, pyfile=True)
+    else:
+        spark.sparkContext.addPyFile(path)
+
+
+@cache
+def archive() -> Path:
+    """This package's files for workers, till this process ends; named by what they hold."""
+    package = Path(__file__).parents[2]
+    files = [path for room in _ROOMS for path in sorted((package / room).rglob("*.py"))]
+    contents = {path.relative_to(package): path.read_bytes() for path in files}
+    contents[Path("errors.py")] = (package / "errors.py").read_bytes()
+    contents[Path("__init__.py")] = b'"""What counts in the workers of a cluster."""\n'
+    digest = hashlib.sha256(repr(sorted(contents.items())).encode()).hexdigest()[:16]
+    path = Path(_folder().name) / f"rpexplore-{digest}.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in contents.items():
+            archive.writestr(f"rpexplore/{name.as_posix()}", content)
+    return path
+
+
+@cache
+def _folder() -> "TemporaryDirectory[str]":
+    return TemporaryDirectory(prefix="rpexplore-")

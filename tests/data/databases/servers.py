@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -129,6 +130,7 @@ def running_spark(folder: Path) -> Iterator[object]:
     except ImportError:
         missing("Spark", "pip install --requirement requirements-spark.lock")
         return
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     settings = {
         "spark.ui.enabled": "false",
         "spark.driver.bindAddress": "127.0.0.1",
