@@ -31,7 +31,7 @@ SMOOTHING_GAINS_MEANING = (
     "next to nothing: publish the unbiased counts. Empty where a table has ranges, groups or other "
     "sums."
 )
-NO_GAIN = "Smoothing gains nothing here: publish the unbiased counts."
+NO_GAIN = "Smoothing gains next to nothing here: publish the unbiased counts."
 # Of the standard error. Model-based errors are no larger than that, so that what gains nothing has
 # nearly the same.
 _SMALLEST_GAIN = 0.05
@@ -159,8 +159,9 @@ class SmoothingGain:
             rounded(error, 3, zeros=True) for error in (self.standard_error, self.model_error)
         )
         return (
-            f"{NO_GAIN} Over the cells of this table their standard error is {unbiased}, the "
-            f"model-based error of the smooth counts {smooth} (root mean squares)."
+            f"{NO_GAIN} Over the cells of this table, the model-based error of the smooth counts "
+            f"is {smooth}, within 5 % of the standard error of the unbiased ones, {unbiased} (root "
+            "mean squares)."
         )
 
 

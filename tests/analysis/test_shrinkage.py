@@ -34,7 +34,7 @@ def test_sentences_name_the_farthest_group_and_what_was_kept():
     words = shrinkage.describe_kept(kept)
     assert "100 % in tables of 1 attribute and 20 % in tables of 2 attributes (medians)" in words
     for gains, sentence in (
-        (["no", "yes", None], "In 1 of 2 tables smoothing gains nothing"),
+        (["no", "yes", None], "In 1 of 2 tables smoothing gains next to nothing"),
         (["yes", "yes", None], "gains accuracy in all of 2 tables"),
         ([None], "not known"),
     ):

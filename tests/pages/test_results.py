@@ -281,7 +281,9 @@ def test_smooth_tables_show_their_error_and_how_far_groups_were_smoothed(app, re
     assert "biased, small groups most. ± in the grid is model-based" in banner
     gain = SmoothingGain.of_table(stored)
     assert gain is not None
-    assert ("Smoothing gains nothing here" in plain(session.texts("info"))) == (not gain.is_gain)
+    assert ("Smoothing gains next to nothing here" in plain(session.texts("info"))) == (
+        not gain.is_gain
+    )
     groups = tables.shrinkage_by_group.query("attribute != ''")
     attribute = session.selectbox(key=f"smoothed by attribute of {tables.folder}")
     assert attribute.value == farthest_group(groups)["attribute"]

@@ -111,4 +111,4 @@ def test_smoothing_gains_where_the_model_based_error_is_clearly_the_smaller_one(
         gain = SmoothingGain.of_table(frame)
         assert gain is not None
         assert gain.text == gains
-        assert ("Smoothing gains nothing here" in gain.describe()) == (gains == "no")
+        assert ("Smoothing gains next to nothing here" in gain.describe()) == (gains == "no")

@@ -91,6 +91,6 @@ def describe_gains(tables: pd.DataFrame) -> str:
     if not n_none:
         return f"Smoothing gains accuracy in all of {plural(n_known, 'table')}, by its own errors."
     return (
-        f"In {n_none:,} of {plural(n_known, 'table')} smoothing gains nothing: the model-based "
-        "error is within 5 % of the standard error. Publish the unbiased counts there."
+        f"In {n_none:,} of {plural(n_known, 'table')} smoothing gains next to nothing: the "
+        "model-based error is within 5 % of the standard error. Publish the unbiased counts there."
     )
