@@ -34,8 +34,8 @@ from rpexplore.postprocessing.table_map import subsets
 from rpexplore.releases.manifest import manifest_sha256
 from rpexplore.releases.marginal_estimate import Answer, MarginalEstimate
 from rpexplore.releases.measurement import measured_shape
+from rpexplore.releases.residual_files import residual_files
 from rpexplore.releases.table_cells import Labels, label_columns
-from rpexplore.releases.table_files import RESIDUALS
 from rpexplore.releases.table_release import Release
 
 if TYPE_CHECKING:
@@ -107,8 +107,16 @@ class Estimates:
         plan, closure = release.plan, release.plan.closure
         residuals = [closure.attributes(position) for position in range(len(closure))]
         shapes = [measured_shape(closure, position) for position in range(len(closure))]
-        path = release.folder / RESIDUALS
-        measured = read_arrays(path, "measured", shapes, np.int64)
+        measured = chain.from_iterable(
+            read_arrays(
+                release.folder / path,
+                "measured",
+                shapes[within.start : within.stop],
+                np.int64,
+                first=within.start,
+            )
+            for path, within in residual_files(closure).items()
+        )
         source = MeasurementSource(
             name=release.folder.resolve().name,
             sha256=manifest_sha256(release.folder),

@@ -38,13 +38,20 @@ def write_arrays(path: Path, column: str, arrays: Iterable[np.ndarray]) -> None:
 
 
 def read_arrays(
-    path: Path, column: str, shapes: Sequence[tuple[int, ...]], dtype: type[np.generic]
+    path: Path,
+    column: str,
+    shapes: Sequence[tuple[int, ...]],
+    dtype: type[np.generic],
+    *,
+    first: int = 0,
 ) -> Iterator[np.ndarray]:
     """The arrays of a file, of these shapes, one after another: all are never in memory at a time.
 
+    first: the index of the first of them.
     Raises `ReleaseError` for a file that does not hold every number of these arrays once, in order.
     """
-    parts = _read_numbers(path, column, np.array([prod(shape) for shape in shapes], int), dtype)
+    sizes = np.array([prod(shape) for shape in shapes], int)
+    parts = _read_numbers(path, column, sizes, dtype, first)
     rest = np.empty(0, dtype)
     for shape in shapes:
         array, filled = np.empty(prod(shape), dtype), 0
@@ -59,7 +66,7 @@ def read_arrays(
 
 
 def _read_numbers(
-    path: Path, column: str, sizes: np.ndarray, dtype: type[np.generic]
+    path: Path, column: str, sizes: np.ndarray, dtype: type[np.generic], first: int
 ) -> Iterator[np.ndarray]:
     """The numbers of all arrays, in parts, none of them empty."""
     starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -79,7 +86,7 @@ def _read_numbers(
                 # Fewer than there are rows, if these are too many.
                 residual = np.repeat(np.arange(len(sizes)), np.diff(np.clip(starts, start, stop)))
                 cell = np.arange(start, start + len(residual)) - starts[residual]
-                for name, indices in (("residual", residual), ("cell", cell)):
+                for name, indices in (("residual", residual + first), ("cell", cell)):
                     if not np.array_equal(batch[name].to_numpy(), indices):
                         raise _not_in_order(path)
                 if len(batch):

@@ -51,8 +51,7 @@ from rpexplore.releases.measurement_file import (
     read_booking,
     write_booking,
 )
-from rpexplore.releases.release_steps import refuse_false_claims, steps_of
-from rpexplore.releases.run_options import RunOptions
+from rpexplore.releases.release_steps import RunOptions, refuse_false_claims, steps_of
 
 
 class ChargedRun:

@@ -44,25 +44,27 @@ def parts_of(plan: Plan) -> list[Part]:
 
     The first part needs all attributes, so that every column is seen before a run is booked.
     """
-    closure = plan.closure
-    measured = measured_cells(closure)
-    starts, n_cells = [0], 0
-    for residual, cells in enumerate(closure.residual_cells.tolist()):
-        n_cells += int(cells)
-        if n_cells > PART_CELLS and residual > starts[-1]:
-            starts.append(residual)
-            n_cells = int(cells)
-    parts = []
-    workload, every = plan.workload, [(index,) for index in plan.attribute_indices]
-    for start, stop in pairwise([*starts, len(closure)]):
-        tables = [closure.attributes(residual) for residual in range(start, stop)]
-        if len(starts) == 1:
+    closure, workload = plan.closure, plan.workload
+    measured, parts = measured_cells(closure), []
+    for items in ranges_of(closure.residual_cells, PART_CELLS):
+        tables = [closure.attributes(residual) for residual in items]
+        if len(items) == len(closure):
             tables = [workload.attribute_indices(position) for position in range(len(workload))]
         elif not parts:
-            tables += every
-        n_measured = int(measured[start:stop].sum())
-        parts.append(Part(tables, range(start, stop), n_measured))
+            tables += [(index,) for index in plan.attribute_indices]
+        parts.append(Part(tables, items, int(measured[items.start : items.stop].sum())))
     return parts
+
+
+def ranges_of(sizes: np.ndarray, most: int) -> list[range]:
+    """Items that follow each other, as many as have this size together; a larger one alone."""
+    starts, together = [0], 0
+    for item, size in enumerate(sizes.tolist()):
+        together += int(size)
+        if together > most and item > starts[-1]:
+            starts.append(item)
+            together = int(size)
+    return [range(*ends) for ends in pairwise([*starts, len(sizes)])]
 
 
 def measure_part(plan: Plan, part: Part, counts: Counts) -> Generator[np.ndarray, None, None]:

@@ -14,6 +14,7 @@ from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.releases.measurement_file import MeasurementNote
 from rpexplore.releases.reading_code import TableFile
+from rpexplore.releases.residual_files import residual_files
 from rpexplore.workload.query_matrix import query_matrix
 from rpexplore.workload.workload import Workload
 
@@ -22,6 +23,7 @@ def table_readme(folder: Path, plan: Plan, note: MeasurementNote) -> str:
     """The README.md of a release of tables, whose files are in the folder."""
     workload = plan.workload
     largest = np.flatnonzero(workload.orders == workload.orders.max())
+    residuals = list(residual_files(plan.closure))
     example = int(largest[np.argmin(workload.cells[largest])])
     return _render(
         "tables.md.j2",
@@ -30,6 +32,7 @@ def table_readme(folder: Path, plan: Plan, note: MeasurementNote) -> str:
         limit=f"{100 * CV_LIMIT:g} %",
         example=TableFile.of(folder, example, workload.tables[example]),
         basis_lines=_basis_lines(workload),
+        residuals=residuals[0] if len(residuals) == 1 else "residuals/",
         has_custom_basis=any(not basis.counts_records for _, basis in workload.attribute_bases),
     )
 

@@ -48,8 +48,7 @@ from rpexplore.releases.measurement_file import (
     read_note,
     write_note,
 )
-from rpexplore.releases.release_steps import refuse_false_claims, steps_of
-from rpexplore.releases.run_options import DryRun, RunOptions
+from rpexplore.releases.release_steps import DryRun, RunOptions, refuse_false_claims, steps_of
 
 
 def release(

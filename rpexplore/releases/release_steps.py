@@ -1,13 +1,16 @@
-"""The steps of a release that each kind of plan has of its own: to count, measure and write."""
+"""What a run is told, and its steps, of which each kind of plan has its own."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from rpexplore.common.concurrency import Progress
+from rpexplore.common.exact_numbers import Exact
 from rpexplore.data.counts import Counts
+from rpexplore.data.source import Fingerprint, PersonRule
 from rpexplore.errors import PlanError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
@@ -18,6 +21,32 @@ from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import MeasurementNote
 from rpexplore.releases.query_release import QuerySteps
 from rpexplore.releases.table_release import TableSteps
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How a plan is run on records; see `release.release`."""
+
+    name: str | None = None
+    unknown_values: Mapping[str, str] = field(default_factory=dict)
+    person_rule: PersonRule | None = None
+    ledger: str | Path | None = None
+    limit_rho: Exact | None = None
+    may_be_empty: bool = False
+    escape_formulas: bool = False
+    parquet_only: bool = False
+    expected_fingerprint: Fingerprint | None = None
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """What a dry run has found in order, in words, and what the records look like from outside.
+
+    Holds nothing that was read from records.
+    """
+
+    findings: tuple[str, ...]
+    fingerprint: Fingerprint
 
 
 class ReleaseSteps(Protocol):

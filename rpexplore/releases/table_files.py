@@ -1,11 +1,12 @@
 """The files of tables, released or made of released ones, and the measurements beside them."""
 
+import json
 import re
-import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from itertools import chain
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -17,19 +18,16 @@ from rpexplore.planning.plan import Plan
 from rpexplore.releases.contributions import Contributions
 from rpexplore.releases.csv_cells import CsvWriter, csv_decimals
 from rpexplore.releases.manifest import file_entry
-from rpexplore.releases.measurement_file import MeasuredFile, read_measured
+from rpexplore.releases.measurement_file import MeasuredFile
+from rpexplore.releases.residual_files import residual_files, write_residuals
 from rpexplore.releases.table_cells import Labels, label_columns, pieces_of_cells
 
 BYTES_PER_CELL, BYTES_PER_CELL_IN_PARQUET = 125, 60  # or fewer: as CSV and Parquet, Parquet alone
 
-RESIDUALS = "residuals.parquet"
+_TABLES, _WRITTEN = "tables", "run/written.jsonl"
 
-RESIDUAL_COLUMNS = {"residual": pa.int32(), "cell": pa.int64(), "measured": pa.int64()}
-_RESIDUAL_SCHEMA = pa.schema(list(RESIDUAL_COLUMNS.items()))
 # Columns without two numbers alike.
 _DIFFERENT = {"value", "model_error", "unbiased_value", "lower_95", "upper_95"}
-_ROWS_AT_ONCE = 1 << 20
-_SMALL_STEPS = "DELTA_BINARY_PACKED"
 
 
 class TableWriter:
@@ -44,14 +42,15 @@ class TableWriter:
         self._contributions = Contributions(plan, self._measurements)
         self._cells = CellVariances(plan.workload, plan.closure)
         self._labels: dict[int, Labels] = {}
-        tables = folder / "tables"
-        # What an earlier attempt has left there is written again.
-        shutil.rmtree(tables, ignore_errors=True)
-        tables.mkdir()
+        self._written = WrittenFiles(folder, [*residual_files(plan.closure), f"{_TABLES}/"])
 
     def table(self, position: int) -> list[dict[str, Any]]:
         """Write a table of the workload; what the manifest says of its files."""
         plan, workload = self.plan, self.plan.workload
+        names = list(workload.tables[position])
+        paths = _paths(position, names, with_csv=self._with_csv)
+        if (entries := self._written.entries(paths, attributes=names)) is not None:
+            return entries
         values = self._contributions.answers(position)
         labels = [
             self._labels_of(basis_index)
@@ -59,36 +58,29 @@ class TableWriter:
         ]
         variances = self._cells.variances_of(position, plan.sigma_squared.floats)
         pieces = pieces_of_cells(labels, values, variances)
-        return write_table(
+        entries = write_table(
             self.folder,
             position,
-            workload.tables[position],
+            names,
             pieces,
             decimals=csv_decimals(np.sqrt(variances.min()), np.abs(values).max()),
             escape_formulas=self._escape_formulas,
             with_csv=self._with_csv,
         )
+        self._written.note(entries)
+        return entries
 
-    def residuals(self) -> dict[str, Any]:
-        """Write all that was measured; what the manifest says of the file."""
-        starts = self._measurements.starts
-        schema, path = _RESIDUAL_SCHEMA, RESIDUALS
-        options: dict[str, Any] = {
-            "use_dictionary": ["residual"],
-            "column_encoding": {"cell": _SMALL_STEPS},
-        }
-        with pyarrow.parquet.ParquetWriter(self.folder / path, schema, **options) as writer:
-            for start in range(0, int(starts[-1]), _ROWS_AT_ONCE):
-                stop = min(start + _ROWS_AT_ONCE, int(starts[-1]))
-                within = np.diff(np.clip(starts, start, stop))
-                residual = np.repeat(np.arange(len(within), dtype=np.int32), within)
-                columns = [
-                    pa.array(residual),
-                    pa.array(np.arange(start, stop) - starts[residual]),
-                    pa.array(read_measured(self.folder, start, stop)),
-                ]
-                writer.write_batch(pa.record_batch(columns, schema=schema))
-        return file_entry(self.folder, path)
+    def residuals(self) -> list[dict[str, Any]]:
+        """Write all that was measured; what the manifest says of the files."""
+        entries = []
+        for path, residuals in residual_files(self.plan.closure).items():
+            written = self._written.entries([path])
+            if written is None:
+                write_residuals(self._measurements, path, residuals)
+                written = [file_entry(self.folder, path)]
+                self._written.note(written)
+            entries += written
+        return entries
 
     def _labels_of(self, basis_index: int) -> Labels:
         """Made once for each basis of an attribute: there may be a million, in every table."""
@@ -97,6 +89,43 @@ class TableWriter:
             attribute = self.plan.domain.attributes[index]
             self._labels[basis_index] = label_columns(attribute, basis)
         return self._labels[basis_index]
+
+
+class WrittenFiles:
+    """The files of a release that are complete, noted as they are: finishing it keeps them.
+
+    A file is kept if it has the size and the SHA-256 that were noted, so that it does not matter
+    what of a note has come to the disk. Several threads may use it at a time.
+    """
+
+    def __init__(self, folder: Path, paths: Iterable[str]) -> None:
+        """Make the folders of these files, and remove what is in them and not noted."""
+        self._folder, self._lock = folder, Lock()
+        self._noted: dict[str, dict[str, Any]] = {}
+        with suppress(OSError), (folder / _WRITTEN).open(encoding="utf-8") as file:
+            for line in file:
+                with suppress(ValueError, KeyError, TypeError):  # the last may be cut off
+                    entry = json.loads(line)
+                    self._noted[entry["path"]] = entry
+        for name in sorted({path.rpartition("/")[0] for path in paths} - {""}):
+            (folder / name).mkdir(exist_ok=True)
+            for path in (folder / name).iterdir():
+                if f"{name}/{path.name}" not in self._noted:
+                    path.unlink()
+
+    def entries(self, paths: Sequence[str], **more: Any) -> list[dict[str, Any]] | None:
+        """What the manifest says of these files; None unless they are all complete."""
+        noted = [self._noted.get(path) for path in paths]
+        with suppress(OSError):
+            if None not in noted:
+                entries = [file_entry(self._folder, path, **more) for path in paths]
+                return entries if entries == noted else None
+        return None
+
+    def note(self, entries: Sequence[Mapping[str, Any]]) -> None:
+        """Note that these files are complete."""
+        with self._lock, (self._folder / _WRITTEN).open("a", encoding="utf-8") as file:
+            file.write("".join(f"\n{json.dumps(entry)}" for entry in entries))
 
 
 def write_table(
@@ -137,20 +166,25 @@ def write_table(
             parquet_writer.write_table(piece)
             if csv_writer is not None:
                 csv_writer.write(piece)
-    endings = ("parquet", "csv") if with_csv else ("parquet",)
-    return [file_entry(folder, f"{path}.{end}", attributes=list(attributes)) for end in endings]
+    paths = _paths(position, attributes, with_csv=with_csv)
+    return [file_entry(folder, path, attributes=list(attributes)) for path in paths]
 
 
 def files_of_tables(tables: Sequence[Sequence[str]]) -> dict[str, list[str]]:
     """The files that `write_table` writes of tables, and the attributes of each."""
     return {
-        f"{table_path(position, names)}.{ending}": list(names)
+        path: list(names)
         for position, names in enumerate(tables)
-        for ending in ("parquet", "csv")
+        for path in _paths(position, names, with_csv=True)
     }
+
+
+def _paths(position: int, names: Sequence[str], *, with_csv: bool) -> list[str]:
+    path = table_path(position, names)
+    return [f"{path}.parquet", f"{path}.csv"] if with_csv else [f"{path}.parquet"]
 
 
 def table_path(position: int, names: Sequence[str]) -> str:
     """Where a table lies in the folder, without ending: its number, then its attributes."""
     plain = (re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") for name in names or ("total",))
-    return f"tables/{position:04d}_{'_'.join(plain)[:80]}"
+    return f"{_TABLES}/{position:04d}_{'_'.join(plain)[:80]}"

@@ -5,7 +5,8 @@
                             that wants Parquet only, without CSV
     residuals.parquet       what was measured, so that tables can be rebuilt (residual: its place
                             in the plan file's list; cell: row-major, an attribute with a strategy
-                            having one entry for each row of its matrix; measured: integer)
+                            having one entry for each row of its matrix; measured: integer); beyond
+                            100 million rows a folder, residuals/NNNN.parquet
     manifest.json           guarantee, versions, and size and SHA-256 of every file
     README.md               how to read all this
 
@@ -18,7 +19,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -38,13 +38,12 @@ from rpexplore.releases.marginal_estimate import Answer, MarginalEstimate
 from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import MeasurementNote
 from rpexplore.releases.readme import table_readme
-from rpexplore.releases.stored_columns import LARGEST_ESTIMATE, not_what_was_written, read_columns
+from rpexplore.releases.residual_files import StoredResiduals, residual_files
+from rpexplore.releases.stored_columns import LARGEST_ESTIMATE, read_columns
 from rpexplore.releases.table_cells import ESTIMATE_COLUMNS, label_columns
 from rpexplore.releases.table_files import (
     BYTES_PER_CELL,
     BYTES_PER_CELL_IN_PARQUET,
-    RESIDUAL_COLUMNS,
-    RESIDUALS,
     TableWriter,
     files_of_tables,
     table_path,
@@ -59,7 +58,7 @@ class Release(FinishedRelease[Plan]):
 
     @classmethod
     def files_of(cls, plan: Plan) -> TableFiles:
-        return {**files_of_tables(plan.workload.tables), RESIDUALS: None}
+        return files_of_tables(plan.workload.tables) | dict.fromkeys(residual_files(plan.closure))
 
     @property
     def domain(self) -> Domain:
@@ -131,17 +130,11 @@ class Release(FinishedRelease[Plan]):
         """A marginal, from the measured residuals within it."""
         closure = self.plan.closure
         residuals = residuals_within(closure, attributes)
-        path, filters = self.folder / RESIDUALS, [("residual", "in", set(residuals.values()))]
-        stored = read_columns(path, RESIDUAL_COLUMNS, filters=filters)
-        number, cell, measured = (stored[name].to_numpy() for name in RESIDUAL_COLUMNS)
-        contributions = {}
-        for subset, residual in residuals.items():
-            shape = measurement.measured_shape(closure, residual)
-            rows = number == residual
-            if not np.array_equal(cell[rows], np.arange(prod(shape))):
-                raise not_what_was_written(path, "each number must be in it once, in order")
-            noisy = measured[rows].reshape(shape)
-            contributions[subset] = contribution(noisy, subset, closure.strategies)
+        measured = StoredResiduals(self.folder, closure).measured(list(residuals.values()))
+        contributions = {
+            subset: contribution(measured[residual], subset, closure.strategies)
+            for subset, residual in residuals.items()
+        }
         return MarginalEstimate(self.plan.marginal_noise(attributes), contributions)
 
 
@@ -197,7 +190,7 @@ class TableSteps:
                     n_written += cells[position]
                     if position % 16 == 0:
                         on_progress("Writing the release", n_written / n_cells)
-            files.append(residuals.result())
+            files += residuals.result()
         return Release.write_manifest(
             folder, self.plan, note, table_readme(folder, self.plan, note), files
         )

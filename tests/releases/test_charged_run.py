@@ -12,7 +12,7 @@ from rpexplore.errors import DataError, LedgerError, ReleaseError
 from rpexplore.planning.planner import plan
 from rpexplore.releases.charged_run import ChargedRun
 from rpexplore.releases.ledger import Ledger
-from rpexplore.releases.run_options import RunOptions
+from rpexplore.releases.release_steps import RunOptions
 
 DOMAIN = Domain.from_sizes({"a": 2})
 PLAN = plan(Workload.all_up_to(DOMAIN, 1), loss=SumOfVariances(), budget=Budget(rho="1/2"))

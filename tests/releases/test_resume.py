@@ -20,6 +20,7 @@ from rpexplore.releases.manifest import FinishedRelease
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import can_be_resumed, release, resume
 from rpexplore.releases.release_steps import steps_of
+from rpexplore.releases.table_release import Release
 from tests.releases.table_plan import entries
 from tests.support.sealed import edit_manifest
 from tests.support.stopped_runs import REFUSED, killed, limited, started
@@ -96,6 +97,10 @@ def loaded(kind: str, folder: Path) -> FinishedRelease:
     return steps_of(PLANS[kind]).release_kind.load(folder)
 
 
+def stop(*_):
+    raise KeyboardInterrupt
+
+
 def run_of(data: Path, output: Path) -> tuple[Path, Path, Path]:
     return data.parent.parent / "plan.json", data, output
 
@@ -104,6 +109,7 @@ STEPS = {
     "tables": "rpexplore.releases.table_release.TableSteps",
     "queries": "rpexplore.releases.query_release.QuerySteps",
 }
+NOTES = ("written.jsonl",)
 NOISE = {
     "tables": ("rpexplore.releases.measurement.discrete_gaussian", 4),
     "queries": ("rpexplore.releases.query_release.discrete_gaussian", 1),
@@ -195,8 +201,7 @@ def test_a_resumed_run_can_be_killed_and_resumed(kind, stopped, data, output):
 
 
 def test_killed_when_it_has_its_name_the_release_is_whole_and_can_be_tidied(kind, data, output):
-    # Tables are written where an earlier attempt's are removed first.
-    killed("shutil.rmtree", 2 if kind == "tables" else 1, *run_of(data, output))
+    killed("shutil.rmtree", 1, *run_of(data, output))
     assert loaded(kind, output).plan.sha256 == PLANS[kind].sha256
     assert states(data) == ["finished"]
     assert can_be_resumed(output)
@@ -204,6 +209,32 @@ def test_killed_when_it_has_its_name_the_release_is_whole_and_can_be_tidied(kind
     assert states(data) == ["finished"]
     assert "run" not in entries(output)
     assert not can_be_resumed(output)
+
+
+def test_complete_files_are_kept_and_others_written_again(data, output, tmp_path, monkeypatch):
+    monkeypatch.setattr("rpexplore.releases.residual_files._ROWS_PER_FILE", 50)
+    PLANS["tables"].save(tmp_path / "plan.json")
+    with monkeypatch.context() as patch:
+        patch.setattr("rpexplore.releases.table_release.table_readme", stop)
+        with pytest.raises(KeyboardInterrupt):
+            release(PLANS["tables"], data, output)
+    before = {path.name: path.stat() for path in unfinished(output).rglob("*/*.*")}
+    changed, cut = (unfinished(output) / "tables" / f"0001_a.{end}" for end in ("csv", "parquet"))
+    changed.write_text(changed.read_text().replace("1", "2"))
+    cut.write_bytes(cut.read_bytes()[:-9])
+    (unfinished(output) / "residuals" / "0001.parquet").unlink()
+    (unfinished(output) / "tables" / "other.csv").touch()
+    with (unfinished(output) / "run" / "written.jsonl").open("a") as file:
+        file.write('\n{"path": "tables/00')
+    resume(output)
+    after = {path.name: path.stat() for path in output.rglob("*/*.*")}
+    assert after.keys() == before.keys() - {"drawn.json", "booked.json", "measured.int64", *NOTES}
+    again = {name for name in after if after[name].st_mtime_ns != before[name].st_mtime_ns}
+    assert again == {"0001_a.csv", "0001_a.parquet", "0001.parquet"}
+    assert {name: after[name].st_size for name in after} == {
+        name: before[name].st_size for name in after
+    }
+    Release.load(output)
 
 
 def test_a_manifest_that_is_not_the_ledger_s_is_not_noted(data, output, monkeypatch):

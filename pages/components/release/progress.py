@@ -22,7 +22,7 @@ from rpexplore.releases.ledger import Account
 from rpexplore.releases.manifest import FinishedRelease
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import dry_run
-from rpexplore.releases.run_options import DryRun
+from rpexplore.releases.release_steps import DryRun
 from rpexplore.releases.table_release import Release
 
 KEPT = "dry run"
