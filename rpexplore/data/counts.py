@@ -24,7 +24,8 @@ class Counts:
     def counts(self, attribute_indices: Sequence[int]) -> np.ndarray:
         """The exact marginal on these ascending attribute indices: int64, one axis an attribute.
 
-        Summed from the smallest table that holds them. Raises `KeyError` if none does.
+        An array of the caller's own, summed from the smallest table that holds them. Raises
+        `KeyError` if none does.
         """
         wanted = tuple(attribute_indices)
         if not wanted:

@@ -3,6 +3,7 @@
 from collections.abc import Generator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 from math import prod
 from threading import Lock
@@ -22,7 +23,9 @@ PART_CELLS = 200_000_000
 """Cells that are counted at a time: 4 bytes each."""
 
 _BATCH = 1 << 17  # cells measured together, which stay in the cache
-_LARGE = 1 << 22  # cells of a residual that is measured while no other large one is
+_NOISE_AT_ONCE = 1 << 20
+LARGE = 1 << 22
+"""Cells of a residual, or a table, that is worked on while no other large one is."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ def measure_part(plan: Plan, part: Part, counts: Counts) -> Generator[np.ndarray
     large = Lock()
 
     def measured(residuals: np.ndarray) -> np.ndarray:
-        with large if np.any(cells[residuals - part.items.start] > _LARGE) else nullcontext():
+        with large if np.any(cells[residuals - part.items.start] > LARGE) else nullcontext():
             return measure_together(plan, residuals, counts)
 
     return in_order(measured, (np.arange(*begin_and_end) for begin_and_end in ends))
@@ -104,18 +107,33 @@ def measure_together(plan: Plan, residuals: np.ndarray, counts: Counts) -> np.nd
     orders = np.count_nonzero(members >= 0, axis=1)
     for alike in _equal_rows([orders, *closure.attribute_forms[members].T]):
         attributes = members[alike, : orders[alike[0]]].tolist()
-        answers = np.empty((len(alike), *closure.sizes[attributes[0]]), dtype=np.int64)
-        for row, indices in enumerate(attributes):
-            answers[row] = counts.counts(indices)
+        if len(alike) == 1:
+            answers = counts.counts(attributes[0])[np.newaxis]
+        else:
+            answers = np.empty((len(alike), *closure.sizes[attributes[0]]), dtype=np.int64)
+            for row, indices in enumerate(attributes):
+                answers[row] = counts.counts(indices)
         noisy = _residual_answers(answers, attributes[0], closure).reshape(len(alike), -1)
         scale = prod(scales[attribute] for attribute in attributes[0])
         for same in _equal_rows([digits[alike], exponents[alike]]):
             of_one = sigma_squared.fraction(int(residuals[alike[same[0]]]))
+            if len(same) == 1:
+                _add_noise(noisy[same[0]], of_one * scale**2)
+                continue
             noise = discrete_gaussian(len(same) * noisy.shape[1], of_one * scale**2)
             noisy[same if len(same) < len(alike) else slice(None)] += noise.reshape(len(same), -1)
+        if len(residuals) == 1:
+            return noisy.reshape(-1)
         for start, row in zip(starts[alike].tolist(), noisy, strict=True):
             measured[start : start + len(row)] = row
     return measured
+
+
+def _add_noise(exact: np.ndarray, gamma_squared: Fraction) -> None:
+    """Add noise to numbers, int64[n], a piece after another: the noise of all takes no memory."""
+    for start in range(0, len(exact), _NOISE_AT_ONCE):
+        piece = exact[start : start + _NOISE_AT_ONCE]
+        piece += discrete_gaussian(len(piece), gamma_squared)
 
 
 def measure_residual(plan: Plan, residual: int, counts: Counts) -> np.ndarray:

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from itertools import chain
 from pathlib import Path
 from threading import Lock
@@ -18,6 +18,7 @@ from rpexplore.planning.plan import Plan
 from rpexplore.releases.contributions import Contributions
 from rpexplore.releases.csv_cells import CsvWriter, csv_decimals
 from rpexplore.releases.manifest import file_entry
+from rpexplore.releases.measurement import LARGE
 from rpexplore.releases.measurement_file import MeasuredFile
 from rpexplore.releases.residual_files import residual_files, write_residuals
 from rpexplore.releases.table_cells import Labels, label_columns, pieces_of_cells
@@ -42,33 +43,39 @@ class TableWriter:
         self._contributions = Contributions(plan, self._measurements)
         self._cells = CellVariances(plan.workload, plan.closure)
         self._labels: dict[int, Labels] = {}
+        self._large = Lock()
         self._written = WrittenFiles(folder, [*residual_files(plan.closure), f"{_TABLES}/"])
 
     def table(self, position: int) -> list[dict[str, Any]]:
         """Write a table of the workload; what the manifest says of its files."""
-        plan, workload = self.plan, self.plan.workload
+        workload = self.plan.workload
         names = list(workload.tables[position])
         paths = _paths(position, names, with_csv=self._with_csv)
         if (entries := self._written.entries(paths, attributes=names)) is not None:
             return entries
+        with self._large if workload.cells[position] > LARGE else nullcontext():
+            entries = self._write(position, names)
+        self._written.note(entries)
+        return entries
+
+    def _write(self, position: int, names: Sequence[str]) -> list[dict[str, Any]]:
+        workload = self.plan.workload
         values = self._contributions.answers(position)
         labels = [
             self._labels_of(basis_index)
             for basis_index in workload.attribute_basis_index[position, : values.ndim].tolist()
         ]
-        variances = self._cells.variances_of(position, plan.sigma_squared.floats)
+        variances = self._cells.variances_of(position, self.plan.sigma_squared.floats)
         pieces = pieces_of_cells(labels, values, variances)
-        entries = write_table(
+        return write_table(
             self.folder,
             position,
             names,
             pieces,
-            decimals=csv_decimals(np.sqrt(variances.min()), np.abs(values).max()),
+            decimals=csv_decimals(np.sqrt(variances.min()), max(-values.min(), values.max())),
             escape_formulas=self._escape_formulas,
             with_csv=self._with_csv,
         )
-        self._written.note(entries)
-        return entries
 
     def residuals(self) -> list[dict[str, Any]]:
         """Write all that was measured; what the manifest says of the files."""

@@ -46,7 +46,7 @@ class Counted(Counts):
         self.__dict__["_once"] = cache(records.counts)
 
     def counts(self, attribute_indices):
-        return self.__dict__["_once"](tuple(attribute_indices))
+        return self.__dict__["_once"](tuple(attribute_indices)).copy()
 
 
 class MeasurementNote(MeasuredFile):
