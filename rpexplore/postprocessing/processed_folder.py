@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from rpexplore.common.concurrency import Progress, no_progress, part_of_progress
 from rpexplore.common.csv_text import FORMULAS_ESCAPED
+from rpexplore.common.formatting import data_size
 from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.domain.readings import READINGS
 from rpexplore.errors import ReleaseError
@@ -46,6 +47,7 @@ from rpexplore.postprocessing.table_map import subsets
 from rpexplore.postprocessing.table_queries import queries_of_tables
 from rpexplore.postprocessing.table_writing import new_tables_folder, write_readme, write_tables
 from rpexplore.releases.atomic_folder import check_new, check_room
+from rpexplore.releases.feasibility import computer_memory
 from rpexplore.releases.manifest import now, save_manifest
 from rpexplore.releases.table_cells import ESTIMATES
 from rpexplore.releases.table_release import Release
@@ -53,6 +55,7 @@ from rpexplore.workload.query_matrix import QueryMatrix
 
 _BYTES_PER_CELL = 330  # about, as CSV and Parquet together
 _OF_PROCESSED = ("model_error", "unbiased_value", "value_is")  # columns beside the released ones
+_MEMORY_PER_CELL = 50  # bytes, while nonnegative tables are searched for; measured
 _SEARCHED = 0.7  # share of the work that is done when the tables are nonnegative, or smooth
 
 
@@ -85,13 +88,15 @@ def postprocess(
         The tables that were written.
 
     Raises:
-        ReleaseError: If there is nothing to do, the gap is out of range or goes with no method, or
-            nothing can be written.
+        ReleaseError: If there is nothing to do, the gap is out of range or goes with no method,
+            nothing can be written, or nonnegative tables would need more memory than there is.
     """
     _check(method, rounded, gap)
     output = Path(output)
     check_new(output)
     check_room(_BYTES_PER_CELL * source.n_cells, output)
+    if method == "nonnegative":
+        _check_memory(source.n_cells)
     on_progress("Reading what was measured", 0.0)
     estimates = source if isinstance(source, Estimates) else Estimates.of(source)
     projection, smooth_tables = None, None
@@ -167,6 +172,17 @@ def postprocess(
         manifest = save_manifest(folder, KIND, facts, files)
     on_progress("Finished", 1.0)
     return ProcessedTables(output, MappingProxyType(manifest))
+
+
+def _check_memory(n_cells: float) -> None:
+    """Raise `ReleaseError` if nonnegative tables of so many cells do not fit into memory."""
+    needed, there = _MEMORY_PER_CELL * n_cells, computer_memory()
+    if needed > there:
+        raise ReleaseError(
+            f"Nonnegative tables of {n_cells:,.0f} cells need about {data_size(needed)} of memory, "
+            f"and this computer has {data_size(there)}: all of them are searched for together, as "
+            "they must agree. Release fewer or smaller tables, or work on a computer with more."
+        )
 
 
 def _check(method: Method | None, rounded: bool, gap: float | None) -> None:

@@ -309,6 +309,18 @@ def test_what_is_refused(pure, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_nonnegative_tables_beyond_the_memory_are_refused_beforehand(pure, tmp_path, monkeypatch):
+    # 50 bytes a cell
+    n_cells = pure.n_cells
+    memory = "rpexplore.postprocessing.processed_folder.computer_memory"
+    monkeypatch.setattr(memory, lambda: 50 * n_cells - 1)
+    with pytest.raises(ReleaseError, match=rf"Nonnegative tables of {n_cells:,.0f} cells need"):
+        postprocess(pure, tmp_path / "out", method="nonnegative")
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr(memory, lambda: 50 * n_cells)
+    postprocess(pure, tmp_path / "out", method="nonnegative")
+
+
 @pytest.mark.parametrize("stopped_at", [2, 4, 6])
 def test_a_stop_leaves_nothing(pure, tmp_path, stopped_at):
     reports = []
