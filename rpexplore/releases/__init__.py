@@ -5,8 +5,8 @@ Noise: `discrete_gaussian` (all of it), `envelope`, `measurement`, `measurement_
 `feasibility`, `release` (check, count, book, measure, write; a stopped run is resumed there too),
 `release_steps` (those of each kind of plan), `rehearsal` (a made-up table, from public counts).
 Folders: `atomic_folder`, `manifest` (what all releases have), `readme`, `reading_code`,
-`contributions`, `marginal_estimate`, `table_cells`, `table_files`, `table_release`,
-`query_release`.
+`contributions`, `marginal_estimate`, `table_cells`, `table_files`, `residual_files`,
+`table_release`, `query_release`.
 
 Imports `data`, `queries`, `planning` and what these may import.
 """
