@@ -1,7 +1,7 @@
 """Numerics: read-only arrays, the normal quantile, conic programs by Clarabel, through CVXPY."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import cvxpy
 
 _TOLERANCE = 1e-10  # that the conic solver is asked for, relative
+_AT_ONCE = 1 << 20  # numbers of a slab
 
 
 def read_only(array: np.ndarray) -> np.ndarray:
@@ -102,3 +103,38 @@ def smallest_value(problem: "cvxpy.Problem", *, within: float) -> float | None:
             if problem.status in (cvxpy.OPTIMAL, cvxpy.OPTIMAL_INACCURATE):
                 return float(value)  # pyright: ignore[reportArgumentType]
     return None
+
+
+def matrix_along(matrix: np.ndarray, values: np.ndarray, axis: int) -> np.ndarray:
+    """matrix · values along an axis, which then has an entry for each row of the matrix."""
+    axis %= values.ndim
+
+    def apply(part: np.ndarray) -> np.ndarray:
+        return np.moveaxis(np.tensordot(matrix, part, (1, axis)), 0, axis)
+
+    return in_slabs(apply, values, axis)
+
+
+def in_slabs(
+    apply: Callable[[np.ndarray], np.ndarray], values: np.ndarray, axis: int
+) -> np.ndarray:
+    """What a function makes of an array along an axis, a slab of another axis after another.
+
+    So it takes no more memory than the result and little beside. The function may change the length
+    of the axis.
+    """
+    axis %= values.ndim
+    other = 0 if axis else values.ndim - 1
+    step = max(1, _AT_ONCE * values.shape[other] // max(values.size, 1))
+    if axis == other or step >= values.shape[other]:
+        return apply(values)
+    result = np.empty(0)
+    for start in range(0, values.shape[other], step):
+        slab = (*(slice(None),) * other, slice(start, start + step))
+        part = apply(values[slab])
+        if not start:
+            shape = list(values.shape)
+            shape[axis] = part.shape[axis]
+            result = np.empty(shape, part.dtype)
+        result[slab] = part
+    return result

@@ -57,6 +57,12 @@ class Contributions:
 
     def _answers(self, tables: np.ndarray) -> np.ndarray:
         """The answers of tables alike, int64[m]: float64[m, …]."""
+        bases = self._plan.workload.attribute_basis_index[tables[0]]
+        matrices = [self._query_matrices[basis] for basis in bases if basis >= 0]
+        return answers(self._marginals(tables), matrices)
+
+    def _marginals(self, tables: np.ndarray) -> np.ndarray:
+        """Their marginals by single values: float64[m, …]."""
         workload, closure = self._plan.workload, self._plan.closure
         indices = workload.attribute_indices(int(tables[0]))
         # Column by column the same subsets of the attributes of each.
@@ -65,9 +71,7 @@ class Contributions:
             closure.attributes(int(column[0])): self._contributions(column)
             for column in residuals.T
         }
-        values = marginal(indices, closure.sizes, parts, closure.strategies)
-        bases = workload.attribute_basis_index[tables[0], : len(indices)]
-        return answers(values, [self._query_matrices[basis] for basis in bases])
+        return marginal(indices, closure.sizes, parts, closure.strategies)
 
     def _contributions(self, residuals: np.ndarray) -> np.ndarray:
         """Those of residuals alike, int64[m]: float64[m, …]."""

@@ -11,7 +11,7 @@ from threading import Lock
 import numpy as np
 
 from rpexplore.common.concurrency import in_order
-from rpexplore.common.numerics import distinct_rows
+from rpexplore.common.numerics import distinct_rows, matrix_along
 from rpexplore.data.counts import Counts
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.closure import Closure
@@ -101,19 +101,15 @@ def measure_together(plan: Plan, residuals: np.ndarray, counts: Counts) -> np.nd
     closure, sigma_squared, scales = plan.closure, plan.sigma_squared, _integer_scales(plan)
     cells = measured_cells(closure, residuals)
     starts = np.cumsum(cells) - cells
-    measured = np.empty(int(cells.sum()), dtype=np.int64)
+    together = np.empty(int(cells.sum()) if len(residuals) > 1 else 0, dtype=np.int64)
     digits, exponents = sigma_squared.digits[residuals], sigma_squared.exponents[residuals]
     members = closure.members[residuals]
     orders = np.count_nonzero(members >= 0, axis=1)
     for alike in _equal_rows([orders, *closure.attribute_forms[members].T]):
         attributes = members[alike, : orders[alike[0]]].tolist()
-        if len(alike) == 1:
-            answers = counts.counts(attributes[0])[np.newaxis]
-        else:
-            answers = np.empty((len(alike), *closure.sizes[attributes[0]]), dtype=np.int64)
-            for row, indices in enumerate(attributes):
-                answers[row] = counts.counts(indices)
-        noisy = _residual_answers(answers, attributes[0], closure).reshape(len(alike), -1)
+        # Without a name for the counts: there may be no room for both.
+        exact = _residual_answers(_marginals(counts, attributes), attributes[0], closure)
+        noisy = exact.reshape(len(alike), -1)
         scale = prod(scales[attribute] for attribute in attributes[0])
         for same in _equal_rows([digits[alike], exponents[alike]]):
             of_one = sigma_squared.fraction(int(residuals[alike[same[0]]]))
@@ -125,8 +121,19 @@ def measure_together(plan: Plan, residuals: np.ndarray, counts: Counts) -> np.nd
         if len(residuals) == 1:
             return noisy.reshape(-1)
         for start, row in zip(starts[alike].tolist(), noisy, strict=True):
-            measured[start : start + len(row)] = row
-    return measured
+            together[start : start + len(row)] = row
+    return together
+
+
+def _marginals(counts: Counts, of_residuals: Sequence[Sequence[int]]) -> np.ndarray:
+    """Exact marginals of one shape: int64[m, …], an array of the caller's own."""
+    first = counts.counts(of_residuals[0])[np.newaxis]
+    if len(of_residuals) == 1:
+        return first
+    marginals = np.empty((len(of_residuals), *first.shape[1:]), dtype=np.int64)
+    for row, indices in enumerate(of_residuals):
+        marginals[row] = counts.counts(indices)
+    return marginals
 
 
 def _add_noise(exact: np.ndarray, gamma_squared: Fraction) -> None:
@@ -166,7 +173,7 @@ def _residual_answers(
             answers -= sums
         else:
             # In int64, partial sums as well: `check_countable` has made sure that all of them fit.
-            answers = np.moveaxis(np.tensordot(strategy.integers, answers, (1, axis)), 0, axis)
+            answers = matrix_along(strategy.integers, answers, axis)
     return answers
 
 

@@ -7,9 +7,11 @@ of the contributions of its subsets, each spread over the missing axes, evenly o
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
+from rpexplore.common.numerics import in_slabs, matrix_along
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.workload.query_matrix import QueryMatrix, query_matrix
 from rpexplore.workload.workload import Workload
@@ -24,6 +26,7 @@ def contribution(
         residuals that are measured alike
     """
     values = np.array(measured, dtype=float)
+    del measured  # there may be no room for both
     for axis, attribute in enumerate(attributes, start=-len(attributes)):
         strategy = strategies.get(attribute)
         if strategy is None:
@@ -31,7 +34,7 @@ def contribution(
             values -= values.mean(axis=axis, keepdims=True)
         else:
             decoded = strategy.decoding / float(2**strategy.bits)
-            values = np.moveaxis(np.tensordot(decoded, values, axes=(1, axis)), 0, axis)
+            values = matrix_along(decoded, values, axis)
     return values
 
 
@@ -74,12 +77,19 @@ def spread_sum(
         attribute = before.pop()
         spread = shares[attribute].reshape([-1, *(1,) * done])
         parts = {
-            subset: parts[(*subset, attribute)] + np.expand_dims(part, part.ndim - done) * spread
+            subset: _sum(
+                parts[(*subset, attribute)], np.expand_dims(part, part.ndim - done) * spread
+            )
             for subset, part in parts.items()
             if attribute not in subset
         }
         done += 1
     return parts[()]
+
+
+def _sum(values: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """The sum of arrays, of which the second is of no more use: in its memory if that is enough."""
+    return np.add(values, own, out=own if own.shape == values.shape else None)
 
 
 def answers(values: np.ndarray, matrices: Sequence[QueryMatrix | None]) -> np.ndarray:
@@ -89,7 +99,7 @@ def answers(values: np.ndarray, matrices: Sequence[QueryMatrix | None]) -> np.nd
     """
     for axis, matrix in enumerate(matrices, start=-len(matrices)):
         if matrix is not None:
-            values = matrix.of(values, axis)
+            values = in_slabs(partial(matrix.of, axis=axis), values, axis)
     return values
 
 
