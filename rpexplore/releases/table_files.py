@@ -26,6 +26,7 @@ from rpexplore.releases.table_cells import Labels, label_columns, pieces_of_cell
 BYTES_PER_CELL, BYTES_PER_CELL_IN_PARQUET = 125, 60  # or fewer: as CSV and Parquet, Parquet alone
 
 _TABLES, _WRITTEN = "tables", "run/written.jsonl"
+_BYTES_BETWEEN_NOTES = 1 << 23  # of files that are written: fewer are written anew in no time
 
 # Columns without two numbers alike.
 _DIFFERENT = {"value", "model_error", "unbiased_value", "lower_95", "upper_95"}
@@ -109,6 +110,7 @@ class WrittenFiles:
         """Make the folders of these files, and remove what is in them and not noted."""
         self._folder, self._lock = folder, Lock()
         self._noted: dict[str, dict[str, Any]] = {}
+        self._waiting: list[Mapping[str, Any]] = []
         with suppress(OSError), (folder / _WRITTEN).open(encoding="utf-8") as file:
             for line in file:
                 with suppress(ValueError, KeyError, TypeError):  # the last may be cut off
@@ -130,9 +132,14 @@ class WrittenFiles:
         return None
 
     def note(self, entries: Sequence[Mapping[str, Any]]) -> None:
-        """Note that these files are complete."""
-        with self._lock, (self._folder / _WRITTEN).open("a", encoding="utf-8") as file:
-            file.write("".join(f"\n{json.dumps(entry)}" for entry in entries))
+        """Note that these files are complete, when there are enough of them."""
+        with self._lock:
+            self._waiting += entries
+            if sum(entry["bytes"] for entry in self._waiting) < _BYTES_BETWEEN_NOTES:
+                return
+            with (self._folder / _WRITTEN).open("a", encoding="utf-8") as file:
+                file.write("".join(f"\n{json.dumps(entry)}" for entry in self._waiting))
+            self._waiting.clear()
 
 
 def write_table(
