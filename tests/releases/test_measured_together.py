@@ -20,8 +20,10 @@ def records_of(domain: Domain, seed: int) -> Counts:
 
 
 @settings(max_examples=40, deadline=None)
-@given(workloads_with_bases(max_attributes=3), st.integers(0, 2**32))
-def test_residuals_measured_together_have_the_noise_of_each_and_no_sample_twice(workload, seed):
+@given(workloads_with_bases(max_attributes=3), st.integers(0, 2**32), st.sampled_from([2, 10**6]))
+def test_residuals_measured_together_have_the_noise_of_each_and_no_sample_twice(
+    workload, seed, at_once
+):
     planned, drawn_with = any_plan(workload, seed, rho="1/3"), []
     closure, records = planned.closure, records_of(workload.domain, seed)
 
@@ -32,6 +34,7 @@ def test_residuals_measured_together_have_the_noise_of_each_and_no_sample_twice(
     residuals = np.random.default_rng(seed).permutation(len(closure))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rpexplore.releases.measurement.discrete_gaussian", numbered)
+        patch.setattr("rpexplore.releases.measurement._NOISE_AT_ONCE", at_once)
         measured = measure_together(planned, residuals, records)
     start = 0
     for residual in residuals.tolist():
