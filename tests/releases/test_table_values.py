@@ -234,7 +234,7 @@ def test_questions_to_a_release_that_are_refused(data, output):
     assert done.answer(table, where={"sex": [1, 0]}) == done.answer(table, where=everyone)
     assert done.answer(table).value == pytest.approx(done.answer().value)
     for query in ({**right, "one": [1]}, {"one": [1]}):
-        with pytest.raises(WorkloadError, match=r"table \(sex, age\) does not have the attribute"):
+        with pytest.raises(WorkloadError, match=r"table \(sex × age\) does not have the attribute"):
             done.answer(table, where=query)
     for vector in ([1, 0], [[1, 0, 0]], [1, 0, float("nan")], ["x", 0, 0], 1, [1, 0, 0, 0]):
         with pytest.raises(WorkloadError, match="'age' must be 3 finite numbers"):
