@@ -69,8 +69,8 @@ def test_axes_may_be_named_in_any_order():
     assert marginal.attribute_indices == (0, 1)
     assert np.array_equal(marginal.values, values.T)
     assert marginal.variance == Fraction(1, 10)
-    assert marginal.name == "marginal (sex, age)"
-    assert repr(marginal) == "<NoisyMarginal 'marginal (sex, age)' of (sex, age)>"
+    assert marginal.name == "marginal (sex × age)"
+    assert repr(marginal) == "<NoisyMarginal 'marginal (sex × age)' of (sex × age)>"
 
 
 def test_the_values_are_its_own():
