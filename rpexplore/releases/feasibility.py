@@ -12,10 +12,10 @@ from rpexplore.releases.table_files import BYTES_PER_CELL, BYTES_PER_CELL_IN_PAR
 from rpexplore.workload.table_text import title
 from rpexplore.workload.workload import Workload
 
-# Measured with releases of 10^5 to 2·10^8 cells on two cores; good for an order of magnitude.
+# Measured with releases of 10^5 to 10^9 cells on two cores; good for an order of magnitude.
 _MEMORY = 400_000_000  # bytes, whatever the tables
 _MEMORY_PER_CELL = 4  # of all that is counted at a time
-_MEMORY_PER_LARGEST_CELL = 70  # while the largest tables are measured and written
+_MEMORY_PER_LARGEST_CELL = 40  # while the largest table is measured and written
 _SECONDS_PER_TABLE, _SECONDS_PER_CELL = 0.0025, 1e-6
 
 _LONG = 3600.0  # seconds from which on a run is worth a warning
