@@ -22,7 +22,7 @@ SMOOTH_CV_MEANING = (
 MODEL_ERROR_MEANING = (
     "The root mean squared error of the smooth count if the model holds; not guaranteed. The "
     "smooth count ± 1.96 times it, no lower than 0, is a model-based 95 % interval. Empty where "
-    "a table has ranges, groups or other sums. In trials with two data sets, 92 to 99 % of the "
+    "a table has ranges, groups or other sums. In trials with two data sets, 91 to 98 % of the "
     "cells of 20 and more were within it."
 )
 SMOOTHING_GAINS_MEANING = (
