@@ -73,8 +73,11 @@ def test_a_run_is_confirmed_by_the_name_of_its_scenario(app, records, tmp_path):
 
 
 def test_a_finished_release_belongs_to_its_project_and_is_found_again(app, records, tmp_path):
-    session = finish(confirmed_run(set_up(app("release"), records, tmp_path / "out")))
+    session = set_up(app("release"), records, tmp_path / "out")
+    session.checkbox(key="parquet only").check().run()
+    session = finish(confirmed_run(session))
     assert session.success
+    assert not list((tmp_path / "out" / "tables").glob("*.csv"))
     downloads = [button.label for button in session.get("download_button")]
     assert "Download plan and report (.zip)" in downloads
     assert session.multiselect(key="looked at").value == ["age"]

@@ -50,7 +50,7 @@ LIMIT_UNITS = ("rho", "epsilon")
 _STATED = "limit stated in"  # the unit that the typed limit is in
 
 
-def output_folder(form: ReleaseForm) -> Path | None:
+def output_folder(form: ReleaseForm, *, parquet_only: bool) -> Path | None:
     """The new folder for the release; None, with the reason on the screen, if it cannot be."""
     output = new_folder_input(
         "Folder for the release",
@@ -70,7 +70,7 @@ def output_folder(form: ReleaseForm) -> Path | None:
     if not (os.path.isdir(folder) and _writable(folder)):
         st.error(escaped(f"Nothing can be written to {folder}; choose another folder."))
         return None
-    needed = steps_of(form.planned).n_bytes(parquet_only=False)
+    needed = steps_of(form.planned).n_bytes(parquet_only=parquet_only)
     free = shutil.disk_usage(folder).free
     st.caption(
         f"{escaped(str(output))} (a new folder, in which nothing is yet). The release needs about "
@@ -79,6 +79,17 @@ def output_folder(form: ReleaseForm) -> Path | None:
     if needed > free:
         st.warning("The release will hardly fit there; choose another disk, or ask for less.")
     return output
+
+
+def parquet_only_input() -> bool:
+    """Whether to leave out CSV files."""
+    return st.checkbox(
+        "Parquet files only",
+        key="parquet only",
+        persist_state="session",
+        help="Without CSV files a release takes about half of the time and of the disk. Parquet "
+        "files are read by R, Python, DuckDB and many others; spreadsheets need CSV.",
+    )
 
 
 def escape_formulas_input(planned: ReleasePlan) -> bool:

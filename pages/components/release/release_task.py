@@ -79,6 +79,7 @@ class ReleaseInputs:
     account: Account
     elsewhere: Mapping[Ledger, Account]  # what ledgers that are not used hold on the records
     escape_formulas: bool = False  # in CSV files
+    parquet_only: bool = False
     expected_fingerprint: Fingerprint | None = None  # what a dry run has seen of the records
 
     def is_same_run(self, other: "ReleaseInputs") -> bool:
@@ -100,6 +101,7 @@ class ReleaseInputs:
             ledger=self.ledger.path,
             limit_rho=self.limit,
             escape_formulas=self.escape_formulas,
+            parquet_only=self.parquet_only,
             on_progress=on_progress,
             **options,
         )

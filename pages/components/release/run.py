@@ -10,6 +10,7 @@ from pages.components.release.destinations import (
     ledger_input,
     limit_input,
     output_folder,
+    parquet_only_input,
 )
 from pages.components.release.form import ReleaseForm
 from pages.components.release.ledger import account_view, finishing, is_paid, unfinished_runs
@@ -90,8 +91,11 @@ def _set_up(planned: ReleasePlan) -> None:
     unknown_values = unknown_value_input(form)
     person_rule = person_rule_input(form)
     st.subheader("Output and cost")
-    output = output_folder(form)
-    escape_formulas = escape_formulas_input(planned)
+    place = st.container()
+    parquet_only = parquet_only_input()
+    escape_formulas = not parquet_only and escape_formulas_input(planned)
+    with place:
+        output = output_folder(form, parquet_only=parquet_only)
     left, right = st.columns(2)
     with left:
         ledger = ledger_input(form)
@@ -129,6 +133,7 @@ def _set_up(planned: ReleasePlan) -> None:
         account=account,
         elsewhere=elsewhere,
         escape_formulas=escape_formulas,
+        parquet_only=parquet_only,
     )
     buttons = st.container(horizontal=True)
     with buttons:
