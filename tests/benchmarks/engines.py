@@ -4,9 +4,11 @@ Cases of `tests.benchmarks.run`. The time holds the making of the statement and 
 counts back. Texts and whole numbers by turns.
 """
 
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator
+from importlib.util import find_spec
 from itertools import combinations
 from pathlib import Path
 
@@ -17,8 +19,8 @@ import pyarrow.parquet as pq
 import rpexplore as rp
 from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.data.files.source import FileSource
-from tests.benchmarks.measure import Row, best_of_three, once
-from tests.data.databases.servers import in_duckdb, running_postgres
+from tests.benchmarks.measure import Row, best_of_three, once, processes_seconds
+from tests.data.databases.servers import in_duckdb, in_spark, running_postgres, running_spark
 
 _TABLES = list(combinations(range(15), 3))
 FEW, MANY = 1_000_000, 10_000_000
@@ -80,4 +82,28 @@ def postgresql_counts() -> list[Row]:
     ]
 
 
-CASES = (duckdb_counts, postgresql_counts)
+def spark_counts() -> list[Row]:
+    """With two processors, processor time of Spark and its workers, the session's start apart."""
+    if find_spec("pyspark") is None or not shutil.which("java"):
+        return []  # requirements-spark.lock is installed apart
+    with tempfile.TemporaryDirectory() as folder:
+        table = records(MANY)
+        file = Path(folder) / "records.parquet"
+        pq.write_table(table, file)
+        own, expected = best_of_three(
+            lambda _: FileSource(file).count(domain(), _TABLES), clock=time.process_time
+        )
+        with running_spark(Path(folder), n_processors=2, for_tests=False) as spark:
+            source = in_spark(spark, table, Path(folder))
+            seconds, counts = best_of_three(
+                lambda _: source.count(domain(), _TABLES), clock=processes_seconds
+            )
+    off = max(np.abs(counts.counts(table) - expected.counts(table)).max() for table in _TABLES)
+    what = f"{len(_TABLES)} tables of {MANY:,} records in Spark"
+    return [
+        (f"{what}, processor time, times that of a file", seconds / own, "<=", 7),
+        ("  largest difference of a count", float(off), "<=", 0),
+    ]
+
+
+CASES = (duckdb_counts, postgresql_counts, spark_counts)

@@ -122,7 +122,10 @@ def running_postgres() -> Iterator[Server]:
 
 
 @contextmanager
-def running_spark(folder: Path) -> Iterator[object]:
+def running_spark(
+    folder: Path, n_processors: int = 1, *, for_tests: bool = True
+) -> Iterator[object]:
+    """A session in this process. for_tests: with settings that are fast for a few records alone."""
     if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
         missing("Java for Spark", "on Debian: apt-get install default-jre-headless")
     try:
@@ -135,16 +138,19 @@ def running_spark(folder: Path) -> Iterator[object]:
         "spark.ui.enabled": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.sql.shuffle.partitions": "1",
-        # Compiling takes longer than counting so few records.
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.adaptive.enabled": "false",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.driver.memory": "1g",
         "spark.log.level": "OFF",
     }
-    builder = SparkSession.builder.master("local[1]")
+    if for_tests:
+        settings |= {
+            "spark.sql.shuffle.partitions": "1",
+            # Compiling takes longer than counting so few records.
+            "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+            "spark.sql.adaptive.enabled": "false",
+        }
+    builder = SparkSession.builder.master(f"local[{n_processors}]")
     for key, value in settings.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
