@@ -386,12 +386,12 @@ def test_the_verb_for_machines(pure, tmp_path):
 def test_the_verb_tells_how_far_smooth_tables_were_shrunk(pure, tmp_path):
     result = run(pure.folder, "--out", tmp_path / "text", "--smooth", "--round")
     assert result.exit_code == 0, result.output
-    done = ProcessedTables.load(tmp_path / "text")
-    kept, groups = done.shrinkage, done.shrinkage_by_group
     assert "(medians). The rest was taken for noise." in result.stdout
     assert "Farthest from the unbiased counts: " in result.stdout
     result = run(pure.folder, "--out", tmp_path / "json", "--smooth", "--json")
     facts = json.loads(result.stdout)
+    done = ProcessedTables.load(tmp_path / "json")
+    kept, groups = done.shrinkage, done.shrinkage_by_group
     assert facts["median_share_kept"]["2"] == kept.loc[kept["order"] == 2, "share_kept"].median()
     no_gain = [list(names) for names in kept.loc[kept["smoothing_gains"] == "no", "attributes"]]
     assert facts["smoothing_gains_nothing"] == no_gain
