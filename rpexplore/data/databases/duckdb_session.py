@@ -2,6 +2,7 @@
 
 import glob
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -114,10 +115,12 @@ def open_session(connection: Connection) -> Iterator[Session]:
         # Under a name of ours: the file's own may be that of a schema in it.
         backend = ibis.duckdb.connect()
         backend.con.execute("SET enable_progress_bar = false")  # Ibis shows one
-        quoted = str(path).replace("'", "''")
+        # Records that exceed memory stay beside the file, not in the folder that one works in.
+        beside = f"{path.resolve()}.tmp" if os.access(path.resolve().parent, os.W_OK) else ""
+        backend.con.execute(f"SET temp_directory = {_text(beside)}")
         # Of other kinds of files, it would fetch what reads them from the internet.
         backend.con.execute("SET autoinstall_known_extensions = false")
-        backend.con.execute(f"ATTACH '{quoted}' AS {_ATTACHED} (READ_ONLY, TYPE duckdb)")
+        backend.con.execute(f"ATTACH {_text(str(path))} AS {_ATTACHED} (READ_ONLY, TYPE duckdb)")
         backend.con.execute(f"USE {_ATTACHED}")
     try:
         address = f"duckdb:{path.resolve()}"
@@ -178,6 +181,10 @@ def _file_state(path: Path) -> tuple[str, ...]:
     except FileNotFoundError:
         return ()
     return str(path), str(stat.st_size), str(stat.st_mtime_ns), str(stat.st_ctime_ns)
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
 
 
 def _quoted(name: str) -> str:

@@ -174,6 +174,22 @@ def test_one_duckdb_file_is_one_dataset(tmp_path, monkeypatch):
     assert source.names(Path("/elsewhere"))[0] == f"duckdb:{tmp_path}/records.duckdb/main.records"
 
 
+def test_what_exceeds_memory_stays_beside_the_duckdb_file(tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    source = in_duckdb(people(5), tmp_path / "people's.duckdb")
+    before = sorted(tmp_path.rglob("*"))
+    with engine_session.session_of(source.connection) as session:
+        con = session.backend.con
+        con.execute("SET memory_limit = '30MB'")
+        rows = con.sql("SELECT hash(i) FROM range(3000000) AS t(i) ORDER BY 1").to_arrow_reader()
+        next(rows)
+        made = {path.parent for path in tmp_path.rglob("*.tmp") if path.is_file()}
+        del con, rows  # which keep the files
+    assert made == {tmp_path / "people's.duckdb.tmp"}
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 def test_one_table_of_a_server_is_one_dataset(postgres, tmp_path):
     postgres.source(people(5), "people")
     urls = [
