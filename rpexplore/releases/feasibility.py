@@ -132,7 +132,8 @@ def _release_obstacles(workload: Workload, free_disk: float, memory: float) -> l
         obstacles.append(
             f"A release writes about {data_size(size.disk)}, {BYTES_PER_CELL} bytes a cell; "
             f"{data_size(free_disk)} are free on this computer. {table}. Without CSV files "
-            f"(--parquet-only on the command line) it writes about {data_size(lean)}."
+            "(--parquet-only, or “Parquet files only” on the Release page) it writes about "
+            f"{data_size(lean)}."
         )
     return obstacles
 

@@ -90,7 +90,8 @@ def release(
         may_be_empty: Whether a release without a single record is wanted; else it is refused.
         escape_formulas: Whether an apostrophe stands in CSV files before texts that a spreadsheet
             would take for formulas.
-        parquet_only: Whether to leave out CSV files, which take half of the time and of the disk.
+        parquet_only: Whether to leave out CSV files, half of the time and two thirds
+            of the disk.
         expected_fingerprint: What a dry run has seen of the records: refused if they are no longer
             the same.
         on_progress: Told what is being done, and the share that is done. From the `booked_share`
