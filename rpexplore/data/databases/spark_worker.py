@@ -12,6 +12,7 @@ the chunk's number, its counts as bytes, and, where most are 0, the places of th
 # pyright: reportAttributeAccessIssue=false
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import accumulate
 from math import ceil, prod
 from typing import Any
@@ -171,20 +172,28 @@ def _coders(request: Request) -> dict[int, Coder]:
 
 
 def _signed_codes(batch: pa.RecordBatch, coders: Mapping[int, Coder]) -> dict[int, np.ndarray]:
-    try:
+    with _nothing_quoted():
         return {
             index: coder.signed_codes(batch.column(f"v{index}")) for index, coder in coders.items()
         }
-    except pa.ArrowException:  # which may quote what it cannot read, and ends in logs
-        raise DataError("A column of the records holds what cannot be read.") from None
 
 
 def _person(column: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Whose each record is, int64[n] twice, and whether nobody's: of an empty text, as of none."""
-    if pa.types.is_string(column.type):
-        column = pc.if_else(pc.equal(column, ""), pa.scalar(None, column.type), column)
-    low, high, is_missing = person_keys(column)
+    with _nothing_quoted():
+        if pa.types.is_string(column.type):
+            column = pc.if_else(pc.equal(column, ""), pa.scalar(None, column.type), column)
+        low, high, is_missing = person_keys(column)
     return low, np.zeros_like(low) if high is None else high, is_missing
+
+
+@contextmanager
+def _nothing_quoted() -> Iterator[None]:
+    """Raise `DataError` for what Arrow cannot read, which it may quote: errors end in logs."""
+    try:
+        yield
+    except pa.ArrowException:
+        raise DataError("A column of the records holds what cannot be read.") from None
 
 
 def _larger(batches: Batches) -> Iterator[pa.RecordBatch]:

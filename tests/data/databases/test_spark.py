@@ -73,6 +73,15 @@ def test_parts_of_other_records_are_refused():
             worker.counts_of_chunks(wrong, request())
 
 
+@pytest.mark.parametrize("function", [worker.counts_of_part, worker.coded_records])
+def test_what_cannot_be_read_is_refused_in_words_of_ours(function):
+    bad = pa.array([b"s3cr3t\xff"]).view(pa.string())
+    columns = {f"v{index}": bad for index in range(len(DOMAIN.names))}
+    batch = pa.record_batch(columns | {worker.PERSON: bad})
+    with pytest.raises(DataError, match="holds what cannot be read"):
+        list(function([batch], request()))
+
+
 def test_workers_need_the_sent_files_numpy_and_pyarrow_alone():
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
