@@ -8,10 +8,16 @@ above 1, differences that are more than noise were smoothed away.
 As smooth counts go with the noise and not against it, their root mean squared error is √(d² − 1)
 standard errors at least, at a distance of d: beyond √2 they are less accurate than the unbiased
 ones.
+
+What is clearly above 1 depends on how many of a group's numbers are independent. Tables share
+residuals, so that these are fewer than its cells: of the cells with one value of attribute i, each
+residual on A with i has ∏ (n_j − 1) over the other attributes of A (those on A without i add to the
+same sums).
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
+from math import prod
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -104,8 +110,10 @@ class GroupDistances:
                 self._by_size += by_size
                 self._next += 1
 
-    def frame(self) -> "pd.DataFrame":
+    def frame(self, residuals: Collection[AttributeIndices]) -> "pd.DataFrame":
         """One row a group: the values of each attribute, then the sizes of smooth counts.
+
+        residuals: the attributes (of two values and more) of all that was measured
 
         Columns attribute (`BY_SIZE` for sizes), group (the value's label), cells, distance,
         outside_95 (share of the cells whose smooth count is outside the interval of the unbiased
@@ -134,7 +142,8 @@ class GroupDistances:
             if self._by_size[0, size]
         }
         cells, squares, outside = np.reshape(list(sums.values()), (-1, 3)).T
-        distance, limit = np.sqrt(squares / cells), distance_limit(cells)
+        numbers = self._independent_numbers(residuals, [attribute for attribute, _ in sums], cells)
+        distance, limit = np.sqrt(squares / cells), distance_limit(numbers)
         unknown = np.full(3, np.nan)
         own_counts = np.reshape([counts.get(group, unknown) for group in sums], (-1, 3))
         return pd.DataFrame(
@@ -152,8 +161,29 @@ class GroupDistances:
             }
         )
 
+    def _independent_numbers(
+        self, residuals: Collection[AttributeIndices], attributes: Sequence[str], cells: np.ndarray
+    ) -> np.ndarray:
+        """How many noisy numbers of each group are independent; at most its cells, float64[n].
 
-def distance_limit(cells: np.ndarray) -> np.ndarray:
-    """The distance that counts without any error hardly ever have in so many cells."""
+        Of a group by size as large a share of its cells as of all. attributes: of each group
+        """
+        sizes = self._domain.sizes.tolist()
+        of_all, of_a_value = 0, dict.fromkeys(self._domain.names, 0)
+        for residual in residuals:
+            of_all += (own := prod(sizes[index] - 1 for index in residual))
+            for index in residual:
+                of_a_value[self._domain.names[index]] += own // (sizes[index] - 1)
+        share = min(1.0, of_all / float(self._by_size[0].sum()))
+        # Attributes of one value have no residual: that value counts all records.
+        numbers = [
+            share * n_cells if attribute == BY_SIZE else of_a_value[attribute] or of_all
+            for attribute, n_cells in zip(attributes, cells.tolist(), strict=True)
+        ]
+        return np.minimum(numbers, cells)
+
+
+def distance_limit(numbers: np.ndarray) -> np.ndarray:
+    """The distance that counts without any error hardly ever have in so many numbers."""
     # √(1/2n) is the standard deviation of a root mean square of n independent normal numbers.
-    return _AS_THE_TRUTH + _DEVIATIONS / np.sqrt(2 * cells)
+    return _AS_THE_TRUTH + _DEVIATIONS / np.sqrt(2 * numbers)

@@ -87,7 +87,9 @@ def write_shrinkage(
     for position, (name, kind) in enumerate(_OF_TABLE.items()):
         columns[name] = pa.array([of_table[position] for of_table in facts], kind)
     by_group = pa.Table.from_pandas(
-        groups.frame(), pa.schema(list({**_OF_GROUP, **_OWN_COUNT}.items())), preserve_index=False
+        groups.frame(kept),
+        pa.schema(list({**_OF_GROUP, **_OWN_COUNT}.items())),
+        preserve_index=False,
     ).replace_schema_metadata()
     for name, table in ((_BY_RESIDUAL, pa.table(columns)), (_BY_GROUP, by_group)):
         pyarrow.parquet.write_table(table, folder / f"{name}.parquet")

@@ -1,6 +1,6 @@
 """Distances of smooth from unbiased counts, by group, against sums over rows."""
 
-from itertools import product
+from itertools import chain, combinations, product
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ DOMAIN = rp.Domain(
         rp.Attribute("c", rp.Integers(0, 3)),
     )
 )
+RESIDUALS = [subset for order in range(4) for subset in combinations(range(3), order)]
 UP_TO = query_matrix(Prefix(), DOMAIN["c"])  # labels other than those of the single values
 TABLES = [((), ()), ((0,), (None,)), ((0, 1), (None, None)), ((0, 1, 2), (None, None, UP_TO))]
 
@@ -35,7 +36,7 @@ def of_one(value, unbiased, error) -> pd.DataFrame:
     domain = rp.Domain.from_sizes({"a": len(numbers[0])})
     groups = GroupDistances(domain)
     groups.add(0, (0,), (None,), numbers)
-    return groups.frame().query("attribute == @BY_SIZE")
+    return groups.frame([(), (0,)]).query("attribute == @BY_SIZE")
 
 
 def check(frame, rows, by) -> None:
@@ -64,7 +65,7 @@ def test_a_group_has_all_cells_that_count_it_and_its_own_count(order):
     groups = GroupDistances(DOMAIN)
     for position in order:
         groups.add(position, *TABLES[position], made[position])
-    found, rows = groups.frame(), pd.concat(frames)
+    found, rows = groups.frame(RESIDUALS), pd.concat(frames)
     for name in DOMAIN.names:
         labels = rows[name].dropna().unique()
         of_attribute = found[found["attribute"] == name]
@@ -77,15 +78,10 @@ def test_a_group_has_all_cells_that_count_it_and_its_own_count(order):
     own = found[["value", "unbiased_value", "standard_error"]].to_numpy()
     assert np.array_equal(own[:3].T, made[1][:3])
     assert np.isnan(own[3:]).all()
-    chance = 1 + 3 / np.sqrt(2 * found["cells"])
-    assert (
-        found["clearly_above_1"].tolist()
-        == np.where(found["distance"] > chance, "yes", "no").tolist()
-    )
     again = GroupDistances(DOMAIN)
     for position in range(len(TABLES)):
         again.add(position, *TABLES[position], made[position])
-    pd.testing.assert_frame_equal(again.frame(), found, check_exact=True)
+    pd.testing.assert_frame_equal(again.frame(RESIDUALS), found, check_exact=True)
 
 
 def test_groups_by_size_begin_where_they_say():
@@ -104,6 +100,29 @@ def test_a_distance_is_clearly_above_1_beyond_three_standard_deviations():
     for size, above in ((50, "yes"), (30, "no")):
         frame = of_one(np.full(size, 7 + 1.34 * 3), 7, 3)
         assert frame["clearly_above_1"].tolist() == [above]
+
+
+def test_numbers_of_a_group_are_as_many_as_are_independent():
+    """Against the rank of what the cells of a group add up."""
+    groups = GroupDistances(DOMAIN)
+    records = list(product(*(range(attribute.size) for attribute in DOMAIN.attributes)))
+    residuals = [subset for subset in RESIDUALS if len(subset) < 3]
+    sums: dict[tuple[int, int], list[list[bool]]] = {}
+    for position, table in enumerate(residuals):
+        cells = list(product(*(range(DOMAIN.attributes[i].size) for i in table)))
+        groups.add(position, table, (None,) * len(table), numbers_of([1] * len(cells), 1, 1))
+        for cell in cells:
+            counted = [tuple(record[i] for i in table) == cell for record in records]
+            for group in zip(table, cell, strict=True):
+                sums.setdefault(group, []).append(counted)
+    frame = groups.frame(residuals)
+    of_values = frame[frame["attribute"] != BY_SIZE]
+    ranks = [np.linalg.matrix_rank(np.array(sums[group], float)) for group in sorted(sums)]
+    assert of_values["limit"].tolist() == pytest.approx(1 + 3 / np.sqrt(2 * np.array(ranks)))
+    assert np.all(np.array(ranks) < of_values["cells"])
+    every = np.linalg.matrix_rank(np.array([*chain(*sums.values())], float))
+    of_sizes = frame[frame["attribute"] == BY_SIZE]
+    assert of_sizes["limit"].tolist() == pytest.approx([1 + 3 / np.sqrt(2 * every)])
 
 
 def test_counts_without_any_error_are_at_1_and_as_inaccurate_ones_at_the_root_of_2():
