@@ -10,7 +10,8 @@ else:  # without what only pages need: the server answers before that has been i
     import streamlit as st
 
     from pages.components.shared.callbacks import finish_callbacks
-    from pages.components.shared.server import guard, lifespan
+    from pages.components.shared.server import guard, lifespan, send_at_once
 
     finish_callbacks()
+    send_at_once()
     app = st.App(__file__, middleware=[guard()], lifespan=lifespan)

@@ -1,0 +1,31 @@
+"""What the server sends is not held back by the system."""
+
+import asyncio
+import socket
+from asyncio import base_events
+
+from pages.components.shared.server import send_at_once
+
+
+def test_messages_are_sent_at_once(monkeypatch):
+    async def is_set() -> bool:
+        """Of a connection to a socket that is made as Streamlit makes its own."""
+        found = asyncio.Future[int]()
+
+        async def look(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            connection = writer.get_extra_info("socket")
+            found.set_result(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        listening = socket.socket(socket.AF_INET)
+        listening.bind(("127.0.0.1", 0))
+        async with await asyncio.start_server(look, sock=listening):
+            _, writer = await asyncio.open_connection(*listening.getsockname())
+            writer.close()
+            return bool(await found)
+
+    assert not asyncio.run(is_set())  # by Python itself
+    name = "_set_nodelay"
+    monkeypatch.setattr(base_events, name, getattr(base_events, name))
+    send_at_once()
+    assert asyncio.run(is_set())
