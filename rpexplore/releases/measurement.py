@@ -152,7 +152,7 @@ def measure_residual(plan: Plan, residual: int, counts: Counts) -> np.ndarray:
 def exact_residual(plan: Plan, residual: int, counts: Counts) -> np.ndarray:
     """Ξ x for one residual: int64, one axis an attribute of the residual. As private as counts."""
     indices = plan.closure.attributes(residual)
-    return _residual_answers(np.array(counts.counts(indices)), indices, plan.closure)
+    return _residual_answers(counts.counts(indices), indices, plan.closure)
 
 
 def _residual_answers(
