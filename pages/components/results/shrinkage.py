@@ -57,7 +57,7 @@ def _groups(tables: ProcessedTables) -> pd.DataFrame:
 
 
 def _by_table(tables: ProcessedTables) -> None:
-    """What was kept of each measurement, and where smoothing gains nothing."""
+    """What was kept of each measurement, and where smoothing gains next to nothing."""
     frame = tables.shrinkage
     st.markdown(escaped(analysis.describe_kept(frame)))
     st.markdown(escaped(analysis.describe_gains(frame)))

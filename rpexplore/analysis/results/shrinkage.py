@@ -83,11 +83,14 @@ def describe_kept(kept: pd.DataFrame) -> str:
 
 
 def describe_gains(tables: pd.DataFrame) -> str:
-    """In how many tables smoothing gains nothing; tables: one row each, with smoothing_gains."""
+    """In how many tables smoothing gains next to nothing.
+
+    tables: one row each, with smoothing_gains
+    """
     gains = tables["smoothing_gains"].tolist()
     n_none, n_known = gains.count("no"), gains.count("yes") + gains.count("no")
     if not n_known:
-        return "Where smoothing gains nothing is not known: no table is of single values."
+        return "Where smoothing gains next to nothing is not known: no table is of single values."
     if not n_none:
         return f"Smoothing gains accuracy in all of {plural(n_known, 'table')}, by its own errors."
     return (
