@@ -61,13 +61,11 @@ def parts_of(plan: Plan) -> list[Part]:
 
 def ranges_of(sizes: np.ndarray, most: int) -> list[range]:
     """Items that follow each other, as many as have this size together; a larger one alone."""
-    starts, together = [0], 0
-    for item, size in enumerate(sizes.tolist()):
-        together += int(size)
-        if together > most and item > starts[-1]:
-            starts.append(item)
-            together = int(size)
-    return [range(*ends) for ends in pairwise([*starts, len(sizes)])]
+    ends, starts = np.cumsum(sizes), [0]
+    while (start := starts[-1]) < len(sizes):
+        stop = np.searchsorted(ends, ends[start] - sizes[start] + most, side="right")
+        starts.append(max(int(stop), start + 1))
+    return [range(*start_and_stop) for start_and_stop in pairwise(starts)]
 
 
 def measure_part(plan: Plan, part: Part, counts: Counts) -> Generator[np.ndarray, None, None]:
