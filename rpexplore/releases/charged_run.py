@@ -96,7 +96,7 @@ class ChargedRun:
         self._entry_id = _booked_before(account, plan, output)
         self.is_booked = self._entry_id is not None
         self._first: Counts | None = None
-        self._n_records = 0
+        self._totals: list[bytes] = []
         if not self.is_booked:
             check_limit(account, plan, self._record_limit)
         refuse_overlaps(ledger, source)
@@ -128,7 +128,7 @@ class ChargedRun:
                 "empty (the option --empty)."
             )
         self.steps.check_countable(counts)
-        self._n_records, self._first = counts.n_records, counts
+        self._totals, self._first = self._totals_of(counts), counts
 
     def counts_of(self, part: Part, on_progress: Progress) -> Counts:
         """Exact counts of a part, of the same records; once of the first, which are there.
@@ -141,9 +141,15 @@ class ChargedRun:
             return first
         del first
         counts = self._counts(part, on_progress)
-        if counts.n_records != self._n_records:
+        if self._totals_of(counts) != self._totals:
             raise self._changed()
         return counts
+
+    def _totals_of(self, counts: Counts) -> list[bytes]:
+        """What all parts have to agree on: how many records have each value of each attribute."""
+        indices = self._plan.attribute_indices
+        sums = [counts.counts(()), *(counts.counts((index,)) for index in indices)]
+        return [each.tobytes() for each in sums]
 
     def _counts(self, part: Part, on_progress: Progress) -> Counts:
         counts = self._source.count(

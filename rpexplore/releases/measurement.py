@@ -45,16 +45,17 @@ class Part:
 def parts_of(plan: Plan) -> list[Part]:
     """All residuals, in parts of at most `PART_CELLS` cells, or of one residual that has more.
 
-    The first part needs all attributes, so that every column is seen before a run is booked.
+    Every part counts all attributes. So every column is seen before a run is booked, and parts are
+    known to be of the same records; and of a person who has more records than are counted, the same
+    ones are in every part, as ties are broken by all that is counted.
     """
     closure, workload = plan.closure, plan.workload
+    every = [(index,) for index in plan.attribute_indices]
     measured, parts = measured_cells(closure), []
     for items in ranges_of(closure.residual_cells, PART_CELLS):
-        tables = [closure.attributes(residual) for residual in items]
+        tables = [*every, *(closure.attributes(residual) for residual in items)]
         if len(items) == len(closure):
             tables = [workload.attribute_indices(position) for position in range(len(workload))]
-        elif not parts:
-            tables += [(index,) for index in plan.attribute_indices]
         parts.append(Part(tables, items, int(measured[items.start : items.stop].sum())))
     return parts
 

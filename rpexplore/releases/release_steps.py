@@ -70,7 +70,7 @@ class ReleaseSteps(Protocol):
     def parts(self) -> Sequence[Part]:
         """What is counted and measured at a time, in the plan's order; at least one.
 
-        The first needs every attribute: it is counted before the run is booked.
+        Each needs every attribute, and the first is counted before the run is booked.
         """
         ...
 

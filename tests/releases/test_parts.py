@@ -49,8 +49,8 @@ def test_parts_hold_every_residual_once_in_order_and_few_cells(workload, most, s
         parts = parts_of(plan)
     closure = plan.closure
     assert [residual for part in parts for residual in part.items] == list(range(len(closure)))
-    assert set(plan.attribute_indices) <= {i for table in parts[0].tables for i in table}
     for part in parts:
+        assert set(plan.attribute_indices) <= {i for table in part.tables for i in table}
         assert part.n_measured == measured_cells(closure, np.array(part.items)).sum()
         cells = closure.residual_cells[part.items.start : part.items.stop]
         assert cells.sum() <= most or len(cells) == 1
@@ -195,3 +195,22 @@ def test_records_that_change_between_two_parts_are_refused_and_drawn_anew(
     release(PLAN, data, output.with_name("again"))
     first, second = (output.with_name(name) / "residuals.parquet" for name in ("release", "again"))
     assert first.read_bytes() == second.read_bytes()
+
+
+def test_parts_of_other_records_are_refused_though_the_source_looks_the_same(
+    data, output, monkeypatch
+):
+    monkeypatch.setattr(PART_CELLS, 30)
+    others, count, called = data.with_name("others.csv"), FileSource.count, []
+    header, first, *rest = data.read_text().splitlines()
+    others.write_text("\n".join([header, f"{(int(first[0]) + 1) % 3}{first[1:]}", *rest]))
+
+    def counting(self, domain, tables, **options):
+        called.append(tables)
+        source = self if len(called) < 3 else FileSource(others)
+        return count(source, domain, tables, **options)
+
+    monkeypatch.setattr(FileSource, "count", counting)
+    with pytest.raises(DataError, match="have changed while they were counted"):
+        release(PLAN, data, output)
+    assert len(called) == 3
