@@ -121,15 +121,15 @@ def release(
     """
     output = Path(output)
     options = RunOptions(
-        name,
-        unknown_values or {},
-        person_rule,
-        ledger,
-        limit_rho,
-        may_be_empty,
-        escape_formulas,
-        parquet_only,
-        expected_fingerprint,
+        name=name,
+        unknown_values=unknown_values or {},
+        person_rule=person_rule,
+        ledger=ledger,
+        limit_rho=limit_rho,
+        may_be_empty=may_be_empty,
+        escape_formulas=escape_formulas,
+        parquet_only=parquet_only,
+        expected_fingerprint=expected_fingerprint,
     )
     on_progress("Checking the plan", 0.0)
     charged_run = ChargedRun(plan, data, output, options)
@@ -189,14 +189,14 @@ def dry_run(
         'The plan holds what it claims, and protects one record.'
     """
     options = RunOptions(
-        name,
-        unknown_values or {},
-        person_rule,
-        ledger,
-        limit_rho,
-        may_be_empty,
-        escape_formulas,
-        parquet_only,
+        name=name,
+        unknown_values=unknown_values or {},
+        person_rule=person_rule,
+        ledger=ledger,
+        limit_rho=limit_rho,
+        may_be_empty=may_be_empty,
+        escape_formulas=escape_formulas,
+        parquet_only=parquet_only,
     )
     on_progress("Checking the plan", 0.0)
     charged_run = ChargedRun(plan, data, Path(output), options)
