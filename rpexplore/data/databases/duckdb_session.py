@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from rpexplore.common.concurrency import Progress
@@ -111,22 +112,36 @@ def open_session(connection: Connection) -> Iterator[Session]:
             f"The connection {connection.name!r} names a DuckDB file {what}; correct the path "
             "where it is kept."
         )
-    with engine_errors(connection):
-        # Under a name of ours: the file's own may be that of a schema in it.
-        backend = ibis.duckdb.connect()
-        backend.con.execute("SET enable_progress_bar = false")  # Ibis shows one
-        # Records that exceed memory stay beside the file, not in the folder that one works in.
-        beside = f"{path.resolve()}.tmp" if os.access(path.resolve().parent, os.W_OK) else ""
-        backend.con.execute(f"SET temp_directory = {_text(beside)}")
-        # Of other kinds of files, it would fetch what reads them from the internet.
-        backend.con.execute("SET autoinstall_known_extensions = false")
-        backend.con.execute(f"ATTACH {_text(str(path))} AS {_ATTACHED} (READ_ONLY, TYPE duckdb)")
-        backend.con.execute(f"USE {_ATTACHED}")
-    try:
-        address = f"duckdb:{path.resolve()}"
-        yield DuckDBSession(connection, backend, address, "main", backend.con.interrupt)
-    finally:
-        backend.disconnect()
+    with _folder_beside(path.resolve()) as beside:
+        with engine_errors(connection):
+            # Under a name of ours: the file's own may be that of a schema in it.
+            backend = ibis.duckdb.connect()
+            backend.con.execute("SET enable_progress_bar = false")  # Ibis shows one
+            backend.con.execute(f"SET temp_directory = {_text(beside)}")
+            # Of other kinds of files, it would fetch what reads them from the internet.
+            backend.con.execute("SET autoinstall_known_extensions = false")
+            attached = f"{_text(str(path))} AS {_ATTACHED} (READ_ONLY, TYPE duckdb)"
+            backend.con.execute(f"ATTACH {attached}")
+            backend.con.execute(f"USE {_ATTACHED}")
+        try:
+            address = f"duckdb:{path.resolve()}"
+            yield DuckDBSession(connection, backend, address, "main", backend.con.interrupt)
+        finally:
+            backend.disconnect()
+
+
+@contextmanager
+def _folder_beside(path: Path) -> Iterator[str]:
+    """A folder for records that exceed memory, which nobody else can open; "" where none can be.
+
+    Beside the file, and not in the folder that one works in, where DuckDB would make its own.
+    """
+    if not os.access(path.parent, os.W_OK):
+        yield ""
+        return
+    named = {"prefix": f".{path.name}.", "suffix": ".tmp", "dir": path.parent}
+    with TemporaryDirectory(**named, ignore_cleanup_errors=True) as folder:
+        yield folder
 
 
 def _scans(operators: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
