@@ -53,7 +53,9 @@ def simulated() -> tuple[QueryPlan, np.ndarray]:
     np.add.at(counts, codes[0] * 3 + codes[1], 1)
     counted, truth = Counted(records), query_matrix() @ counts
     decoding = plan.strategy.decoding
-    releases = [next(QuerySteps(plan).measure(counted)) for _ in range(RELEASES)]
+    steps = QuerySteps(plan)
+    (part,) = steps.parts
+    releases = [next(steps.measure(part, counted)) for _ in range(RELEASES)]
     errors = [decoding @ measured - truth for measured in releases]
     return plan, np.array(errors)
 
