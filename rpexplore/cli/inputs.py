@@ -207,7 +207,9 @@ def _domain_of_queries(
 # ---- releases and their results
 
 
-def source_from_options(data: Path | None, database: str | None, table: str | None) -> "Source":
+def source_from_options(
+    data: Path | None, database: str | None, table: str | None, *, stream: bool = False
+) -> "Source":
     """The records: those of a path, or of a table in a database."""
     from rpexplore.data.databases.connections import connection_named
     from rpexplore.data.databases.source import DatabaseSource
@@ -221,7 +223,12 @@ def source_from_options(data: Path | None, database: str | None, table: str | No
     if (table is None) != (database is None):
         raise RpexploreError("--database NAME and --table TABLE go together; give both.")
     if database is not None and table is not None:
-        return DatabaseSource(connection_named(database), table)
+        return DatabaseSource(connection_named(database), table, stream)
+    if stream:
+        raise RpexploreError(
+            "--stream goes with --database NAME: files are read in this process anyway; leave it "
+            "out."
+        )
     assert data is not None
     return FileSource(data)
 

@@ -77,6 +77,10 @@ _DATABASE = (
     "Instead of DATA: the name of a connection to a database, which an environment variable of "
     "that name holds, or [connections] in the file of secrets."
 )
+_STREAM = (
+    "For PostgreSQL: let coded records pass through this process, which counts them faster; else "
+    "they never leave the server."
+)
 _PERSON_ID = (
     "The column that says whose a record is, for a plan that protects a person with at most M "
     "records: that nobody has more is then seen to, not taken for granted."
@@ -264,6 +268,7 @@ Database = Annotated[str | None, _option("NAME", _DATABASE)]
 DatabaseTable = Annotated[
     str | None, _option("TABLE", "The table or view with the records: TABLE or SCHEMA.TABLE.")
 ]
+Stream = Annotated[bool, _flag("--stream", _STREAM)]
 UnknownValues = Annotated[
     list[str] | None,
     _option("A=V", "Count what is missing or unknown in attribute A as its value V."),

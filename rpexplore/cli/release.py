@@ -19,6 +19,7 @@ def release(
     out: options.FolderToFill = None,
     database: options.Database = None,
     table: options.DatabaseTable = None,
+    stream: options.Stream = False,
     unknown_values: options.UnknownValues = None,
     person_id: options.PersonId = None,
     excess: options.Excess = None,
@@ -58,6 +59,7 @@ def release(
             "--dry-run": dry_run,
             "--escape-formulas": escape_formulas,
             "--parquet-only": parquet_only,
+            "--stream": stream,
         }
         for name, value in (given | flags).items():
             if value:
@@ -74,7 +76,7 @@ def release(
         raise RpexploreError("Name the plan to run: rpexplore release PLAN DATA --out FOLDER.")
     with progress("Reading the plan"):
         loaded = load_plan(plan_file)
-    source = inputs.source_from_options(data, database, table)
+    source = inputs.source_from_options(data, database, table, stream=stream)
     run_options = {
         "unknown_values": inputs.texts_by_attribute(
             loaded.domain,

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.util import find_spec
 from itertools import combinations
 from pathlib import Path
@@ -75,10 +76,21 @@ def postgresql_counts() -> list[Row]:
     with running_postgres() as server:
         source = server.source(records(FEW), "records")
         seconds, counts = once(lambda: source.count(domain(), _TABLES))
+        started = time.process_time()
+        seconds_streamed, streamed = once(
+            lambda: replace(source, stream=True).count(domain(), _TABLES)
+        )
+        here = time.process_time() - started
+    differing = sum(
+        not np.array_equal(streamed.counts(table), counts.counts(table)) for table in _TABLES
+    )
     off = max(abs(int(counts.counts(table).sum()) - FEW) for table in _TABLES)
     return [
         (f"{len(_TABLES)} tables of {FEW:,} records in PostgreSQL, s", seconds, "<=", 120),
         ("  records too many or too few in any table", off, "<=", 0),
+        ("  the same, streamed, s", seconds_streamed, "<=", 15),
+        ("  the same, streamed, processor time here, s", here, "<=", 4),
+        ("  tables that differ when streamed", differing, "<=", 0),
     ]
 
 

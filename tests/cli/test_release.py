@@ -316,6 +316,8 @@ def test_a_database_gives_the_release_that_its_file_gives(database, planned, wit
         (["records.csv", "--database", "SURVEY_DB", "--table", "people"], "got both"),
         (["--database", "SURVEY_DB"], "go together"),
         (["records.csv", "--table", "people"], "go together"),
+        (["records.csv", "--stream"], "--stream goes with --database"),
+        (["--database", "SURVEY_DB", "--table", "people", "--stream"], "leave streaming out"),
         (["--database", "NOWHERE", "--table", "people"], "no connection 'NOWHERE'"),
         (["--database", "SURVEY_DB", "--table", "nothing"], "nothing"),
     ],

@@ -25,6 +25,7 @@ class Engine:
     others    that its errors come from as well
     extra     the optional extra of rpexplore that installs these
     is_file   whether an address names a file, rather than a server
+    no_stream why records cannot be told to pass through this process; "" where they can
 
     Its module `<extra>_session` has `open_session(connection)`, a context manager of a `Session`.
     """
@@ -36,6 +37,7 @@ class Engine:
     others: tuple[str, ...]
     extra: str
     is_file: bool = False
+    no_stream: str = ""
 
 
 ENGINES = {
@@ -57,6 +59,7 @@ ENGINES = {
             ("_duckdb",),
             "duckdb",
             is_file=True,
+            no_stream="DuckDB is in this process, so that its records stream anyway",
         ),
         Engine(
             "spark",
@@ -65,6 +68,7 @@ ENGINES = {
             ("pyspark",),
             ("py4j", "grpc"),
             "spark",
+            no_stream="Spark's workers count them where they are, with the counter of files",
         ),
     )
 }

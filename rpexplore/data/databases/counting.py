@@ -18,6 +18,7 @@ from rpexplore.data.blocks import blocks
 from rpexplore.data.coding import MISSING, UNKNOWN, code_type
 from rpexplore.data.counts import Counts
 from rpexplore.data.databases.coding import ORDER, PERSON, Value, code_columns, person_columns
+from rpexplore.data.databases.packing import Word
 from rpexplore.data.databases.request import BEYOND, OF_NOBODY, STATE, Request, agree
 from rpexplore.data.source import PersonRule
 from rpexplore.domain.domain import AttributeIndices
@@ -76,6 +77,19 @@ def streamed(records: ir.Table, request: Request) -> ir.Table:
             (is_of_nobody, OF_NOBODY), (rank >= rule.most, BEYOND), else_=0
         ).cast("int8")
     return kept.select(**columns) if columns else kept
+
+
+def packed(records: ir.Table, request: Request, words: Sequence[Word]) -> ir.Table:
+    """One row a counted record: `streamed` in whole numbers w0, w1, … of 64 bits."""
+    coded = streamed(records, request)
+    columns: dict[str, Value] = {}
+    for position, word in enumerate(words):
+        sums: Value = ibis.literal(0, "int64")
+        for name, shift in word.items():
+            code: Value = coded[name]
+            sums = sums + code.cast("int64") * ibis.literal(1 << shift, "int64")
+        columns[f"w{position}"] = sums
+    return coded.select(**columns)
 
 
 def statement(records: ir.Table, request: Request) -> ir.Table:

@@ -1,17 +1,25 @@
 """Sessions on PostgreSQL: one transaction that reads only."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
+import pyarrow as pa
+
+from rpexplore.common.concurrency import Progress
+from rpexplore.data.counts import Counts
 from rpexplore.data.databases.connections import Connection
+from rpexplore.data.databases.packing import numbers_of, unpacked, words_of
+from rpexplore.data.databases.request import Request
 from rpexplore.data.databases.session import (
+    ROWS_AT_ONCE,
     Provenance,
     Session,
     SQLSession,
     engine_errors,
     parts_of,
 )
+from rpexplore.data.databases.streaming import count_streamed
 from rpexplore.errors import DataError
 
 # A server has 20 seconds to answer; one that is gone is noticed within a minute or so.
@@ -88,6 +96,25 @@ class PostgresSession(SQLSession):
             unseen=tuple(unseen),
             state=tuple(state for state in states if state is not None),
         )
+
+    def count_streamed(self, name: str, request: Request, on_progress: Progress) -> Counts:
+        """Of records that the server codes and sends, many codes a number, by a binary COPY."""
+        # Of an optional extra.
+        from rpexplore.data.databases.counting import packed
+
+        words = words_of(request)
+        with engine_errors(self.connection, name):
+            text = self.backend.compile(packed(self.coded_records(name, request), request, words))
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            statement = f"COPY ({text}) TO STDOUT (FORMAT BINARY)"
+            with self.backend.con.cursor() as cursor, cursor.copy(statement) as copy:
+                for numbers in numbers_of(copy, len(words), ROWS_AT_ONCE):
+                    yield unpacked(numbers, words)
+
+        # Records that are refused stop the copy before the connection is closed.
+        with closing(self.pieces(batches, name, on_progress)) as rows:
+            return count_streamed(rows, request, on_progress)
 
 
 @contextmanager

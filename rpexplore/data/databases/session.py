@@ -5,7 +5,7 @@ there without the connection's password.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -74,6 +74,10 @@ class Session(ABC):
     def count(self, name: str, request: Request, on_progress: Progress) -> Counts:
         """Exact counts of a table's records; errors are those of `Source.count`."""
 
+    def count_streamed(self, name: str, request: Request, on_progress: Progress) -> Counts:
+        """As `count`, of coded records that pass through this process, by an engine that may so."""
+        return self.count(name, request, on_progress)
+
     def provenance(self, name: str) -> Provenance:
         """What a table that is there comes from."""
         schema, table = parts_of(name)
@@ -81,7 +85,7 @@ class Session(ABC):
 
     def pieces(
         self, rows: Callable[[], Iterable[Piece]], name: str, on_progress: Progress
-    ) -> Iterator[Piece]:
+    ) -> Generator[Piece, None, None]:
         """What the engine gives for a statement about a table, piece by piece.
 
         It runs beside, so that `on_progress` can stop it by raising whatever it wants; Ctrl-C does.

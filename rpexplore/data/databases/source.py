@@ -1,7 +1,7 @@
 """Records in a table of a database or a cluster: a `Source` that is counted as its engine allows.
 
-Of a server or a cluster nothing but counts ever comes back, whatever the table holds. Of DuckDB,
-which is in this process, come codes of categories.
+Of a server or a cluster nothing but counts ever comes back, whatever the table holds, unless it is
+told to stream. Then, and of DuckDB, which is in this process, come codes of categories.
 """
 
 import hashlib
@@ -34,18 +34,27 @@ class DatabaseSource:
 
     Counted in one statement, in a transaction that only reads. Memory here: 4 bytes for each cell
     of the tables that are counted, at most 4·10^8 cells, and 100,000 rows of counts at a time;
-    of DuckDB what `counting` tells, and what DuckDB takes. A worker of Spark takes what `counting`
-    tells, for at most `spark_worker.MOST_KEPT` cells, and Arrow batches of its records.
+    where records stream, and of DuckDB, what `counting` tells, and what DuckDB takes. A worker of
+    Spark takes what `counting` tells, for at most `spark_worker.MOST_KEPT` cells, and Arrow batches
+    of its records.
     """
 
     connection: Connection
     table: str
+    stream: bool = False
+    """Whether coded records of PostgreSQL may pass through this process, to be counted faster."""
     _last_provenance: list[Provenance] = field(
         default_factory=list, init=False, repr=False, compare=False
     )
 
     def __post_init__(self) -> None:
         parts_of(self.table)
+        reason = ENGINES[self.connection.engine].no_stream
+        if self.stream and reason:
+            raise DataError(
+                f"Records at the connection {self.connection.name!r} cannot be told to stream: "
+                f"{reason}; leave streaming out."
+            )
 
     @property
     def name(self) -> str:
@@ -92,8 +101,13 @@ class DatabaseSource:
         return Fingerprint(size, modified, hashlib.sha256(json.dumps(seen).encode()).hexdigest())
 
     def remarks(self) -> tuple[str, ...]:
-        """What else its account is that of, and what is not seen."""
+        """What else its account is that of, what is not seen, and that records leave a server."""
         read, remarks = self._provenance(), []
+        if self.stream:
+            remarks.append(
+                f"The records of {self.table!r} leave their server: coded, they stream through "
+                "this process, which counts them and keeps none."
+            )
         if below := [*read.tables[1:], *map(text_of_path, read.files)]:
             remarks.append(
                 f"{self.table!r} has one account in the ledger with what it reads: {_some(below)}."
@@ -137,7 +151,8 @@ class DatabaseSource:
             for name in needed + ([] if person_rule is None else person_rule.columns):
                 check_column(self.name, name, there)
             on_progress(COUNTING, 0.0)
-            counts = session.count(self.table, request, on_progress)
+            count = session.count_streamed if self.stream else session.count
+            counts = count(self.table, request, on_progress)
         on_progress(COUNTING, 1.0)
         return counts
 

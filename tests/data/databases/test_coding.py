@@ -1,5 +1,7 @@
 """What values mean in engines: the same as in files, for every awkward one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -57,6 +59,7 @@ def test_duckdb_reads_as_files_are_read(of_file, tmp_path):
 def test_postgresql_reads_as_files_are_read(of_file, postgres):
     source = postgres.source(awkward.table(), "awkward")
     assert disagreements(of_file, counted(source)) == []
+    assert disagreements(of_file, counted(replace(source, stream=True))) == []
 
 
 def test_spark_reads_as_files_are_read(of_file, spark, tmp_path):

@@ -1,6 +1,7 @@
 """What a table or view comes from: one account with all that it reads, whose changes are seen."""
 
 import time
+from dataclasses import replace
 
 import duckdb
 import pyarrow as pa
@@ -90,6 +91,10 @@ def test_a_view_of_a_server_has_one_account_with_its_tables(survey, tmp_path):
         "and public.visits.",
     )
     assert people.remarks() == ()
+    streamed = replace(people, stream=True)
+    assert streamed.names(tmp_path) == people.names(tmp_path)
+    assert streamed.fingerprint() == people.fingerprint()
+    assert "leave their server" in streamed.remarks()[0]
 
 
 def test_a_table_of_a_server_has_one_account_with_its_partitions(survey, tmp_path):

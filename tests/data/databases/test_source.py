@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,8 @@ from hypothesis import strategies as st
 from rpexplore import Attribute, Categories, Domain, Integers
 from rpexplore.data.counts import Counts
 from rpexplore.data.databases import counting as engine_counting
-from rpexplore.data.databases import duckdb_session
+from rpexplore.data.databases import duckdb_session, postgres_session
+from rpexplore.data.databases import packing as engine_packing
 from rpexplore.data.databases import session as engine_session
 from rpexplore.data.databases.connections import Connection
 from rpexplore.data.databases.request import Request
@@ -110,8 +112,31 @@ def test_nothing_but_places_and_counts_comes_back_from_a_server(postgres, monkey
     assert sum(piece.num_rows for piece in came) == n_cells + n_checks
 
 
+def test_nothing_but_codes_comes_of_a_server_that_streams(postgres, monkeypatch):
+    records, came = people(50), []
+
+    def kept(stream, *arguments):
+        came.extend(map(bytes, stream))
+        return engine_packing.numbers_of(came, *arguments)
+
+    monkeypatch.setattr(postgres_session, "numbers_of", kept)
+    source = replace(postgres.source(records, "people"), stream=True)
+    assert source.count(DOMAIN, TABLES, person_rule=PersonRule("who", 50)).n_records == 50
+    # A head, one number of eight bytes a record behind its length and how many there are, an end.
+    assert len(b"".join(came)) == 19 + 50 * (2 + 4 + 8) + 2
+
+
+def test_streaming_is_for_servers_alone(tmp_path):
+    for source in (
+        in_duckdb(people(5), tmp_path / "records.duckdb"),
+        DatabaseSource(Connection("CLUSTER", "spark://"), "people"),
+    ):
+        with pytest.raises(DataError, match="cannot be told to stream: "):
+            replace(source, stream=True)
+
+
 def test_rows_come_in_pieces(store, monkeypatch):
-    for module in (engine_session, duckdb_session):
+    for module in (engine_session, duckdb_session, postgres_session):
         monkeypatch.setattr(module, "ROWS_AT_ONCE", 7)
     records = people(200)
     check(store(records), records)

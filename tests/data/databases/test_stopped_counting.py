@@ -30,21 +30,38 @@ def stopping(error: BaseException):
 SLOW = Domain((Attribute("c", Categories(("0", "1"))),))
 
 
-@pytest.mark.parametrize("error", [Cancel, KeyboardInterrupt])
-def test_the_caller_stops_a_server(error, postgres):
+def runs(server: Server) -> bool:
+    """Whether a session of ours is still there after some seconds."""
+    ours = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'rpexplore'"
+    deadline = time.monotonic() + 5
+    while server.run(ours) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return bool(server.run(ours))
+
+
+@pytest.mark.parametrize(
+    ("error", "stream"), [(Cancel, False), (KeyboardInterrupt, False), (Cancel, True)]
+)
+def test_the_caller_stops_a_server(error, stream, postgres):
     postgres.run(
         "CREATE OR REPLACE VIEW slow AS SELECT '1' AS c FROM generate_series(1, 10000) "
         "WHERE pg_sleep(0.1)::text = ''"
     )
     with pytest.raises(error):
-        DatabaseSource(postgres.connection, "slow").count(
+        DatabaseSource(postgres.connection, "slow", stream).count(
             SLOW, [(0,)], on_progress=stopping(error())
         )
-    waiting = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'rpexplore'"
-    deadline = time.monotonic() + 5
-    while postgres.run(waiting) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert postgres.run(waiting) == []
+    assert not runs(postgres)
+
+
+def test_records_that_are_refused_stop_a_stream(postgres):
+    postgres.run(
+        "CREATE OR REPLACE VIEW endless AS SELECT '2' AS c FROM generate_series(1, 10) "
+        "CROSS JOIN generate_series(1, 10000) AS a CROSS JOIN generate_series(1, 10000) AS b"
+    )
+    with pytest.raises(DataError, match="not in the codebook"):
+        DatabaseSource(postgres.connection, "endless", stream=True).count(SLOW, [(0,)])
+    assert not runs(postgres)
 
 
 def test_the_caller_stops_duckdb(tmp_path):
