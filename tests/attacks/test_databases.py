@@ -51,7 +51,7 @@ def test_a_password_is_told_nowhere(program, postgres, monkeypatch, caplog):
     said = [
         program(*arguments).output
         for arguments in (
-            [*on("people"), "--dry-run"],
+            [*on("people"), "--dry-run", "--stream"],
             on("nothing"),
             on("people"),
             on("people"),
@@ -61,6 +61,7 @@ def test_a_password_is_told_nowhere(program, postgres, monkeypatch, caplog):
     ]
     monkeypatch.setenv("RECORDS", url.replace("/postgres?", "/none?"))
     said += [program(*on("people")).output, caplog.text]
+    assert "leave their server" in said[0]
     assert len(list(Path("out").iterdir())) > 3
     for secret in ("s3cr3t", url):
         assert not [text for text in said if secret in text]
