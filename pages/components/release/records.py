@@ -105,7 +105,8 @@ def _database() -> Source | None:
         on_change=_forget,
         persist_state="session",
         placeholder="survey.people",
-        help="It is counted there, by the database; only counts come back.",
+        help="A server or a cluster counts it there, and only counts come back; what a DuckDB file "
+        "holds is counted here, as in other files.",
     )
     try:
         names = connection_names()
