@@ -72,6 +72,12 @@ class AreaGroups:
             of_area=read_only(of_area),
         )
 
+    @classmethod
+    def single(cls) -> "AreaGroups":
+        """Of a single area."""
+        zero, one = np.zeros(1, dtype=np.int64), np.ones(1)
+        return cls(zero - 1, one, zero, np.array([0, 1]), zero.astype(np.int32))
+
     def __len__(self) -> int:
         return len(self.parents)
 

@@ -197,6 +197,25 @@ class AreaMaximum(AreaProblem):
     def asked(self) -> np.ndarray:
         return (self.columns.T > 0).astype(float) @ (self.weights > 0) > 0
 
+    @cached_property
+    def factors(self) -> "tuple[AreaMaximum, AreaMaximum] | None":
+        """All tables in a single area, and a single table in all areas, where that is enough.
+
+        It is where areas are asked for the same tables, with weights in the same proportions
+        (docs/mathematics.md §15.5).
+        """
+        if self.columns.size == 1 or len(self.groups) == 1:
+            return None
+        of_tables = self.weights[:, np.argmax(self.weights.any(axis=0))]
+        of_areas = self.weights.max(axis=0) / of_tables.max()
+        if not np.allclose(np.outer(of_tables, of_areas), self.weights, rtol=1e-12, atol=0):
+            return None
+        one = np.ones((1, 1))
+        return (
+            AreaMaximum(AreaGroups.single(), self.costs, False, self.columns, of_tables[:, None]),
+            AreaMaximum(self.groups, one[0], self.uniform, one, of_areas[None, :]),
+        )
+
     def start(self) -> AreaState:
         """All levels count alike, whatever their numbers of areas."""
         asked = (self.weights > 0).astype(float)
@@ -230,7 +249,9 @@ def best_precisions(
     Raises:
         PlanError: If none is found.
     """
-    state, best, improved = problem.start(), np.inf, 0
+    factors = problem.factors if isinstance(problem, AreaMaximum) else None
+    state = problem.start() if factors is None else _product(*factors, tolerance, on_progress)
+    best, improved = np.inf, 0
     for number in range(_MOST_ROUNDS):
         found = problem.visit(state)
         report_gap(on_progress, found.gap)
@@ -244,4 +265,19 @@ def best_precisions(
     raise PlanError(
         f"The search came within {best:.2g} of the best possible, and not within "
         f"{tolerance:g}; ask for a larger tolerance."
+    )
+
+
+def _product(
+    of_tables: AreaMaximum, of_areas: AreaMaximum, tolerance: float, on_progress: Progress
+) -> AreaState:
+    """The product of the states that are best for two factors: its gaps multiply."""
+    tables = best_precisions(of_tables, tolerance / 10)
+    areas = best_precisions(of_areas, (1 + tolerance) / (1 + tolerance / 10) - 1, on_progress)
+    assert tables.table_prices is not None
+    assert areas.table_prices is not None
+    return AreaState(
+        tables.precisions * areas.precisions,
+        areas.prices,
+        tables.table_prices * areas.table_prices,
     )

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import PlanError, WorkloadError
+from rpexplore.planning.areas.solvers import AreaMaximum
 from tests.support.area_trees import area_trees, incidence
 from tests.support.explicit_optimum import dense_queries, lower_bound
 
@@ -156,6 +157,33 @@ def test_largest_error_is_that_of_cvxpy(tree, targets):
     best = problem.solve(solver="CLARABEL")
     assert plan.lower_bound <= best * (1 + 1e-6)
     assert best * (1 - 1e-6) <= plan.loss_value <= best * (1 + 3e-3)
+
+
+@given(area_trees(max_rows=6), st.lists(st.floats(0.5, 3), min_size=4, max_size=4))
+@settings(max_examples=10)
+def test_the_same_tables_everywhere_are_planned_as_a_product(tree, scales):
+    """Beside the search that does not know of it; targets of two tables in the same proportion."""
+    asked = rp.AreaWorkload.of_levels(
+        tree,
+        {
+            level: rp.Workload.of(OTHERS, [(), ("age",)], targets=[scale, 1.3 * scale])
+            for level, scale in zip(tree.levels, scales, strict=False)
+        },
+    )
+
+    def plan() -> rp.AreaPlan:
+        loss = rp.MaxVariance(relative_to="target")
+        return rp.plan_areas(asked, loss=loss, budget=COST_1, tolerance=2e-3)
+
+    product = plan()
+    with pytest.MonkeyPatch.context() as patch:
+        factored = []
+        patch.setattr(AreaMaximum, "factors", property(factored.append))
+        whole = plan()
+    assert factored
+    assert max(product.gap, whole.gap) <= 2e-3 * (1 + 1e-6)
+    assert product.lower_bound <= whole.loss_value * (1 + 1e-9)
+    assert whole.lower_bound <= product.loss_value * (1 + 1e-9)
 
 
 @given(area_workloads())
