@@ -97,6 +97,7 @@ class ArrayStore(MutableMapping[AttributeIndices, np.ndarray]):
         try:
             with self._lock:
                 if self._file is None:
+                    # Open for as long as the store lives, so not in a `with` statement.
                     self._file = tempfile.TemporaryFile(buffering=0, dir=_folder())  # noqa: SIM115
                     weakref.finalize(self, self._file.close)
                 self._file.seek(offset)
