@@ -86,7 +86,7 @@ def postgresql_counts() -> list[Row]:
     )
     off = max(abs(int(counts.counts(table).sum()) - FEW) for table in _TABLES)
     return [
-        (f"{len(_TABLES)} tables of {FEW:,} records in PostgreSQL, s", seconds, "<=", 120),
+        (f"{len(_TABLES)} tables of {FEW:,} records in PostgreSQL, s", seconds, "<=", 25),
         ("  records too many or too few in any table", off, "<=", 0),
         ("  the same, streamed, s", seconds_streamed, "<=", 15),
         ("  the same, streamed, processor time here, s", here, "<=", 4),
@@ -113,7 +113,7 @@ def spark_counts() -> list[Row]:
     off = max(np.abs(counts.counts(table) - expected.counts(table)).max() for table in _TABLES)
     what = f"{len(_TABLES)} tables of {MANY:,} records in Spark"
     return [
-        (f"{what}, processor time, times that of a file", seconds / own, "<=", 7),
+        (f"{what}, processor time, times that of a file", seconds / own, "<=", 3),
         ("  largest difference of a count", float(off), "<=", 0),
     ]
 

@@ -120,8 +120,8 @@ def plan_file() -> list[Row]:
         )
         size = path.stat().st_size / 1e6
     return [
-        ("plan.json of 166,751 tables, written, s", writing, "<=", 0.5),
-        ("  loaded, s", loading, "<=", 1),
+        ("plan.json of 166,751 tables, written, s", writing, "<=", 0.3),
+        ("  loaded, s", loading, "<=", 0.6),
         ("  loaded and then verified exactly, processor s", verifying, "<=", 0.15),
         ("  checks that fail", sum(not check.holds for check in verification.checks), "<=", 0),
         ("  size, MB", size, "<=", 6),

@@ -238,9 +238,10 @@ def _rows(
         of_case = f"{name}, {weighting}, ε = {epsilon}"
         yield f"{of_case}: mean L1 error", float(np.mean(errors)), "<=", limit
         yield "  processor time, s", max(seconds), "<=", most_seconds
-        # By cell at ε = 0.1 hardly anything but noise is measured (docs/mathematics.md §13.5).
-        most_raised = 1.0 if (weighting, epsilon) == ("weights by cell", "0.1") else 0.05
-        yield "  records added to raise cells, share", max(raised), "<=", most_raised
+        # By cell at ε = 0.1 hardly anything but noise is measured, and nothing is promised of what
+        # is added (docs/mathematics.md §13.5).
+        if (weighting, epsilon) != ("weights by cell", "0.1"):
+            yield "  records added to raise cells, share", max(raised), "<=", 0.05
 
 
 def _smooth_and_nonnegative(
