@@ -12,6 +12,7 @@ from rpexplore.domain.attribute import Categories as Categories
 from rpexplore.domain.attribute import Integers as Integers
 from rpexplore.domain.domain import Domain as Domain
 from rpexplore.domain.expected_counts import ExpectedCounts as ExpectedCounts
+from rpexplore.domain.smooth_rehearsal import SmoothRehearsal as SmoothRehearsal
 from rpexplore.errors import RpexploreError as RpexploreError
 from rpexplore.export.bundle import bundle as bundle
 from rpexplore.export.report.report import report as report
@@ -37,7 +38,6 @@ from rpexplore.postprocessing.combination import combine as combine
 from rpexplore.postprocessing.estimates import Estimates as Estimates
 from rpexplore.postprocessing.processed_folder import postprocess as postprocess
 from rpexplore.postprocessing.processed_tables import ProcessedTables as ProcessedTables
-from rpexplore.postprocessing.rehearsal.smooth_rehearsal import SmoothRehearsal as SmoothRehearsal
 from rpexplore.postprocessing.rehearsal.smooth_rehearsal import (
     rehearse_smooth_tables as rehearse_smooth_tables,
 )

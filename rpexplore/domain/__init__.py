@@ -3,7 +3,8 @@
 In reading order: `attribute`, `domain`, `codebook` (Table Schema JSON and CSV), `json_schemas`,
 `value_selection` (which values a text names), `expected_counts` (counts from public sources),
 `expected_counts_file`, `publishable` (which cells are), `readings` (of a release: unbiased,
-nonnegative, smooth), `provenance` (attributes to be completed, values that came from records).
+nonnegative, smooth), `smooth_rehearsal` (the errors of each, as rehearsed), `provenance`
+(attributes to be completed, values that came from records).
 
 Imports `common` and `errors`.
 """

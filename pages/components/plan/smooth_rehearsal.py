@@ -8,13 +8,10 @@ from pages.components.shared.session import current, escaped
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.formatting import describe_share
 from rpexplore.domain.readings import READINGS
+from rpexplore.domain.smooth_rehearsal import WITHOUT_SIGNS, SmoothRehearsal
 from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.planning.plan import Plan
-from rpexplore.postprocessing.rehearsal.smooth_rehearsal import (
-    WITHOUT_SIGNS,
-    SmoothRehearsal,
-    rehearse_smooth_tables,
-)
+from rpexplore.postprocessing.rehearsal.smooth_rehearsal import rehearse_smooth_tables
 
 WANTED = "plan of the smooth rehearsal"
 

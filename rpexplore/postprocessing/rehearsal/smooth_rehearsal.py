@@ -9,7 +9,6 @@ random numbers). So plans differ by what they are, not by chance.
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -20,6 +19,7 @@ from rpexplore.data.counting import counts_of
 from rpexplore.data.counts import Counts
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.domain.smooth_rehearsal import WITHOUT_SIGNS, SmoothRehearsal
 from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.planning.mechanism.reconstruction import contribution
 from rpexplore.planning.plan import Plan
@@ -33,70 +33,9 @@ from rpexplore.postprocessing.smooth.smooth_tables import smooth_residuals
 from rpexplore.postprocessing.table_map import ContributionArrays
 from rpexplore.releases.measurement import check_countable, exact_residual
 
-SAME_NOISE = (
-    "Every rehearsal has the same noise, as large as the plan makes it: the same plan has the same "
-    "figures."
-)
-WITHOUT_SIGNS = "added up without their signs"
-IN_TRIALS = "0.4 to 1.5 times"
-"""Errors of real smooth tables over rehearsed ones, up to 3-way (docs/mathematics.md §13.8)."""
 MOST_RECORDS, MOST_CELLS = 2_000_000, 20_000_000
 # Of the nonnegative tables: seconds that they may take, and a gap that is enough for a rehearsal.
 _MOST_SECONDS, _GAP = 30.0, 0.01
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SmoothRehearsal:
-    """The errors of unbiased, nonnegative and smooth tables of one made-up release.
-
-    frame      one row a number of attributes: order, tables, and unbiased, nonnegative and smooth:
-               the errors of all cells of a table, added up without their signs, over the number of
-               records, mean over tables; nonnegative is NaN where it was left out for time. Of
-               single values, and without the total unless there is nothing else
-    n_records  that were made up
-    expected   what they were made from
-    """
-
-    frame: pd.DataFrame
-    n_records: int
-    expected: ExpectedCounts
-
-    @property
-    def has_nonnegative(self) -> bool:
-        """Whether nonnegative tables were not left out."""
-        return not np.isnan(self.frame["nonnegative"].to_numpy(dtype=float)).any()
-
-    def describe(self, record_noun: str) -> str:
-        """The errors of the largest tables, in a sentence."""
-        row = self.frame.iloc[-1]
-        order = int(row["order"])
-        table = f"table of {plural(order, 'attribute')}" if order else "total"
-        others = [f"an unbiased one by {describe_share(row['unbiased'])}"]
-        if self.has_nonnegative:
-            others.insert(0, f"a nonnegative one by {describe_share(row['nonnegative'])}")
-        in_trials = f"; in trials {IN_TRIALS} that" if 1 <= order <= 3 else ""
-        return (
-            f"Rehearsed on made-up {record_noun} ({self.n_records:,}): a smooth {table} is off by "
-            f"{describe_share(row['smooth'])} of the {record_noun} (errors of all its cells, "
-            f"{WITHOUT_SIGNS}{in_trials}), {', '.join(others)}."
-        )
-
-    def __repr__(self) -> str:
-        return f"<SmoothRehearsal. {self.describe('records')}>"
-
-    @property
-    def caution(self) -> str:
-        """What the figures rest on, in sentences."""
-        known = "Their number is as expected; everything else about them is invented"
-        if self.expected.attributes:
-            names = " × ".join(self.expected.attributes)
-            known = f"They follow the expected counts by {names}; everything else is invented"
-        return (
-            f"{known}, about as skewed and as dependent as in surveys. In trials with two data "
-            "sets, of which only the number of records was known, the errors in smooth tables of 1 "
-            f"to 3 attributes were {IN_TRIALS} as large as rehearsed. Compare plans by these "
-            f"figures, and promise none of them. {SAME_NOISE}"
-        )
 
 
 def rehearse_smooth_tables(
