@@ -314,6 +314,7 @@ CombineLedger = Annotated[
     _option("FILE", "A ledger, to refuse releases that it knows to be of different records."),
 ]
 Nonnegative = Annotated[bool, _flag("--nonnegative", "No cell below 0; all tables still agree.")]
+Rehearse = Annotated[bool, _flag("--rehearse", "With a rehearsal of smooth tables.")]
 Smooth = Annotated[bool, _flag("--smooth", "Best guesses by a model, with its error beside each.")]
 Round = Annotated[bool, _flag("--round", "Whole numbers; each count moves by less than 1.")]
 Gap = Annotated[float | None, _option("G", _GAP)]

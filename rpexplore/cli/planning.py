@@ -269,6 +269,7 @@ def report(
     expected_count: options.ExpectedCount = None,
     expected: options.ExpectedFile = None,
     cv_limit: options.CvLimit = None,
+    rehearse: options.Rehearse = False,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -279,6 +280,7 @@ def report(
     needed.
     """
     from rpexplore.cli.publishable import expected_from_options
+    from rpexplore.cli.rehearse import rehearsed
     from rpexplore.export.report import pdf as printing
     from rpexplore.export.report.board import other_plan_text
     from rpexplore.export.report.report import html
@@ -294,7 +296,7 @@ def report(
     if ending == ".pdf" and printing.find_browser() is None:
         raise RpexploreError(f"{printing.NO_BROWSER}.")
     notes = None if board is None else BoardNotes.load(board)
-    with progress("Writing the report"):
+    with progress("Writing the report") as on_progress:
         loaded = load_plan(plan_file)
         if not isinstance(loaded, Plan):
             raise RpexploreError(
@@ -309,6 +311,7 @@ def report(
             survey=survey,
             note=note,
             record_noun=record_noun,
+            rehearsal=rehearsed(loaded, wanted, on_progress) if rehearse else None,
             board=notes,
             **counts,
         )

@@ -1,8 +1,16 @@
 """The verb that rehearses the smooth tables of a plan."""
 
+from typing import TYPE_CHECKING
+
 from rpexplore.cli import options
 from rpexplore.cli.console import progress, say_result, text_table
 from rpexplore.errors import RpexploreError
+
+if TYPE_CHECKING:
+    from rpexplore.common.concurrency import Progress
+    from rpexplore.domain.expected_counts import ExpectedCounts
+    from rpexplore.domain.smooth_rehearsal import SmoothRehearsal
+    from rpexplore.planning.plan import Plan
 
 # It imports what it needs itself, so that no other verb waits for it.
 
@@ -25,7 +33,6 @@ def rehearse(
     from rpexplore.common.formatting import describe_share
     from rpexplore.domain.readings import READINGS
     from rpexplore.planning.plan import Plan
-    from rpexplore.postprocessing.rehearsal.smooth_rehearsal import rehearse_smooth_tables
     from rpexplore.queries.plan_kinds import load_plan
 
     with progress("Reading the plan") as on_progress:
@@ -36,11 +43,7 @@ def rehearse(
                 "tables."
             )
         wanted = expected_from_options(loaded.domain, expected_count, expected, None)
-        if wanted is None:
-            raise RpexploreError(
-                "Made-up records need expected counts; give --expected-count N or --expected FILE."
-            )
-        rehearsal = rehearse_smooth_tables(loaded, wanted[0], on_progress=on_progress)
+        rehearsal = rehearsed(loaded, wanted, on_progress)
     frame = rehearsal.frame.dropna(axis="columns")
     shown = [reading for reading in READINGS if reading in frame]
     table = text_table(
@@ -53,8 +56,21 @@ def rehearse(
     sentence = rehearsal.describe(record_noun)
     facts = {
         "records": rehearsal.n_records,
-        "expected_counts": wanted[0].text,
+        "expected_counts": rehearsal.expected.text,
         "errors": row_facts(frame),
         "caution": rehearsal.caution,
     }
     say_result(as_json, facts, f"{table}\n\n{sentence}\n\n{rehearsal.caution}")
+
+
+def rehearsed(
+    plan: "Plan", wanted: "tuple[ExpectedCounts, float] | None", on_progress: "Progress"
+) -> "SmoothRehearsal":
+    """The rehearsal of a plan with the expected counts of options; they may not be missing."""
+    from rpexplore.postprocessing.rehearsal.smooth_rehearsal import rehearse_smooth_tables
+
+    if wanted is None:
+        raise RpexploreError(
+            "Made-up records need expected counts; give --expected-count N or --expected FILE."
+        )
+    return rehearse_smooth_tables(plan, wanted[0], on_progress=on_progress)

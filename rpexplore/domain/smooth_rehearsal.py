@@ -21,6 +21,7 @@ IN_TRIALS = "0.4 to 1.5 times"
 class SmoothRehearsal:
     """The errors of unbiased, nonnegative and smooth tables of one made-up release.
 
+    plan_sha256  of the plan that was rehearsed
     frame      one row a number of attributes: order, tables, and unbiased, nonnegative and smooth:
                the errors of all cells of a table, added up without their signs, over the number of
                records, mean over tables; nonnegative is NaN where it was left out for time. Of
@@ -29,6 +30,7 @@ class SmoothRehearsal:
     expected   what they were made from
     """
 
+    plan_sha256: str
     frame: pd.DataFrame
     n_records: int
     expected: ExpectedCounts

@@ -7,6 +7,7 @@ from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.common.template_text import text_from_template
 from rpexplore.domain.expected_counts_file import csv_of_expected_counts
 from rpexplore.domain.provenance import except_from_records
+from rpexplore.domain.smooth_rehearsal import SmoothRehearsal
 from rpexplore.export.report.pdf import pdf
 from rpexplore.export.report.report import Report, html, report
 from rpexplore.export.reproduction.command_line import command_lines
@@ -20,8 +21,11 @@ FILENAME = "plan-bundle.zip"
 _MOMENT = (1980, 1, 1, 0, 0, 0)  # the earliest a zip file can say: the same plan, the same bytes
 
 
-def bundle(plan: Plan, scenario: Scenario) -> bytes:
-    """The zip file of a plan and the scenario it was made from; the same bytes every time."""
+def bundle(plan: Plan, scenario: Scenario, rehearsal: SmoothRehearsal | None = None) -> bytes:
+    """The zip file of a plan and the scenario it was made from; the same bytes every time.
+
+    rehearsal: of the plan, for the report
+    """
     basis_files = dict(custom_basis_files(plan.workload).values())
     readme = text_from_template(
         "rpexplore.export.reproduction",
@@ -33,12 +37,12 @@ def bundle(plan: Plan, scenario: Scenario) -> bytes:
     )
     texts = {
         "plan.json": plan.text,
-        "report.html": report_html(plan, scenario),
+        "report.html": report_html(plan, scenario, rehearsal),
         "tables.csv": csv_of_tables(plan),
         "codebook.json": plan.workload.domain.text("codebook.json"),
         "plan.py": python_script(plan, scenario),
         "scenario.json": scenario.text(),
-        "commands.txt": readme + command_lines(plan, scenario),
+        "commands.txt": readme + command_lines(plan, scenario, rehearsal is not None),
         **_of_the_report(scenario),
         **basis_files,
     }
@@ -62,7 +66,7 @@ def _of_the_report(scenario: Scenario) -> dict[str, str]:
     return files
 
 
-def contents_of(plan: Plan, scenario: Scenario) -> Report:
+def contents_of(plan: Plan, scenario: Scenario, rehearsal: SmoothRehearsal | None = None) -> Report:
     """The contents of the report on a scenario's plan."""
     return report(
         plan,
@@ -73,15 +77,16 @@ def contents_of(plan: Plan, scenario: Scenario) -> Report:
         expected=scenario.expected,
         cv_limit=scenario.cv_limit,
         request=scenario.request,
+        rehearsal=rehearsal,
         board=scenario.board,
     )
 
 
-def report_html(plan: Plan, scenario: Scenario) -> str:
+def report_html(plan: Plan, scenario: Scenario, rehearsal: SmoothRehearsal | None = None) -> str:
     """The report on a scenario's plan as HTML."""
-    return html(contents_of(plan, scenario))
+    return html(contents_of(plan, scenario, rehearsal))
 
 
-def report_pdf(plan: Plan, scenario: Scenario) -> bytes:
+def report_pdf(plan: Plan, scenario: Scenario, rehearsal: SmoothRehearsal | None = None) -> bytes:
     """The report on a scenario's plan as PDF."""
-    return pdf(contents_of(plan, scenario))
+    return pdf(contents_of(plan, scenario, rehearsal))

@@ -8,6 +8,7 @@ import pandas as pd
 from rpexplore.common.formatting import describe_share, plural, rounded
 from rpexplore.domain.expected_counts import CV_LIMIT, checked_cv_limit
 from rpexplore.domain.publishable import are_publishable_as_estimated, coefficients_of_variation
+from rpexplore.domain.readings import SMOOTH_COVERAGE
 
 CV_COLUMN, PUBLISHABLE_COLUMN = "cv", "publishable"
 CV_MEANING = (
@@ -22,8 +23,7 @@ SMOOTH_CV_MEANING = (
 MODEL_ERROR_MEANING = (
     "The root mean squared error of the smooth count if the model holds; not guaranteed. The "
     "smooth count ± 1.96 times it, no lower than 0, is a model-based 95 % interval. Empty where "
-    "a table has ranges, groups or other sums. In trials with two data sets, 91 to 98 % of the "
-    "cells of 20 and more were within it."
+    f"a table has ranges, groups or other sums. {SMOOTH_COVERAGE}"
 )
 SMOOTHING_GAINS_MEANING = (
     "Whether the model-based error is smaller than the standard error of the unbiased counts by "

@@ -24,6 +24,7 @@ SECTIONS = (
     "Fairness",
     "Relative errors",
     "Targets",
+    "Readings of the release",
     "Budget in context",
     "Proof",
     "Checklist: the points of NIST SP 800-226",

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import rpexplore as rp
 from rpexplore.cli.main import cli
 from rpexplore.export.report import pdf
 from rpexplore.export.report.report import html, report
 from rpexplore.scenarios.board_notes import BoardNotes
+from tests.export.reports import Page
 from tests.export.scenarios import SCENARIOS
 from tests.support.browser import needs_browser
 
@@ -47,6 +49,12 @@ def test_notes_for_the_board_and_expected_counts_are_in_it(plan):
     for sentence in ("As agreed.", "This is the plan that the decision is on.", "at most 10 %."):
         assert sentence in text
     assert done.stderr == ""
+    rehearsal = rp.rehearse_smooth_tables(plan, rp.ExpectedCounts.of_total(5000))
+    done = run("--out", "rehearsed.html", "--expected-count", "5000", "--rehearse")
+    assert done.exit_code == 0, done.output
+    assert rehearsal.describe("records") in Page(Path("rehearsed.html").read_text("utf-8")).text
+    done = run("--out", "other.html", "--rehearse")
+    assert "give --expected-count N or --expected FILE" in done.stderr
     Path("board.json").write_text('{"decision": "Approved.", "decided_on": "01234567"}')
     done = run("--out", "report.html", "--force", "--board", "board.json")
     assert "The decision is on another plan, with the SHA-256 01234567" in done.stderr

@@ -10,7 +10,9 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import rpexplore as rp
+from pages.components.plan.smooth_rehearsal import FOUND
 from pages.components.release import export
+from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import ExportError
 from rpexplore.export import bundle
 from rpexplore.export.report import pdf
@@ -58,6 +60,22 @@ def test_one_click_takes_everything(made, small):
         assert archive.read("plan.json").decode() == plan.text
         assert "report.html" in archive.namelist()
     assert not session.code  # until the commands are to be shown
+
+
+def test_a_rehearsal_of_this_session_is_in_the_report(made, small):
+    expected = ExpectedCounts.of_total(900)
+    scenario = small.replaced(expected=expected)
+    session, plan = opened(scenario)
+    rehearsal = rp.rehearse_smooth_tables(plan, expected)
+    assert "Rehearsed" not in made["report.html"]()
+    session.session_state[FOUND] = (plan, expected), rehearsal
+    session.run()
+    assert "what the rehearsal of smooth tables found" in " ".join(
+        caption.value for caption in session.caption
+    )
+    assert "Rehearsed on made-up people (900)" in made["report.html"]()
+    with zipfile.ZipFile(BytesIO(made["plan-bundle.zip"]())) as archive:
+        assert "--rehearse" in archive.read("commands.txt").decode()
     session.session_state["commands"] = True
     session.run()
     assert "rpexplore verify plan.json" in session.code[0].value

@@ -7,13 +7,14 @@ from pages.components.shared.charts import listing
 from pages.components.shared.session import current, escaped
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.formatting import describe_share
+from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.readings import READINGS
 from rpexplore.domain.smooth_rehearsal import WITHOUT_SIGNS, SmoothRehearsal
 from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.planning.plan import Plan
 from rpexplore.postprocessing.rehearsal.smooth_rehearsal import rehearse_smooth_tables
 
-WANTED = "plan of the smooth rehearsal"
+WANTED, FOUND = "plan of the smooth rehearsal", "the smooth rehearsal"
 
 
 def smooth_rehearsal(planned: Plan) -> None:
@@ -34,7 +35,14 @@ def smooth_rehearsal(planned: Plan) -> None:
         return
     rehearsal = worked_out(rehearse_smooth_tables, planned, expected)
     if rehearsal is not None:
+        st.session_state[FOUND] = key, rehearsal
         _show(rehearsal)
+
+
+def last_rehearsal(planned: Plan, expected: ExpectedCounts | None) -> SmoothRehearsal | None:
+    """The rehearsal of a plan, if this session has made it."""
+    key, rehearsal = st.session_state.get(FOUND, (None, None))
+    return rehearsal if key == (planned, expected) else None
 
 
 def _show(rehearsal: SmoothRehearsal) -> None:
@@ -55,7 +63,8 @@ def _show(rehearsal: SmoothRehearsal) -> None:
     st.caption(
         escaped(
             f"Errors of all cells of a table, {WITHOUT_SIGNS}, as a share of the {record_noun}; "
-            f"mean over tables, rehearsed on made-up records. {rehearsal.caution}{left_out}"
+            f"mean over tables, rehearsed on made-up records. {rehearsal.caution}{left_out} The "
+            "report on the page Release has these figures too."
         )
     )
     if current().request.smooth_weights is None:

@@ -5,6 +5,7 @@ from functools import partial
 
 import streamlit as st
 
+from pages.components.plan.smooth_rehearsal import last_rehearsal
 from pages.components.shared.background import worked_out
 from pages.components.shared.codebook_notices import values_from_records_warning
 from pages.components.shared.files import Content, download
@@ -32,28 +33,30 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
         f"{escaped(except_from_records(domain))}."
     )
     values_from_records_warning(domain)
-    key = (planned, scenario)
+    rehearsal = last_rehearsal(planned, scenario.expected)
+    rehearsed = ", and what the rehearsal of smooth tables found" if rehearsal else ""
+    key = (planned, scenario, rehearsal)
     slow = key if len(planned.workload) > MANY else None
     _piece(
         bundle.FILENAME,
         "Report, plan and single files, as below but without the PDF; the scenario as a file that "
         "this app can open; and commands.txt.",
-        partial(bundle.bundle, planned, scenario),
+        partial(bundle.bundle, planned, scenario, rehearsal),
         label="Download plan and report (.zip)",
         slow=slow,
     )
     _piece(
         "report.html",
         "For the board that approves the plan: what is promised to whom, how accurate each table "
-        "is, what is proven, what is left to do.",
-        partial(bundle.report_html, planned, scenario),
+        f"is, what is proven, what is left to do{rehearsed}.",
+        partial(bundle.report_html, planned, scenario, rehearsal),
         slow=slow,
     )
     no_browser = pdf.find_browser() is None
     _piece(
         "report.pdf",
         f"{pdf.NO_BROWSER}." if no_browser else "The same to print or to file.",
-        partial(bundle.report_pdf, planned, scenario),
+        partial(bundle.report_pdf, planned, scenario, rehearsal),
         disabled=no_browser,
         slow=key,
     )
@@ -83,7 +86,7 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
     if shown.open:
         with shown:
             st.caption("In a folder with the files from the button above.")
-            commands = kept(command_lines, planned, scenario)
+            commands = kept(command_lines, planned, scenario, rehearsal is not None)
             st.code(commands, language="bash", wrap_lines=True)
 
 

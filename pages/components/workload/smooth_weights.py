@@ -11,8 +11,8 @@ from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.scenarios.before_and_after import describe_before_and_after
 from rpexplore.analysis.scenarios.shared_tables import Contender
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.planning.plan import Plan
 from rpexplore.domain.smooth_rehearsal import SAME_NOISE
+from rpexplore.planning.plan import Plan
 from rpexplore.postprocessing.rehearsal.smooth_rehearsal import describe_smooth_change
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.smooth_planning import describe_added, for_smooth_tables, smooth_weights

@@ -20,6 +20,7 @@ from markupsafe import Markup
 from rpexplore.common.formatting import plural
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts
 from rpexplore.domain.provenance import except_from_records
+from rpexplore.domain.smooth_rehearsal import SmoothRehearsal
 from rpexplore.errors import PlanError
 from rpexplore.export.report.accuracy import accuracy, relative_errors_section, tables_section
 from rpexplore.export.report.board import board_section, in_short, with_comments
@@ -30,6 +31,7 @@ from rpexplore.export.report.glossary import glossary
 from rpexplore.export.report.nist_checklist import nist_checklist
 from rpexplore.export.report.privacy_label import label
 from rpexplore.export.report.proof import proof, versions
+from rpexplore.export.report.readings import readings
 from rpexplore.export.report.section import (
     Section,
     numbers_file,
@@ -82,6 +84,7 @@ def report(
     expected: ExpectedCounts | None = None,
     cv_limit: float = CV_LIMIT,
     request: WorkloadRequest | None = None,
+    rehearsal: SmoothRehearsal | None = None,
     board: BoardNotes | None = None,
 ) -> Report:
     """The contents of the report on a plan.
@@ -94,10 +97,12 @@ def report(
         expected: Public counts to judge relative errors by.
         cv_limit: The largest coefficient of variation of a publishable cell.
         request: The request of the scenario, which has the targets as they were typed.
+        rehearsal: How near smooth tables of this plan came, from `rehearse_smooth_tables`.
         board: Comments on sections, open questions and the decision of a board.
 
     Raises:
-        PlanError: If the plan does not hold what it claims: there is nothing to report.
+        PlanError: If the plan does not hold what it claims: there is nothing to report; or if the
+            rehearsal is of another plan.
 
     Example:
         >>> import rpexplore as rp
@@ -113,6 +118,11 @@ def report(
             f"The plan does not hold what it claims ({broken.name}: {broken.finding}), so there "
             "is nothing to report; make it again."
         )
+    if rehearsal is not None and rehearsal.plan_sha256 != plan.sha256:
+        raise PlanError(
+            "The rehearsal is of another plan, with the SHA-256 "
+            f"{rehearsal.plan_sha256[:16]}…; rehearse this one, or leave the rehearsal out."
+        )
     domain, notes = plan.workload.domain, board or BoardNotes()
     tables = plural(len(plan.workload), "table")
     attributes = plural(len(plan.workload.used), "attribute")
@@ -126,6 +136,7 @@ def report(
             fairness_section(plan, record_noun),
             *([] if expected is None else [relative_errors_section(plan, expected, cv_limit)]),
             targets(plan, request),
+            readings(request, rehearsal, record_noun),
             context(plan),
             proof(plan, verified),
             nist_checklist(plan, record_noun),

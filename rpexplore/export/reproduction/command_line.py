@@ -19,11 +19,13 @@ MOST_OPTIONS = 10
 _RECORD_NOUN = "records"
 
 
-def command_lines(plan: Plan, scenario: Scenario) -> str:
+def command_lines(plan: Plan, scenario: Scenario, rehearsed: bool = False) -> str:
     """The verbs for a scenario's plan, ready for a shell in the folder of the bundle.
 
     There are codebook.json, tables.csv, expected.csv, board.json, and custom bases as
     `Recipe.custom_basis_files` has them.
+
+    rehearsed: whether the report has a rehearsal of smooth tables
     """
     make = [["rpexplore", "plan", "codebook.json"], *_options(Recipe.of(plan, scenario))]
     report = ["rpexplore", "report", "plan.json", "--out", "made.html"]
@@ -35,7 +37,7 @@ def command_lines(plan: Plan, scenario: Scenario) -> str:
         report += [option, text] if text.strip() else []
     if scenario.record_noun != _RECORD_NOUN:
         report += ["--record-noun", scenario.record_noun]
-    report += _expected_counts(scenario)
+    report += [*_expected_counts(scenario), *(["--rehearse"] if rehearsed else [])]
     if not scenario.board.is_empty:
         report += ["--board", "board.json"]
     return text_from_template(

@@ -138,7 +138,7 @@ def _rehearsed(
     on_progress("Comparing with the made-up records", 0.95)
     frame = _errors(measured, counts, tables, readings)
     on_progress("Finished", 1.0)
-    return SmoothRehearsal(frame, n_records, expected)
+    return SmoothRehearsal(plan.sha256, frame, n_records, expected)
 
 
 def _tables(plan: Plan) -> list[AttributeIndices]:

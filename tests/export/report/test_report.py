@@ -18,13 +18,15 @@ import pytest
 import rpexplore as rp
 from rpexplore.analysis.accuracy import headline, least_accurate_first
 from rpexplore.analysis.glossary import GLOSSARY
-from rpexplore.common.formatting import rounded
+from rpexplore.common.formatting import describe_share, rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.domain.readings import READINGS, SMOOTH_COVERAGE
 from rpexplore.errors import PlanError
 from rpexplore.export.bundle import contents_of
 from rpexplore.export.report.report import html, report
 from rpexplore.export.report.section import Facts, Numbers
 from rpexplore.planning.mechanism.table_variances import TableVariances
+from rpexplore.scenarios.smooth_planning import for_smooth_tables
 from rpexplore.workload.table_text import workload_from_csv
 from tests.export.reports import Page, html_of, page_of, plan_of, report_of
 from tests.export.scenarios import HOSTILE, SCENARIOS, survey
@@ -82,7 +84,7 @@ def test_a_margin_has_the_same_digits_everywhere(groups):
 def test_sections_are_listed_and_numbered(groups):
     sections = [text for attrs, text in groups.all("section") if attrs.get("id")]
     links = [attrs["href"] for attrs, _ in groups.all("a") if attrs["href"].startswith("#")]
-    assert len(sections) == len(links) == 11
+    assert len(sections) == len(links) == 12
     ids = {attrs["id"] for _, attrs, _ in groups.elements if "id" in attrs}
     assert {link[1:] for link in links} <= ids
 
@@ -113,6 +115,29 @@ def test_missed_targets_come_with_a_sufficient_budget():
     little = replace(scenario, budget=rp.Budget(rho=float(rho) * 0.999)).plan()
     assert not np.all(little.standard_errors <= plan.workload.targets)
     assert "A plan whose objective is the targets themselves" not in text
+
+
+def test_readings_of_the_release_are_weighed_and_rehearsed():
+    plan, scenario = plan_of("up to"), SCENARIOS["up to"]
+    expected = ExpectedCounts.of_total(900)
+    rehearsal = rp.rehearse_smooth_tables(plan, expected)
+    page = Page(html(contents_of(plan, scenario, rehearsal)))
+    for reading in READINGS.values():
+        assert f"Publish them {reading.use}." in page.text
+    assert SMOOTH_COVERAGE in page.text
+    assert rehearsal.describe("records") in page.text
+    assert rehearsal.caution in page.text
+    rows = [text for _, text in page.all("tr")]
+    last = rehearsal.frame.iloc[-1]
+    assert any(describe_share(last["smooth"]) in row for row in rows)
+    # Without one it says how to make it; with the weights for smooth tables, what they do.
+    other = replace(scenario, expected=expected)
+    smoothed = for_smooth_tables(other)
+    text = Page(html(contents_of(smoothed.plan(), smoothed))).text
+    assert "Not made. With expected counts" in text
+    assert f"{smoothed.request.smooth_weights.text}, are in effect" in text
+    with pytest.raises(PlanError, match="The rehearsal is of another plan"):
+        contents_of(plan_of("groups"), SCENARIOS["groups"], rehearsal)
 
 
 def test_without_targets_it_says_so():

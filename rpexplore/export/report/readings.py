@@ -1,0 +1,82 @@
+"""What can be made of the release later, at no further cost: three readings, and records."""
+
+from rpexplore.common.formatting import capitalised, describe_share
+from rpexplore.domain.readings import READINGS, SMOOTH_COVERAGE
+from rpexplore.domain.smooth_rehearsal import WITHOUT_SIGNS, SmoothRehearsal
+from rpexplore.export.report.section import Facts, Numbers, Section
+from rpexplore.figures.chart import COLUMNS, Column
+from rpexplore.scenarios.workload_request import WorkloadRequest
+
+
+def readings(
+    request: WorkloadRequest | None, rehearsal: SmoothRehearsal | None, record_noun: str
+) -> Section:
+    """Which of unbiased, nonnegative and smooth tables to publish for which use, as rehearsed."""
+    rows = [
+        (
+            reading.name,
+            f"{capitalised(reading.what)}.",
+            f"{capitalised(reading.trust)}.",
+            f"Publish them {reading.use}.",
+        )
+        for reading in READINGS.values()
+    ]
+    rows.append(
+        (
+            "Synthetic records",
+            "Made-up records whose tables of one and two attributes agree with smooth ones.",
+            "No row is a person, and nothing that only three attributes together show is in them.",
+            "Publish them to try out programs and to teach, never for figures: those are in the "
+            "tables.",
+        )
+    )
+    return Section(
+        "Readings of the release",
+        (
+            "Tables can be read from what was measured in three ways, and synthetic records can be "
+            "drawn from it, all at no further cost in privacy. Errors elsewhere in this report are "
+            "those of the unbiased counts.",
+            *_weights(request),
+        ),
+        (Facts(rows), *_rehearsed(rehearsal, record_noun)),
+    )
+
+
+def _weights(request: WorkloadRequest | None) -> list[str]:
+    """That the plan's weights are those for smooth tables, where they are, and what that does."""
+    if request is None or request.smooth_weights is None:
+        return []
+    return [
+        f"{request.smooth_weights.text}, are in effect: tables of few cells have more of the "
+        "budget than with equal weights, since smooth tables are estimated from them, and the "
+        "unbiased counts of larger tables are noisier for it."
+    ]
+
+
+def _rehearsed(rehearsal: SmoothRehearsal | None, record_noun: str) -> list[Facts | Numbers]:
+    """How far the intervals of smooth counts held in trials, and what a rehearsal found."""
+    rows = [
+        (
+            "Model-based intervals",
+            "Beside each smooth count stands a model-based error, which nothing guarantees. "
+            f"{SMOOTH_COVERAGE}",
+            "Differences of small groups are the first to be smoothed away. The unbiased counts "
+            "stand beside the smooth ones, and a file says how far each group was moved.",
+        )
+    ]
+    if rehearsal is None:
+        text = "Not made. With expected counts, “rpexplore rehearse plan.json” makes one."
+        return [Facts([*rows, ("Rehearsal", text)])]
+    columns = {name: COLUMNS[name] for name in ("order", "tables")}
+    shown = [name for name in READINGS if name != "nonnegative" or rehearsal.has_nonnegative]
+    columns |= {name: Column(name) for name in shown}
+    return [
+        Facts([*rows, ("Rehearsal", rehearsal.describe(record_noun))]),
+        Numbers(
+            rehearsal.frame.assign(**rehearsal.frame[shown].map(describe_share)),
+            columns,
+            f"Rehearsed errors of all cells of a table, {WITHOUT_SIGNS}, as a share of the "
+            f"{record_noun}, mean over tables",
+            rehearsal.caution,
+        ),
+    ]
