@@ -4,7 +4,8 @@ In reading order: `attribute`, `domain`, `codebook` (Table Schema JSON and CSV),
 `value_selection` (which values a text names), `expected_counts` (counts from public sources),
 `expected_counts_file`, `publishable` (which cells are), `readings` (of a release: unbiased,
 nonnegative, smooth), `smooth_rehearsal` (the errors of each, as rehearsed), `provenance`
-(attributes to be completed, values that came from records).
+(attributes to be completed, values that came from records), `area_tree`, `area_range` (a part of
+one, worked on at a time).
 
 Imports `common` and `errors`.
 """

@@ -2,8 +2,8 @@
 
 In reading order: `area_workload` (which tables are asked for on which level), `area_groups` (areas
 that are alike, counted as one), `estimation` (variances of the least-squares answers, and their
-gradient, in two passes), `solvers` (the best precisions, with a proof), `area_plan`,
-`verification`.
+gradient, in two passes), `least_squares` (the answers themselves), `solvers` (the best precisions,
+with a proof), `area_plan`, `verification`.
 
 Imports `planning.losses`, `planning.mechanism`, `planning.solvers` and what these may import.
 """
