@@ -1,14 +1,15 @@
 """Counting of records that can be read in batches as often as is needed: files and frames."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 
 import numpy as np
 import pyarrow as pa
 
 from rpexplore.common.concurrency import Progress, no_progress, part_of_progress
-from rpexplore.data.coding import Coder, coders
+from rpexplore.data.area_coding import AreaCoder, AreaCuts
+from rpexplore.data.coding import coders
 from rpexplore.data.counting import Codes, counts_of
 from rpexplore.data.counts import Counts
 from rpexplore.data.persons import kept_records
@@ -47,12 +48,29 @@ class BatchSource(Source):
         *,
         unknown_values: Mapping[str, str] | None = None,
         person_rule: PersonRule | None = None,
+        areas: AreaCuts | None = None,
         on_progress: Progress = no_progress,
     ) -> Counts:
+        """As of every `Source`; in areas as well.
+
+        areas: ways to count by areas, which stand in `tables` as attributes behind the domain's
+        """
         before = self.fingerprint()
-        coding = coders(domain, {index for table in tables for index in table}, unknown_values)
-        start, kept = 0.0, None
+        attributes = {index for table in tables for index in table if index < len(domain)}
+        coding = coders(domain, attributes, unknown_values)
+        names, sizes = [coder.name for coder in coding.values()], domain.sizes.tolist()
+        start, kept, area_coder = 0.0, None, None
+
+        def code(batch: pa.RecordBatch) -> Codes:
+            columns = coding.items()
+            codes = {index: coder.codes(batch.column(coder.name)) for index, coder in columns}
+            return codes if area_coder is None else codes | area_coder.codes(batch)
+
         with self.readable():
+            if areas is not None:
+                area_coder = AreaCoder(areas, self.name, self.columns(), first=len(domain))
+                names += area_coder.names
+                sizes += [cut.size for cut in areas.cuts]
             if person_rule is not None:
                 start = _PERSONS_SHARE
                 kept = kept_records(
@@ -61,9 +79,9 @@ class BatchSource(Source):
                     part_of_progress(on_progress, 0.0, start),
                 )
             counts = counts_of(
-                self._coded(coding, kept),
+                self._coded(names, code, kept),
                 tables,
-                domain.sizes.tolist(),
+                sizes,
                 on_progress=part_of_progress(on_progress, start, 1.0),
             )
         if self.fingerprint() != before:
@@ -72,21 +90,21 @@ class BatchSource(Source):
         return counts
 
     def _coded(
-        self, coding: Mapping[int, Coder], kept: np.ndarray | None
+        self,
+        names: Sequence[str],
+        code: Callable[[pa.RecordBatch], Codes],
+        kept: np.ndarray | None,
     ) -> Iterator[tuple[Codes, int, float]]:
         """The codes of each batch, of the kept records alone; others may hold anything."""
         start = 0
-        for batch, share in self.batches([coder.name for coder in coding.values()]):
+        for batch, share in self.batches(names):
             if kept is not None:
                 are_kept = kept[start : start + batch.num_rows]
                 start += batch.num_rows
                 if len(are_kept) < batch.num_rows:
                     raise self._changed()
                 batch = batch.filter(pa.array(are_kept))
-            codes = {
-                index: coder.codes(batch.column(coder.name)) for index, coder in coding.items()
-            }
-            yield codes, batch.num_rows, share
+            yield code(batch), batch.num_rows, share
 
     def _changed(self) -> DataError:
         return DataError(

@@ -1,0 +1,185 @@
+"""Coding of areas: which area of a tree each record lies in, by its codes on all levels.
+
+A record lies in an area without parts; what it holds on the levels below where that ends must be
+missing. Each record is coded by itself, as by `coding`.
+"""
+
+# pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
+# pyright: reportAttributeAccessIssue=false
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rpexplore.common.formatting import joined
+from rpexplore.data.coding import as_text, distinct_values, of_known_type
+from rpexplore.data.source import check_column
+from rpexplore.domain.area_range import AreaRange
+from rpexplore.domain.area_tree import AreaTree
+from rpexplore.errors import DataError
+
+_MISSING, _UNKNOWN = -1, -2
+_SHOWN = 5  # codes named on the screen
+
+
+@dataclass(frozen=True, eq=False)
+class AreaCut:
+    """Areas that records are counted by, as if they were an attribute's values.
+
+    areas: a record is counted in the lowest of these areas that it lies in, by its row there; and
+        where it lies in none of them, in one more
+    """
+
+    areas: AreaRange
+
+    @property
+    def size(self) -> int:
+        """How many values the attribute would have."""
+        return len(self.areas) + 1
+
+    @cached_property
+    def of_area(self) -> np.ndarray:
+        """The value of a record in each area, uint32[n_areas]."""
+        tree = self.areas.tree
+        values = np.full(tree.n_areas, len(self.areas), dtype=np.uint32)
+        values[self.areas.areas] = np.arange(len(self.areas))
+        lowest = self.areas.slices[-1]
+        if lowest.stop > lowest.start:
+            level = int(tree.level_of[lowest.start])
+            last = len(tree.levels) - 1
+            below = AreaRange.within(tree, level, lowest.start, lowest.stop, last)
+            for areas in below.slices[1:]:
+                values[areas] = values[tree.parents[areas]]
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class AreaCuts:
+    """The areas that records are counted by, in one or more ways.
+
+    tree: the areas that the records lie in
+    cuts: the ways, each of which is like an attribute
+    """
+
+    tree: AreaTree
+    cuts: tuple[AreaCut, ...]
+
+
+class AreaCoder:
+    """Turns the codes of records into those of the areas that they are counted by, or refuses them.
+
+    Args:
+        cuts: These areas.
+        records: What the records are called.
+        columns: The columns that the records have.
+        first: The index of the first cut as an attribute; the others follow.
+
+    Records have a column for each level below the top; or one for the lowest level alone, where
+    no two areas without parts have the same code.
+
+    Raises:
+        DataError: For a column that is not there once.
+    """
+
+    def __init__(self, cuts: AreaCuts, records: str, columns: Sequence[str], first: int) -> None:
+        self._tree = tree = cuts.tree
+        self._cuts, self._first = cuts.cuts, first
+        self.names = list(tree.levels[1:])
+        self._by_one_code = bool(self.names) and not set(self.names[:-1]) & set(columns)
+        if self._by_one_code and len(self.names) > 1:
+            self._codes = tree.codes.take(pa.array(self._undivided))
+            if len(pc.unique(self._codes)) < len(self._codes):
+                self._by_one_code = False  # which the check of columns tells
+            else:
+                self.names = self.names[-1:]
+        else:
+            self._by_one_code = False
+        for name in self.names:
+            check_column(records, name, columns, remedy="name the columns as the tree's levels")
+
+    @cached_property
+    def _undivided(self) -> np.ndarray:
+        return np.flatnonzero(self._tree.n_parts == 0)
+
+    def codes(self, batch: pa.RecordBatch) -> dict[int, np.ndarray]:
+        """Each record's code by each cut, unsigned; `DataError` if it lies in no area."""
+        areas = self._areas(batch)
+        codes = (cut.of_area[areas] for cut in self._cuts)
+        return dict(enumerate(codes, start=self._first))
+
+    def _areas(self, batch: pa.RecordBatch) -> np.ndarray:
+        """The number of the area without parts that each record lies in, int[n]."""
+        if self._by_one_code:
+            ranks = _ranks(batch.column(self.names[0]), self._codes)
+            self._refuse(ranks < 0, batch, self.names[0], is_missing=ranks == _MISSING)
+            return self._undivided[ranks]
+        areas, goes_on = np.zeros(batch.num_rows, dtype=np.int64), np.ones(batch.num_rows, bool)
+        for level, name in enumerate(self.names, start=1):
+            codes, keys = self._levels[level - 1]
+            ranks = _ranks(batch.column(name), codes)
+            divided = self._tree.n_parts[areas] > 0
+            # A code below an area that has no parts, or none within one that has.
+            self._refuse((ranks == _MISSING) & divided & goes_on, batch, name, is_missing=True)
+            self._refuse((ranks != _MISSING) & ~(divided & goes_on), batch, name)
+            goes_on &= ranks != _MISSING
+            wanted = areas * len(codes) + ranks
+            found = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+            is_known = (keys[found] == wanted) & (ranks >= 0)
+            self._refuse(goes_on & ~is_known, batch, name)
+            areas = np.where(goes_on, found + self._tree.starts[level], areas)
+        return areas
+
+    @cached_property
+    def _levels(self) -> list[tuple[pa.Array, np.ndarray]]:
+        """Of each level below the top its codes, and parent and rank of code of each area.
+
+        The latter as one number, ascending.
+        """
+        levels = []
+        for level in range(1, len(self._tree.levels)):
+            areas = self._tree.level_slice(level)
+            encoded = self._tree.codes.slice(areas.start, areas.stop - areas.start)
+            encoded = encoded.dictionary_encode()
+            order = pc.sort_indices(encoded.dictionary).to_numpy()
+            ranks = np.empty(len(order), dtype=np.int64)
+            ranks[order] = np.arange(len(order))
+            parents = self._tree.parents[areas].astype(np.int64)
+            keys = parents * len(order) + ranks[encoded.indices.to_numpy()]
+            levels.append((encoded.dictionary.take(pa.array(order)), keys))
+        return levels
+
+    def _refuse(
+        self,
+        refused: np.ndarray,
+        batch: pa.RecordBatch,
+        name: str,
+        *,
+        is_missing: bool | np.ndarray = False,
+    ) -> None:
+        """Raise `DataError` if any record is refused for its code on a level."""
+        if not np.any(refused):
+            return
+        without_code = bool(np.all(np.broadcast_to(is_missing, refused.shape)[refused]))
+        what = "is missing within an area that has parts" if without_code else "is not in the tree"
+        columns = [batch.column(column) for column in self.names]
+        rows = np.flatnonzero(refused)[:_SHOWN]
+        shown = "; ".join(joined([repr(c[int(row)].as_py()) for c in columns]) for row in rows)
+        raise DataError(
+            f"Records lie in an area whose code in the column {name!r} {what}; correct the "
+            "records, or add the area to the tree before planning.",
+            private=f"By {joined(self.names)}: {shown}.",
+        )
+
+
+def _ranks(column: pa.Array, codes: pa.Array) -> np.ndarray:
+    """The position of each record's code in a list of distinct ones, `_MISSING` or `_UNKNOWN`."""
+    distinct, indices = distinct_values(column)
+    texts = pc.utf8_normalize(as_text(of_known_type(distinct)), form="NFC")
+    ranks = pc.fill_null(pc.index_in(texts, value_set=codes, skip_nulls=True), _UNKNOWN)
+    ranks = ranks.to_numpy(zero_copy_only=False).astype(np.int64)
+    ranks[pc.fill_null(pc.equal(texts, ""), True).to_numpy(zero_copy_only=False)] = _MISSING
+    return np.append(ranks, _MISSING)[indices]

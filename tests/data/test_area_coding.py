@@ -1,0 +1,85 @@
+"""Records counted by the areas that they lie in."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rpexplore as rp
+from rpexplore.data.area_coding import AreaCut, AreaCuts
+from rpexplore.data.frames import FrameSource
+from rpexplore.domain.area_range import AreaRange
+from tests.support.area_trees import area_trees
+
+SEXES = rp.Domain.from_sizes({"sex": 2})
+TOWNS = rp.AreaTree.from_columns({"region": ["N", "N", "S"], "town": ["1", "2", None]})
+
+
+def counted(tree, records, *cuts):
+    source = FrameSource(records, name="records")
+    tables = [(0, 1 + number) for number in range(len(cuts))]
+    counts = source.count(SEXES, tables, areas=AreaCuts(tree, cuts))
+    return [counts.counts(table) for table in tables]
+
+
+@given(area_trees(), st.data())
+def test_each_record_is_counted_in_the_lowest_area_of_a_cut_that_it_lies_in(tree, data):
+    undivided = np.flatnonzero(tree.n_parts == 0).tolist()
+    record = st.tuples(st.sampled_from(undivided), st.integers(0, 1))
+    records = data.draw(st.lists(record, min_size=1, max_size=30))
+    rows = []
+    for area, sex in records:
+        path = (*tree.path(area), None, None, None)
+        rows.append(dict(zip(tree.levels[1:], path, strict=False)) | {"sex": sex})
+    level = data.draw(st.integers(0, len(tree.levels) - 1))
+    above = tree.level_slice(level)
+    start, stop = sorted(data.draw(st.tuples(*2 * [st.integers(above.start, above.stop)])))
+    last = data.draw(st.integers(level, len(tree.levels) - 1))
+    some = AreaRange.within(tree, level, start, stop, last)
+
+    (counts,) = counted(tree, pd.DataFrame(rows), AreaCut(some))
+
+    expected, numbers = np.zeros_like(counts), some.areas.tolist()
+    for area, sex in records:
+        while area >= 0 and area not in numbers:
+            area = int(tree.parents[area])
+        expected[sex, numbers.index(area) if area >= 0 else -1] += 1
+    np.testing.assert_array_equal(counts, expected)
+
+
+def test_one_column_is_enough_where_its_codes_differ():
+    tree = rp.AreaTree.from_columns({"region": ["N", "N", "S"], "town": ["N1", "N2", "S1"]})
+    whole = AreaCut(AreaRange.within(tree, 0, 0, 1, 2))
+    records = pd.DataFrame({"town": ["S1", "N2", "S1"], "sex": [0, 1, 1]})
+
+    (counts,) = counted(tree, records, whole)
+
+    by_codes = dict(zip(tree.codes.to_pylist(), counts.T.tolist(), strict=False))
+    assert (by_codes["N1"], by_codes["N2"], by_codes["S1"]) == ([0, 0], [0, 1], [1, 1])
+
+
+@pytest.mark.parametrize(
+    ("region", "town", "column", "what"),
+    [
+        ("N", "3", "town", "is not in the tree"),
+        ("W", "1", "region", "is not in the tree"),
+        ("S", "1", "town", "is not in the tree"),
+        (None, "1", "region", "is missing"),
+        ("N", "", "town", "is missing"),
+    ],
+)
+def test_a_record_outside_of_the_tree_is_refused(region, town, column, what):
+    records = pd.DataFrame({"region": ["N", region], "town": ["1", town], "sex": [0, 1]})
+    with pytest.raises(
+        rp.errors.DataError, match=f"column '{column}' {what}.*add the area"
+    ) as told:
+        counted(TOWNS, records, AreaCut(AreaRange.within(TOWNS, 0, 0, 1, 2)))
+    assert "'3'" not in str(told.value)
+
+
+def test_records_need_a_column_for_each_level_below_the_top():
+    tree = rp.AreaTree.from_columns({"region": ["N", "S"], "town": ["1", "1"]})
+    records = pd.DataFrame({"town": ["1"], "sex": [0]})
+    with pytest.raises(rp.errors.DataError, match="no column 'region'"):
+        counted(tree, records, AreaCut(AreaRange.within(tree, 0, 0, 1, 2)))
