@@ -20,6 +20,7 @@ _BELOW_QUERIES = {
     "planning.losses",
     "planning.mechanism",
     "planning.solvers",
+    "planning.areas",
     *_BELOW_PLANNING,
 }
 _BELOW_SCENARIOS = {"queries", *_BELOW_QUERIES}
@@ -34,6 +35,7 @@ MAY_IMPORT = {
     "planning.solvers": {"planning.losses", "planning.mechanism", *_BELOW_PLANNING},
     "planning": {"planning.losses", "planning.mechanism", "planning.solvers", *_BELOW_PLANNING},
     "planning.areas": {
+        "planning",
         "planning.losses",
         "planning.mechanism",
         "planning.solvers",

@@ -2,7 +2,6 @@
 
 import math
 import os
-from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,12 @@ import pandas as pd
 
 from rpexplore.analysis.accuracy import least_accurate_first, of_tables
 from rpexplore.analysis.queries import spare_cells
+from rpexplore.cli.area_facts import area_table, level_facts
 from rpexplore.cli.console import one_line, text_table
 from rpexplore.common.exact_numbers import exact_text
-from rpexplore.common.formatting import describe_share, rounded, text_of_path
+from rpexplore.common.formatting import describe_numbers, describe_share, rounded, text_of_path
 from rpexplore.domain.domain import Domain
+from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.privacy.conversions import USUAL_DELTAS, rho_text
@@ -86,10 +87,14 @@ def plan_facts(plan: ReleasePlan) -> dict[str, Any]:
             "largest_ratio": plan.ratio,
             "spare_cells": row_facts(spare_cells(plan)),
         }
-    assert isinstance(plan, Plan)
-    return facts | {
+    assert isinstance(plan, Plan | AreaPlan)
+    facts |= {
         "residual_count": len(plan.closure),
         "loss": {"description": plan.loss.description, "value": certificate.loss_value},
+    }
+    if isinstance(plan, AreaPlan):
+        return facts | {"levels": level_facts(plan), "uniform_levels": plan.uniform}
+    return facts | {
         "bases": basis_facts(plan),
         "uniform_reference": has_uniform_reference(plan),
     }
@@ -124,9 +129,14 @@ def basis_text(plan: Plan) -> str:
 
 
 def rows_of(plan: ReleasePlan) -> pd.DataFrame:
-    """One row a table or query: the least accurate, or the furthest off its target, first."""
+    """One row a table or query: the least accurate, or the furthest off its target, first.
+
+    Of a plan for areas one row a table and level, from the top.
+    """
     if isinstance(plan, QueryPlan):
         return queries_against_targets(plan)
+    if isinstance(plan, AreaPlan):
+        return plan.tables
     assert isinstance(plan, Plan)
     return plan.tables.iloc[least_accurate_first(plan)]
 
@@ -136,6 +146,8 @@ def plan_text(plan: ReleasePlan, rows: pd.DataFrame, count: int) -> str:
     parts, items = [str(plan)], "tables"
     if isinstance(plan, QueryPlan):
         items, table = "queries", query_table(rows.head(count))
+    elif isinstance(plan, AreaPlan):
+        table = area_table(rows.head(count))
     else:
         assert isinstance(plan, Plan)
         table = accuracy_table(plan, count)
@@ -153,10 +165,6 @@ def plan_text(plan: ReleasePlan, rows: pd.DataFrame, count: int) -> str:
     return "\n\n".join(parts)
 
 
-def _numbers(values: Iterable[float]) -> list[str]:
-    return [rounded(value, 4, zeros=True) for value in values]
-
-
 def accuracy_table(plan: Plan, count: int) -> str:
     """The `count` least accurate of a plan's tables as a text table.
 
@@ -165,14 +173,15 @@ def accuracy_table(plan: Plan, count: int) -> str:
     """
     tables = of_tables(plan).head(count)
     differ = "largest_standard_error" in tables
+    name = "RMS standard error" if differ else "standard error"
     columns = {
         "table": tables["table"].tolist(),
         "cells": [f"{cells:,.0f}" for cells in tables["cells"]],
-        "RMS standard error" if differ else "standard error": _numbers(tables["standard_error"]),
-        "margin of error": _numbers(tables["margin_95"]),
+        name: describe_numbers(tables["standard_error"]),
+        "margin of error": describe_numbers(tables["margin_95"]),
     }
     if differ:
-        columns["least accurate cell"] = _numbers(tables["largest_standard_error"])
+        columns["least accurate cell"] = describe_numbers(tables["largest_standard_error"])
     if np.any(plan.workload.weights != 1):
         columns["weight"] = [f"{weight:g}" for weight in tables["weight"]]
     targets = tables["target"].tolist()
@@ -211,8 +220,8 @@ def query_table(rows: pd.DataFrame) -> str:
     return text_table(
         {
             "query": rows["name"].tolist(),
-            "standard error": _numbers(rows["standard_error"]),
-            "margin of error": _numbers(rows["margin_95"]),
+            "standard error": describe_numbers(rows["standard_error"]),
+            "margin of error": describe_numbers(rows["margin_95"]),
             "target": [f"{target:g}" for target in rows["target"]],
             "of target": [describe_share(ratio, 3) for ratio in rows["ratio"]],
             "met": rows["met"].tolist(),
@@ -241,8 +250,8 @@ def spare_text(plan: QueryPlan) -> str:
     columns = {
         "cell with unused budget": shown["cell"].tolist(),
         "budget in use": [describe_share(share) for share in shown["profile"]],
-        "σ of a free count": _numbers(shown["standard_error"]),
-        "σ from the answers alone": _numbers(shown["present_standard_error"]),
+        "σ of a free count": describe_numbers(shown["standard_error"]),
+        "σ from the answers alone": describe_numbers(shown["present_standard_error"]),
     }
     more = len(rows) - len(shown)
     return text_table(columns) + (f"\n… and {more:,} more such cells." if more else "")

@@ -163,6 +163,7 @@ def show(
     Refuses a plan that `verify` finds wrong.
     """
     from rpexplore.analysis.accuracy import csv_of_tables
+    from rpexplore.cli.area_facts import in_text
     from rpexplore.cli.facts import plan_facts, plan_text, row_facts, rows_of
     from rpexplore.cli.publishable import (
         expected_from_options,
@@ -185,9 +186,9 @@ def show(
             if isinstance(loaded, Plan):
                 text = csv_of_tables(loaded, escape_formulas=escape_formulas)
             else:
-                text = csv_of_frame(rows, escape_formulas=escape_formulas)
+                text = csv_of_frame(in_text(rows), escape_formulas=escape_formulas)
             write_new(csv, text, force)
-    items = "tables" if isinstance(loaded, Plan) else "queries"
+    items = "tables" if loaded.item == "table" else "queries"
     if as_json:
         first_rows = row_facts(rows if tables is None else rows.head(tables))
         facts = {**plan_facts(loaded), "publishable": publishable_facts(useful)}

@@ -1,7 +1,7 @@
 """Numbers as people read them: rounded to what matters, with thousands separators. And paths."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -33,6 +33,11 @@ def rounded(
         return f"{short:,.{max(digits - 1 - short.adjusted(), 0)}f}"
     text = f"{short:,f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def describe_numbers(values: Iterable[float]) -> list[str]:
+    """Numbers of a column, four significant digits each."""
+    return [rounded(value, 4, zeros=True) for value in values]
 
 
 def describe_share(share: float, digits: int = 2) -> str:

@@ -35,6 +35,7 @@ class AreaTree:
     parents   int32[n_areas]: the number of the area that each is a part of; −1 for the top
     codes     texts [n_areas], a pyarrow array: what an area is called within its parent; in
               ascending order there
+    names     texts [n_areas], a pyarrow array: what people call each area; None for none
 
     An area without parts may lie on any level. Use `from_columns` or `from_parents`.
 
@@ -47,6 +48,7 @@ class AreaTree:
     starts: np.ndarray
     parents: np.ndarray
     codes: "pa.Array"
+    names: "pa.Array | None" = None
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, Sequence[str | None]]) -> "AreaTree":

@@ -54,16 +54,16 @@ class Certificate:
         """How far the plan's loss can be above the smallest possible one, relative, ≥ 0."""
         return max(self.loss_value / self.lower_bound - 1, 0.0)
 
-    def sentence(self, *, any_strategies: bool = True) -> str:
-        """The bound as a sentence: of all plans, or of those with the strategies of this one."""
+    def sentence(self, restriction: str = "") -> str:
+        """The bound as a sentence: of all plans, or of those with a restriction (" that …")."""
         share = f"{rounded(100 * Fraction(self.gap), 2, 'up')} %"
         for part, text in _SMALL_PARTS:
             if self.gap < part:
                 share = text
-        plans = "no plan within this budget"
-        if not any_strategies:
-            plans += " that measures the attributes as this one does"
-        return f"By the objective, {plans} can be better by more than {share}."
+        return (
+            f"By the objective, no plan within this budget{restriction} can be better by more than "
+            f"{share}."
+        )
 
 
 def certificate_from_json(

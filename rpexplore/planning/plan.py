@@ -99,7 +99,8 @@ class Plan(ReleasePlan):
                 f"Whether {self.loss.description} can be smaller is known to the script that made "
                 "the plan; this file cannot prove it."
             )
-        return self.certificate.sentence(any_strategies=not self.closure.strategies)
+        as_here = " that measures the attributes as this one does"
+        return self.certificate.sentence(as_here if self.closure.strategies else "")
 
     @cached_property
     def standard_errors(self) -> np.ndarray:

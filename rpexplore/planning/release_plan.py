@@ -155,17 +155,26 @@ class ReleasePlan(ABC):
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a plan file, as `save` wrote it. Raises `PlanError` for any other."""
-        return cls.parse(plan_text(path, cls.noun), Path(path).name)
+        path = Path(path)
+        return cls.parse(plan_text(path, cls.noun), path.name, folder=path.parent)
 
     @classmethod
-    def parse(cls, text: str, source: str = "The text", *, canonical: bool = True) -> Self:
+    def parse(
+        cls,
+        text: str,
+        source: str = "The text",
+        *,
+        canonical: bool = True,
+        folder: Path | None = None,
+    ) -> Self:
         """The plan that a text holds; `PlanError` if it is not a usable plan of this kind.
 
         source: the file's name, for errors. canonical: whether to refuse a text that is not byte
-        for byte what `save` writes: its SHA-256 is not the plan's.
+        for byte what `save` writes: its SHA-256 is not the plan's. folder: where the files lie that
+        the text names, of a kind that has such
         """
         with collection_paused():
-            plan, seal = cls._read(text, source)
+            plan, seal = cls._read(text, source, folder)
             is_as_written = text == plan.text
         if not plan.text.endswith(f'"{SEAL}":{dumps(seal)}\n}}\n'):
             raise ContradictionError(
@@ -183,13 +192,18 @@ class ReleasePlan(ABC):
         return plan
 
     @classmethod
-    def _read(cls, text: str, source: str) -> tuple[Self, str]:
+    def _read(cls, text: str, source: str, folder: Path | None) -> tuple[Self, str]:
         """The plan that a text holds, in whichever layout, and its seal."""
         with refusing(PlanError, f"{source} is not a {cls.noun} file"):
             content = loads(text)
             check_format(content, cls.file_format, FORMAT_VERSION, cls.noun)
         with refusing(ContradictionError, f"{source} cannot be used"):
-            return cls(**cls._fields_of_json(content)), text_of(content, SEAL)
+            return cls(**cls._fields(content, folder)), text_of(content, SEAL)
+
+    @classmethod
+    def _fields(cls, content: dict[str, Any], folder: Path | None) -> dict[str, Any]:
+        """The fields of the plan that a file in a folder holds; raises what `refusing` takes."""
+        return cls._fields_of_json(content)
 
 
 def plan_text(path: str | Path, noun: str = "plan") -> str:

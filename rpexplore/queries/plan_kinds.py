@@ -7,6 +7,8 @@ from pathlib import Path
 from rpexplore.common.formatting import joined
 from rpexplore.common.json_fields import loads, refusing
 from rpexplore.errors import PlanError
+from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.areas.area_verification import area_checks
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan, plan_text
 from rpexplore.planning.verification import Check, Verification, table_checks
@@ -17,6 +19,7 @@ from rpexplore.queries.verification import query_checks
 PLAN_KINDS: dict[type[ReleasePlan], Callable[..., tuple[Check, ...]]] = {
     Plan: table_checks,
     QueryPlan: query_checks,
+    AreaPlan: area_checks,
 }
 
 # The format stands ahead of all the rest where the library wrote the file.
@@ -39,7 +42,7 @@ def load_plan(path: str | Path, *, canonical: bool = True) -> ReleasePlan:
         file_format = content.get("format") if isinstance(content, dict) else None
     for kind in PLAN_KINDS:
         if kind.file_format == file_format:
-            return kind.parse(text, name, canonical=canonical)
+            return kind.parse(text, name, canonical=canonical, folder=Path(path).parent)
     formats = joined([f'"{kind.file_format}"' for kind in PLAN_KINDS], " or ")
     raise PlanError(f'{name} is not a plan file: "format" must be {formats}.')
 

@@ -107,7 +107,12 @@ _STEPS: dict[type[ReleasePlan], Callable[..., ReleaseSteps]] = {
 
 
 def steps_of(plan: ReleasePlan) -> ReleaseSteps:
-    """What a release by a plan counts, measures and writes."""
+    """What a release by a plan counts, measures and writes.
+
+    Raises `PlanError` for a kind of plan that cannot be released.
+    """
+    if type(plan) not in _STEPS:
+        raise PlanError(f"A {plan.noun} cannot be released yet; it can be shown and verified.")
     return _STEPS[type(plan)](plan)
 
 

@@ -3,7 +3,9 @@
 In reading order: `area_workload` (which tables are asked for on which level), `area_groups` (areas
 that are alike, counted as one), `estimation` (variances of the least-squares answers, and their
 gradient, in two passes), `least_squares` (the answers themselves), `solvers` (the best precisions,
-with a proof), `area_plan`, `verification`.
+with a proof), `exact_precisions`, `area_plan`, `area_plan_file` with `group_file`,
+`area_verification`.
 
-Imports `planning.losses`, `planning.mechanism`, `planning.solvers` and what these may import.
+Imports `planning`, `planning.losses`, `planning.mechanism`, `planning.solvers` and what these may
+import.
 """

@@ -3,7 +3,8 @@
 from rpexplore.common.concurrency import Progress, no_progress, one_thread
 from rpexplore.errors import PlanError
 from rpexplore.planning.areas.area_groups import AreaGroups
-from rpexplore.planning.areas.area_plan import AreaPlan, area_problem, exact_plan, profiles_of
+from rpexplore.planning.areas.area_loss import area_problem, profiles_of
+from rpexplore.planning.areas.area_plan import AreaPlan, exact_plan
 from rpexplore.planning.areas.area_workload import AreaWorkload
 from rpexplore.planning.areas.solvers import best_precisions
 from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances

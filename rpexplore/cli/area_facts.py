@@ -1,0 +1,39 @@
+"""What the command line says about plans for areas: values, texts."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rpexplore.cli.console import text_table
+from rpexplore.common.formatting import describe_numbers, describe_share
+from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.workload.table_text import title
+
+
+def level_facts(plan: AreaPlan) -> list[dict[str, Any]]:
+    """The levels of a plan for areas in plain values."""
+    tree = plan.workload.tree
+    sizes = np.diff(tree.starts).tolist()
+    return [{"level": name, "areas": size} for name, size in zip(tree.levels, sizes, strict=True)]
+
+
+def area_table(rows: pd.DataFrame) -> str:
+    """Rows of an `AreaPlan`'s tables as a text table."""
+    columns = {
+        "level": rows["level"].tolist(),
+        "table": [title(table) for table in rows["attributes"]],
+        "areas": [f"{areas:,}" for areas in rows["areas"]],
+        "cells": [f"{cells:,}" for cells in rows["cells"]],
+        "RMS standard error": describe_numbers(rows["standard_error"]),
+        "least accurate area": describe_numbers(rows["largest_standard_error"]),
+        "shadow price": [describe_share(price, 3) for price in rows["shadow_price"]],
+    }
+    return text_table(columns, "<<>>>>>")
+
+
+def in_text(rows: pd.DataFrame) -> pd.DataFrame:
+    """The same rows, with tables, where a column has such, as texts."""
+    if "attributes" not in rows:
+        return rows
+    return rows.assign(attributes=[title(table) for table in rows["attributes"]])

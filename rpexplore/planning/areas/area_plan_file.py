@@ -1,0 +1,262 @@
+"""The plan file of areas: one canonical JSON text, and two Parquet files that it names.
+
+Described in `schemas/area-plan-1.json`, and laid out as the plan file of tables is. Beside it lie
+
+    areas-….parquet       the tree, one row an area (`domain.area_tree_file`)
+    precisions-….parquet  what is measured of groups of areas that are alike, and what proves the
+                          bound (`group_file`)
+
+with the beginnings of their SHA-256 in their names, so that plans can lie beside each other and
+share a tree; the plan file holds the whole of them, so that any changed byte is noticed.
+"""
+
+import hashlib
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rpexplore.common.exact_numbers import exact_text
+from rpexplore.common.files import file_bytes, write_whole
+from rpexplore.common.json_fields import (
+    SEAL,
+    canonical_text,
+    check_keys,
+    columns,
+    dumps,
+    floats,
+    indices,
+    indices_by_first_use,
+    lists,
+    positive_exact,
+    text_of,
+)
+from rpexplore.domain import codebook
+from rpexplore.domain.area_tree_file import parquet_of_tree, tree_of_parquet
+from rpexplore.domain.domain import Domain
+from rpexplore.errors import ContradictionError, PlanError
+from rpexplore.planning.areas.area_workload import AreaWorkload
+from rpexplore.planning.areas.exact_precisions import FACTOR_BITS
+from rpexplore.planning.areas.group_file import fields_of_groups, parquet_of_groups
+from rpexplore.planning.certificate import certificate_from_json
+from rpexplore.planning.loss_serialization import loss_from_json
+from rpexplore.planning.losses.base import MaxVariance, SumOfVariances
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.privacy.budget import Budget
+from rpexplore.workload.workload import Workload
+
+if TYPE_CHECKING:
+    from rpexplore.planning.areas.area_plan import AreaPlan
+
+_KEYS = (
+    "format", "format_version", "library_version", "domain", "loss", "uniform_levels", "budget",
+    "privacy_cost", "certificate", "files", "unit", "levels", "workloads", "residuals", SEAL,
+)  # fmt: skip
+_TABLE_KEYS = ("attributes", "weight", "target", "required")
+_ROLES = ("areas", "precisions")
+_NAME_DIGITS = 16  # of a SHA-256 in the name of a file
+
+
+@dataclass(frozen=True)
+class AreaFiles:
+    """What the Parquet files beside a plan file hold."""
+
+    areas: bytes
+    precisions: bytes
+
+    @property
+    def sha256(self) -> dict[str, str]:
+        """SHA-256 of each, in hexadecimal."""
+        return {role: hashlib.sha256(getattr(self, role)).hexdigest() for role in _ROLES}
+
+    @property
+    def by_name(self) -> dict[str, bytes]:
+        """The files by their names."""
+        return {name_of_file(role, sha): getattr(self, role) for role, sha in self.sha256.items()}
+
+
+def name_of_file(role: str, sha256: str) -> str:
+    """What the file of a role, "areas" or "precisions", is called beside the plan file."""
+    return f"{role}-{sha256[:_NAME_DIGITS]}.parquet"
+
+
+# ---- writing
+
+
+def files_of_plan(plan: "AreaPlan") -> AreaFiles:
+    """The Parquet files of a plan."""
+    return AreaFiles(parquet_of_tree(plan.workload.tree), parquet_of_groups(plan))
+
+
+def write_files(files: AreaFiles, folder: Path) -> None:
+    """Write the Parquet files into a folder, each complete or not at all."""
+    for name, content in files.by_name.items():
+        try:
+            write_whole(folder / name, content)
+        except OSError as error:
+            raise PlanError(
+                f"The file {name} of the plan cannot be written to {str(folder)!r} "
+                f"({error.strerror}); choose a folder that exists and can be written to."
+            ) from None
+
+
+def text_of_plan(plan: "AreaPlan") -> str:
+    """The canonical text of a plan for areas."""
+    tree, certificate = plan.workload.tree, plan.certificate
+    loss = plan.loss.to_json().items()
+    head = {
+        **plan.file_head,
+        "loss": {key: value if isinstance(value, str) else float(value) for key, value in loss},
+        "uniform_levels": plan.uniform,
+        "budget": plan.budget.to_json(),
+        "privacy_cost": exact_text(plan.exact_privacy_cost),
+        "certificate": {
+            "loss": certificate.loss_value,
+            "lower_bound": certificate.lower_bound,
+            "gap": certificate.gap,
+        },
+        "files": plan.files.sha256,
+        "unit": exact_text(plan.unit),
+    }
+    sizes = np.diff(tree.starts).tolist()
+    residuals = zip(plan.of_residual.tolist(), plan.factors.tolist(), strict=True)
+    sections = {
+        "levels": [
+            dumps({"name": name, "areas": size})
+            for name, size in zip(tree.levels, sizes, strict=True)
+        ],
+        "workloads": [
+            dumps({"areas": areas, "tables": _tables_in_json(workload)})
+            for workload, areas in zip(
+                plan.workload.workloads, plan.workload.areas_asked.tolist(), strict=True
+            )
+        ],
+        "residuals": [
+            dumps({"profile": profile, "factor": factor}) for profile, factor in residuals
+        ],
+    }
+    return canonical_text(head, sections)
+
+
+def _tables_in_json(workload: Workload) -> list[dict[str, Any]]:
+    columns = (
+        map(list, map(workload.attribute_indices, range(len(workload)))),
+        workload.weights.tolist(),
+        [None if math.isnan(target) else target for target in workload.targets.tolist()],
+        workload.required.tolist(),
+    )
+    return [dict(zip(_TABLE_KEYS, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+# ---- reading
+
+
+def fields_of_plan(content: dict[str, Any], folder: Path | None) -> dict[str, Any]:
+    """The fields of the plan that a file holds, with the files beside it in the folder.
+
+    Raises what `refusing` takes for what is unusable. Cost and certificate are taken as stated:
+    `area_verification` checks them.
+    """
+    check_keys(content, _KEYS, "the plan")
+    check_keys(content["certificate"], ("loss", "lower_bound", "gap"), "the certificate")
+    files = _files(content["files"], folder)
+    loss = loss_from_json(content["loss"])
+    if not isinstance(loss, SumOfVariances | MaxVariance):
+        raise PlanError(
+            f"the loss of a plan for areas must be {SumOfVariances.kind} or {MaxVariance.kind}, "
+            f"got {loss.kind}."
+        )
+    if type(content["uniform_levels"]) is not bool:
+        raise PlanError("uniform_levels must be true or false.")
+    levels = columns(content, "levels", ("name", "areas"))
+    names = [text_of({"name": name}, "name") for name in levels["name"]]
+    sizes = indices(levels["areas"], 2**31, "number of areas of a level").tolist()
+    tree = tree_of_parquet(files.areas, names, sizes)
+    domain = Domain(tuple(codebook.attributes_from_schema(content["domain"])))
+    stated = columns(content, "workloads", ("areas", "tables"))
+    workloads = [_workload(tables, domain) for tables in lists(stated["tables"], "workload")]
+    nowhere = AreaWorkload(tree, tuple(workloads), np.full(tree.n_areas, -1))
+    closure = Closure.of(nowhere.tables)
+    residuals = columns(content, "residuals", ("profile", "factor"))
+    n_profiles = 1 + max(indices(residuals["profile"], 2**31, "profile"), default=-1)
+    of_residual = indices_by_first_use(residuals["profile"], n_profiles, "profile of a residual")
+    factors = indices(residuals["factor"], 2**FACTOR_BITS + 1, "factor")
+    if len(of_residual) != len(closure) or not np.all(factors > 0):
+        raise PlanError(
+            "the residuals must be all subsets of the tables (without single-valued attributes), "
+            "by number of attributes and then in domain order, each with a factor above 0; there "
+            f"must be {len(closure):,} residuals, got {len(of_residual):,}."
+        )
+    n_table_prices = 0 if isinstance(loss, SumOfVariances) else len(nowhere.tables)
+    of_groups = fields_of_groups(files.precisions, tree, len(workloads), n_profiles, n_table_prices)
+    groups = of_groups["groups"]
+    workload = AreaWorkload(tree, tuple(workloads), groups.kinds[groups.of_area])
+    if stated["areas"] != workload.areas_asked.tolist():
+        raise PlanError(
+            "the numbers of areas that workloads are asked for must be "
+            f"{workload.areas_asked.tolist()}, got {stated['areas']!r:.100}."
+        )
+    return {
+        "workload": workload,
+        "loss": loss,
+        "budget": Budget.from_json(content["budget"]),
+        "uniform": content["uniform_levels"],
+        "closure": closure,
+        "of_residual": of_residual,
+        "factors": factors,
+        "unit": positive_exact(content, "unit"),
+        "exact_privacy_cost": positive_exact(content, "privacy_cost"),
+        "certificate": certificate_from_json(content["certificate"], "loss", np.empty(0)),
+        "version": text_of(content, "library_version"),
+        "given_files": files,
+        **of_groups,
+    }
+
+
+def _files(stated: Any, folder: Path | None) -> AreaFiles:
+    """The files beside the plan file, which must be those that it names."""
+    check_keys(stated, _ROLES, "files")
+    if folder is None:
+        raise PlanError("a plan for areas has files beside it; read it from its folder.")
+    contents = {}
+    for role in _ROLES:
+        sha256 = text_of(stated, role)
+        if len(sha256) != 64 or not set(sha256) <= set("0123456789abcdef"):
+            raise PlanError(f"the SHA-256 of its {role} must be 64 hexadecimal digits.")
+        name = name_of_file(role, sha256)
+        contents[role] = file_bytes(
+            folder / name, f"the file {name}, which belongs beside it,", PlanError
+        )
+        if hashlib.sha256(contents[role]).hexdigest() != sha256:
+            raise ContradictionError(
+                f"the file {name} beside it was changed since it was written; get it again from "
+                "whoever made it, or plan anew."
+            )
+    return AreaFiles(**contents)
+
+
+def _workload(listed: list[Any], domain: Domain) -> Workload:
+    """The tables of a workload; each attribute by its number in the domain."""
+    rows = columns({"tables": listed}, "tables", _TABLE_KEYS)
+    tables = [
+        tuple(indices(table, len(domain), "attribute of a table").tolist())
+        for table in lists(rows["attributes"], "table's attributes")
+    ]
+    targets = [math.nan if target is None else target for target in rows["target"]]
+    if not all(type(required) is bool for required in rows["required"]):
+        raise PlanError("whether a target is required must be true or false.")
+    workload = Workload.of(
+        domain,
+        [tuple(domain.names[index] for index in table) for table in tables],
+        weights=floats(rows["weight"], "weight").tolist(),
+        targets=[None if math.isnan(target) else target for target in floats(targets, "target")],
+        required=rows["required"],
+    )
+    if tables != [tuple(workload.attribute_indices(row)) for row in range(len(workload))]:
+        raise PlanError(
+            "the tables of a workload must each be listed once, by number of attributes and then "
+            "in domain order."
+        )
+    return workload

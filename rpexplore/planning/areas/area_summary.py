@@ -1,0 +1,86 @@
+"""The accuracy of a plan for areas, by level and table; and a few lines of it, for a terminal."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rpexplore.common.formatting import plural, rounded
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from rpexplore.planning.areas.area_plan import AreaPlan
+
+
+def area_tables(plan: "AreaPlan") -> "pd.DataFrame":
+    """One row a table and level where it is asked for, the levels from the top.
+
+    level, attributes, areas (that are asked for the table), cells (in one area), mean_variance and
+    max_variance (over areas), standard_error (root of the mean variance), largest_standard_error,
+    smallest_standard_error, weight, target, and shadow_price: by how many per cent the smallest
+    possible loss grows when the weights of the table in these areas grow by one per cent.
+    """
+    import pandas as pd
+
+    table = pd.DataFrame(_rows(plan))
+    table["shadow_price"] /= table["shadow_price"].sum()
+    return table
+
+
+def _rows(plan: "AreaPlan") -> Iterator[dict[str, Any]]:
+    groups, tree = plan.groups, plan.workload.tree
+    level_of = np.repeat(np.arange(len(tree.levels)), np.diff(groups.starts))
+    for level, name in enumerate(tree.levels):
+        for kind in np.unique(groups.kinds[level_of == level]).tolist():
+            if kind < 0:
+                continue
+            asked = plan.workload.workloads[kind]
+            here = level_of[groups.kinds == kind] == level
+            of_level = (groups.kinds == kind) & (level_of == level)
+            sizes, variances = groups.multiplicity[of_level], plan.table_variances(kind)[:, here]
+            weighted = plan.loss.table_weights(asked)[:, None] * variances
+            if plan.table_prices is None:
+                shares = weighted / plan.workload.areas_asked[kind]
+            else:
+                shares = weighted * plan.table_prices[plan.workload.rows[kind]][:, of_level]
+            for row in range(len(asked)):
+                mean = float(variances[row] @ sizes / np.sum(sizes))
+                yield {
+                    "level": name,
+                    "attributes": asked.tables[row],
+                    "areas": int(np.sum(sizes)),
+                    "cells": int(asked.exact_cells[row]),
+                    "mean_variance": mean,
+                    "max_variance": float(np.max(variances[row])),
+                    "standard_error": float(np.sqrt(mean)),
+                    "largest_standard_error": float(np.sqrt(np.max(variances[row]))),
+                    "smallest_standard_error": float(np.sqrt(np.min(variances[row]))),
+                    "weight": float(asked.weights[row]),
+                    "target": float(asked.targets[row]),
+                    "shadow_price": float(shares[row] @ sizes),
+                }
+
+
+def area_summary(plan: "AreaPlan") -> str:
+    """Its size, guarantee, proof, and accuracy by level."""
+    tree, tables = plan.workload.tree, plan.tables
+    epsilons = " and ".join(plan.epsilon_texts[:2])
+    rows = [
+        f"Plan for {plural(plan.n_items, 'table')} in {plural(tree.n_areas, 'area')} on "
+        f"{plural(len(tree.levels), 'level')} ({plural(len(plan.closure), 'residual')} of an area)",
+        f"  Protects   {plan.budget.unit}; neighbours add or remove it",
+        f"  Privacy    {rounded(plan.rho, 6, 'up')}-zCDP "
+        f"(privacy cost {rounded(plan.exact_privacy_cost, 6, 'up')}), so {epsilons}",
+        f"  Objective  {plan.loss.description}: {plan.loss_value:.6g}",
+        f"  Proven     {plan.proven}",
+        "  Accuracy   standard error of a cell",
+        f"    {'level':<16} {'areas':>10} {'tables':>9} {'smallest':>10} {'largest':>10}",
+    ]
+    for level, of_level in tables.groupby("level", sort=False):
+        rows.append(
+            f"    {level:<16} {of_level['areas'].max():>10,} {len(of_level):>9,} "
+            f"{of_level['smallest_standard_error'].min():>10.4g} "
+            f"{of_level['largest_standard_error'].max():>10.4g}"
+        )
+    return "\n".join(rows)
