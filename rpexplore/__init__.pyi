@@ -5,6 +5,7 @@ from rpexplore.analysis.usefulness import publishable as publishable
 from rpexplore.data.databases.source import DatabaseSource as DatabaseSource
 from rpexplore.data.frames import FrameSource as FrameSource
 from rpexplore.data.source import PersonRule as PersonRule
+from rpexplore.domain.area_codebook import AreaCodebook as AreaCodebook
 from rpexplore.domain.area_tree import AreaTree as AreaTree
 from rpexplore.domain.attribute import Attribute as Attribute
 from rpexplore.domain.attribute import Bins as Bins

@@ -4,8 +4,9 @@ In reading order: `attribute`, `domain`, `codebook` (Table Schema JSON and CSV),
 `value_selection` (which values a text names), `expected_counts` (counts from public sources),
 `expected_counts_file`, `publishable` (which cells are), `readings` (of a release: unbiased,
 nonnegative, smooth), `smooth_rehearsal` (the errors of each, as rehearsed), `provenance`
-(attributes to be completed, values that came from records), `area_tree`, `area_range` (a part of
-one, worked on at a time).
+(attributes to be completed, values that came from records), `area_tree` with `area_levels` (from
+tables of codes), `area_file` (from files), `area_tree_file` (of plans), `area_codebook` and
+`area_range` (a part of a tree, worked on at a time).
 
 Imports `common` and `errors`.
 """

@@ -4,19 +4,24 @@ What is a country, regions and municipalities here may as well be sections, divi
 a classification (NACE, ISCO, ICD-10).
 """
 
-# pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
-# pyright: reportAttributeAccessIssue=false
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rpexplore.common.numerics import read_only
+from rpexplore.domain.area_levels import (
+    Level,
+    RowName,
+    columns_of_parents,
+    levels_of_columns,
+    text_column,
+)
 from rpexplore.errors import DomainError
 
 if TYPE_CHECKING:
@@ -51,33 +56,47 @@ class AreaTree:
     names: "pa.Array | None" = None
 
     @classmethod
-    def from_columns(cls, columns: Mapping[str, Sequence[str | None]]) -> "AreaTree":
+    def from_columns(
+        cls,
+        columns: Mapping[str, Sequence[str | None]],
+        names: Mapping[str, Sequence[str | None]] | None = None,
+        *,
+        row_name: RowName = "Row {:,} of the areas".format,
+    ) -> "AreaTree":
         """The tree of a table with a row for each area without parts, and a column for each level.
 
         Args:
             columns: Level -> codes, from the coarsest level on. An area may end early: None or ""
                 on the levels that it does not have, which are the last ones.
+            names: Level -> what its areas are called, for as many levels as have names.
+            row_name: What a row, counted from 1, is called in errors.
 
         The top level is the first column where that holds one code, and one above it otherwise.
 
         Raises:
             DomainError: For no rows or columns, a code below a missing one, a row that is there
-                twice, an area that ends early and has parts, or too many areas.
+                twice, an area that ends early and has parts, an area with two names, or too many
+                areas.
         """
         import pyarrow as pa
 
         if not columns:
             raise DomainError("A tree of areas needs a column for at least one level, got none.")
-        codes, ranks = {}, {}
-        for level, values in columns.items():
-            codes[level], ranks[level] = _ranked(level, values)
-        counts = {len(column) for column in ranks.values()}
+        codes = {
+            level: text_column(f"codes of the level {level!r}", column)
+            for level, column in columns.items()
+        }
+        named = {
+            level: text_column(f"names of the level {level!r}", column)
+            for level, column in (names or {}).items()
+        }
+        counts = {len(column) for column in (*codes.values(), *named.values())}
         if len(counts) != 1 or 0 in counts:
             raise DomainError(
                 "The columns of a tree of areas must have one code a row, at least one row in all; "
                 f"got columns of {', '.join(map(str, sorted(counts)))} rows."
             )
-        levels = _levels(np.column_stack(list(ranks.values())), list(columns))
+        levels = levels_of_columns(codes, named, lambda row: row_name(row + 1))
         sizes = [len(level.parents) for level in levels]
         if sum(sizes) > MAX_AREAS:
             raise DomainError(
@@ -86,22 +105,21 @@ class AreaTree:
             )
         starts = np.cumsum([0, *sizes])
         first_above = np.repeat([0, *starts[:-2]], sizes)
-        texts = [
-            pa.array([""]) if level.name is None else codes[level.name].take(pa.array(level.ranks))
-            for level in levels
-        ]
         return cls(
-            levels=tuple(level.name or _top_name(list(columns)) for level in levels),
+            levels=tuple(level.level or _top_name(list(columns)) for level in levels),
             starts=read_only(starts),
             parents=read_only(
                 (np.concatenate([level.parents for level in levels]) + first_above).astype(np.int32)
             ),
-            codes=pa.concat_arrays(texts),
+            codes=pa.concat_arrays([level.codes for level in levels]),
+            names=_joined_names(levels) if named else None,
         )
 
     @classmethod
     def from_parents(
-        cls, parents: Mapping[str, str | None], levels: Sequence[str] = ()
+        cls,
+        parents: Mapping[str, str | None],
+        levels: Sequence[str] = (),
     ) -> "AreaTree":
         """The tree of codes that name their parent: {"12": None, "12086": "12", …}.
 
@@ -113,35 +131,66 @@ class AreaTree:
         Raises:
             DomainError: For a parent that is not there, or codes that are parts of themselves.
         """
-        paths: dict[str, tuple[str, ...]] = {}
-        for code in parents:
-            path, at = [], code
-            while at and at not in paths:
-                if at in path:
-                    raise DomainError(f"The area {at!r} is a part of itself; mend its parent.")
-                if at not in parents:
-                    raise DomainError(
-                        f"The parent {at!r} of the area {path[-1]!r} is not in the list; add it."
-                    )
-                path.append(at)
-                at = parents[at] or ""
-            above = paths.get(at, ()) if at else ()
-            for lower in reversed(path):
-                above = paths[lower] = (*above, lower)
-        inner = {path[-2] for path in paths.values() if len(path) > 1}
-        rows = [path for code, path in paths.items() if code not in inner]
-        depth = max(map(len, rows), default=0)
-        names = list(levels) or [f"level {number + 1}" for number in range(depth)]
-        if len(names) != depth:
+        return cls.from_parent_columns(list(parents), list(parents.values()), levels=levels)
+
+    @classmethod
+    def from_parent_columns(
+        cls,
+        codes: Sequence[str | None],
+        parents: Sequence[str | None],
+        names: Sequence[str | None] | None = None,
+        *,
+        levels: Sequence[str] = (),
+        row_name: RowName = "Row {:,} of the areas".format,
+    ) -> "AreaTree":
+        """As `from_parents`, of a table with a row for each area; names: of each, if wanted."""
+        code_columns, name_columns = columns_of_parents(
+            text_column("codes of the areas", codes),
+            text_column("parents of the areas", parents),
+            None if names is None else text_column("names of the areas", names),
+            lambda row: row_name(row + 1),
+        )
+        depth = len(code_columns)
+        levels = list(levels) or [f"level {number + 1}" for number in range(depth)]
+        if len(levels) != depth:
             raise DomainError(
-                f"The areas have {depth} levels, but {len(names)} names of levels are given."
+                f"The areas have {depth} levels, but {len(levels)} names of levels are given."
             )
         return cls.from_columns(
-            {
-                name: [path[level] if level < len(path) else None for path in rows]
-                for level, name in enumerate(names)
-            }
+            dict(zip(levels, code_columns, strict=True)),
+            dict(zip(levels, name_columns, strict=bool(name_columns))),
         )
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | Path,
+        *,
+        levels: Sequence[str] = (),
+        separator: str | None = None,
+        lengths: Sequence[int] = (),
+    ) -> "AreaTree":
+        """The tree of a CSV (.csv, .csv.gz) or Parquet file, in one of three forms.
+
+        - One row an area without parts, one column a level, from the coarsest on: `region,town`;
+          a column `town_name` beside `town` holds names.
+        - One row an area without parts, and its whole code in the first column: with a separator,
+          `12|086|000100`, or with the lengths of its parts, `12086000100`. An area's code is what
+          such codes begin with. A column `name` beside it holds the areas' names.
+        - One row an area, with the columns `code` and `parent`, and `name` if wanted.
+
+        Args:
+            levels: Of the first form, which columns are levels, from the coarsest on; if left out
+                all but those of names. Of the others, what the levels are called.
+            separator: What stands between the parts of a whole code.
+            lengths: How many signs each part of a whole code has.
+
+        Raises:
+            DomainError: For a file that cannot be read or is no tree; it says where.
+        """
+        from rpexplore.domain.area_file import read_area_file
+
+        return read_area_file(path, levels=levels, separator=separator, lengths=lengths)
 
     # ---- what there is
 
@@ -207,96 +256,16 @@ class AreaTree:
         return digest.hexdigest()
 
 
-@dataclass(frozen=True, eq=False)
-class _Level:
-    """The areas of a level: the numbers of their parents in the level above, ranks of their codes.
-
-    name: what the level is called; None for a top above all columns
-    """
-
-    name: str | None
-    parents: np.ndarray
-    ranks: np.ndarray
-
-
-def _levels(ranks: np.ndarray, names: list[str]) -> list[_Level]:
-    """The levels of rows of ranks of codes, int64[n_rows, n_columns], −1 for none."""
-    _refuse_gaps(ranks, names)
-    has_top = bool(np.all(ranks[:, 0] == ranks[0, 0]))
-    top = np.zeros(1, dtype=np.int64)
-    levels = [] if has_top else [_Level(None, top - 1, top)]
-    rows, numbers = np.arange(len(ranks)), np.zeros(len(ranks), dtype=np.int64)
-    for column, name in enumerate(names):
-        goes_on = ranks[rows, column] >= 0
-        ending, rows = rows[~goes_on], rows[goes_on]
-        if len(rows) == 0:
-            break
-        width = int(ranks[:, column].max()) + 1
-        keys, inverse = np.unique(numbers[rows] * width + ranks[rows, column], return_inverse=True)
-        parents = keys // width
-        if column:
-            _refuse_divided(ending, numbers, parents, names[column - 1], name)
-        numbers[rows] = inverse
-        ends = ranks[rows, column + 1] < 0 if column + 1 < len(names) else np.full(len(rows), True)
-        _refuse_twice(rows[ends], inverse[ends])
-        levels.append(_Level(name, parents if levels else top - 1, keys % width))
-    return levels
-
-
-def _refuse_gaps(ranks: np.ndarray, names: list[str]) -> None:
-    """Raise if a row has a code below a missing one."""
-    present = np.column_stack([ranks >= 0, np.zeros(len(ranks), dtype=bool)])
-    present[:, -1] = ~present[:, 0]  # the first column may not be missing at all
-    gaps = ~present[:, :-1] & np.maximum.accumulate(present[:, ::-1], axis=1)[:, -2::-1]
-    if np.any(gaps):
-        row, column = np.argwhere(gaps)[0].tolist()
-        raise DomainError(
-            f"Row {row + 1:,} of the areas has no code on the level {names[column]}; an area may "
-            "only end early."
-        )
-
-
-def _refuse_divided(
-    ending: np.ndarray, numbers: np.ndarray, divided: np.ndarray, above: str, level: str
-) -> None:
-    """Raise if a row ends in an area that others go on in."""
-    both = np.isin(numbers[ending], divided)
-    if np.any(both):
-        raise DomainError(
-            f"Row {int(ending[np.argmax(both)]) + 1:,} of the areas ends on the level {above}, "
-            f"where others have parts; give it a code on the level {level}."
-        )
-
-
-def _refuse_twice(rows: np.ndarray, areas: np.ndarray) -> None:
-    """Raise if two rows end in the same area."""
-    if len(rows) and np.max(counts := np.bincount(areas)) > 1:
-        first, second = rows[areas == np.argmax(counts)][:2] + 1
-        raise DomainError(
-            f"Rows {first:,} and {second:,} of the areas are the same; leave one of them out."
-        )
-
-
-def _ranked(level: str, values: Sequence[str | None]) -> "tuple[pa.Array, np.ndarray]":
-    """The distinct codes of a column in ascending order, and which each row has; −1 for none."""
+def _joined_names(levels: Sequence[Level]) -> "pa.Array":
+    """The names of all areas, "" where a level has none."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    try:
-        given = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
-        column = given.cast(pa.string())
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        raise DomainError(f"The codes of the level {level!r} must be texts.") from None
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    column = pc.utf8_normalize(column, "NFC")
-    encoded = pc.if_else(pc.equal(column, ""), None, column).dictionary_encode()
-    order = pc.sort_indices(encoded.dictionary)
-    ranks = np.empty(len(order) + 1, dtype=np.int64)
-    ranks[order.to_numpy()] = np.arange(len(order))
-    ranks[-1] = -1
-    indices = pc.fill_null(encoded.indices, len(order)).to_numpy(zero_copy_only=False)
-    return encoded.dictionary.take(order), ranks[indices]
+    return pa.concat_arrays(
+        [
+            pa.repeat("", len(level.codes)) if level.names is None else level.names
+            for level in levels
+        ]
+    )
 
 
 def _top_name(levels: Sequence[str]) -> str:

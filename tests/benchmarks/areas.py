@@ -3,6 +3,9 @@
 The numbers of areas are those of the United States; how many parts each area has is made up.
 """
 
+# pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
+# pyright: reportAttributeAccessIssue=false
+
 import tempfile
 from functools import partial
 from itertools import pairwise
@@ -10,6 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv, parquet
 
 import rpexplore as rp
 from tests.benchmarks.measure import Row, once, peak_gigabytes
@@ -85,4 +90,32 @@ def largest_error_in_a_country() -> list[Row]:
     ]
 
 
-CASES = (areas_of_a_country, largest_error_in_a_country)
+def files_of_a_country() -> list[Row]:
+    """The blocks as CSV with a column a level, and as whole codes in another order."""
+    tree = country()
+    area, columns = np.flatnonzero(tree.n_parts == 0), {}
+    for level in reversed(tree.levels[1:]):
+        columns[level] = tree.codes.take(pa.array(area))
+        area = tree.parents[area]
+    columns = dict(reversed(columns.items()))
+    whole = pc.binary_join_element_wise(*columns.values(), "")
+    scattered = pa.array(np.argsort(np.arange(len(whole)) * 0.6180339887 % 1))
+    with tempfile.TemporaryDirectory() as folder:
+        by_levels, by_codes = Path(folder) / "levels.csv", Path(folder) / "codes.parquet"
+        csv.write_csv(pa.table(columns), by_levels)
+        parquet.write_table(pa.table({"code": whole.take(scattered)}), by_codes)
+        n_leaves = len(whole)
+        del area, columns, whole, scattered
+        reading, same = once(partial(rp.AreaTree.from_file, by_levels))
+        assert same.n_areas == tree.n_areas
+        del same
+        sorting, same = once(partial(rp.AreaTree.from_file, by_codes, lengths=[5] * 5))
+        assert same.n_areas == tree.n_areas
+    return [
+        (f"{n_leaves:,} areas without parts, a column a level, CSV: read, s", reading, "<=", 30),
+        ("  whole codes in another order, Parquet: read, s", sorting, "<=", 60),
+        ("  process peak, GB", peak_gigabytes(), "<=", 4.0),
+    ]
+
+
+CASES = (files_of_a_country, areas_of_a_country, largest_error_in_a_country)

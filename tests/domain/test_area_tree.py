@@ -63,7 +63,10 @@ def test_parents_give_the_same_tree_as_columns():
             {"region": ["N", None], "town": ["1", "2"]},
             "Row 2 of the areas has no code on the level region",
         ),
-        ({"region": ["N", "N"], "town": ["1", "1"]}, "Rows 1 and 2 of the areas are the same"),
+        (
+            {"region": ["N", "N"], "town": ["1", "1"]},
+            "Row 2 of the areas is the same area as row 1",
+        ),
         ({"region": ["N", "N"], "town": ["1", ""]}, "Row 2 of the areas ends on the level region"),
         ({"region": [1.5, [2]]}, "must be texts"),
     ],

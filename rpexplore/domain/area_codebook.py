@@ -1,0 +1,113 @@
+"""Area codebook: a codebook of which one attribute is a tree of areas, in a file beside it.
+
+The field of that attribute names the file, how to read it, and its SHA-256:
+
+    {"name": "block", "areas": {"path": "blocks.csv", "sha256": "…", "levels": ["state", "block"]}}
+
+with `levels`, `separator` and `lengths` as in `AreaTree.from_file`, each if needed.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rpexplore.common.exact_numbers import shown_value
+from rpexplore.common.files import file_bytes, utf8_text
+from rpexplore.common.json_fields import refusing
+from rpexplore.domain.area_file import tree_of_file
+from rpexplore.domain.area_tree import AreaTree
+from rpexplore.domain.codebook import attributes_from_schema
+from rpexplore.domain.domain import Domain
+from rpexplore.domain.json_schemas import has_name, schema_in_json
+from rpexplore.errors import DomainError
+
+_FIELD = "areas"
+_KEYS = ("path", "sha256", "levels", "separator", "lengths")
+
+
+@dataclass(frozen=True, eq=False)
+class AreaCodebook:
+    """The areas that records lie in, and their other attributes.
+
+    name    of the attribute whose values are areas
+    tree    the areas
+    domain  the other attributes
+    """
+
+    name: str
+    tree: AreaTree
+    domain: Domain
+
+    @classmethod
+    def load(cls, path: str | Path) -> "AreaCodebook":
+        """Read a JSON codebook with one attribute of areas, and the file of areas beside it.
+
+        Raises:
+            DomainError: For a codebook without such an attribute or with several, a file that is
+                missing or not the one that the codebook names, or one that is no tree.
+        """
+        path = Path(path)
+        source = f"The codebook {str(path)!r}"
+        text = utf8_text(file_bytes(path, source, DomainError), source, DomainError)
+        fields = fields_of_codebook(text, path.name)
+        of_areas = [field for field in fields if has_areas(field)]
+        if len(of_areas) != 1:
+            names = ", ".join(repr(field["name"]) for field in of_areas) or "none"
+            raise DomainError(
+                f'{path.name} must have one attribute with "areas", got {names}; areas are planned '
+                "for along one tree."
+            )
+        (field,) = of_areas
+        with refusing(DomainError, f"{path.name}, attribute {field['name']!r}"):
+            tree = _tree(field[_FIELD], path.parent)
+        others = [other for other in fields if other is not field]
+        if not others:
+            raise DomainError(f"{path.name} has no attribute beside the areas; add one.")
+        with refusing(DomainError, path.name):
+            domain = Domain(tuple(attributes_from_schema({"fields": others})))
+        return cls(field["name"], tree, domain)
+
+
+def fields_of_codebook(text: str, source: str) -> list[Any]:
+    """The fields of a JSON codebook."""
+    schema = schema_in_json(text, source).schema
+    fields = schema.get("fields") if isinstance(schema, dict) else None
+    if not isinstance(fields, list):
+        raise DomainError(f'{source} must hold an object with a list "fields".')
+    return fields
+
+
+def has_areas(field: Any) -> bool:
+    """Whether a field of a codebook is an attribute of areas."""
+    return has_name(field) and _FIELD in field
+
+
+def _tree(stated: Any, folder: Path) -> AreaTree:
+    if not isinstance(stated, dict) or not set(stated) <= set(_KEYS):
+        raise DomainError(
+            f'"areas" must be an object with path, sha256 and, if needed, levels, separator and '
+            f"lengths, got {shown_value(stated)}."
+        )
+    name = stated.get("path")
+    if not isinstance(name, str) or not name or Path(name).name != name or "\\" in name:
+        raise DomainError(
+            f"the path must be the name of a file beside the codebook, got {shown_value(name)}."
+        )
+    content = file_bytes(folder / name, f"the file of areas {name!r}", DomainError)
+    sha256 = hashlib.sha256(content).hexdigest()
+    if stated.get("sha256") != sha256:
+        raise DomainError(
+            f"the file {name} is not the one that the codebook was written for: its SHA-256 is not "
+            f'the one stated; get the right file, or state "sha256": {json.dumps(sha256)}.'
+        )
+    levels, lengths = stated.get("levels", []), stated.get("lengths", [])
+    for key, kind in (("levels", str), ("lengths", int)):
+        listed = stated.get(key, [])
+        if not isinstance(listed, list) or not all(type(item) is kind for item in listed):
+            raise DomainError(f"the {key} must be a list, got {shown_value(listed)}.")
+    separator = stated.get("separator")
+    if separator is not None and not isinstance(separator, str):
+        raise DomainError(f"the separator must be a text, got {shown_value(separator)}.")
+    return tree_of_file(content, name, levels=levels, separator=separator, lengths=lengths)

@@ -1,0 +1,259 @@
+"""Area file: the areas of a tree as people have them, CSV or Parquet; see `AreaTree.from_file`."""
+
+# pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
+# pyright: reportAttributeAccessIssue=false
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import accumulate, zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rpexplore.common.exact_numbers import shown
+from rpexplore.common.files import file_bytes
+from rpexplore.common.formatting import joined
+from rpexplore.domain.area_levels import RowName, text_column
+from rpexplore.domain.area_tree import AreaTree
+from rpexplore.errors import DomainError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CODE, PARENT, NAME = "code", "parent", "name"
+_NAMES = "_name"  # behind the name of a level: the column of its areas' names
+
+
+def read_area_file(
+    path: str | Path,
+    *,
+    levels: Sequence[str] = (),
+    separator: str | None = None,
+    lengths: Sequence[int] = (),
+) -> AreaTree:
+    """The tree of a file, as `AreaTree.from_file` says."""
+    path = Path(path)
+    content = file_bytes(path, f"The file of areas {str(path)!r}", DomainError)
+    return tree_of_file(content, path.name, levels=levels, separator=separator, lengths=lengths)
+
+
+def tree_of_file(
+    content: bytes,
+    filename: str,
+    *,
+    levels: Sequence[str] = (),
+    separator: str | None = None,
+    lengths: Sequence[int] = (),
+) -> AreaTree:
+    """The tree of what a file holds."""
+    if separator is not None and lengths:
+        raise DomainError("Give the separator of whole codes or the lengths of their parts.")
+    if filename.lower().endswith(".parquet"):
+        table, row_name = _of_parquet(content, filename), f"Row {{:,}} of {filename}".format
+    else:
+        table, row_name = _of_csv(content, filename), partial(_line, filename)
+    if separator is not None or lengths:
+        return _of_whole_codes(table, levels, separator, list(lengths), row_name, filename)
+    if CODE in table and PARENT in table:
+        columns = [table[CODE], table[PARENT], table.get(NAME)]
+        return AreaTree.from_parent_columns(*columns, levels=levels, row_name=row_name)
+    return _of_levels(table, levels, row_name, filename)
+
+
+def _line(filename: str, row: int) -> str:
+    """What a row of a CSV file is called; the first line holds the names of the columns."""
+    return f"Line {row + 1:,} of {filename}"
+
+
+# ---- forms
+
+
+def _of_levels(
+    table: "dict[str, pa.Array]", levels: Sequence[str], row_name: RowName, filename: str
+) -> AreaTree:
+    """Of one column a level."""
+    of_names = {f"{level}{_NAMES}": level for level in levels or table}
+    levels = levels or [column for column in table if column not in of_names]
+    for level in levels:
+        if level not in table:
+            raise DomainError(
+                f"{filename} has no column {level!r} for a level; it has {joined(list(table))}."
+            )
+    names = {level: table[column] for column, level in of_names.items() if column in table}
+    return AreaTree.from_columns(
+        {level: table[level] for level in levels}, names, row_name=row_name
+    )
+
+
+def _of_whole_codes(
+    table: "dict[str, pa.Array]",
+    levels: Sequence[str],
+    separator: str | None,
+    lengths: list[int],
+    row_name: RowName,
+    filename: str,
+) -> AreaTree:
+    """Of a column of whole codes: an area's code is what those of its parts begin with."""
+    column = CODE if CODE in table else next(iter(table))
+    codes = text_column(f"codes in the column {column!r}", table[column])
+    if separator is not None:
+        beginnings = _beginnings_to(codes, separator)
+    else:
+        beginnings = _beginnings_of(codes, lengths, row_name)
+    levels = list(levels) or [f"level {number + 1}" for number in range(len(beginnings))]
+    if len(levels) != len(beginnings):
+        raise DomainError(
+            f"The codes in {filename} have {len(beginnings)} levels, but {len(levels)} names of "
+            "levels are given."
+        )
+    names = {}
+    if NAME in table:
+        named = text_column("names of the areas", table[NAME])
+        names = dict(zip(levels, _names_where_codes_end(beginnings, named), strict=True))
+    return AreaTree.from_columns(
+        dict(zip(levels, beginnings, strict=True)), names, row_name=row_name
+    )
+
+
+def _names_where_codes_end(beginnings: "list[pa.Array]", names: "pa.Array") -> "Iterator[pa.Array]":
+    """For each level the names of the rows that end on it, "" for others."""
+    import pyarrow.compute as pc
+
+    for here, below in zip_longest(beginnings, beginnings[1:]):
+        goes_on = pc.equal(here, "") if below is None else pc.not_equal(below, "")
+        yield pc.if_else(pc.or_(goes_on, pc.equal(here, "")), "", names)
+
+
+def _beginnings_to(codes: "pa.Array", separator: str) -> "list[pa.Array]":
+    """The codes up to each separator, "" where they end before."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not separator:
+        raise DomainError("The separator of whole codes must be one sign or more.")
+    pieces = pc.split_pattern(codes, separator)
+    counts = pc.list_value_length(pieces).to_numpy()
+    first, flat = np.cumsum(counts) - counts, pieces.flatten()
+    beginnings = []
+    for number in range(int(np.max(counts, initial=1))):
+        goes_on = counts > number
+        piece = flat.take(pa.array(first + number, mask=~goes_on))
+        if beginnings:
+            # An empty part in the middle is a missing code, which is told as one.
+            piece = pc.if_else(pc.equal(piece, ""), None, piece)
+            piece = pc.binary_join_element_wise(beginnings[-1], piece, separator)
+        beginnings.append(pc.fill_null(piece, ""))
+    return beginnings
+
+
+def _beginnings_of(codes: "pa.Array", lengths: list[int], row_name: RowName) -> "list[pa.Array]":
+    """The codes up to each part of these lengths, "" where they end before."""
+    import pyarrow.compute as pc
+
+    if any(type(length) is not int or length < 1 for length in lengths):
+        raise DomainError(f"The lengths of parts of codes must be whole numbers, got {lengths!r}.")
+    ends = list(accumulate(lengths))
+    n_signs = pc.utf8_length(codes).to_numpy()
+    wrong = ~np.isin(n_signs, ends)
+    if np.any(wrong):
+        row = int(np.argmax(wrong))
+        raise DomainError(
+            f"{row_name(row + 1)} has the code {codes[row].as_py()!r} of {n_signs[row]} signs; by "
+            f"the lengths of its parts it must have {joined(list(map(str, ends)), ' or ')}."
+        )
+    deepest = [end for end in ends if end <= int(np.max(n_signs))]
+    return [
+        pc.if_else(n_signs >= end, pc.utf8_slice_codeunits(codes, 0, end), "") for end in deepest
+    ]
+
+
+# ---- files
+
+
+def _of_parquet(content: bytes, filename: str) -> "dict[str, pa.Array]":
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(pa.BufferReader(content))
+    except (pa.ArrowException, OSError, ValueError, TypeError):
+        raise DomainError(f"{filename} is no Parquet file, or a damaged one.") from None
+    return {name: column.combine_chunks() for name, column in _columns(table, filename).items()}
+
+
+def _of_csv(content: bytes, filename: str) -> "dict[str, pa.Array]":
+    """The columns of a CSV file as texts; lines are counted without those within quotes."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    unusable: list[csv.InvalidRow] = []
+
+    def refuse(row: csv.InvalidRow) -> str:
+        unusable.append(row)
+        return "skip" if len(unusable) < 2 else "error"
+
+    try:
+        if filename.lower().endswith(".gz"):
+            content = pa.CompressedInputStream(pa.BufferReader(content), "gzip").read()
+        header = _header(content, filename)
+        table = csv.read_csv(
+            pa.BufferReader(content),
+            read_options=csv.ReadOptions(use_threads=False),
+            parse_options=csv.ParseOptions(
+                delimiter=_delimiter(header),
+                ignore_empty_lines=False,
+                invalid_row_handler=refuse,
+            ),
+            convert_options=csv.ConvertOptions(
+                column_types=dict.fromkeys(_names_in(header), pa.string()),
+                strings_can_be_null=False,
+            ),
+        )
+    except (pa.ArrowException, OSError, ValueError, TypeError) as error:
+        if not unusable:
+            raise DomainError(
+                f"{filename} is no usable CSV file in UTF-8 ({shown(str(error))}); check quotes "
+                "and encoding."
+            ) from None
+        table = None
+    if unusable:
+        row = unusable[0]
+        raise DomainError(
+            f"{_line(filename, (row.number or 2) - 1)} has {row.actual_columns} values for "
+            f"{row.expected_columns} columns; put texts that hold a comma in quotes."
+        )
+    assert table is not None
+    return {name: column.combine_chunks() for name, column in _columns(table, filename).items()}
+
+
+def _header(text: bytes, filename: str) -> str:
+    """The first line of a CSV file."""
+    try:
+        return text.partition(b"\n")[0].decode("utf-8-sig").rstrip("\r")
+    except UnicodeDecodeError:
+        raise DomainError(f"{filename} is not UTF-8 text; save it as UTF-8.") from None
+
+
+def _delimiter(header: str) -> str:
+    return ";" if ";" in header and "," not in header else ","
+
+
+def _names_in(header: str) -> list[str]:
+    import csv
+
+    return next(csv.reader([header], delimiter=_delimiter(header)), [])
+
+
+def _columns(table: "pa.Table", filename: str) -> "dict[str, pa.ChunkedArray]":
+    """The columns by their names, which must differ."""
+    names = table.column_names
+    for name in names:
+        if names.count(name) > 1 or not name.strip():
+            raise DomainError(
+                f"{filename} has {names.count(name)} columns {name!r}; give each column a name of "
+                "its own."
+            )
+    if not names:
+        raise DomainError(f"{filename} has no columns; see what forms a file of areas can have.")
+    return dict(zip(names, table.columns, strict=True))
