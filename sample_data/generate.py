@@ -8,12 +8,13 @@ from pathlib import Path
 import hospital_stays
 import household
 import labour_force
+import municipal_register
 import redistricting
 
 
 def write(folder: Path) -> None:
     """Write records, codebooks and expected counts of every example into the folder."""
-    for example in (household, redistricting, labour_force, hospital_stays):
+    for example in (household, redistricting, labour_force, hospital_stays, municipal_register):
         example.write(folder)
 
 

@@ -15,6 +15,8 @@ from rpexplore.scenarios.examples import EXAMPLES, Example
 
 SAMPLE = Path(__file__).parents[1] / "sample_data"
 WORKING = ["Employee", "Self-employed"]
+OF_AREAS = "municipal-register"
+KEYS = [*(example.key for example in EXAMPLES), OF_AREAS]
 
 
 @pytest.fixture(scope="module")
@@ -41,11 +43,11 @@ def listed() -> dict[str, dict[str, str]]:
     return labels
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.key)
-def test_generator_writes_the_files_that_are_here(tmp_path, monkeypatch, example):
+@pytest.mark.parametrize("key", KEYS)
+def test_generator_writes_the_files_that_are_here(tmp_path, monkeypatch, key):
     monkeypatch.syspath_prepend(str(SAMPLE))
-    importlib.import_module(example.key.replace("-", "_")).write(tmp_path)
-    files = {path.name for path in SAMPLE.glob(f"{example.key}*") if path.suffix != ".py"}
+    importlib.import_module(key.replace("-", "_")).write(tmp_path)
+    files = {path.name for path in SAMPLE.glob(f"{key}*") if path.suffix != ".py"}
     assert {path.name for path in tmp_path.iterdir()} == files
     for name in files:
         # Compared as a plain truth value: pytest's own diff of 3 MB would take minutes.
@@ -55,7 +57,7 @@ def test_generator_writes_the_files_that_are_here(tmp_path, monkeypatch, example
 
 def test_every_data_file_is_one_of_an_example():
     files = [path.name for path in SAMPLE.iterdir() if path.suffix in (".csv", ".gz", ".json")]
-    assert all(name.startswith(tuple(one.key for one in EXAMPLES)) for name in files)
+    assert all(name.startswith(tuple(KEYS)) for name in files)
 
 
 def content(path: Path) -> bytes:
@@ -239,3 +241,17 @@ def test_a_patient_has_at_most_ten_stays_mostly_among_the_first_three():
     stays = pd.read_csv(example.records).groupby(example.person_column).size()
     assert stays.max() == 10
     assert f"{stays.clip(upper=3).sum() / stays.sum():.0%}".replace("%", " %") == "87 %"
+
+
+def test_people_live_in_areas_that_are_not_divided():
+    book = rp.AreaCodebook.load(SAMPLE / f"{OF_AREAS}.json")
+    people = pd.read_csv(SAMPLE / f"{OF_AREAS}.csv.gz", dtype=str)
+    tree, readme = book.tree, (SAMPLE / "README.md").read_text(encoding="utf-8")
+    undivided = np.flatnonzero(tree.n_parts == 0)
+    assert set(people["district"]) == set(tree.codes.take(undivided).to_pylist())
+    assert len(set(tree.level_of[undivided])) == 2  # some municipalities are not divided
+    assert all(set(people[one.name]) == set(one.stored_values()) for one in book.domain.attributes)
+    assert f"{len(people):,} people" in readme
+    sizes = np.diff(tree.starts).tolist()[1:]
+    for level, size in zip(tree.levels[1:], sizes, strict=True):
+        assert f"{size:,} {level}" in readme

@@ -17,6 +17,8 @@ import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
 import rpexplore as rp
+from rpexplore.analysis.areas import beside_shares_by_level
+from rpexplore.common.webapp_files import sample_data_folder
 from tests.benchmarks.measure import Row, once, peak_gigabytes
 
 _LEVELS = {"state": 51, "county": 3_142, "tract": 85_143, "group": 240_089, "block": 8_185_075}
@@ -118,4 +120,17 @@ def files_of_a_country() -> list[Row]:
     ]
 
 
-CASES = (files_of_a_country, areas_of_a_country, largest_error_in_a_country)
+def shares_by_level() -> list[Row]:
+    """The made-up country of the sample data, beside shares of the budget by level."""
+    book = rp.AreaCodebook.load(sample_data_folder() / "municipal-register.json")
+    tables = rp.Workload.all_up_to(book.domain, 3)
+    asked = rp.AreaWorkload.of_levels(book.tree, dict.fromkeys(book.tree.levels, tables))
+    plan = rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    best, equal = beside_shares_by_level(plan)["ratio"]
+    return [
+        (f"{book.tree.n_areas:,} areas: loss beside best shares by level", best, "<=", 0.945),
+        ("  beside equal shares", equal, "<=", 0.935),
+    ]
+
+
+CASES = (shares_by_level, files_of_a_country, areas_of_a_country, largest_error_in_a_country)

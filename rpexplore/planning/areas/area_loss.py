@@ -10,6 +10,26 @@ from rpexplore.planning.losses.base import Loss, SumOfVariances
 from rpexplore.planning.mechanism.closure import Closure
 
 
+def loss_of_variances(
+    workload: AreaWorkload,
+    groups: AreaGroups,
+    closure: Closure,
+    loss: Loss,
+    residual_variances: np.ndarray,
+) -> float:
+    """The loss where residuals have these variances, float64[n_residuals, n_groups]."""
+    total, largest = 0.0, 0.0
+    for kind, asked in enumerate(workload.workloads):
+        of_kind = groups.kinds == kind
+        matrix = closure.variance_matrix[workload.rows[kind]]
+        weighted = loss.table_weights(asked)[:, None] * (matrix @ residual_variances[:, of_kind])
+        total += float(np.sum(weighted @ groups.multiplicity[of_kind])) / float(
+            workload.areas_asked[kind]
+        )
+        largest = max(largest, float(np.max(weighted)))
+    return total if isinstance(loss, SumOfVariances) else largest
+
+
 def profiles_of(workload: AreaWorkload, closure: Closure, loss: Loss) -> Profiles:
     """Which residuals are planned as one for a loss."""
     matrix = closure.variance_matrix

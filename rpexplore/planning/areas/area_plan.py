@@ -12,7 +12,7 @@ import numpy as np
 from rpexplore.common.numerics import read_only
 from rpexplore.domain.domain import Domain
 from rpexplore.planning.areas.area_groups import AreaGroups
-from rpexplore.planning.areas.area_loss import area_problem, profiles_of
+from rpexplore.planning.areas.area_loss import area_problem, loss_of_variances, profiles_of
 from rpexplore.planning.areas.area_plan_file import (
     AreaFiles,
     fields_of_plan,
@@ -34,7 +34,7 @@ from rpexplore.planning.areas.exact_precisions import (
 from rpexplore.planning.areas.profiles import Profiles
 from rpexplore.planning.areas.solvers import AreaProblem, AreaState
 from rpexplore.planning.certificate import Certificate
-from rpexplore.planning.losses.base import Loss, SumOfVariances
+from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.privacy.budget import Budget
@@ -225,13 +225,9 @@ def proven_bound(plan: AreaPlan) -> float:
 
 def area_loss(plan: AreaPlan) -> float:
     """The loss of a plan, from its variances."""
-    total, largest = 0.0, 0.0
-    for kind, asked in enumerate(plan.workload.workloads):
-        weighted = plan.loss.table_weights(asked)[:, None] * plan.table_variances(kind)
-        sizes = plan.groups.multiplicity[plan.groups.kinds == kind]
-        total += float(np.sum(weighted @ sizes)) / float(plan.workload.areas_asked[kind])
-        largest = max(largest, float(np.max(weighted)))
-    return total if isinstance(plan.loss, SumOfVariances) else largest
+    return loss_of_variances(
+        plan.workload, plan.groups, plan.closure, plan.loss, plan.residual_variances
+    )
 
 
 def exact_plan(

@@ -1,0 +1,146 @@
+"""Areas: a plan beside the shares of the budget by level that agencies choose by hand."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rpexplore.common.exact_numbers import shown
+from rpexplore.common.formatting import joined
+from rpexplore.errors import BudgetError, WorkloadError
+from rpexplore.planning import planner
+from rpexplore.planning.areas.area_loss import loss_of_variances
+from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.areas.area_planner import plan_areas
+from rpexplore.planning.areas.estimation import Estimation
+from rpexplore.planning.areas.exact_precisions import profile_costs
+from rpexplore.privacy.budget import Budget
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Shares = Mapping[str, float]
+"""Level -> its part of the budget, relative to the others."""
+
+REDISTRICTING_2020: Shares = MappingProxyType(
+    {"US": 104, "state": 1440, "county": 447, "tract": 687, "block group": 1256, "block": 165}
+)
+"""Shares of the budget for persons in the redistricting data of 2020, of 4,099 in all.
+
+From the production code of the Census Bureau
+(https://github.com/uscensusbureau/DAS_2020_Redistricting_Production_Code), whose block groups were
+drawn for the purpose. To be given with the names of a tree's own levels.
+"""
+
+
+def beside_shares_by_level(
+    plan: AreaPlan, stated: Mapping[str, Shares] | None = None
+) -> "pd.DataFrame":
+    """The loss of a plan beside that of shares of its budget by level, all by least squares.
+
+    Args:
+        plan: Any plan whose tables are the same in all areas of a level.
+        stated: Shares by level, by what they are called.
+
+    Returns:
+        One row for the best shares by level, for equal ones and for each of those stated: title,
+        loss, ratio (of the plan's loss to it), and the share of each level. All areas of a level
+        have the same noise there: with the best shares it is planned for all levels together, with
+        others for the tables of each level alone.
+
+    Raises:
+        WorkloadError: If areas of one level are asked for different tables.
+        BudgetError: For shares of other levels than those with tables, or not above 0.
+
+    Example:
+        >>> import rpexplore as rp
+        >>> tree = rp.AreaTree.from_columns({"region": [*"NNS"], "town": [*"121"]})
+        >>> sexes = rp.Workload.all_up_to(rp.Domain.from_sizes({"sex": 2}), 1)
+        >>> plan = rp.plan_areas(
+        ...     rp.AreaWorkload.of_levels(tree, {"region": sexes, "town": sexes}),
+        ...     loss=rp.SumOfVariances(),
+        ...     budget=rp.Budget(rho=1),
+        ... )
+        >>> frame = beside_shares_by_level(plan, {"mostly towns": {"region": 1, "town": 4}})
+        >>> frame["title"].tolist()
+        ['best shares by level', 'equal shares', 'mostly towns']
+    """
+    import pandas as pd
+
+    levels = _levels_with_tables(plan)
+    by_level = plan
+    if not plan.uniform:
+        by_level = plan_areas(
+            plan.workload, loss=plan.loss, budget=plan.budget, uniform_levels=True
+        )
+    rows = [("best shares by level", by_level.loss_value, _shares_of(by_level))]
+    for title, shares in {"equal shares": dict.fromkeys(levels, 1.0), **(stated or {})}.items():
+        part = _checked(title, shares, list(levels))
+        rows.append((title, loss_of_shares(plan, part), part))
+    return pd.DataFrame(
+        [
+            {"title": title, "loss": loss, "ratio": plan.loss_value / loss, **shares}
+            for title, loss, shares in rows
+        ]
+    )
+
+
+def loss_of_shares(plan: AreaPlan, shares: Shares) -> float:
+    """The loss where each level has its share of a plan's budget; shares sum to 1."""
+    groups, closure = plan.groups, plan.closure
+    precisions = np.zeros((len(closure), len(groups)))
+    levels = plan.workload.tree.levels
+    for level, kind in _levels_with_tables(plan).items():
+        number = levels.index(level)
+        cost = plan.budget.record_privacy_cost * Fraction(shares[level])
+        alone = planner.plan(
+            plan.workload.workloads[kind], loss=plan.loss, budget=Budget(privacy_cost=cost)
+        )
+        for residual, sigma_squared in enumerate(alone.sigma_squared.floats):
+            row = closure.find(alone.closure.attributes(residual))
+            precisions[row, groups.starts[number] : groups.starts[number + 1]] = 1 / sigma_squared
+    variances = np.stack([Estimation.of(groups, row).variances for row in precisions])
+    return loss_of_variances(plan.workload, groups, closure, plan.loss, variances)
+
+
+def _levels_with_tables(plan: AreaPlan) -> dict[str, int]:
+    """Level -> what its areas are asked for, from the top; levels without tables are left out."""
+    tree, kinds = plan.workload.tree, plan.workload.kinds
+    found = {}
+    for number, level in enumerate(tree.levels):
+        of_level = np.unique(kinds[tree.level_slice(number)]).tolist()
+        if len(of_level) > 1:
+            raise WorkloadError(
+                f"The areas of the level {level} are asked for different tables; shares of the "
+                "budget by level are compared where they are asked for the same."
+            )
+        if of_level[0] >= 0:
+            found[level] = of_level[0]
+    return found
+
+
+def _checked(title: str, shares: Shares, levels: list[str]) -> Shares:
+    """The shares as parts of 1."""
+    if set(shares) != set(levels) or not all(share > 0 for share in shares.values()):
+        stated = ", ".join(f"{level}: {share}" for level, share in shares.items())
+        raise BudgetError(
+            f"The shares {title!r} must be above 0 for each of the levels with tables, "
+            f"{joined(levels)}, and for no other; got {shown(stated) or 'none'}."
+        )
+    total = sum(shares.values())
+    return {level: shares[level] / total for level in levels}
+
+
+def _shares_of(plan: AreaPlan) -> Shares:
+    """What the levels of a plan with one precision a level cost, as parts of 1."""
+    costs = [float(cost) for cost in profile_costs(plan.closure, plan.of_residual, plan.factors)]
+    starts = plan.groups.starts[:-1]
+    of_levels = costs @ np.maximum.reduceat(plan.precisions, starts, axis=1)
+    shares = (of_levels / np.sum(of_levels)).tolist()
+    return {
+        level: share
+        for level, share in zip(plan.workload.tree.levels, shares, strict=True)
+        if share > 0
+    }
