@@ -5,7 +5,7 @@ less; what the table's own residual says beyond it is shrunk as for pairs. That 
 also tells something of the smaller tables, which is given back to them (docs/mathematics.md §13.4).
 """
 
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Container, MutableMapping
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -39,6 +39,9 @@ _LARGEST_SHARE = 0.98  # of a smaller table's error that one larger table is sai
 _LOWEST = 0.02  # of itself, to which a cell of a smaller table may move at once
 _SMALLEST_VARIANCE = 1e-20
 _NEGLIGIBLE_MOVE = 1e-3  # of the records, on average over smaller tables
+
+_LARGE_DEVIATION = 0.3  # τ over the mean count, from which on a table is not what its parts suggest
+_OF_THE_MODEL = 0.8  # of the variance of its measurement, up to which a part is the model's as well
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ def higher_tables(
             break
         fit.follow_parts()
     on_progress(f"Fitting {order}-way tables", (_TURNS + 1) / (_TURNS + 2))
-    return fit.result()
+    return fit.result(fit.beyond_the_model(variances))
 
 
 class _Fit:
@@ -140,13 +143,38 @@ class _Fit:
             baseline = self._tables[subset].copy()
             self._tables[subset] = fitted(baseline, self._margins(subset), _ROUNDS_AGAIN)
 
-    def result(self) -> HigherTables:
-        """The baselines become tables."""
+    def beyond_the_model(self, variances: Tables) -> set[AttributeIndices]:
+        """The tables that deviate by much, though the model tells of all their parts.
+
+        A model that is wrong about a table may be wrong about its parts. Parts that are known from
+        their own measurements alone are not the model's.
+        """
+        found = set()
+        for subset in self._says_something:
+            large = _LARGE_DEVIATION * float(self._tables[subset].mean())
+            if float(self._weights[subset][large <= SCALES].sum()) > 0.5:
+                of_model = (self._unmeasured(part, variances[part]) for part in _parts(subset))
+                if all(share <= _OF_THE_MODEL for share in of_model):
+                    found.add(subset)
+        return found
+
+    def _unmeasured(self, part: AttributeIndices, variance: np.ndarray) -> float:
+        """A smaller table's variance over that of its own measurement, mean over records."""
+        noise = float(np.mean(self._measured.cell_variance(part)))
+        return float(np.average(variance, weights=self._tables[part])) / noise
+
+    def result(self, beyond_the_model: Container[AttributeIndices]) -> HigherTables:
+        """The baselines become tables, fitted to their parts.
+
+        beyond_the_model: those that are not; their parts follow them when all are made to agree
+        """
         for subset in self._says_something:
             baseline = self._tables[subset]
             share, projected = self._projected(subset, baseline)
             self._kept[subset] = float((share * baseline).sum() / baseline.sum())
-            self._tables[subset] = fitted(projected, self._margins(subset), _ROUNDS)
+            if subset not in beyond_the_model:
+                projected = fitted(projected, self._margins(subset), _ROUNDS)
+            self._tables[subset] = projected
         return HigherTables(self._weights, self._kept)
 
     def _projected(
