@@ -1,5 +1,6 @@
 """Area plan: exact precisions for the tables of every area, and what follows from them."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -21,6 +22,7 @@ from rpexplore.planning.areas.area_plan_file import (
     write_files,
 )
 from rpexplore.planning.areas.area_summary import area_summary, area_tables
+from rpexplore.planning.areas.area_sums import AreaName, accuracy_of_sums
 from rpexplore.planning.areas.area_workload import AreaWorkload
 from rpexplore.planning.areas.estimation import Estimation
 from rpexplore.planning.areas.exact_precisions import (
@@ -158,17 +160,26 @@ class AreaPlan(ReleasePlan):
         return 1 / (self.unit * int(self.factors[residual]) * multiple) if multiple else None
 
     @cached_property
+    def estimations(self) -> tuple[Estimation, ...]:
+        """How the measurements of each profile are combined, at precisions equal to multiples."""
+        return tuple(Estimation.of(self.groups, precisions) for precisions in self.precisions)
+
+    @cached_property
+    def scales(self) -> np.ndarray:
+        """The unit times each residual's factor, float64[n_residuals]."""
+        return read_only(np.array([float(self.unit * factor) for factor in self.factors.tolist()]))
+
+    @cached_property
     def residual_variances(self) -> np.ndarray:
         """Of the least-squares answers to residuals, float64[n_residuals, n_groups].
 
         0 where no table that is asked for has the residual.
         """
         found = np.empty((len(self.closure), len(self.groups)))
-        for profile, precisions in enumerate(self.precisions):
-            variances = Estimation.of(self.groups, precisions).variances
-            of_profile = np.flatnonzero(self.of_residual == profile)
-            scales = [float(self.unit * factor) for factor in self.factors[of_profile].tolist()]
-            found[of_profile] = variances / np.array(scales)[:, None]
+        for residual, profile in enumerate(self.of_residual.tolist()):
+            np.divide(
+                self.estimations[profile].variances, self.scales[residual], out=found[residual]
+            )
         return read_only(found)
 
     def table_variances(self, kind: int) -> np.ndarray:
@@ -178,6 +189,31 @@ class AreaPlan(ReleasePlan):
         """
         matrix = self.closure.variance_matrix[self.workload.rows[kind]]
         return matrix @ self.residual_variances[:, self.groups.kinds == kind]
+
+    def accuracy_of_sums(
+        self,
+        lists: Mapping[str, Iterable[AreaName]],
+        tables: Iterable[Sequence[str]] | None = None,
+    ) -> "pd.DataFrame":
+        """How accurate the sums over lists of areas are, exactly, before anything is released.
+
+        A list may be no area of the tree: a school district, as the blocks that are in it.
+
+        Args:
+            lists: Name -> areas that do not overlap, on any mix of levels: each as its number in
+                the tree, as its codes from below the top, or as one such code.
+            tables: Attribute sets of tables of the plan; all of its tables if left out.
+
+        Returns:
+            One row a list and table, the least accurate first: list, attributes, areas (in the
+            list), standard_error (of a cell of the sum of the areas' unbiased tables; NaN where
+            one of them has no answer).
+
+        Raises:
+            DomainError: For an area that is not there, or that a list counts twice.
+            WorkloadError: For a table that is asked for nowhere.
+        """
+        return accuracy_of_sums(self, lists, tables)
 
     @property
     def tables(self) -> "pd.DataFrame":
