@@ -210,7 +210,9 @@ def test_where_the_records_lie(folder, tmp_path, monkeypatch):
 def test_the_codebook_is_one():
     text = sections("docs/formats.md")["Codebooks"]
     (codebook,) = re.findall(r"^```json\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    assert rp.Domain.parse(codebook, "codebook.json").sizes.tolist() == [2, 20, 3]
+    domain = rp.Domain.parse(codebook, "codebook.json")
+    assert domain.sizes.tolist() == [2, 20, 3]
+    assert len(domain.impossible) == 1
 
 
 def test_the_tour_counts_the_tables_as_the_app_does():

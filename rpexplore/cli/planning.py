@@ -28,6 +28,7 @@ def schema(
     from rpexplore.cli.facts import attribute_facts, attribute_table
     from rpexplore.common.formatting import describe_count, plural
     from rpexplore.domain.domain import Domain
+    from rpexplore.domain.impossible import describe_combinations
 
     domain = Domain.load(codebook, resource)
     if out is not None:
@@ -38,9 +39,16 @@ def schema(
         f"{attribute_table(domain)}\n\n"
         f"{count}; one table of all together would have {cell_count} cells."
     )
+    if domain.impossible:
+        text += f"\nThe codebook states {describe_combinations(domain.impossible)}"
     if out is not None:
         text += f"\nWritten to {out}"
-    facts = {"attributes": attribute_facts(domain), "cells": cells, "out": out and str(out)}
+    facts = {
+        "attributes": attribute_facts(domain),
+        "cells": cells,
+        "impossible": [dict(combination.selections) for combination in domain.impossible],
+        "out": out and str(out),
+    }
     say_result(as_json, facts, text)
 
 

@@ -2,9 +2,10 @@
 
 Table Schema (https://specs.frictionlessdata.io/table-schema/): `constraints.enum` with optional
 `categories` (value and label), `constraints.minimum`/`maximum` for integers. A Data Package holds
-one, sizes such as {"age": 32} stand for one. Three properties are
+one, sizes such as {"age": 32} stand for one. Four properties are
 this project's own, since the specification has none for them: `constraints.step` groups integers,
-`bins` lists the edges of intervals, `groups` the path of groups that each value lies in.
+`bins` lists the edges of intervals, `groups` the path of groups that each value lies in. A fourth,
+`impossible`, belongs to the schema: see `Domain.from_schema`.
 
 The CSV codebook has the columns attribute, value, label and group (the last two may be left out),
 one row a category; it describes categories only. The column group holds the path of groups that
@@ -19,7 +20,7 @@ from rpexplore.common.csv_text import csv_rows, csv_text
 from rpexplore.common.exact_numbers import shown, shown_value
 from rpexplore.common.json_fields import refusing
 from rpexplore.domain.attribute import LEVELS, Attribute, Bins, Categories, Integers, Values
-from rpexplore.domain.json_schemas import WHOLE, has_name, schema_in_json
+from rpexplore.domain.json_schemas import WHOLE, has_name
 from rpexplore.errors import DomainError
 
 
@@ -38,11 +39,6 @@ def attributes_from_schema(schema: Any, *, may_be_empty: bool = False) -> list[A
 def schema_from_attributes(attributes: Iterable[Attribute]) -> dict[str, Any]:
     """The Table Schema object of the attributes; `attributes_from_schema` undoes it exactly."""
     return {"fields": [_field_from_attribute(attribute) for attribute in attributes]}
-
-
-def attributes_from_json(text: str, source: str, resource: str | None = None) -> list[Attribute]:
-    """The attributes of a JSON text, as `schema_in_json` takes it; `source` is named in errors."""
-    return attributes_from_schema(schema_in_json(text, source, resource).schema)
 
 
 def attributes_from_csv(text: str, source: str) -> list[Attribute]:

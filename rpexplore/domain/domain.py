@@ -3,12 +3,13 @@
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from unicodedata import normalize
 
 import numpy as np
@@ -18,6 +19,12 @@ from rpexplore.common.files import file_bytes, utf8_text, write_whole
 from rpexplore.common.numerics import read_only
 from rpexplore.domain import codebook
 from rpexplore.domain.attribute import Attribute, Integers
+from rpexplore.domain.impossible import (
+    ImpossibleCombination,
+    describe_combinations,
+    stated_combinations,
+)
+from rpexplore.domain.json_schemas import IMPOSSIBLE, schema_in_json
 from rpexplore.errors import DomainError
 
 AttributeSet: TypeAlias = Iterable[str] | str  # names, in any order; a text is one name
@@ -28,7 +35,11 @@ AttributeIndices: TypeAlias = tuple[int, ...]  # positions in the domain, ascend
 class Domain:
     """Ordered attributes with distinct names. There may be none yet; then nothing can be planned.
 
-    Raises `DomainError` for a name used twice.
+    impossible  combinations of values that no record has, each as the selections of `answer`:
+                [{"age": "0..14", "marital_status": "Married"}]. Synthetic records hold them;
+                planning does not use them, and the noise is the same.
+
+    Raises `DomainError` for a name used twice, and for a combination of values that are not there.
 
     Example:
         >>> Domain.from_sizes({"age": 100, "sex": 2}).names
@@ -36,6 +47,8 @@ class Domain:
     """
 
     attributes: tuple[Attribute, ...]
+    # Given as mappings or combinations; kept as the latter.
+    impossible: tuple[ImpossibleCombination, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", tuple(self.attributes))
@@ -51,6 +64,7 @@ class Domain:
                     f"The attribute {attribute.name!r} is in the domain twice; rename one of them."
                 )
             seen.add(attribute.name)
+        object.__setattr__(self, "impossible", stated_combinations(self, self.impossible))
 
     @classmethod
     def from_sizes(cls, sizes: Mapping[str, int]) -> "Domain":
@@ -82,7 +96,7 @@ class Domain:
         """The domain of a codebook's text; the ending of `filename` tells its format."""
         ending = Path(filename).suffix.lower()
         if ending == ".json":
-            return cls(tuple(codebook.attributes_from_json(text, filename, resource)))
+            return cls.from_schema(schema_in_json(text, filename, resource).schema)
         if ending == ".csv" and resource is not None:
             raise DomainError(f"{filename} is no Data Package; name none of its tables.")
         if ending == ".csv":
@@ -92,10 +106,42 @@ class Domain:
             f"(attribute,value,label), got {filename!r}."
         )
 
+    @classmethod
+    def from_schema(cls, schema: Any, *, may_be_empty: bool = False) -> "Domain":
+        """The domain of a Table Schema object.
+
+        Raises `DomainError` naming the part that cannot be used, and, unless it may be empty, for a
+        schema without fields.
+        """
+        attributes = codebook.attributes_from_schema(schema, may_be_empty=may_be_empty)
+        return cls(tuple(attributes), schema.get(IMPOSSIBLE, ()))
+
+    def to_schema(self) -> dict[str, Any]:
+        """The domain as a Table Schema object; `from_schema` undoes it exactly."""
+        schema = codebook.schema_from_attributes(self.attributes)
+        if self.impossible:
+            schema[IMPOSSIBLE] = [dict(combination.selections) for combination in self.impossible]
+        return schema
+
+    def with_attributes(
+        self, attributes: Iterable[Attribute], renamed: Mapping[str, str] | None = None
+    ) -> "Domain":
+        """The domain after an edit of its attributes, without combinations that no longer fit.
+
+        renamed: old attribute name -> new one
+        """
+        edited = Domain(tuple(attributes))
+        fitting = []
+        for combination in self.impossible:
+            with suppress(DomainError):
+                fitting += stated_combinations(edited, [combination.renamed(renamed or {})])
+        return replace(edited, impossible=tuple(fitting))
+
     def save(self, path: str | Path) -> None:
         """Write the codebook; the ending (.json or .csv) tells the format.
 
-        CSV has no place for the attributes' labels, and lists whole numbers as categories.
+        CSV has no place for the attributes' labels, and lists whole numbers as categories. Grouped
+        numbers and impossible combinations, which it cannot say, are refused.
         """
         path = Path(path)
         try:
@@ -112,9 +158,13 @@ class Domain:
             raise DomainError("There are no attributes yet; a codebook needs at least one.")
         ending = Path(filename).suffix.lower()
         if ending == ".json":
-            schema = codebook.schema_from_attributes(self.attributes)
-            return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+            return json.dumps(self.to_schema(), indent=2, ensure_ascii=False) + "\n"
         if ending == ".csv":
+            if self.impossible:
+                raise DomainError(
+                    f"The codebook states {describe_combinations(self.impossible)}, which a CSV "
+                    "codebook cannot say; save the domain as .json."
+                )
             return codebook.csv_from_attributes(self.attributes)
         raise DomainError(f"A codebook must end in .json or .csv, got {filename!r}.")
 

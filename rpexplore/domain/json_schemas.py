@@ -11,6 +11,7 @@ from rpexplore.common.names import is_text
 from rpexplore.errors import DomainError
 
 WHOLE = ("integer", "year")  # types whose minimum and maximum say all values
+IMPOSSIBLE = "impossible"  # the property of a schema with the combinations that no record has
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,8 @@ class StatedSchema:
     @property
     def with_values(self) -> dict[str, Any]:
         """The schema without the fields that do not say which values they can have."""
-        return {"fields": [one for one in self.schema["fields"] if not _lacks_values(one)]}
+        fields = [field for field in self.schema["fields"] if not _lacks_values(field)]
+        return {**self.schema, "fields": fields}
 
     @property
     def without_values(self) -> dict[str, str]:

@@ -6,13 +6,15 @@ A value is named as it is stored or by its label, a group of values by its name 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 from unicodedata import normalize
 
 from rpexplore.common.exact_numbers import shown_few
 from rpexplore.domain.attribute import LEVELS, Attribute, Bins, Categories, Integers
-from rpexplore.domain.domain import Domain
 from rpexplore.errors import DomainError
+
+if TYPE_CHECKING:
+    from rpexplore.domain.domain import Domain
 
 RANGE = ".."
 
@@ -20,7 +22,7 @@ RANGE = ".."
 Selection: TypeAlias = str | int | Sequence[str | int]
 
 
-def product_query(domain: Domain, selections: Mapping[str, Selection]) -> dict[str, list[float]]:
+def product_query(domain: "Domain", selections: Mapping[str, Selection]) -> dict[str, list[float]]:
     """The query that counts records whose values all lie in the selections, by attribute name.
 
     Example:

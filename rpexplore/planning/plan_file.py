@@ -33,7 +33,6 @@ from rpexplore.common.json_fields import (
     text_of,
 )
 from rpexplore.common.numerics import distinct_rows
-from rpexplore.domain import codebook
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
 from rpexplore.planning.certificate import Certificate, certificate_from_json
@@ -156,7 +155,7 @@ def fields_of_plan(content: dict[str, Any]) -> dict[str, Any]:
     """
     check_keys(content, _KEYS, "the plan")
     check_keys(content["certificate"], ("loss", "lower_bound", "gap", "limit"), "the certificate")
-    domain = Domain(tuple(codebook.attributes_from_schema(content["domain"])))
+    domain = Domain.from_schema(content["domain"])
     classes = columns(content, "classes", _CLASS_KEYS)
     workload, class_index = _workload(content, domain, classes)
     closure = Closure.of(workload)

@@ -15,7 +15,6 @@ from rpexplore.common.exact_numbers import Exact, float_at_least
 from rpexplore.common.files import file_bytes, write_whole
 from rpexplore.common.formatting import plural
 from rpexplore.common.json_fields import SEAL, check_format, dumps, loads, refusing, text_of
-from rpexplore.domain import codebook
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import ContradictionError, PlanError
 from rpexplore.planning.certificate import Certificate
@@ -129,7 +128,7 @@ class ReleasePlan(ABC):
             "format": self.file_format,
             "format_version": FORMAT_VERSION,
             "library_version": self.version,
-            "domain": codebook.schema_from_attributes(self.domain.attributes),
+            "domain": self.domain.to_schema(),
         }
 
     @cached_property

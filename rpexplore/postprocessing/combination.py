@@ -8,6 +8,7 @@ one source alone measured is kept.
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import numpy as np
 from rpexplore.common.exact_numbers import shown_few
 from rpexplore.common.formatting import text_of_path
 from rpexplore.domain.attribute import Attribute, Categories
-from rpexplore.domain.domain import AttributeIndices
+from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.postprocessing.array_store import ArrayStore
@@ -72,7 +73,7 @@ def combine(
         for subset, variance in part.variances.items():
             precisions[subset] += 1 / variance
     return Estimates(
-        estimates[0].domain,
+        _domain_of_all(estimates),
         tuple(table for part in estimates for table in part.tables),
         ArrayStore(
             (subset, _mean(subset, precision, estimates))
@@ -84,11 +85,31 @@ def combine(
     )
 
 
+def _domain_of_all(parts: Sequence[Estimates]) -> Domain:
+    """The first part's domain, with what any part states to be impossible.
+
+    Left out is what would not mean the same there, by other labels or groups.
+    """
+    domain = parts[0].domain
+    stated = [
+        combination
+        for part in parts
+        for combination in part.domain.impossible
+        if all(_meaning(part.domain[name]) == _meaning(domain[name]) for name in combination.names)
+    ]
+    return replace(domain, impossible=tuple(stated))
+
+
+def _meaning(attribute: Attribute) -> object:
+    return attribute.values, attribute.groups
+
+
 def _refuse_own_table(parts: Sequence[Estimates], marginal: NoisyMarginal) -> None:
     """Raise `ReleaseError` if a marginal is one that follows from a part: nothing new."""
     for part in parts:
         is_within = any(set(marginal.attribute_indices) <= set(table) for table in part.tables)
-        if part.domain == marginal.domain and is_within and _is_own_table(part, marginal):
+        same = part.domain.attributes == marginal.domain.attributes
+        if same and is_within and _is_own_table(part, marginal):
             raise ReleaseError(
                 f"The noisy marginal {marginal.name!r} is a table of one of the releases and "
                 "would count twice; leave it out."

@@ -20,7 +20,6 @@ import numpy as np
 from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.common.csv_text import FORMULAS_ESCAPED
 from rpexplore.common.exact_numbers import exact_text
-from rpexplore.domain.codebook import attributes_from_schema, schema_from_attributes
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.planning.mechanism.strategy import Strategy
@@ -159,7 +158,7 @@ def _facts_of(estimates: Estimates) -> dict[str, Any]:
 def _write_estimates(estimates: Estimates, folder: Path) -> None:
     names = estimates.domain.names
     content = {
-        "domain": schema_from_attributes(estimates.domain.attributes),
+        "domain": estimates.domain.to_schema(),
         "tables": estimates.table_names,
         "strategies": [
             {
@@ -184,7 +183,7 @@ def _write_estimates(estimates: Estimates, folder: Path) -> None:
 
 def _read_estimates(folder: Path, sources: tuple[MeasurementSource, ...]) -> Estimates:
     content = json.loads((folder / _ESTIMATES).read_text(encoding="utf-8"))
-    domain = Domain(tuple(attributes_from_schema(content["domain"])))
+    domain = Domain.from_schema(content["domain"])
     residuals = content["residuals"]
     subsets = [domain.positions(residual["attributes"]) for residual in residuals]
     shapes = [tuple(domain.sizes[list(subset)].tolist()) for subset in subsets]

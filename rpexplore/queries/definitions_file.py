@@ -10,7 +10,6 @@ from typing import Any
 
 from rpexplore.common.exact_numbers import shown
 from rpexplore.common.json_fields import FieldError, check_keys, dumps, loads
-from rpexplore.domain import codebook
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.queries.definitions import Line, StatedQueries, stated_from_lines
@@ -38,14 +37,14 @@ def stated_to_json(stated: StatedQueries) -> dict[str, Any]:
         if condition is None:
             definition = {"terms": dumps(terms_from_row(row))}
         queries.append({"name": name, "target": target.text, **definition})
-    schema = codebook.schema_from_attributes(stated.queries.domain.attributes)
+    schema = stated.queries.domain.to_schema()
     return {"domain": schema, "queries": queries}
 
 
 def stated_from_json(content: Any) -> StatedQueries:
     """The queries of a file; `RpexploreError` naming the query that cannot be used."""
     check_keys(content, ("domain", "queries"), "a list of queries")
-    domain = Domain(tuple(codebook.attributes_from_schema(content["domain"])))
+    domain = Domain.from_schema(content["domain"])
     n_cells, queries = checked_n_cells(domain), content["queries"]
     if not isinstance(queries, list) or not all(map(_is_query, queries)):
         raise WorkloadError(

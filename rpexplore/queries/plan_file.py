@@ -22,7 +22,6 @@ from rpexplore.common.json_fields import (
     text_of,
 )
 from rpexplore.common.numerics import read_only
-from rpexplore.domain import codebook
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
 from rpexplore.planning.certificate import certificate_from_json
@@ -110,7 +109,7 @@ def fields_of_plan(content: dict[str, Any]) -> dict[str, Any]:
 
 def _queries(schema: Any, rows: dict[str, list[Any]]) -> QueryList:
     """The queries over the cells of a codebook, from the columns of a file."""
-    domain = Domain(tuple(codebook.attributes_from_schema(schema)))
+    domain = Domain.from_schema(schema)
     n_cells = checked_n_cells(domain)
     check_list_size(len(rows["name"]), n_cells)
     definitions = zip(rows["terms"], rows["name"], strict=True)

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from rpexplore.common.formatting import plural
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.impossible import describe_combinations
 from rpexplore.errors import WorkloadError
 from rpexplore.scenarios.basis_choices import BasisChoice, without_needless
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
@@ -87,6 +88,18 @@ class CodebookChange:
                 request, kind="up_to", order=1, only=(), containing=(), most_cells=None
             )
         return request, notes
+
+    @property
+    def lost_combinations(self) -> list[str]:
+        """A sentence for the impossible combinations that the new codebook does not state."""
+        kept = [dict(combination.selections) for combination in self.new.impossible]
+        lost = [one for one in self.old.impossible if one.renamed(self.renamed) not in kept]
+        if not lost:
+            return []
+        reason = "the codebook no longer has their attributes or values as they were"
+        if self.from_elsewhere:
+            reason = "the loaded codebook does not state them"
+        return [f"Dropped, because {reason}: {describe_combinations(lost)}"]
 
     def _moved_tables(self, tables: Iterable[Table]) -> tuple[tuple[Table, ...], list[Table]]:
         """The tables under their new names, and those that have lost an attribute."""

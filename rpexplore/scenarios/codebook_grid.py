@@ -73,7 +73,7 @@ def _changed_domain(
         if not change.get("remove"):
             attributes.append(_edited(attribute, change))
             renamed[attribute.name] = attributes[-1].name
-    return Domain(tuple(attributes)), renamed
+    return domain.with_attributes(attributes, renamed), renamed
 
 
 def values_in_all(domain: Domain) -> int:
@@ -86,7 +86,8 @@ def with_new_attribute(domain: Domain) -> Domain:
     number = len(domain) + 1
     while f"attribute_{number}" in domain.names:
         number += 1
-    return Domain((*domain.attributes, Attribute(f"attribute_{number}", TO_COMPLETE)))
+    new = Attribute(f"attribute_{number}", TO_COMPLETE)
+    return domain.with_attributes((*domain.attributes, new))
 
 
 def values_of(attribute: Attribute, most: int = MAX_LISTED) -> pd.DataFrame:
@@ -159,7 +160,7 @@ def _domain_with(domain: Domain, attribute: Attribute) -> Domain:
     """The domain with this in place of its attribute of that name."""
     attributes = list(domain.attributes)
     attributes[domain.position(attribute.name)] = attribute
-    return Domain(tuple(attributes))
+    return domain.with_attributes(attributes)
 
 
 def _groups_by_value(attribute: Attribute, values: Values) -> tuple[tuple[str, ...], ...]:

@@ -119,7 +119,7 @@ def domain_of_columns(
                 label = label_from_records(label)
             listed = Categories(tuple(values)) if values else TO_COMPLETE
             attributes[name] = Attribute(name, listed, label)
-    return Domain(tuple(attributes.values()))
+    return (present or Domain(())).with_attributes(attributes.values())
 
 
 def why_no_csv(domain: Domain) -> str:
@@ -131,6 +131,8 @@ def why_no_csv(domain: Domain) -> str:
             return f"A CSV codebook lists single values; {name} groups numbers. JSON holds all."
     if int(domain.sizes.sum()) > _MAX_CSV_LINES:
         return "There are too many values to list one by one. JSON holds all."
+    if domain.impossible:
+        return "A CSV codebook has no place for impossible combinations. JSON holds all."
     return ""
 
 

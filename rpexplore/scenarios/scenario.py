@@ -15,7 +15,6 @@ import numpy as np
 from rpexplore.common.exact_numbers import shown
 from rpexplore.common.json_fields import check_format, check_keys, loads, refusing
 from rpexplore.common.names import is_text
-from rpexplore.domain import codebook
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
 from rpexplore.errors import WorkloadError
@@ -232,6 +231,7 @@ class Scenario:
         """
         change = CodebookChange(self.domain, domain, renamed or {}, from_elsewhere)
         request, notes = change.request(self.request)
+        notes += change.lost_combinations
         expected = self.expected
         if expected is not None:
             try:
@@ -254,7 +254,7 @@ class Scenario:
             "format_version": FORMAT_VERSION,
             "name": self.name,
             "note": self.note,
-            "domain": codebook.schema_from_attributes(self.domain.attributes),
+            "domain": self.domain.to_schema(),
             "record_noun": self.record_noun,
             "tables": self.request.to_json(),
             "loss": self.loss.to_json(),
@@ -284,8 +284,7 @@ class Scenario:
             own = [field.name for field in fields(cls) if field.name not in {"request", *empty}]
             check_keys(content, ["format", "format_version", "tables", *own], "a scenario")
             # Unlike the codebook of a plan, that of a scenario may be one that is only begun.
-            attributes = codebook.attributes_from_schema(content["domain"], may_be_empty=True)
-            domain = Domain(tuple(attributes))
+            domain = Domain.from_schema(content["domain"], may_be_empty=True)
             expected, queries = content["expected"], content["query_list"]
             if expected is not None:
                 expected = ExpectedCounts.from_json(expected).fitted(domain)

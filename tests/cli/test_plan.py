@@ -60,6 +60,11 @@ def test_schema_converts_and_overwrites_only_by_force(run):
     assert Domain.load("codebook.json") == Domain.load("codebook.csv")
     assert "2 tables, 'a', 'b'; take one" in run.refused("schema", "package.json")
     assert "no folder" in run.refused("schema", "codebook.csv", "--out", "none/codebook.json")
+    impossible = [{"age": Domain.load("codebook.csv")["age"].labels()[0], "sex": "F"}]
+    Domain(Domain.load("codebook.csv").attributes, impossible).save("stated.json")
+    assert "states 1 impossible combination: age=" in run.done("schema", "stated.json")
+    assert run.json("schema", "stated.json")["impossible"] == impossible
+    assert "save the domain as .json" in run.refused("schema", "stated.json", "--out", "c.csv")
 
 
 def test_plan_is_saved_and_summed_up(run):

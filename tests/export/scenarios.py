@@ -26,7 +26,9 @@ HOSTILE_VALUES = ("line\nbreak", 'q"q', "c,c", "'''", '"""', "\\", "x\r\n", " bl
 
 def hostile_domain() -> rp.Domain:
     values = rp.Categories(HOSTILE_VALUES, tuple(f"<i>{value}" for value in HOSTILE_VALUES))
-    return rp.Domain(tuple(rp.Attribute(name, values, f"{name} label") for name in HOSTILE))
+    attributes = tuple(rp.Attribute(name, values, f"{name} label") for name in HOSTILE)
+    named = [value for value in HOSTILE_VALUES if value == value.strip()]  # as selections can
+    return rp.Domain(attributes, [dict.fromkeys(HOSTILE, value) for value in named])
 
 
 def survey() -> rp.Domain:
@@ -37,7 +39,8 @@ def survey() -> rp.Domain:
             rp.Attribute("region", rp.Categories(tuple(f"R{i:02}" for i in range(12)))),
             rp.Attribute("income", rp.Bins((0, 500, 1000.5, 20_000))),
             rp.Attribute("one", rp.Categories(("only",))),
-        )
+        ),
+        [{"age": "0..14", "income": "1000.5.."}],
     )
 
 

@@ -19,7 +19,7 @@ def plan_text(loss, bases, budget) -> str:
     sizes = rp.Domain.from_sizes({"age": 4, "sex": 2})
     income = rp.Attribute("income", rp.Bins((0, 0.5, 10)))
     workload = rp.Workload.of(
-        rp.Domain((*sizes.attributes, region, income)),
+        rp.Domain((*sizes.attributes, region, income), [{"age": "0..1", "region": "N"}]),
         [(), ("age", "sex"), ("age", "region"), "income"],
         targets=[20, 30, 40, None],
         required=[False, True, False, False],
@@ -111,7 +111,8 @@ def test_no_object_has_a_further_key(text, data):
     content = json.loads(text)
     objects = [()]
     for path in paths(content):
-        if isinstance(part_at(content, path), dict):
+        # (The keys of an impossible combination are names of attributes, which no schema knows.)
+        if isinstance(part_at(content, path), dict) and path[:2] != ("domain", "impossible"):
             objects.append(path)
     path = data.draw(st.sampled_from(objects))
     after = replaced(json.loads(text), (*path, "more"), data.draw(VALUES))

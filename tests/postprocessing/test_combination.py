@@ -241,7 +241,16 @@ def test_categories_in_another_order_are_refused_and_other_labels_are_not():
     with pytest.raises(ReleaseError, match="The values of 'a' differ between 'one' and 'two'"):
         combine(one, swapped)
     labelled = estimates(categories(("x", "y"), ("X!", "Y!")), name="two", tables=[(0,)])
-    assert combine(one, labelled).domain is one.domain
+    assert combine(one, labelled).domain == one.domain
+
+
+def test_what_any_part_states_to_be_impossible_stays_so():
+    attributes = rp.Domain.from_sizes({"x": 2, "y": 2}).attributes
+    stated = ([{"x": "0"}, {"y": "0"}], [{"y": "0"}, {"x": "1", "y": "1"}])
+    domains = [rp.Domain(attributes, impossible) for impossible in stated]
+    parts = [estimates(domain, name=str(domain), tables=[(0,)]) for domain in domains]
+    together = combine(*parts).domain.impossible
+    assert [combination.text for combination in together] == ["x=0", "y=0", "x=1 y=1"]
 
 
 def test_different_strategies_are_refused():

@@ -25,7 +25,7 @@ from rpexplore.data.files.columns import (
     read_header,
 )
 from rpexplore.data.files.listing import file_kind
-from rpexplore.domain.codebook import attributes_from_csv, attributes_from_schema
+from rpexplore.domain.codebook import attributes_from_csv
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.json_schemas import StatedSchema, chosen_schema, schemas_in_json
 from rpexplore.errors import DomainError
@@ -196,7 +196,7 @@ def _from_schema(stated: StatedSchema, filename: str) -> CodebookFile | ColumnsF
         )
     if not stated.with_values["fields"]:
         return ColumnsFile(f"{stated.kind} without values", _header(stated, filename))
-    domain = Domain(tuple(attributes_from_schema(stated.with_values)))
+    domain = Domain.from_schema(stated.with_values)
     return CodebookFile(stated.kind, domain, stated.without_values)
 
 

@@ -5,6 +5,7 @@ import pandas as pd
 
 from rpexplore.domain.attribute import Attribute, Bins, Integers
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.impossible import describe_combinations
 from rpexplore.domain.provenance import describe_attributes_from_records
 from rpexplore.export.report.section import Facts, Numbers, Section, template_blocks
 from rpexplore.planning.mechanism.strategy import Strategy
@@ -32,6 +33,7 @@ def codebook(domain: Domain) -> Section:
         "codebook.txt.j2",
         n_attributes=len(domain),
         from_records=describe_attributes_from_records(domain),
+        impossible=describe_combinations(domain.impossible) if domain.impossible else "",
     )
     return Section("Codebook", sentences, (Numbers(frame),))
 

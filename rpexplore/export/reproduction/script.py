@@ -68,6 +68,7 @@ def python_script(plan: Plan, scenario: Scenario) -> str:
         literal=_literal,
         target=source_of_target,
         source_of_attribute=_attribute,
+        impossible=[dict(one.selections) for one in recipe.domain.impossible],
         with_basis=lambda choice: _with_basis(choice, recipe.file_of(choice)),
     )
 

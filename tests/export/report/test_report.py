@@ -165,6 +165,8 @@ def test_every_value_of_every_attribute_is_listed():
     assert texts["sex"] == "F (Female); M (Male)"
     assert texts["income"] == "; ".join(survey()["income"].labels())
     assert texts["age"] == "whole numbers 0 to 99, in groups of 5"
+    codebook = next(one for one in report_of("up to").sections if one.heading == "Codebook")
+    assert "states 1 impossible combination: age=0..14 income=1000.5..;" in codebook.sentences[-1]
 
 
 def test_the_report_ends_with_the_glossary(groups):

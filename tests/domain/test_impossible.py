@@ -1,0 +1,109 @@
+"""Impossible combinations in a codebook: kept exactly, refused by name, followed through edits."""
+
+from dataclasses import replace
+
+import pytest
+
+import rpexplore as rp
+from rpexplore.domain.impossible import combination_from_text, describe_combinations
+from rpexplore.errors import DomainError
+from rpexplore.scenarios.impossible_lines import domain_with_lines, lines_of
+from rpexplore.scenarios.scenario import Scenario
+
+AGE = rp.Attribute("age", rp.Integers(0, 99))
+STATUS = rp.Attribute("status", rp.Categories(("s", "m", "a,b"), ("Single", "Married", "x age=1")))
+WORK = rp.Attribute("work", rp.Categories(("yes", "no")))
+STATED = (
+    {"status": "Married", "age": "0..14"},
+    {"age": [1, "3..4"], "work": "yes"},
+    {"status": "x age=1", "work": "no"},
+)
+DOMAIN = rp.Domain((AGE, STATUS, WORK), STATED)
+TEXTS = ["age=0..14 status=Married", "age=1,3..4 work=yes", "status=x age=1 work=no"]
+
+
+def texts(domain):
+    return [combination.text for combination in domain.impossible]
+
+
+def test_they_are_kept_in_every_file_that_holds_a_codebook():
+    assert texts(DOMAIN) == TEXTS
+    text = DOMAIN.text("c.json")
+    assert rp.Domain.parse(text, "c.json") == DOMAIN
+    assert hash(rp.Domain.parse(text, "c.json")) == hash(DOMAIN)
+    assert Scenario.parse(Scenario(DOMAIN).text()).domain == DOMAIN
+    bare = rp.Domain(DOMAIN.attributes)
+    assert bare != DOMAIN
+    assert "impossible" not in bare.text("c.json")
+    plans = [
+        rp.plan(rp.Workload.all_up_to(domain, 2), loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+        for domain in (bare, DOMAIN)
+    ]
+    without, stated = (plan.text.split("\n") for plan in plans)
+    assert rp.Plan.parse(plans[1].text).workload.domain == DOMAIN
+    # The noise is the same: the plans differ in the codebook, and so in the seal.
+    differing = [line for line, other in zip(without, stated, strict=True) if line != other]
+    assert [line.split(":")[0] for line in differing] == ['"domain"', '"sha256"']
+
+
+@pytest.mark.parametrize(
+    ("stated", "message"),
+    [
+        ({"age": "1"}, "must be a list of combinations"),
+        (
+            [{"work": "no"}, {}],
+            r"combination 2 .*such as \{\"age\": \"0\", \"status\": \"s\"\}, got",
+        ),
+        ([{"sex": "f"}], "combination 1 of the codebook: There is no attribute 'sex'"),
+        ([{"age": "0..140"}], "must be named by one of them or a range .* got '0..140'"),
+        ([{"age": None}], "'age' must be a text or a list of texts, got null"),
+        ([{"status": ["a,b", "s"]}], "have commas of their own; state a combination for each"),
+    ],
+)
+def test_what_the_domain_does_not_allow_is_refused(stated, message):
+    with pytest.raises(DomainError, match=message):
+        rp.Domain(DOMAIN.attributes, stated)
+
+
+def test_a_csv_codebook_cannot_say_them():
+    domain = rp.Domain((WORK,), [{"work": "no"}])
+    with pytest.raises(DomainError, match="1 impossible combination: work=no, which a CSV"):
+        domain.text("c.csv")
+
+
+def test_they_follow_an_edit_or_are_dropped_with_a_word():
+    years = replace(AGE, name="years")
+    edited = DOMAIN.with_attributes((STATUS, years, WORK), {"age": "years"})
+    assert texts(edited)[0] == "status=Married years=0..14"
+    assert Scenario(DOMAIN).with_domain(edited, renamed={"age": "years"})[1] == []
+    fewer = replace(STATUS, values=rp.Categories(("s", "m")))
+    changed, notes = Scenario(DOMAIN).with_domain(DOMAIN.with_attributes((AGE, fewer, WORK)))
+    assert texts(changed.domain) == TEXTS[1:2]
+    assert notes == [
+        "Dropped, because the codebook no longer has their attributes or values as they were: "
+        f"2 impossible combinations: {TEXTS[0]}; {TEXTS[2]}"
+    ]
+    _, notes = Scenario(DOMAIN).with_domain(rp.Domain(DOMAIN.attributes), from_elsewhere=True)
+    assert notes[0].startswith("Dropped, because the loaded codebook does not state them: 3 imposs")
+
+
+def test_they_are_typed_one_a_line():
+    assert domain_with_lines(DOMAIN, lines_of(DOMAIN)) == DOMAIN  # also what reads otherwise
+    typed = domain_with_lines(DOMAIN, f"\n work=yes  age=7 \n{TEXTS[2]}\n\nwork=yes age=7")
+    assert texts(typed) == ["age=7 work=yes", TEXTS[2]]
+    assert domain_with_lines(DOMAIN, " ").impossible == ()
+    assert describe_combinations(typed.impossible * 2).endswith("; age=7 work=yes; and 1 more")
+
+
+def test_a_combination_as_it_is_typed():
+    domain = rp.Domain.from_sizes({"age": 90, "age group": 3, "a=b": 2})
+    condition = {"age": "0..14, 20", "age group": "2", "a=b": "1"}
+    assert combination_from_text(domain, "age=0..14, 20 age group=2 a=b=1") == condition
+    for wrong in ("", "x age=1", "age=1 age=2"):
+        with pytest.raises(DomainError, match="impossible combination"):
+            combination_from_text(domain, wrong)
+    for wrong in ("sex=1", "age=1 sex=1"):
+        with pytest.raises(DomainError, match="no attribute 'sex'"):
+            combination_from_text(domain, wrong)
+    with pytest.raises(DomainError, match="must be named by"):
+        combination_from_text(domain, "age=90")
