@@ -24,8 +24,15 @@ Never = Annotated[
     typer.Option(
         "--never",
         metavar='"A=VALUES B=VALUES"',
-        help='A combination of values that no record may have: "age=0..14 marital_status=Married". '
-        "Repeat it for more.",
+        help="A combination of values that no record may have, beside those that the codebook "
+        'states: "age=0..14 marital_status=Married". Repeat it for more.',
+    ),
+]
+IgnoreCodebook = Annotated[
+    bool,
+    typer.Option(
+        "--ignore-codebook",
+        help="Let records have the combinations that the codebook states to be impossible.",
     ),
 ]
 Engine = Annotated[
@@ -46,6 +53,7 @@ def synthesize(
     out: RecordsFolder,
     rows: Rows = None,
     never: Never = None,
+    ignore_codebook: IgnoreCodebook = False,
     engine: Engine = "population",
     escape_formulas: options.EscapeFormulas = False,
     as_json: options.AsJson = False,
@@ -57,7 +65,6 @@ def synthesize(
     """
     from rpexplore.domain.provenance import formulas_warning
     from rpexplore.postprocessing.combination_folder import load_unbiased
-    from rpexplore.postprocessing.synthetic.impossible import never_from_text
     from rpexplore.postprocessing.synthetic.records_folder import synthesize
     from rpexplore.releases.atomic_folder import check_new
 
@@ -68,7 +75,8 @@ def synthesize(
             source,
             out,
             rows=rows,
-            never=[never_from_text(source.domain, text) for text in never or []],
+            never=never or (),
+            ignore_codebook=ignore_codebook,
             engine=engine,
             escape_formulas=escape_formulas,
             on_progress=on_progress,
@@ -79,6 +87,7 @@ def synthesize(
         "rows": records.n_records,
         "engine": records.manifest["engine"],
         "never": records.manifest["never"],
+        "left_out": records.manifest.get("left_out", []),
         "excluded": records.manifest["excluded"],
         "misfit": records.manifest["misfit"],
         "tables_to_use_instead": records.tables_to_use,

@@ -31,7 +31,8 @@ DOMAIN = rp.Domain(
         rp.Attribute("age", rp.Integers(0, 9)),
         rp.Attribute("sex", rp.Categories(("f", "m"), ("female", "male"))),
         rp.Attribute("region", rp.Categories(tuple(f"R{i}" for i in range(8)))),
-    )
+    ),
+    [{"age": "9", "region": "R1"}],
 )
 ALL = rp.Workload.all_up_to(DOMAIN, 2)
 ONE = rp.Workload.of(DOMAIN, [["age", "sex", "region"]])
@@ -350,6 +351,8 @@ def test_making_synthetic_records_opens_them_with_their_label(app, released, tmp
     source = shutil.copytree(released["all"], tmp_path / "source")
     session = opened(app, source)
     session.number_input(key="synthetic rows").set_value(50).run()
+    stated = "The codebook states 1 impossible combination: age=9 region=R1"
+    assert stated in plain(session.texts("markdown"))
     assert session.text_area(key="synthetic never").placeholder == "age=0 sex=f"
     session.text_area(key="synthetic never").set_value("age=0..3 se=f").run()
     assert "no attribute 'se' in the domain; did you mean 'sex'?" in plain(session.texts("error"))
@@ -363,8 +366,11 @@ def test_making_synthetic_records_opens_them_with_their_label(app, released, tmp
     done = SyntheticRecords.load(tmp_path / "source-synthetic")
     markdown = plain(session.texts("markdown"))
     assert plain([f"**{done.use}** {done.facts}"]) in markdown
-    assert "has one of these combinations:\n\n- age=0..3 sex=f\n- region=R7" in markdown
-    assert done.manifest["never"] == [{"age": "0..3", "sex": "f"}, {"region": "R7"}]
+    assert (
+        "has one of these combinations:\n\n- age=9 region=R1\n- age=0..3 sex=f\n- region=R7"
+        in markdown
+    )
+    assert done.never == ["age=9 region=R1", "age=0..3 sex=f", "region=R7"]
     tables = [shown.value for shown in session.dataframe]
     assert tables[0]["table"].tolist() == done.comparison["table"].tolist()
     assert len(tables[-1]) == 50

@@ -17,11 +17,16 @@ from pages.components.shared.files import download, new_folder_input
 from pages.components.shared.session import attempt, escaped, kept
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.concurrency import Progress
+from rpexplore.domain.impossible import (
+    combination_from_text,
+    describe_combinations,
+    example_of,
+)
 from rpexplore.figures.chart import Column
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.postprocessing.synthetic.duration import records_seconds
-from rpexplore.postprocessing.synthetic.impossible import example_of, never_from_text
+from rpexplore.postprocessing.synthetic.impossible import of_names
 from rpexplore.postprocessing.synthetic.records import RECORDS, TABLES, SyntheticRecords
 from rpexplore.postprocessing.synthetic.records_folder import MOST_RECORDS, synthesize
 from rpexplore.releases.table_release import Release
@@ -67,8 +72,11 @@ def synthesizing(source: Release | Estimates, folder: Path) -> None:
             help="More records do not know more than the release does.",
             persist_state="session",
         )
+        ignore_codebook = bool(source.domain.impossible) and not _holds_codebook(source)
         typed = st.text_area(
-            "Impossible combinations (optional)",
+            "Further impossible combinations (optional)"
+            if source.domain.impossible
+            else "Impossible combinations (optional)",
             key="synthetic never",
             placeholder=example_of(source.domain, _attributes(source)),
             help="One a line: no record has all the values of a line together. Values are named "
@@ -76,15 +84,39 @@ def synthesizing(source: Release | Estimates, folder: Path) -> None:
             persist_state="session",
         )
         lines = [line for line in typed.splitlines() if line.strip()]
-        never = attempt(lambda: [never_from_text(source.domain, line) for line in lines])
+        never = attempt(lambda: [combination_from_text(source.domain, line) for line in lines])
 
         def work(on_progress: Progress, output: Path) -> None:
-            synthesize(source, output, rows=rows, never=never or (), on_progress=on_progress)
+            synthesize(
+                source,
+                output,
+                rows=rows,
+                never=never or (),
+                ignore_codebook=ignore_codebook,
+                on_progress=on_progress,
+            )
 
         output = new_folder_input("Folder for the records", field, Path(f"{folder}-synthetic"))
         told_beforehand(kept(records_seconds, source, rows))
         possible = output if never is not None else None
         work_button("Make the records", work, possible, field, "records")
+
+
+def _holds_codebook(source: Release | Estimates) -> bool:
+    """Whether records are made without what the codebook states to be impossible."""
+    held, left_out = of_names(source.domain.impossible, _attributes(source))
+    st.markdown(escaped(f"The codebook states {describe_combinations(source.domain.impossible)}"))
+    holds = not held or st.checkbox(
+        "No record has one of them",
+        True,
+        key="synthetic codebook",
+        help="Without it, noise makes some records of a combination that cannot be.",
+        persist_state="session",
+    )
+    if left_out:
+        listed = "; ".join(combination.text for combination in left_out)
+        st.caption(escaped(f"Not held, because records have only attributes of tables: {listed}"))
+    return holds
 
 
 def where_records_are_made(tables: ProcessedTables) -> None:
@@ -121,7 +153,7 @@ def browse_records(records: SyntheticRecords) -> None:
     st.markdown(escaped(records.facts))
     if records.never:
         listed = "".join(f"\n- {escaped(condition)}" for condition in records.never)
-        st.markdown(f"By request no record has one of these combinations:\n{listed}")
+        st.markdown(f"No record has one of these combinations:\n{listed}")
     st.subheader("Beside the released tables")
     st.caption(
         "The worst for the records first. Which is nearer to the true counts is estimated by the "

@@ -1,19 +1,68 @@
 """Combinations of values that no record may have, as a codebook or common knowledge states them."""
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.impossible import ImpossibleCombination, combination_from_text, example_of
 from rpexplore.domain.value_selection import Selection, product_query
-from rpexplore.errors import DomainError, ReleaseError
+from rpexplore.errors import ReleaseError
 
 _MOST_TRIED = 100_000  # partial records, when one possible record is searched for
 
 Never = Mapping[str, Selection]
 """A product condition, as the `where` of an answer: {"age": "0..14", "sex": "F"}."""
+
+
+def conditions_of_records(
+    domain: Domain,
+    attributes: Sequence[int],
+    never: Sequence[Never | str],
+    *,
+    ignore_codebook: bool,
+) -> tuple[list[Never], list[dict[str, str]]]:
+    """All conditions that no record may meet, and those of the codebook that cannot be held.
+
+    The codebook's come first. Records have none of the attributes that some of them name.
+
+    Args:
+        attributes: Indices of the records' attributes.
+        never: What is asked for beside the codebook.
+        ignore_codebook: Whether what it states is left aside.
+    """
+    stated = () if ignore_codebook else domain.impossible
+    names = {domain.names[index] for index in attributes}
+    held, left_out = of_names(stated, names)
+    conditions: list[Never] = [dict(combination.selections) for combination in held]
+    for one in never:
+        condition = combination_from_text(domain, one) if isinstance(one, str) else one
+        if condition not in conditions:
+            conditions.append(condition)
+    return conditions, [dict(combination.selections) for combination in left_out]
+
+
+def condition_texts(condition: Never) -> dict[str, str]:
+    """A condition whose values are one text each, as they are typed."""
+    return {
+        name: selection if isinstance(selection, str) else ",".join(map(str, _listed(selection)))
+        for name, selection in condition.items()
+    }
+
+
+def _listed(selection: int | Sequence[str | int]) -> Sequence[str | int]:
+    return [selection] if isinstance(selection, int) else selection
+
+
+def of_names(
+    combinations: Iterable[ImpossibleCombination], names: Container[str]
+) -> tuple[list[ImpossibleCombination], list[ImpossibleCombination]]:
+    """The combinations of just these attributes, and the others."""
+    parts: tuple[list[ImpossibleCombination], list[ImpossibleCombination]] = ([], [])
+    for combination in combinations:
+        parts[not all(name in names for name in combination.names)].append(combination)
+    return parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,54 +171,6 @@ class Impossible:
         columns = np.stack([c[attribute] for c in self.of_attribute(attribute)], axis=1)
         _, first = np.unique(columns, axis=0, return_index=True)
         return sorted(first.tolist())
-
-
-def never_from_text(domain: Domain, text: str) -> dict[str, str]:
-    """The condition of a text such as "age=0..14 marital_status=Married".
-
-    A new selection begins where the name of an attribute and an equals sign do. Raises
-    `ReleaseError` for a text of another form, `DomainError` for names that are not there.
-    """
-    names = sorted(map(re.escape, domain.names), key=len, reverse=True)
-    pattern = re.compile(rf"(?:^|\s+)({'|'.join(names)})=")
-    starts = list(pattern.finditer(text.strip()))
-    if not starts or starts[0].start() > 0:
-        _refuse_unknown(domain, text.strip())
-        raise ReleaseError(
-            "An impossible combination must be stated as ATTRIBUTE=VALUES, such as "
-            f"{example_of(domain)}, got {text!r}."
-        )
-    ends = [match.start() for match in starts[1:]] + [len(text.strip())]
-    condition: dict[str, str] = {}
-    for match, end in zip(starts, ends, strict=True):
-        if match[1] in condition:
-            raise ReleaseError(
-                f"The impossible combination {text!r} names {match[1]!r} twice; name all its "
-                "values once, separated by commas."
-            )
-        selection = text.strip()[match.end() : end].strip()
-        try:
-            product_query(domain, {match[1]: selection})
-        except DomainError:
-            _refuse_unknown(domain, selection)
-            raise
-        condition[match[1]] = selection
-    return condition
-
-
-def example_of(domain: Domain, names: Sequence[str] = ()) -> str:
-    """A combination as it is typed, of values that there are: of the first two of some attributes.
-
-    names: those to choose from; all if left out
-    """
-    chosen = [domain[name] for name in names or domain.names][:2]
-    return " ".join(f"{attribute.name}={attribute.stored_values()[0]}" for attribute in chosen)
-
-
-def _refuse_unknown(domain: Domain, text: str) -> None:
-    """Raise `DomainError` for a word before an equals sign that is no attribute."""
-    for word in re.findall(r"(?:^|\s)([^\s=]+)=", text):
-        domain.position(word)
 
 
 def _are_members(codes: np.ndarray, condition: Mapping[int, np.ndarray]) -> np.ndarray:

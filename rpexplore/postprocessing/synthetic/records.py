@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from rpexplore.common.formatting import describe_share, joined, plural
+from rpexplore.domain.impossible import combination_text
 from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.postprocessing.measurement_source import MeasurementSource, guarantee
 from rpexplore.postprocessing.synthetic.comparison import (
@@ -26,6 +27,7 @@ from rpexplore.releases.manifest import (
     check_listed,
     checked_folder,
     not_as_written,
+    read_manifest,
 )
 from rpexplore.releases.stored_columns import check_schema, read_columns
 
@@ -42,6 +44,7 @@ MADE = b"rpexplore"  # where the Parquet file's own metadata say how its records
 NUMBER = "synthetic_record"  # the first column: says on every row what it is
 LABEL = "synthetic records; no row is a person; drawn from a model of noisy tables; biased"
 
+LEFT_OUT = "left_out"  # in the manifest: impossible combinations of attributes in no table
 MUCH_EXCLUDED = 0.01  # of the records, by one impossible combination
 _MORE_BY_CHANCE = 1.25  # than on average, of a misfit that is one of independent records
 _MOST_LISTED = 3  # tables in a sentence
@@ -53,11 +56,6 @@ _FACTS = (
 _AS_STATED = (
     "attributes", "never", "excluded", "misfit", "misfit_of_number", "misfit_of_noise",
 )  # fmt: skip
-
-
-def describe_condition(condition: Mapping[str, str]) -> str:
-    """An impossible combination as it is typed."""
-    return " ".join(f"{name}={values}" for name, values in condition.items())
 
 
 def describe_use(nearer: Sequence[str]) -> str:
@@ -116,6 +114,17 @@ def describe_few(made: Mapping[str, Any]) -> str:
     )
 
 
+def describe_left_out(made: Mapping[str, Any]) -> str:
+    """Which of the codebook's impossible combinations could not be held; "" if all were."""
+    left_out = [combination_text(combination) for combination in made.get(LEFT_OUT, ())]
+    if not left_out:
+        return ""
+    return (
+        "Not held, because records have only attributes of the release's tables: "
+        f"{'; '.join(left_out)}, which the codebook states to be impossible."
+    )
+
+
 def checked_engine(name: str) -> str:
     """The name of an engine; `ReleaseError` for any other."""
     if name not in ENGINES:
@@ -134,7 +143,8 @@ class SyntheticRecords:
     def load(cls, folder: str | Path) -> "SyntheticRecords":
         """Open a folder; raises `ReleaseError` if it is not one or a file was changed."""
         folder = Path(folder)
-        manifest = checked_folder(folder, KIND, _NOUN, _FACTS)
+        facts_stated = (*_FACTS, *({LEFT_OUT} & read_manifest(folder).keys()))
+        manifest = checked_folder(folder, KIND, _NOUN, facts_stated)
         loaded = cls(folder, MappingProxyType(manifest))
         try:
             sources = [MeasurementSource.from_json(source) for source in manifest["sources"]]
@@ -142,6 +152,8 @@ class SyntheticRecords:
             with file:
                 stated = json.loads(file.schema_arrow.metadata[MADE])
                 n_records = file.metadata.num_rows
+            if stated.get(LEFT_OUT) != manifest.get(LEFT_OUT):
+                raise not_as_written(folder, _NOUN, "its records say otherwise")
             facts = {
                 "label": LABEL,
                 "engine": checked_engine(stated["engine"]),
@@ -182,7 +194,12 @@ class SyntheticRecords:
     @property
     def never(self) -> list[str]:
         """The impossible combinations that no record has, as they are typed."""
-        return [describe_condition(condition) for condition in self.manifest["never"]]
+        return [combination_text(condition) for condition in self.manifest["never"]]
+
+    @property
+    def left_out(self) -> str:
+        """What the codebook states and the records may have, in a sentence; "" for nothing."""
+        return describe_left_out(self.manifest)
 
     def records(self, at_most: int | None = None) -> "pd.DataFrame":
         """The records, or the first of them: a number, and the columns of each attribute."""
@@ -229,6 +246,7 @@ class SyntheticRecords:
             describe_misfit(self.manifest),
             describe_few(self.manifest),
             self._warning,
+            self.left_out,
         )
         return " ".join(filter(None, sentences))
 

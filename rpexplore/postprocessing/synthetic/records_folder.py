@@ -27,7 +27,6 @@ from rpexplore.common.concurrency import Progress, no_progress, part_of_progress
 from rpexplore.common.csv_text import FORMULAS_ESCAPED
 from rpexplore.common.exact_numbers import whole_number
 from rpexplore.domain.domain import AttributeIndices, Domain
-from rpexplore.domain.value_selection import Selection
 from rpexplore.errors import ReleaseError
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.measurement_source import MeasurementSource, guarantee
@@ -42,13 +41,19 @@ from rpexplore.postprocessing.synthetic.comparison import (
     compare,
 )
 from rpexplore.postprocessing.synthetic.graphical_model import graphical_model_records
-from rpexplore.postprocessing.synthetic.impossible import Impossible, Never, never_from_text
+from rpexplore.postprocessing.synthetic.impossible import (
+    Impossible,
+    Never,
+    condition_texts,
+    conditions_of_records,
+)
 from rpexplore.postprocessing.synthetic.population_engine import population_records
 from rpexplore.postprocessing.synthetic.records import (
     CELLS,
     FILES,
     KIND,
     LABEL,
+    LEFT_OUT,
     MADE,
     NUMBER,
     RECORDS,
@@ -56,6 +61,7 @@ from rpexplore.postprocessing.synthetic.records import (
     SyntheticRecords,
     checked_engine,
     describe_few,
+    describe_left_out,
     describe_misfit,
     describe_use,
 )
@@ -87,6 +93,7 @@ def synthesize(
     *,
     rows: int | None = None,
     never: Sequence[Never | str] = (),
+    ignore_codebook: bool = False,
     engine: str = "population",
     escape_formulas: bool = False,
     on_progress: Progress = no_progress,
@@ -99,9 +106,10 @@ def synthesize(
     Args:
         output: The folder to write, which must not exist yet.
         rows: How many records; as many as the smooth total says if left out.
-        never: Combinations of values that no record may have, each as the selections of `answer`,
-            {"age": "0..14", "marital_status": "Married"}, or as a text, "age=0..14
-            marital_status=Married".
+        never: Combinations of values that no record may have, beside the impossible ones of the
+            codebook: each as the selections of `answer`, {"age": "0..14", "marital_status":
+            "Married"}, or as a text, "age=0..14 marital_status=Married".
+        ignore_codebook: Whether records may have what the codebook states to be impossible.
         engine: What draws the records: "population", of any size, or "graphical_model", which is
             exact where few pairs of attributes are measured (extra `synthetic`).
         escape_formulas: Whether an apostrophe stands in CSV files before texts that a spreadsheet
@@ -127,10 +135,9 @@ def synthesize(
             "The release has no table but the total, and records need attributes; make them of a "
             "release with tables."
         )
-    conditions = [
-        never_from_text(domain, condition) if isinstance(condition, str) else condition
-        for condition in never
-    ]
+    conditions, left_out = conditions_of_records(
+        domain, attributes, never, ignore_codebook=ignore_codebook
+    )
     impossible = Impossible.of(domain, attributes, conditions)
     smooth = smooth_tables(estimates, part_of_progress(on_progress, 0.0, _SMOOTH))
     # Here, where it is done once: threads that compare tables would each begin with it.
@@ -163,10 +170,8 @@ def synthesize(
         "label": LABEL,
         "engine": engine,
         "attributes": [domain.names[index] for index in attributes],
-        "never": [
-            {name: _text(selection) for name, selection in condition.items()}
-            for condition in conditions
-        ],
+        "never": [condition_texts(condition) for condition in conditions],
+        **({LEFT_OUT: left_out} if left_out else {}),
         "excluded": [targets.share_of(condition) for condition in impossible.conditions],
         "misfit": fitted_to.misfit(codes),
         "misfit_of_number": fitted_to.sampling_misfit(n_records),
@@ -212,14 +217,6 @@ def _seed(sources: Sequence[MeasurementSource]) -> bytes:
     """What all numbers follow from: the same of the same sources, in whatever order."""
     text = " ".join(["rpexplore synthetic records", *sorted(source.sha256 for source in sources)])
     return hashlib.sha256(text.encode()).digest()
-
-
-def _text(selection: Selection) -> str:
-    return selection if isinstance(selection, str) else ",".join(map(str, _listed(selection)))
-
-
-def _listed(selection: int | Sequence[str | int]) -> Sequence[str | int]:
-    return [selection] if isinstance(selection, int) else selection
 
 
 def _write_records(
@@ -301,6 +298,7 @@ def _write_readme(
             "made": made,
             "misfit": describe_misfit(made),
             "few": describe_few(made),
+            "left_out": describe_left_out(made),
             "n_records": n_records,
             "is_of_pairs": len(estimates.contributions) > MOST_RESIDUALS,
             "worst": list(tables.head(_LISTED).itertuples(index=False)),

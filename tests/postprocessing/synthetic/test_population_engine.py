@@ -8,7 +8,7 @@ import pytest
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DomainError, ReleaseError
 from rpexplore.postprocessing.synthetic import population_engine
-from rpexplore.postprocessing.synthetic.impossible import Impossible, example_of, never_from_text
+from rpexplore.postprocessing.synthetic.impossible import Impossible
 from rpexplore.postprocessing.synthetic.population_engine import population_records
 from rpexplore.postprocessing.synthetic.targets import PairTargets, targets_from_tables
 
@@ -164,22 +164,6 @@ def test_the_share_that_a_condition_takes():
     assert targets.share_of({0: second}) == pytest.approx(15 / 21)
     assert targets.share_of({1: ends, 0: second}) == pytest.approx(10 / 21)
     assert targets.share_of({1: ends, 2: np.array([True])}) is None
-
-
-def test_a_condition_in_words():
-    domain = Domain.from_sizes({"age": 90, "age group": 3, "a=b": 2})
-    condition = {"age": "0..14, 20", "age group": "2", "a=b": "1"}
-    text = "age=0..14, 20 age group=2 a=b=1"
-    assert never_from_text(domain, text) == condition
-    for wrong in ("", "x age=1", "age=1 age=2"):
-        with pytest.raises(ReleaseError, match="impossible combination"):
-            never_from_text(domain, wrong)
-    for wrong in ("sex=1", "age=1 sex=1"):
-        with pytest.raises(DomainError, match="no attribute 'sex'"):
-            never_from_text(domain, wrong)
-    with pytest.raises(DomainError, match="must be named by"):
-        never_from_text(domain, "age=90")
-    assert never_from_text(domain, example_of(domain)) == {"age": "0", "age group": "0"}
 
 
 def test_no_value_without_a_share_is_drawn():

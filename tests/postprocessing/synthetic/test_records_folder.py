@@ -50,7 +50,8 @@ DOMAIN = rp.Domain(
         rp.Attribute("synthetic_record", rp.Categories(("=a", "b", "c"))),
         rp.Attribute("one", rp.Categories(("only",))),
         rp.Attribute("in no table", rp.Categories(("x", "y"))),
-    )
+    ),
+    [{"age": 4, "sex": "female"}, {"age": "3", "in no table": "y"}],
 )
 TABLES = [["age"], ["age", "sex"], ["sex", "synthetic_record"], ["one", "age"]]
 NEVER = {"age": "0..1", "synthetic_record": "c"}
@@ -112,6 +113,7 @@ def test_codes_and_labels_of_possible_values(made):
     young, old = records["age"].isin(["0", "1"]), records["age"] == "5"
     assert not (young & (records["synthetic_record (attribute)"] == "c")).any()
     assert not (old & (records["sex"] == "f")).any()
+    assert not ((records["age"] == "4") & (records["sex"] == "f")).any()
     assert young.any()
 
 
@@ -120,8 +122,12 @@ def test_everything_says_what_the_records_are(made):
     assert readme.startswith("# Synthetic records: no row is a person")
     for text in (made.manifest["guarantee"], "ρ = 2 for one record", "far too short"):
         assert text in readme
-    assert "`age=0..1` with `synthetic_record=c`; `sex=f` with `age=5`." in readme
+    assert (
+        "`age=4` with `sex=female`; `age=0..1` with `synthetic_record=c`; `sex=f` with `age=5`."
+        in readme
+    )
     metadata = pq.read_schema(made.folder / "synthetic_records.parquet").metadata
+    assert "tables: age=3 in no table=y, which the codebook" in " ".join(readme.split())
     stated = json.loads(metadata[b"rpexplore"])
     assert "no row is a person" in stated["label"]
     assert stated["guarantee"] == made.manifest["guarantee"]
@@ -327,7 +333,8 @@ def test_the_verb(released, tmp_path):
     assert result.exit_code == 0, result.output
     facts = json.loads(result.stdout)
     assert (facts["rows"], facts["engine"]) == (50, "population")
-    assert facts["never"][0] == NEVER
+    assert facts["never"][:2] == [{"age": "4", "sex": "female"}, NEVER]
+    assert facts["left_out"] == [{"age": "3", "in no table": "y"}]
     assert SyntheticRecords.load(out).n_records == 50
 
 
@@ -341,10 +348,14 @@ def test_the_verb_says_what_they_are_and_refuses(released, tmp_path):
     result = CliRunner().invoke(cli, arguments)
     assert result.exit_code == 0, result.output
     assert "no row is a person" in result.stdout
-    assert "impossible" not in result.stdout
+    assert "age=3 in no table=y, which the codebook states to be impossible" in result.stdout
     never = ["--never", "sex=f", "--never", "age=5 one=only"]
-    result = CliRunner().invoke(cli, [*arguments[:3], str(tmp_path / "none f"), *never])
+    result = CliRunner().invoke(
+        cli, [*arguments[:3], str(tmp_path / "none f"), *never, "--ignore-codebook"]
+    )
     assert "of the smooth counts it takes away sex=f (" in result.stdout
     assert "age=5" not in result.stdout
+    assert "codebook" not in result.stdout
+    assert SyntheticRecords.load(tmp_path / "none f").never == ["sex=f", "age=5 one=only"]
     result = CliRunner().invoke(cli, [*arguments[:-3], str(tmp_path / "more"), "--never", "age"])
     assert "ATTRIBUTE=VALUES" in result.stderr
