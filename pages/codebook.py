@@ -4,6 +4,7 @@ import streamlit as st
 
 from pages.components.codebook.file_columns import READING
 from pages.components.codebook.grid import HERE, add_attribute, apply_typed, downloads, grid
+from pages.components.codebook.impossible import impossible_combinations, stated_combinations
 from pages.components.codebook.sources import choose_source
 from pages.components.codebook.values import apply_labels, values_and_labels
 from pages.components.shared.background import finish, follow_begun
@@ -59,6 +60,9 @@ else:
         on_change="rerun",
     ):
         values_and_labels()
+    stated_combinations()
+    with st.expander("Impossible combinations", key="impossible", on_change="rerun"):
+        impossible_combinations()
 named, counted = st.columns(2)
 named.text_input(
     "Name of the survey",

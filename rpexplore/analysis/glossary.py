@@ -42,6 +42,8 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "Category": "A value of an attribute. Every record has exactly one of each attribute.",
         "Out-of-codebook values": "Values in the records that the codebook does not list, and "
         "missing ones. They are refused, or counted as a category that is chosen beforehand.",
+        "Impossible combination": "Values of several attributes that no record has together, as "
+        "the codebook states: a structural zero.",
         "Expected counts": "How many records each cell is expected to hold, from public sources "
         "only: a total, or an earlier published table. They tell what an error means, and change "
         "no noise.",

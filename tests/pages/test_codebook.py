@@ -4,6 +4,7 @@ import json
 
 import rpexplore as rp
 from rpexplore.scenarios.examples import EXAMPLES
+from rpexplore.scenarios.impossible_lines import lines_of
 from rpexplore.scenarios.scenario import TableSetting
 from tests.pages.conftest import plain
 
@@ -55,6 +56,21 @@ def test_a_codebook_is_loaded_and_an_unusable_one_leaves_it(app, small):
     assert "age × sex" in plain(session.texts("warning"))
     assert session.scenario.request.settings == ()
     assert not session.run().warning
+    # Impossible combinations: refused lines stay to be mended, and an edit drops what has gone.
+    lines = "impossible combinations"
+    session.text_area(key=lines).set_value("sex=X region=N").run()
+    assert "'sex' must be named by one of them" in plain(session.texts("error"))
+    assert session.text_area(key=lines).value == "sex=X region=N"
+    assert session.scenario.domain.impossible == ()
+    session.text_area(key=lines).set_value("sex=F region=N\n\nregion=S").run()
+    assert not session.error
+    assert lines_of(session.scenario.domain) == "sex=F region=N\nregion=S"
+    as_json, as_csv = session.download_button
+    assert (as_json.disabled, as_csv.disabled) == (False, True)
+    assert "no place for impossible combinations" in as_csv.help
+    session.type_in_grid("codebook grid", 0, "remove", True)
+    assert "1 impossible combination: sex=F region=N" in plain(session.texts("warning"))
+    assert session.text_area(key=lines).value == "region=S"
 
 
 def test_a_codebook_is_typed_or_comes_from_a_plan_and_an_unusable_one_leaves_it(app, small):
