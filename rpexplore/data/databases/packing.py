@@ -26,13 +26,17 @@ _END = b"\xff\xff"
 _BYTES = 8  # of a number
 
 
-def words_of(request: Request) -> Sequence[Word]:
-    """Which columns of `counting.streamed` share a number, from its lowest bit on; at least one."""
+def words_of(request: Request, attribute_indices: Sequence[int] | None = None) -> Sequence[Word]:
+    """Which columns of `counting.streamed` share a number, from its lowest bit on; at least one.
+
+    attribute_indices: of the columns, if not all; then without STATE
+    """
+    is_of_all = attribute_indices is None
     n_bits = {
         f"c{index}": (request.sizes[index] - 1 - _LOWEST).bit_length()
-        for index in request.attribute_indices
+        for index in (request.attribute_indices if is_of_all else attribute_indices)
     }
-    if request.rule is not None:
+    if is_of_all and request.rule is not None:
         n_bits[STATE] = 3  # as many as codes of two values take
     words: list[dict[str, int]] = [{}]
     end = 0
@@ -52,8 +56,10 @@ def unpacked(numbers: np.ndarray, words: Sequence[Word]) -> pa.RecordBatch:
         # Sums of codes that may be negative: shifted, each has its bits for itself.
         bits = sums + sum(-_LOWEST << shift for shift in word.values())
         for name, end in zip(word, [*list(word.values())[1:], _BITS], strict=True):
-            code = (bits >> word[name]) & ((1 << (end - word[name])) - 1)
-            columns[name] = code + _LOWEST
+            width = end - word[name]
+            # Narrow first: what follows is then as much faster.
+            code = (bits >> word[name]).astype(np.min_scalar_type(-(1 << width)))
+            columns[name] = (code & ((1 << width) - 1)) + _LOWEST
     # A batch without a column would have no length.
     return pa.record_batch(columns or {"any": numbers[:, 0]})
 

@@ -9,7 +9,7 @@ import hashlib
 import os
 import sys
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
@@ -26,13 +26,14 @@ from rpexplore.data.databases import spark_worker as worker
 from rpexplore.data.databases.connections import Connection
 from rpexplore.data.databases.request import BEYOND, OF_NOBODY, STATE, Request
 from rpexplore.data.databases.session import Provenance, Session, engine_errors, parts_of
+from rpexplore.data.databases.spark_coding import WHOLE, layout_of, quoted, word_expressions
+from rpexplore.data.databases.spark_words import Layout, UnlistedError
 from rpexplore.errors import DataError
 
 _CHUNKS_AT_ONCE = 8  # of counts, that one task adds
 # Rooms of this package that workers have.
 _ROOMS = ("common", "data", "domain")
 _PLAIN = ("string", "char", "varchar", "boolean", "date", "decimal", "float", "double")
-_WHOLE = ("tinyint", "smallint", "int", "bigint")
 _COUNTS = "chunk int, width int, places binary, counts binary"
 
 
@@ -49,35 +50,45 @@ class ClusterSession(Session):
             ]
 
     def count(self, name: str, request: Request, on_progress: Progress) -> Counts:
+        """Of one reading; of a second one where values are not written as in the codebook."""
+        try:
+            return self._count(name, request, (), on_progress)
+        except UnlistedError as error:
+            return self._count(name, request, error.attribute_indices, on_progress)
+
+    def _count(
+        self, name: str, request: Request, unlisted: Collection[int], on_progress: Progress
+    ) -> Counts:
         with engine_errors(self.connection, name):
             send_package(self.backend)
-            counts = counts_frame(self._frame(name), request)
+            counts = counts_frame(self._frame(name), request, unlisted)
         rows = self.pieces(lambda: map(_as_mapping, counts.toLocalIterator()), name, on_progress)
         return worker.counts_of_chunks(rows, request)
 
     def _frame(self, name: str) -> Any:
-        parts = [part.replace("`", "``") for part in parts_of(name) if part]
-        return self.backend.table(".".join(f"`{part}`" for part in parts))
+        return self.backend.table(".".join(quoted(part) for part in parts_of(name) if part))
 
 
-def counts_frame(frame: Any, request: Request) -> Any:
+def counts_frame(frame: Any, request: Request, unlisted: Collection[int] = ()) -> Any:
     """The counts of these records, in chunks: one scan, and one exchange, of counts.
 
-    With a rule for persons another one, of coded records. Raises `DataError` for a column that
-    cannot be an attribute.
+    With a rule for persons another one, of coded records. unlisted: attributes that hold values
+    which Spark does not find. Raises `DataError` for a column that cannot be an attribute.
     """
-    values = {
-        f"v{index}": _column(frame, request.domain.names[index])
-        for index in request.attribute_indices
-    }
+    names = request.domain.names
+    kinds = {names[index]: _kind(frame, names[index]) for index in request.attribute_indices}
+    layout = Layout((), tuple(request.attribute_indices))
     if request.rule is None:
+        layout = layout_of(kinds, request, unlisted)
+        columns = word_expressions(kinds, request, layout)
+        columns += [f"{quoted(names[index])} AS v{index}" for index in layout.unlisted]
         # A row needs a column, also where all are counted together.
-        records = _selected(frame, values) if values else frame.selectExpr("0 AS any_value")
+        records = frame.selectExpr(*columns or ["0 AS any_value"])
     else:
-        records = _with_states(frame, values, request)
+        records = _with_states(frame, request)
 
     def counts_of_part(batches):
-        return worker.counts_of_part(batches, request)
+        return worker.counts_of_part(batches, request, layout)
 
     counts = records.mapInArrow(counts_of_part, _COUNTS)
     n_tasks = ceil((1 + worker.n_chunks(request)) / _CHUNKS_AT_ONCE)
@@ -85,7 +96,7 @@ def counts_frame(frame: Any, request: Request) -> Any:
     return added.mapInArrow(lambda batches: worker.added_counts(batches), _COUNTS)
 
 
-def _with_states(frame: Any, values: Mapping[str, Any], request: Request) -> Any:
+def _with_states(frame: Any, request: Request) -> Any:
     """The counted records of every person: c<index> and STATE.
 
     Ties in the order are broken by all that is counted, so that what counts of a person depends on
@@ -93,10 +104,12 @@ def _with_states(frame: Any, values: Mapping[str, Any], request: Request) -> Any
     """
     rule = request.rule
     assert rule is not None
-    given = {**values, worker.PERSON: _column(frame, rule.column)}
+    _kind(frame, rule.column)
+    given = {f"v{index}": request.domain.names[index] for index in request.attribute_indices}
+    given[worker.PERSON] = rule.column
     if (is_ordered := rule.excess == "keep first") and rule.order is not None:
-        given[worker.ORDER] = frame[_quoted(rule.order)]
-    records = _selected(frame, given)
+        given[worker.ORDER] = rule.order
+    records = frame.selectExpr(*(f"{quoted(name)} AS {alias}" for alias, name in given.items()))
     codes = [f"c{index}" for index in request.attribute_indices]
     kinds = [f"{worker.PERSON_LOW} bigint", f"{worker.PERSON_HIGH} bigint", f"{STATE} tinyint"]
     if is_ordered:
@@ -125,23 +138,15 @@ def _whole_type(size: int) -> str:
     return {1: "tinyint", 2: "smallint", 4: "int", 8: "bigint"}[code_type(size).itemsize]
 
 
-def _column(frame: Any, name: str) -> Any:
-    """A column that can be an attribute, or say whose a record is."""
+def _kind(frame: Any, name: str) -> str:
+    """The type of a column that can be an attribute, or say whose a record is."""
     kind = frame.schema[name].dataType.simpleString()
-    if kind.partition("(")[0].partition(" ")[0] not in (*_PLAIN, *_WHOLE):
+    if kind.partition("(")[0].partition(" ")[0] not in (*_PLAIN, *WHOLE):
         raise DataError(
             f"The column {name!r} is of a kind ({kind}) that cannot be counted; make a column of "
             "text, of numbers or of dates from it, in a view say."
         )
-    return frame[_quoted(name)]
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
-def _selected(frame: Any, columns: Mapping[str, Any]) -> Any:
-    return frame.select(*(column.alias(name) for name, column in columns.items()))
+    return kind
 
 
 def _as_mapping(row: Any) -> Mapping[str, Any]:
@@ -151,10 +156,8 @@ def _as_mapping(row: Any) -> Mapping[str, Any]:
 @contextmanager
 def open_session(connection: Connection) -> Iterator[Session]:
     """The Spark session that is there, which goes on, or one that is made and stopped."""
-    from pyspark.sql import SparkSession  # pyright: ignore[reportMissingImports]
-
-    there = None if connection.is_remote else SparkSession.getActiveSession()
     with engine_errors(connection):
+        there = None if connection.is_remote else _present_spark()
         spark = there or _new_spark(connection)
         schema = spark.catalog.currentDatabase()
     begin, cancel = _controls(spark)
@@ -181,6 +184,17 @@ def _controls(spark: Any) -> tuple[Callable[[], None], Callable[[], None]]:
 def _is_remote(spark: Any) -> bool:
     """Whether a session is one of Spark Connect; those of Python on Spark itself know its core."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def _present_spark() -> Any:
+    """The session of this thread, else that of this process; None if Spark does not run here."""
+    from pyspark import SparkContext  # pyright: ignore[reportMissingImports]
+    from pyspark.sql import SparkSession  # pyright: ignore[reportMissingImports]
+
+    # Nothing public tells this without starting Spark, but for the session of a thread.
+    if SparkContext._active_spark_context is None:
+        return None
+    return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
 
 
 def _new_spark(connection: Connection) -> Any:

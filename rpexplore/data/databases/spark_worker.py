@@ -22,10 +22,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rpexplore.common.concurrency import no_progress
-from rpexplore.data.coding import Coder
+from rpexplore.data.coding import UNKNOWN, Coder
 from rpexplore.data.counting import Codes, counts_of, gather
 from rpexplore.data.counts import Counts
 from rpexplore.data.databases.request import OF_NOBODY, STATE, Request, agree
+from rpexplore.data.databases.spark_words import Layout, UnlistedError, listed_codes
 from rpexplore.data.databases.streaming import Inspection
 from rpexplore.data.persons import person_keys
 from rpexplore.domain.domain import AttributeIndices
@@ -40,7 +41,8 @@ SCHEMA = pa.schema(
 )
 CHUNK_CELLS = 1 << 16
 CHECKS = -1
-"""The chunk of how many records there are, and then what `Request.refuse` takes."""
+"""The chunk of how many records there are, then what `Request.refuse` takes, and then how many
+values of each attribute have not been found."""
 MOST_KEPT = 1 << 25
 """Cells whose counts a worker keeps till it has seen all of its records; 4 bytes each."""
 
@@ -54,7 +56,7 @@ def coded_records(batches: Batches, request: Request) -> Iterator[pa.RecordBatch
 
     batches: v<index>, PERSON and maybe ORDER of records as they are
     """
-    coders = _coders(request)
+    coders = _coders(request, request.attribute_indices)
     for batch in _larger(batches):
         low, high, is_of_nobody = _person(batch.column(PERSON))
         columns: dict[str, Any] = {
@@ -70,25 +72,31 @@ def coded_records(batches: Batches, request: Request) -> Iterator[pa.RecordBatch
 
 
 def counts_of_part(
-    batches: Batches, request: Request, most_kept: int = MOST_KEPT
+    batches: Batches, request: Request, layout: Layout, most_kept: int = MOST_KEPT
 ) -> Iterator[pa.RecordBatch]:
     """Counts of a part of the records, in chunks.
 
-    batches: v<index> of records as they are; where there is a rule, c<index> and STATE
+    batches: as the layout tells; where there is a rule, c<index> and STATE
     """
     inspection, n_records = Inspection(request), 0
+    n_unlisted = dict.fromkeys(layout.listed, 0)
 
     def coded() -> Iterator[tuple[Codes, int, float]]:
         nonlocal n_records
-        coders = _coders(request)
+        coders = _coders(request, layout.unlisted)
         for batch in _larger(batches):
             if request.rule is None:
-                columns, state = _signed_codes(batch, coders), None
+                found = listed_codes(batch, layout, request)
+                for index, column in found.items():
+                    n_unlisted[index] += int(np.count_nonzero(column == UNKNOWN))
+                codes = found | _signed_codes(batch, coders)
+                columns, state = {i: codes[i] for i in request.attribute_indices}, None
             else:
                 columns = {i: batch.column(f"c{i}").to_numpy() for i in request.attribute_indices}
                 state = batch.column(STATE).to_numpy()
             n_records += batch.num_rows
-            yield inspection.codes(columns, state), batch.num_rows, 0.0
+            if not any(n_unlisted.values()):  # else nobody wants these counts
+                yield inspection.codes(columns, state), batch.num_rows, 0.0
 
     starts, sizes = _starts(request), request.sizes
     groups = _groups(request, most_kept)
@@ -104,7 +112,8 @@ def counts_of_part(
                     piece = [(codes, n_gathered, 0.0)]
                     counts = counts_of(piece, group, sizes, on_progress=no_progress)
                     yield from _chunks(counts, starts)
-    yield _row(CHECKS, np.array([n_records, *inspection.checks]))
+    unlisted = [n_unlisted.get(index, 0) for index in request.attribute_indices]
+    yield _row(CHECKS, np.array([n_records, *inspection.checks, *unlisted]))
 
 
 def added_counts(batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -128,7 +137,10 @@ def add_row(row: Mapping[str, Any], cells: np.ndarray) -> None:
 
 
 def counts_of_chunks(rows: Iterable[Mapping[str, Any]], request: Request) -> Counts:
-    """The counts that rows of `added_counts` hold; errors are those of `Source.count`."""
+    """The counts that rows of `added_counts` hold; errors are those of `Source.count`.
+
+    Raises `UnlistedError` if some values have to be read as they are.
+    """
     starts = _starts(request)
     line = np.zeros(n_chunks(request) * CHUNK_CELLS, dtype=np.uint32)
     checks = np.full(CHUNK_CELLS, 0, dtype=np.int64)
@@ -145,6 +157,10 @@ def counts_of_chunks(rows: Iterable[Mapping[str, Any]], request: Request) -> Cou
             line = line.astype(np.int64)
         add_row(row, line[chunk * CHUNK_CELLS : (chunk + 1) * CHUNK_CELLS])
     n_records, *found = checks[: 1 + request.n_checks].tolist()
+    n_unlisted = checks[1 + request.n_checks :]
+    if np.any(n_unlisted):
+        indices = request.attribute_indices
+        raise UnlistedError([indices[place] for place in np.flatnonzero(n_unlisted)])
     request.refuse(found)
     tables = {
         table: line[start : start + _n_cells(table, request.sizes)].reshape(
@@ -164,10 +180,10 @@ def n_chunks(request: Request) -> int:
     return ceil(n_cells / CHUNK_CELLS)
 
 
-def _coders(request: Request) -> dict[int, Coder]:
+def _coders(request: Request, attribute_indices: Sequence[int]) -> dict[int, Coder]:
     return {
         index: Coder(request.domain.attributes[index], request.unknown_codes.get(index))
-        for index in request.attribute_indices
+        for index in attribute_indices
     }
 
 

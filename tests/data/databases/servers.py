@@ -123,9 +123,12 @@ def running_postgres() -> Iterator[Server]:
 
 @contextmanager
 def running_spark(
-    folder: Path, n_processors: int = 1, *, for_tests: bool = True
+    folder: Path, n_processors: int = 1, *, for_tests: bool = True, n_tries: int = 1
 ) -> Iterator[object]:
-    """A session in this process. for_tests: with settings that are fast for a few records alone."""
+    """A session in this process.
+
+    for_tests: with settings that are fast for a few records alone. n_tries: of each part of a job
+    """
     if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
         missing("Java for Spark", "on Debian: apt-get install default-jre-headless")
     try:
@@ -150,7 +153,7 @@ def running_spark(
             "spark.sql.codegen.factoryMode": "NO_CODEGEN",
             "spark.sql.adaptive.enabled": "false",
         }
-    builder = SparkSession.builder.master(f"local[{n_processors}]")
+    builder = SparkSession.builder.master(f"local[{n_processors},{n_tries}]")
     for key, value in settings.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()

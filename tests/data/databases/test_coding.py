@@ -9,8 +9,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from rpexplore import Attribute, Bins, Categories, Domain
+from rpexplore.data.coding import MISSING, UNKNOWN, Coder
 from rpexplore.data.counts import Counts
+from rpexplore.data.databases import spark_coding
 from rpexplore.data.databases.coding import BLANKS
+from rpexplore.data.databases.connections import Connection
+from rpexplore.data.databases.packing import unpacked
+from rpexplore.data.databases.request import Request
 from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.data.files.source import FileSource
 from rpexplore.errors import DataError
@@ -65,6 +70,34 @@ def test_postgresql_reads_as_files_are_read(of_file, postgres):
 def test_spark_reads_as_files_are_read(of_file, spark, tmp_path):
     source = in_spark(spark, awkward.table(), tmp_path)
     assert disagreements(of_file, counted(source)) == []
+
+
+@pytest.mark.parametrize("most_in_a_method", [0, 99])
+def test_spark_finds_nothing_that_is_something_else_in_files(most_in_a_method, spark, monkeypatch):
+    monkeypatch.setattr(spark_coding, "_MOST_IN_A_METHOD", most_in_a_method)
+    domain, table = awkward.domain(), awkward.table()
+    request = Request("x", domain, tuple((index,) for index in range(len(domain.names))), {}, None)
+    frame = spark.createDataFrame(table)
+    kinds = {field.name: field.dataType.simpleString() for field in frame.schema}
+    layout = spark_coding.layout_of(kinds, request, ())
+    words = frame.selectExpr(*spark_coding.word_expressions(kinds, request, layout)).toArrow()
+    columns = unpacked(np.stack([word.to_numpy() for word in words.columns], axis=1), layout.words)
+    for index in layout.listed:
+        attribute = domain.attributes[index]
+        column = table[attribute.name].combine_chunks()
+        codes = Coder(attribute, None).signed_codes(column)
+        found = columns.column(f"c{index}").to_numpy()
+        assert np.array_equal(found[found != UNKNOWN], codes[found != UNKNOWN]), attribute.name
+        assert np.any(found >= 0), attribute.name
+        assert np.count_nonzero(found == MISSING) == column.null_count, attribute.name
+    looked_up = {domain.names[index].partition(" ")[0] for index in layout.listed}
+    assert looked_up == {"row", "text", "whole"}
+
+
+def test_collations_of_spark_are_not_asked(spark):
+    frame = spark.createDataFrame([("a",), ("A",), ("a",), ("a ",)], "c string COLLATE UTF8_LCASE")
+    frame.createOrReplaceTempView("texts")
+    assert of_letters(DatabaseSource(Connection("CLUSTER", "spark://"), "texts")) == [2, 1, 0, 1]
 
 
 def test_blanks_are_those_of_files():

@@ -4,6 +4,7 @@ import contextlib
 import io
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
@@ -11,13 +12,20 @@ import pytest
 
 from rpexplore.data.databases import spark_session
 from rpexplore.data.databases import spark_worker as worker
+from rpexplore.data.databases.connections import Connection
 from rpexplore.data.databases.request import Request
+from rpexplore.data.databases.source import DatabaseSource
+from rpexplore.data.databases.spark_words import Layout
 from rpexplore.data.source import PersonRule
 from rpexplore.errors import DataError
 from tests.data.databases.people import DOMAIN, expected, people
 from tests.data.databases.servers import in_spark
 
 TABLES = ((0, 1, 3), (1, 2), (3, 4))
+
+
+# Of values as they are.
+PLAIN = Layout((), tuple(range(len(DOMAIN.names))))
 
 
 def request(rule: PersonRule | None = None) -> Request:
@@ -32,7 +40,9 @@ def parts_of(records: pa.Table, n_parts: int) -> list[list[pa.RecordBatch]]:
 
 
 def rows_of(parts: list[list[pa.RecordBatch]], **most) -> list[dict]:
-    counted = [batch for part in parts for batch in worker.counts_of_part(part, request(), **most)]
+    counted = [
+        batch for part in parts for batch in worker.counts_of_part(part, request(), PLAIN, **most)
+    ]
     return [row for batch in worker.added_counts(counted) for row in batch.to_pylist()]
 
 
@@ -49,7 +59,7 @@ def test_counts_of_parts_add_up(most_kept, chunk, monkeypatch):
 
 
 def test_counts_above_four_thousand_million():
-    half = [row for batch in worker.counts_of_part(parts_of(people(), 1)[0], request())
+    half = [row for batch in worker.counts_of_part(parts_of(people(), 1)[0], request(), PLAIN)
             for row in batch.to_pylist()]  # fmt: skip
     for row in half:
         counts = np.frombuffer(row["counts"], dtype=f"u{row['width']}").astype(np.uint64) << 31
@@ -73,13 +83,15 @@ def test_parts_of_other_records_are_refused():
             worker.counts_of_chunks(wrong, request())
 
 
-@pytest.mark.parametrize("function", [worker.counts_of_part, worker.coded_records])
-def test_what_cannot_be_read_is_refused_in_words_of_ours(function):
+@pytest.mark.parametrize(
+    ("function", "more"), [(worker.counts_of_part, [PLAIN]), (worker.coded_records, [])]
+)
+def test_what_cannot_be_read_is_refused_in_words_of_ours(function, more):
     bad = pa.array([b"s3cr3t\xff"]).view(pa.string())
     columns = {f"v{index}": bad for index in range(len(DOMAIN.names))}
     batch = pa.record_batch(columns | {worker.PERSON: bad})
     with pytest.raises(DataError, match="holds what cannot be read"):
-        list(function([batch], request()))
+        list(function([batch], request(), *more))
 
 
 def test_workers_need_the_sent_files_numpy_and_pyarrow_alone():
@@ -140,6 +152,15 @@ def test_what_is_not_in_the_codebook_is_told_by_no_worker(value, spark, tmp_path
     assert source.count(DOMAIN, TABLES, unknown_values={"sex": "f"}).n_records == 50
 
 
+def test_a_session_made_in_another_thread_goes_on(spark):
+    spark.range(3).createOrReplaceTempView("numbers")
+    source = DatabaseSource(Connection("CLUSTER", "spark://"), "numbers")
+    # A thread of Python's has one of Java's, which has not seen the session.
+    with ThreadPoolExecutor(1) as other:
+        assert other.submit(source.columns).result() == ("id",)
+    assert spark.table("numbers").count() == 3
+
+
 def test_rules_for_persons_in_spark(spark, tmp_path):
     records = people(40)
     source = in_spark(spark, records, tmp_path)
@@ -154,3 +175,13 @@ def test_rules_for_persons_in_spark(spark, tmp_path):
         for rule in (PersonRule("who", 9), PersonRule("who", 1, "keep first", "turn")):
             with pytest.raises(DataError, match="nobody knows whose"):
                 source.count(DOMAIN, TABLES, person_rule=rule)
+
+
+@pytest.mark.nightly
+def test_a_killed_worker_loses_nothing_and_counts_nothing_twice(tmp_path):
+    """In a process of its own: only a session that is made so tries again."""
+    pytest.importorskip("pyspark")
+    command = [sys.executable, "-m", "tests.data.databases.lost_worker", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert len(list(tmp_path.glob("killed *"))) >= 2  # one that counts, and one that reads
