@@ -41,8 +41,7 @@ class AreaCut:
         """How many values the attribute would have."""
         return len(self.areas) + 1
 
-    @cached_property
-    def of_area(self) -> np.ndarray:
+    def of_areas(self) -> np.ndarray:
         """The value of a record in each area, uint32[n_areas]."""
         tree = self.areas.tree
         values = np.full(tree.n_areas, len(self.areas), dtype=np.uint32)
@@ -87,7 +86,7 @@ class AreaCoder:
 
     def __init__(self, cuts: AreaCuts, records: str, columns: Sequence[str], first: int) -> None:
         self._tree = tree = cuts.tree
-        self._cuts, self._first = cuts.cuts, first
+        self._cuts, self._first = [cut.of_areas() for cut in cuts.cuts], first
         self.names = list(tree.levels[1:])
         self._by_one_code = bool(self.names) and not set(self.names[:-1]) & set(columns)
         if self._by_one_code and len(self.names) > 1:
@@ -108,7 +107,7 @@ class AreaCoder:
     def codes(self, batch: pa.RecordBatch) -> dict[int, np.ndarray]:
         """Each record's code by each cut, unsigned; `DataError` if it lies in no area."""
         areas = self._areas(batch)
-        codes = (cut.of_area[areas] for cut in self._cuts)
+        codes = (cut[areas] for cut in self._cuts)
         return dict(enumerate(codes, start=self._first))
 
     def _areas(self, batch: pa.RecordBatch) -> np.ndarray:

@@ -3,7 +3,7 @@
 import hashlib
 import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import cached_property
 from itertools import zip_longest
@@ -135,6 +135,11 @@ class ReleasePlan(ABC):
     def text(self) -> str:
         """The canonical JSON text, described in `schemas`."""
         return type(self)._text(self)
+
+    @property
+    def companions(self) -> Mapping[str, bytes]:
+        """The files that its text names, which lie beside the plan file: name -> contents."""
+        return {}
 
     @cached_property
     def sha256(self) -> str:

@@ -32,6 +32,7 @@ from rpexplore.postprocessing.stored_arrays import read_arrays, write_arrays
 from rpexplore.postprocessing.synthetic.records import KIND as SYNTHETIC
 from rpexplore.postprocessing.synthetic.records import SyntheticRecords
 from rpexplore.postprocessing.table_writing import new_tables_folder, write_readme, write_tables
+from rpexplore.releases.areas.area_release import AreaRelease
 from rpexplore.releases.atomic_folder import check_room
 from rpexplore.releases.manifest import (
     check_facts,
@@ -129,6 +130,11 @@ def load_unbiased(folder: str | Path) -> Release | Estimates:
         raise ReleaseError(
             f"{str(folder)!r} holds the answers to a list of queries, and no tables; they are "
             "files in that folder. Name the folder of a release of tables."
+        )
+    if kind == AreaRelease.release_format[0]:
+        raise ReleaseError(
+            f"{str(folder)!r} holds tables in areas, which are files in that folder and are read "
+            "in Python by rpexplore.AreaRelease.load; name the folder of another release here."
         )
     if kind in (PROCESSED[0], SYNTHETIC[0]):
         is_processed = kind == PROCESSED[0]

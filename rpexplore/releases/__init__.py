@@ -6,7 +6,7 @@ Noise: `discrete_gaussian` (all of it), `envelope`, `measurement`, `measurement_
 `release_steps` (those of each kind of plan), `rehearsal` (a made-up table, from public counts).
 Folders: `atomic_folder`, `manifest` (what all releases have), `readme`, `reading_code`,
 `contributions`, `marginal_estimate`, `table_cells`, `table_files`, `residual_files`,
-`table_release`, `query_release`.
+`table_release`, `query_release`; `areas/` (tables in areas in areas).
 
 Imports `data`, `queries`, `planning` and what these may import.
 """

@@ -129,10 +129,10 @@ def _open_as_usual(folder: Path) -> None:
     usual.rmdir()
 
 
-def write_to_disk(path: Path, text: str) -> None:
-    """Write a file whose contents are on disk afterwards."""
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(text)
+def write_to_disk(path: Path, content: str | bytes) -> None:
+    """Write a file whose contents are on disk afterwards; text as UTF-8."""
+    with path.open("wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
         file.flush()
         os.fsync(file.fileno())
 

@@ -17,6 +17,7 @@ from rpexplore.common.concurrency import Progress, part_of_progress
 from rpexplore.common.exact_numbers import Exact, exact_fraction
 from rpexplore.common.formatting import data_size, plural, text_of_path
 from rpexplore.common.webapp_files import is_sample_data
+from rpexplore.data.batch_source import BatchSource
 from rpexplore.data.counts import Counts
 from rpexplore.data.files.source import AnySource, source_of
 from rpexplore.data.source import COUNTING
@@ -51,7 +52,12 @@ from rpexplore.releases.measurement_file import (
     read_booking,
     write_booking,
 )
-from rpexplore.releases.release_steps import RunOptions, refuse_false_claims, steps_of
+from rpexplore.releases.release_steps import (
+    PartCounts,
+    RunOptions,
+    refuse_false_claims,
+    steps_of,
+)
 
 
 class ChargedRun:
@@ -84,8 +90,15 @@ class ChargedRun:
 
         columns = [plan.domain.names[index] for index in plan.attribute_indices]
         columns += [] if rule is None else rule.columns
+        if (areas := self.steps.parts[0].areas) is not None:
+            columns += areas.tree.levels[1:]
         self._source = source = source_of(data, name=options.name, columns=columns)
         self.fingerprint = source.fingerprint()
+        if areas is not None and not isinstance(source, BatchSource):
+            raise DataError(
+                f"The records {source.name!r} are in a database, where none are counted in areas; "
+                "export the columns that the plan needs as Parquet."
+            )
 
         ledger = ledger_for(source, options.ledger)
         self.ledger = ledger
@@ -95,8 +108,7 @@ class ChargedRun:
         account = ledger.account_of(source)
         self._entry_id = _booked_before(account, plan, output)
         self.is_booked = self._entry_id is not None
-        self._first: Counts | None = None
-        self._totals: list[bytes] = []
+        self._counts = PartCounts(plan, source, options, self.steps.parts, self.fingerprint)
         if not self.is_booked:
             check_limit(account, plan, self._record_limit)
         refuse_overlaps(ledger, source)
@@ -118,9 +130,8 @@ class ChargedRun:
                 "them again."
             )
         on_progress(COUNTING, 0.0)
-        counts = self._counts(
-            self.steps.parts[0], part_of_progress(on_progress, 0.0, self.steps.booked_share)
-        )
+        share = part_of_progress(on_progress, 0.0, self.steps.booked_share)
+        counts = self._counts.first(share)
         if counts.n_records == 0 and not options.may_be_empty:
             raise DataError(
                 f"There are no records in {self._source.name!r}; check that it is the right one. A "
@@ -128,46 +139,10 @@ class ChargedRun:
                 "empty (the option --empty)."
             )
         self.steps.check_countable(counts)
-        self._totals, self._first = self._totals_of(counts), counts
 
     def counts_of(self, part: Part, on_progress: Progress) -> Counts:
-        """Exact counts of a part, of the same records; once of the first, which are there.
-
-        Those of one part are in memory at a time. Raises `DataError` if the records are not the
-        same any more.
-        """
-        first, self._first = self._first, None
-        if first is not None and part is self.steps.parts[0]:
-            return first
-        del first
-        counts = self._counts(part, on_progress)
-        if self._totals_of(counts) != self._totals:
-            raise self._changed()
-        return counts
-
-    def _totals_of(self, counts: Counts) -> list[bytes]:
-        """What all parts have to agree on: how many records have each value of each attribute."""
-        indices = self._plan.attribute_indices
-        sums = [counts.counts(()), *(counts.counts((index,)) for index in indices)]
-        return [each.tobytes() for each in sums]
-
-    def _counts(self, part: Part, on_progress: Progress) -> Counts:
-        counts = self._source.count(
-            self._plan.domain,
-            part.tables,
-            unknown_values=self._options.unknown_values,
-            person_rule=self._options.person_rule,
-            on_progress=on_progress,
-        )
-        if self._source.fingerprint() != self.fingerprint:
-            raise self._changed()
-        return counts
-
-    def _changed(self) -> DataError:
-        return DataError(
-            f"The records {self._source.name!r} have changed while they were counted; run it "
-            "again when nobody writes to them."
-        )
+        """Exact counts of a part, as of `PartCounts`."""
+        return self._counts.of(part, on_progress)
 
     @property
     def origin(self) -> Mapping[str, Any]:

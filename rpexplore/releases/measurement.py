@@ -12,6 +12,7 @@ import numpy as np
 
 from rpexplore.common.concurrency import in_order
 from rpexplore.common.numerics import distinct_rows, matrix_along
+from rpexplore.data.area_coding import AreaCuts
 from rpexplore.data.counts import Counts
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.closure import Closure
@@ -35,11 +36,16 @@ class Part:
     tables      the sets of attribute indices whose exact counts are needed
     items       the residuals; of a plan of queries, the rows of its strategy
     n_measured  how many numbers are measured
+    areas       by which areas the tables are counted, which stand in them behind the attributes;
+                None for none
+
+    Parts that follow each other with the same tables are counted once.
     """
 
     tables: Sequence[Sequence[int]]
     items: range
     n_measured: int
+    areas: AreaCuts | None = None
 
 
 def parts_of(plan: Plan) -> list[Part]:
@@ -107,7 +113,7 @@ def measure_together(plan: Plan, residuals: np.ndarray, counts: Counts) -> np.nd
     for alike in _equal_rows([orders, *closure.attribute_forms[members].T]):
         attributes = members[alike, : orders[alike[0]]].tolist()
         # Without a name for the counts: there may be no room for both.
-        exact = _residual_answers(_marginals(counts, attributes), attributes[0], closure)
+        exact = residual_answers(_marginals(counts, attributes), attributes[0], closure)
         noisy = exact.reshape(len(alike), -1)
         scale = prod(scales[attribute] for attribute in attributes[0])
         for same in _equal_rows([digits[alike], exponents[alike]]):
@@ -151,10 +157,10 @@ def measure_residual(plan: Plan, residual: int, counts: Counts) -> np.ndarray:
 def exact_residual(plan: Plan, residual: int, counts: Counts) -> np.ndarray:
     """Ξ x for one residual: int64, one axis an attribute of the residual. As private as counts."""
     indices = plan.closure.attributes(residual)
-    return _residual_answers(counts.counts(indices), indices, plan.closure)
+    return residual_answers(counts.counts(indices), indices, plan.closure)
 
 
-def _residual_answers(
+def residual_answers(
     answers: np.ndarray, attribute_indices: Sequence[int], closure: Closure
 ) -> np.ndarray:
     """Ξ applied to the last axes of counts, one an attribute; there may be others before: int64.

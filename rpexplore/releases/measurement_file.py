@@ -143,6 +143,8 @@ class Draft:
         """
         self._folder, self._digest, self.n_measured = folder, hashlib.sha256(), 0
         write_to_disk(folder / PLAN, plan.text)
+        for name, content in plan.companions.items():
+            write_to_disk(folder / name, content)
         (folder / RUN_FOLDER).mkdir(exist_ok=True)
         note = _note_in(folder / _DRAFT, DraftNote)
         if note is not None and note.origin == origin and note.n_measured in ends:

@@ -9,6 +9,7 @@ from rpexplore.common.csv_text import FORMULAS_ESCAPED
 from rpexplore.common.formatting import plural
 from rpexplore.common.template_text import text_from_template
 from rpexplore.domain.expected_counts import CV_LIMIT
+from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.queries.plan import QueryPlan
@@ -50,6 +51,12 @@ def query_readme(plan: QueryPlan, note: MeasurementNote) -> str:
         f"{plural(plan.queries.n_cells, 'cell')}",
         attributes=" × ".join(f"`{name}`" for name in plan.domain.names),
     )
+
+
+def area_readme(plan: AreaPlan, note: MeasurementNote, example: str) -> str:
+    """The README.md of a release of tables in areas; example: a folder of one of them."""
+    levels = plan.workload.tree.levels
+    return _render("areas.md.j2", plan, note, levels=levels, example=example)
 
 
 def describe_unknown_values(unknown_values: Mapping[str, str]) -> str:

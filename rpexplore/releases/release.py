@@ -74,10 +74,10 @@ def release(
     stays charged, and costs nothing further when it is run again into the same folder.
 
     Args:
-        plan: Of tables or of queries.
+        plan: Of tables, of queries, or of tables in areas.
         data: A .csv or .parquet file, a folder of such, a table in memory (a DataFrame of pandas
-            or polars, an Arrow table), or another `Source`, with the plan's attributes as columns;
-            others are not read.
+            or polars, an Arrow table), or another `Source`, with the plan's attributes, and levels
+            of areas, as columns; others are not read.
         name: What the ledger knows records in memory by: the same for every release of them.
         ledger: The ledger file; without it, the one in the data's folder. Records in memory need
             one.
@@ -99,7 +99,7 @@ def release(
             `drawn_share` on `resume` can finish it.
 
     Returns:
-        The finished release: a `Release` of tables, or a `QueryRelease`.
+        The finished release: a `Release` of tables, a `QueryRelease`, or an `AreaRelease`.
 
     Raises:
         PlanError: If the plan does not hold what it claims.

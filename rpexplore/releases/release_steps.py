@@ -1,7 +1,8 @@
-"""What a run is told, and its steps, of which each kind of plan has its own."""
+"""What a run is told, its steps, of which each kind of plan has its own, and its counts."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -10,12 +11,14 @@ import numpy as np
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.exact_numbers import Exact
 from rpexplore.data.counts import Counts
-from rpexplore.data.source import Fingerprint, PersonRule
-from rpexplore.errors import PlanError
+from rpexplore.data.source import Fingerprint, PersonRule, Source
+from rpexplore.errors import DataError, PlanError
+from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.plan_kinds import verify
+from rpexplore.releases.areas.area_release import AreaSteps
 from rpexplore.releases.manifest import FinishedRelease
 from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import MeasurementNote
@@ -103,16 +106,12 @@ class ReleaseSteps(Protocol):
 _STEPS: dict[type[ReleasePlan], Callable[..., ReleaseSteps]] = {
     Plan: TableSteps,
     QueryPlan: QuerySteps,
+    AreaPlan: AreaSteps,
 }
 
 
 def steps_of(plan: ReleasePlan) -> ReleaseSteps:
-    """What a release by a plan counts, measures and writes.
-
-    Raises `PlanError` for a kind of plan that cannot be released.
-    """
-    if type(plan) not in _STEPS:
-        raise PlanError(f"A {plan.noun} cannot be released yet; it can be shown and verified.")
+    """What a release by a plan counts, measures and writes."""
     return _STEPS[type(plan)](plan)
 
 
@@ -125,3 +124,78 @@ def refuse_false_claims(plan: ReleasePlan) -> None:
                 f"The plan does not hold what it claims ({check.name}: {check.finding}); make it "
                 "again."
             )
+
+
+class PartCounts:
+    """Exact counts of the parts of a run, all of the same records. Private; never written anywhere.
+
+    Parts that follow each other with the same tables are counted once. The counts of no others are
+    in memory at a time.
+
+    Args:
+        fingerprint: What the records look like from outside.
+    """
+
+    def __init__(
+        self,
+        plan: ReleasePlan,
+        source: Source,
+        options: RunOptions,
+        parts: Sequence[Part],
+        fingerprint: Fingerprint,
+    ) -> None:
+        self._plan, self._source, self._options, self._parts = plan, source, options, parts
+        self._fingerprint = fingerprint
+        self._kept: Counts | None = None
+        self._kept_tables: Sequence[Sequence[int]] = ()
+        self._totals: list[bytes] = []
+
+    def first(self, on_progress: Progress) -> Counts:
+        """Those of the first part; what the others must agree with."""
+        self._kept = self._count(self._parts[0], on_progress)
+        self._kept_tables = self._parts[0].tables
+        return self._kept
+
+    def of(self, part: Part, on_progress: Progress) -> Counts:
+        """Those of a part; raises `DataError` if the records are not the same any more."""
+        counts, self._kept = self._kept, None
+        if counts is not None and not self._totals:
+            self._totals = self._totals_of(counts)
+        if part.tables is not self._kept_tables:
+            counts = None
+        if counts is None:
+            counts = self._count(part, on_progress)
+            if self._totals_of(counts) != self._totals:
+                raise self._changed()
+        pairs = pairwise(self._parts)
+        if any(this is part and after.tables is part.tables for this, after in pairs):
+            self._kept, self._kept_tables = counts, part.tables
+        return counts
+
+    def _count(self, part: Part, on_progress: Progress) -> Counts:
+        areas: dict[str, Any] = {} if part.areas is None else {"areas": part.areas}
+        counts = self._source.count(
+            self._plan.domain,
+            part.tables,
+            unknown_values=self._options.unknown_values,
+            person_rule=self._options.person_rule,
+            on_progress=on_progress,
+            **areas,
+        )
+        if self._source.fingerprint() != self._fingerprint:
+            raise self._changed()
+        return counts
+
+    def _totals_of(self, counts: Counts) -> list[bytes]:
+        """What all parts have to agree on: how many records have each value of each attribute."""
+        indices = list(self._plan.attribute_indices)
+        if self._parts[0].areas is not None:  # and in the highest areas
+            indices.append(len(self._plan.domain))
+        sums = [counts.counts(()), *(counts.counts((index,)) for index in indices)]
+        return [each.tobytes() for each in sums]
+
+    def _changed(self) -> DataError:
+        return DataError(
+            f"The records {self._source.name!r} have changed while they were counted; run it "
+            "again when nobody writes to them."
+        )

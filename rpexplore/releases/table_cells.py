@@ -39,7 +39,7 @@ def pieces_of_cells(
     labels: Sequence[Labels], values: np.ndarray, variances: np.ndarray
 ) -> Iterator[pa.Table]:
     """`table_of_cells` in pieces of a million rows, one after another; at least one."""
-    names = _column_names(labels)
+    names = column_names(labels)
     every_value = values.reshape(-1)
     for start in range(0, max(values.size, 1), _ROWS_AT_ONCE):
         stop = min(start + _ROWS_AT_ONCE, values.size)
@@ -64,7 +64,7 @@ def _codes(start: int, stop: int, shape: Sequence[int]) -> list[np.ndarray]:
     return codes[::-1]
 
 
-def _column_names(labels: Sequence[Labels]) -> list[str]:
+def column_names(labels: Sequence[Labels]) -> list[str]:
     """The names of the label columns, apart from each other and from those of the estimates."""
     names: list[str] = []
     for named in labels:

@@ -9,6 +9,7 @@ import duckdb
 import pandas as pd
 import pytest
 
+import rpexplore as rp
 from rpexplore.data.batch_source import BatchSource
 from rpexplore.planning.plan import Plan
 from rpexplore.releases.ledger import Ledger
@@ -69,6 +70,18 @@ def test_release_says_what_it_charges_and_where_the_tables_are(planned):
     again = planned.done("release", "plan.json", "records.csv", "--out", "out2")
     assert "Spent     ρ = 0.1 on this data so far" in again
     assert "spent on this data so far: ρ = 0.2" in again
+
+
+def test_a_plan_for_areas_is_released_by_the_same_verb(run):
+    Path("people.csv").write_text("state,town,sex\nN,1,F\nN,2,M\nS,1,F\n", "utf-8")
+    tree = rp.AreaTree.from_columns({"state": ["N", "N", "S"], "town": ["1", "2", "1"]})
+    tables = rp.Workload.of(rp.Domain.load("codebook.csv"), [("sex",)])
+    asked = rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, tables))
+    plan = rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
+    plan.save("plan.json")
+    text = run.done("release", "plan.json", "people.csv", "--out", "out")
+    assert "The 6 noisy tables are in out" in text
+    assert rp.AreaRelease.load("out").table("town", "sex")["sex"].tolist() == ["F", "M"] * 3
 
 
 def test_release_for_persons_says_their_rho_and_books_that_of_records(run):

@@ -230,6 +230,10 @@ class AreaPlan(ReleasePlan):
         """The Parquet files beside the plan file: its areas, and their precisions and prices."""
         return self.given_files or files_of_plan(self)
 
+    @property
+    def companions(self) -> Mapping[str, bytes]:
+        return self.files.by_name
+
     def save(self, path: str | Path) -> None:
         """Write the plan file, and beside it the Parquet files that it names by their SHA-256."""
         write_files(self.files, Path(path).parent)

@@ -40,6 +40,11 @@ class AreaWorkload:
     def __post_init__(self) -> None:
         if not self.workloads:
             raise WorkloadError("No table is asked for in any area; ask for one on some level.")
+        if shared := set(self.tree.levels[1:]) & set(self.domain.names):
+            raise WorkloadError(
+                f"An attribute and a level of areas are both called {min(shared)!r}, and records "
+                "have one column for both; rename one of them."
+            )
         for workload in self.workloads[1:]:
             if workload.domain != self.domain:
                 raise WorkloadError(

@@ -1,0 +1,133 @@
+"""Area answers: least-squares answers of all areas from what was measured, a part after another."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from rpexplore.domain.area_range import AreaRange
+from rpexplore.domain.domain import AttributeIndices
+from rpexplore.planning.areas.least_squares import LeastSquares
+from rpexplore.planning.mechanism.marginal_noise import residuals_within
+from rpexplore.planning.mechanism.reconstruction import contribution, marginal
+from rpexplore.releases.areas.area_parts import AreaParts
+from rpexplore.releases.measurement import measured_shape
+from rpexplore.releases.measurement_file import read_measured
+
+
+@dataclass(frozen=True, eq=False)
+class PartAnswers:
+    """Least-squares answers to the residuals in the areas of a part.
+
+    areas    down to the lowest level with an answer
+    answers  of each profile float64[n_rows, n_columns], of the first of the areas' rows; an area
+             that is neither measured nor known from its parts has none
+    """
+
+    parts: AreaParts
+    areas: AreaRange
+    answers: list[np.ndarray]
+
+    def tables(self, attributes: AttributeIndices, rows: np.ndarray) -> np.ndarray:
+        """Unbiased tables of areas by their rows: float64[n_rows, …], one axis an attribute."""
+        closure, contributions = self.parts.plan.closure, {}
+        for subset, residual in residuals_within(closure, attributes).items():
+            profile, columns = self.parts.of_residuals[residual]
+            shape = measured_shape(closure, residual)
+            contributions[subset] = self.answers[profile][rows, columns].reshape(len(rows), *shape)
+        return marginal(attributes, closure.sizes, contributions, closure.strategies)
+
+
+@dataclass(frozen=True, eq=False)
+class AreaAnswers:
+    """The answers of a release, from the measurements in its folder, which is not finished yet."""
+
+    parts: AreaParts
+    folder: Path
+
+    def of_part(self, part: int) -> PartAnswers:
+        """Those of a part."""
+        areas = self.parts.areas[part]
+        if part == 0 and self.parts.level:
+            answers = [each[: len(areas)].copy() for each in self._above]
+            for profile, own in enumerate(answers):
+                self._contribute(profile, own)
+            return PartAnswers(self.parts, areas, answers)
+        answers = []
+        for profile, solution in enumerate(self._solutions):
+            own = self.parts.of_profile(part, profile)
+            if own is None:
+                answers.append(np.empty((0, self.parts.widths[profile])))
+                continue
+            estimates = self._from_within(part, profile, own)
+            if self.parts.level:
+                # Rows of the areas from the top on are their numbers.
+                estimates[own.rows(0)] = self._above[profile][own.slices[0]]
+            solution.downwards(estimates, own)
+            self._contribute(profile, estimates)
+            answers.append(estimates)
+        return PartAnswers(self.parts, areas, answers)
+
+    @cached_property
+    def _solutions(self) -> list[LeastSquares]:
+        """Of each profile."""
+        plan = self.parts.plan
+        return [
+            LeastSquares.of(plan.groups, multiples.astype(float)) for multiples in plan.multiples
+        ]
+
+    @cached_property
+    def _above(self) -> list[np.ndarray]:
+        """The answers above the subtrees and of the highest areas in these, of each profile.
+
+        As measured: residuals are contributed to tables when all is known.
+        """
+        parts, tree = self.parts, self.parts.plan.workload.tree
+        found = []
+        for profile, solution in enumerate(self._solutions):
+            within = int(parts.depths[profile]) >= parts.level
+            areas = parts.of_profile(0, profile)
+            assert areas is not None
+            estimates = self._measured(0, profile, areas)
+            if within:
+                estimates = [estimates]
+                for part in range(1, len(parts.areas)):
+                    own = parts.of_profile(part, profile)
+                    assert own is not None
+                    estimates.append(self._from_within(part, profile, own)[own.rows(0)].copy())
+                estimates = np.concatenate(estimates)
+                areas = AreaRange.within(tree, 0, 0, 1, parts.level)
+            solution.upwards(estimates, areas)
+            solution.downwards(estimates, areas)
+            found.append(estimates)
+        return found
+
+    def _from_within(self, part: int, profile: int, areas: AreaRange) -> np.ndarray:
+        """Estimates of a profile from what a part has measured: float64[n_rows, n_columns]."""
+        estimates = self._measured(part, profile, areas)
+        self._solutions[profile].upwards(estimates, areas)
+        return estimates
+
+    def _measured(self, part: int, profile: int, areas: AreaRange) -> np.ndarray:
+        """What was measured of a profile, 0 where nothing was: float64[n_rows, n_columns]."""
+        rows, width = self.parts.measured_rows(profile, areas), int(self.parts.widths[profile])
+        numbers = read_measured(self.folder, *self.parts.bounds(part, profile))
+        if len(rows) == len(areas):
+            return numbers.reshape(-1, width).astype(float)
+        found = np.zeros((len(areas), width))
+        found[rows] = numbers.reshape(-1, width)
+        return found
+
+    def _contribute(self, profile: int, answers: np.ndarray) -> None:
+        """Make answers what each residual adds to its own marginal, float64[n_rows, n_columns]."""
+        closure = self.parts.plan.closure
+        for columns in self.parts.columns[profile]:
+            for residual in columns.residuals:
+                within, shape = (
+                    self.parts.of_residuals[residual][1],
+                    measured_shape(closure, residual),
+                )
+                own = answers[:, within].reshape(len(answers), *shape)
+                own = contribution(own, closure.attributes(residual), closure.strategies)
+                answers[:, within] = own.reshape(len(answers), within.stop - within.start)

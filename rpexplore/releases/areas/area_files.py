@@ -1,0 +1,211 @@
+"""The files of a release of tables in areas.
+
+tables/5_block/0003_age_sex/00007.parquet   a table on a level, of the areas of a part: one row
+                                            a cell of an area, with a column for each level
+residuals/00007.parquet                     what was measured in the areas of a part
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+
+from rpexplore.common.numerics import normal_quantile
+from rpexplore.domain.area_tree import AreaTree
+from rpexplore.domain.domain import AttributeIndices
+from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.releases.areas.area_answers import PartAnswers
+from rpexplore.releases.areas.area_parts import AreaParts
+from rpexplore.releases.manifest import CONFIDENCE
+from rpexplore.releases.measurement_file import read_measured
+from rpexplore.releases.table_cells import ESTIMATES, column_names, label_columns
+
+_TABLES, _RESIDUALS = "tables", "residuals"
+_ROWS_AT_ONCE = 1 << 20
+_RESIDUAL_SCHEMA = pa.schema(
+    [(name, pa.int32()) for name in ("area", "residual", "cell")] + [("measured", pa.int64())]
+)
+
+
+def table_folder(plan: AreaPlan, level: int, table: int) -> str:
+    """Where the files of a table of `plan.workload.tables` on a level lie."""
+    names = plan.workload.tables.tables[table] or ("total",)
+    title = "_".join(map(_plain, names))[:80]
+    return f"{_TABLES}/{level}_{_plain(plan.workload.tree.levels[level])}/{table:04d}_{title}"
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")
+
+
+def _asked_tables(plan: AreaPlan) -> np.ndarray:
+    """Which tables are asked for by each of the workloads, bool[n_workloads + 1, n_tables].
+
+    The last row is that of no workload.
+    """
+    asked = np.zeros((len(plan.workload.workloads) + 1, len(plan.workload.tables)), dtype=bool)
+    for kind, tables in enumerate(plan.workload.rows):
+        asked[kind, tables] = True
+    return asked
+
+
+def area_files(parts: AreaParts) -> dict[str, list[str] | None]:
+    """All files but the plan's and those that are in every folder; of a table, its attributes."""
+    plan, files = parts.plan, {}
+    for part in range(len(parts.areas)):
+        files[residual_file(part)] = None
+        for level, table in tables_of_part(parts, part):
+            names = plan.workload.tables.tables[table]
+            files[table_file(plan, level, table, part)] = list(names)
+    return files
+
+
+def tables_of_part(parts: AreaParts, part: int) -> Iterator[tuple[int, int]]:
+    """The levels of a part, and the tables of `plan.workload.tables` that are asked for there."""
+    first, asked = 0 if part == 0 else parts.level, _asked_tables(parts.plan)
+    for level, areas in enumerate(parts.areas[part].slices, start=first):
+        kinds = np.unique(parts.plan.workload.kinds[areas])
+        for table in np.flatnonzero(asked[kinds].any(axis=0)).tolist():
+            yield level, table
+
+
+def table_file(plan: AreaPlan, level: int, table: int, part: int) -> str:
+    """The file of a table in the areas of a part on a level."""
+    return f"{table_folder(plan, level, table)}/{part:05d}.parquet"
+
+
+def residual_file(part: int) -> str:
+    """The file of what was measured in a part."""
+    return f"{_RESIDUALS}/{part:05d}.parquet"
+
+
+def write_residuals(parts: AreaParts, part: int, folder: Path) -> None:
+    """Write what was measured in a part, from the measurements in the folder.
+
+    area: its number in the plan's list of areas; residual: its place in the plan's list; cell:
+    row-major.
+    """
+    with pyarrow.parquet.ParquetWriter(
+        folder / residual_file(part),
+        _RESIDUAL_SCHEMA,
+        use_dictionary=["area", "residual", "cell"],  # pyright: ignore[reportArgumentType]
+        write_statistics=False,
+    ) as writer:
+        for profile, width in enumerate(parts.widths.tolist()):
+            areas = parts.of_profile(part, profile)
+            if areas is None:
+                continue
+            numbers = areas.areas[parts.measured_rows(profile, areas)].astype(np.int32)
+            residual, cell = _residual_cells(parts, profile)
+            start, step = parts.bounds(part, profile)[0], max(_ROWS_AT_ONCE // width, 1)
+            for first in range(0, len(numbers), step):
+                some = numbers[first : first + step]
+                begin = start + first * width
+                columns = [
+                    np.repeat(some, width),
+                    np.tile(residual, len(some)),
+                    np.tile(cell, len(some)),
+                    read_measured(folder, begin, begin + len(some) * width),
+                ]
+                writer.write_batch(pa.record_batch(columns, schema=_RESIDUAL_SCHEMA))
+
+
+def _residual_cells(parts: AreaParts, profile: int) -> tuple[np.ndarray, np.ndarray]:
+    """The residual and the cell of each column of a profile, int32[n_columns] each."""
+    residuals, cells = [], []
+    for columns in parts.columns[profile]:
+        for residual in columns.residuals:
+            within = parts.of_residuals[residual][1]
+            size = within.stop - within.start
+            residuals.append(np.full(size, residual, dtype=np.int32))
+            cells.append(np.arange(size, dtype=np.int32))
+    return np.concatenate(residuals), np.concatenate(cells)
+
+
+def write_table(of_part: PartAnswers, part: int, level: int, table: int, folder: Path) -> None:
+    """Write a table in the areas of a part on a level of the tree, where it is asked for there."""
+    parts, plan = of_part.parts, of_part.parts.plan
+    own_level = level - (0 if part == 0 else parts.level)
+    areas, rows = of_part.areas.slices[own_level], of_part.areas.rows(own_level)
+    within = np.flatnonzero(_asked_tables(plan)[plan.workload.kinds[areas], table])
+    attributes = plan.workload.tables.attribute_indices(table)
+    _write_cells(
+        plan,
+        level,
+        attributes,
+        areas.start + within,
+        of_part.tables(attributes, rows.start + within),
+        standard_errors(plan, table, areas.start + within),
+        folder / table_file(plan, level, table, part),
+    )
+
+
+def standard_errors(plan: AreaPlan, table: int, areas: np.ndarray) -> np.ndarray:
+    """The exact standard error of a cell of a table in some areas, by their numbers: float64[n]."""
+    variances = plan.residual_variances[:, plan.groups.of_area[areas]]
+    return np.sqrt(plan.closure.variance_matrix[[table]] @ variances)[0]
+
+
+def _write_cells(
+    plan: AreaPlan,
+    level: int,
+    attributes: AttributeIndices,
+    areas: np.ndarray,
+    values: np.ndarray,
+    errors: np.ndarray,
+    path: Path,
+) -> None:
+    """Write a table of some areas of a level: a row a cell, the areas one after another."""
+    tree, shape = plan.workload.tree, values.shape[1:]
+    labels = [label_columns(plan.domain.attributes[index]) for index in attributes]
+    of_levels = [[(name, pa.array([""]))] for name in tree.levels[1 : level + 1]]
+    names = [*column_names([*of_levels, *labels]), *ESTIMATES]
+    n_cells = int(np.prod(shape, dtype=np.int64))
+    codes = np.indices(shape, dtype=np.int32).reshape(len(shape), n_cells)
+    step = max(_ROWS_AT_ONCE // n_cells, 1)
+    values, quantile = values.reshape(len(areas), -1), normal_quantile(CONFIDENCE)
+    writer = None
+    for start in range(0, len(areas), step):
+        some = slice(start, start + step)
+        n_areas = len(areas[some])
+        columns: list[Any] = [
+            pa.DictionaryArray.from_arrays(np.repeat(indices, n_cells), texts)
+            for indices, texts in _codes_of(tree, areas[some], level)
+        ]
+        for code, named in zip(codes, labels, strict=True):
+            tiled = np.tile(code, n_areas)
+            columns += [pa.DictionaryArray.from_arrays(tiled, texts) for _, texts in named]
+        piece, error = values[some], errors[some, None]
+        margin = quantile * error
+        numbers = (piece, np.broadcast_to(error, piece.shape), piece - margin, piece + margin)
+        columns += [pa.array(np.ascontiguousarray(each).reshape(-1)) for each in numbers]
+        rows = pa.table(columns, names=names)
+        if writer is None:
+            repeated: Any = [
+                name for name in names if name not in ("value", "lower_95", "upper_95")
+            ]
+            writer = pyarrow.parquet.ParquetWriter(
+                path, rows.schema, use_dictionary=repeated, write_statistics=False
+            )
+        writer.write_table(rows)
+    assert writer is not None
+    writer.close()
+
+
+def _codes_of(tree: AreaTree, areas: np.ndarray, level: int) -> list[tuple[np.ndarray, pa.Array]]:
+    """For each level below the top, down to theirs, the codes of areas on the way to them.
+
+    As positions in a list, int32[n_areas], and the list.
+    """
+    found = []
+    for _ in range(level):
+        first, last = int(areas.min()), int(areas.max())
+        encoded = tree.codes.slice(first, last + 1 - first).dictionary_encode()
+        positions = encoded.indices.to_numpy()[areas - first]
+        found.append((positions.astype(np.int32), encoded.dictionary))
+        areas = tree.parents[areas]
+    return found[::-1]

@@ -1,0 +1,182 @@
+"""A release of tables in areas: what it counts, measures and writes, and its folder.
+
+    plan.json, areas-….parquet, precisions-….parquet
+                    the plan, canonical, with the tree of areas
+    tables/         each table on each level in a folder of its own, as Parquet files of areas that
+                    follow one another, one row a cell of an area (`area_files`)
+    residuals/      what was measured: area (its place in the plan's list), residual (its place in
+                    the plan file's list), cell (row-major), measured (an integer)
+    manifest.json   guarantee, versions, and size and SHA-256 of every file
+    README.md       how to read all this
+
+Measured and written a subtree after another. Of a run that was stopped, the subtrees that were
+measured, and the files that were written, are kept.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet
+
+from rpexplore.common.concurrency import Progress
+from rpexplore.data.counts import Counts
+from rpexplore.domain.area_tree import AreaTree
+from rpexplore.errors import ReleaseError
+from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.mechanism.marginal_noise import query_attributes
+from rpexplore.releases.areas.area_answers import AreaAnswers
+from rpexplore.releases.areas.area_files import (
+    area_files,
+    residual_file,
+    table_file,
+    table_folder,
+    tables_of_part,
+    write_residuals,
+    write_table,
+)
+from rpexplore.releases.areas.area_measurement import (
+    check_countable,
+    check_measurable,
+    measure_areas,
+)
+from rpexplore.releases.areas.area_parts import AreaParts
+from rpexplore.releases.manifest import FinishedRelease, TableFiles, file_entry
+from rpexplore.releases.measurement import Part
+from rpexplore.releases.measurement_file import MeasurementNote
+from rpexplore.releases.readme import area_readme
+from rpexplore.releases.table_files import WrittenFiles
+
+_BYTES_PER_NUMBER, _BYTES_PER_CELL = 12, 40  # or fewer, of what is measured and of tables
+
+
+class AreaRelease(FinishedRelease[AreaPlan]):
+    """A finished release of tables in areas. Holds noisy figures only."""
+
+    release_format = ("rpexplore-area-release", 1)
+    plan_kind = AreaPlan
+
+    @classmethod
+    def files_of(cls, plan: AreaPlan) -> TableFiles:
+        return area_files(AreaParts(plan)) | dict.fromkeys(plan.companions)
+
+    @property
+    def tree(self) -> AreaTree:
+        """The areas."""
+        return self.plan.workload.tree
+
+    def table(
+        self, level: str, *attributes: str, within: Sequence[str] | None = None
+    ) -> pd.DataFrame:
+        """A table in all areas of a level for which it was asked, one row a cell of an area.
+
+        Args:
+            level: Its name.
+            attributes: Those of the table; none for totals.
+            within: The codes, from below the top down, of an area to whose areas it is limited.
+
+        Returns:
+            Columns: the codes of the area on each level below the top, the labels of attributes,
+            value, standard_error, lower_95, upper_95.
+
+        Raises:
+            ReleaseError: If there is no such level or table on it.
+        """
+        plan, levels = self.plan, self.tree.levels
+        table = plan.workload.tables.find(query_attributes(plan.domain, [attributes]))
+        if level not in levels or table is None:
+            raise self._no_table(level, attributes)
+        number = levels.index(level)
+        folder = self.folder / table_folder(plan, number, table)
+        if not folder.is_dir():
+            raise self._no_table(level, attributes)
+        filters = None
+        if within:
+            self.tree.find(within)  # refuses codes of no area
+            filters = list(zip(levels[1:], ["=="] * len(within), within, strict=False))
+        paths = sorted(map(str, folder.iterdir()))
+        found = [pyarrow.parquet.read_table(path, filters=filters) for path in paths]
+        return pyarrow.concat_tables([each.unify_dictionaries() for each in found]).to_pandas()
+
+    def _no_table(self, level: str, attributes: Sequence[str]) -> ReleaseError:
+        table = ", ".join(attributes) or "total"
+        return ReleaseError(
+            f"There is no table ({table}) on a level {level!r}; the levels are "
+            f"{', '.join(self.tree.levels)}, and what was asked for on each is in `plan.tables`."
+        )
+
+
+@dataclass(frozen=True)
+class AreaSteps:
+    """The `ReleaseSteps` of a plan for areas: residuals of all areas are measured."""
+
+    plan: AreaPlan
+    release_kind: ClassVar[type[FinishedRelease]] = AreaRelease
+    booked_share: ClassVar[float] = 0.1
+    drawn_share: ClassVar[float] = 0.5
+
+    def n_bytes(self, *, parquet_only: bool) -> float:
+        workload = self.plan.workload
+        of_kinds = [float(np.sum(asked.cells)) for asked in workload.workloads]
+        n_cells = float(np.array(of_kinds) @ workload.areas_asked)
+        return _BYTES_PER_NUMBER * float(self._parts.starts[-1]) + _BYTES_PER_CELL * n_cells
+
+    @property
+    def parts(self) -> Sequence[Part]:
+        return self._parts.parts
+
+    @cached_property
+    def _parts(self) -> AreaParts:
+        return AreaParts(self.plan)
+
+    def check_measurable(self) -> None:
+        check_measurable(self._parts)
+
+    def check_countable(self, counts: Counts) -> None:
+        check_countable(self.plan, counts)
+
+    def measure(self, part: Part, counts: Counts) -> Generator[np.ndarray, None, None]:
+        return measure_areas(self._parts, part.items.start, counts)
+
+    def write(
+        self, folder: Path, note: MeasurementNote, on_progress: Progress
+    ) -> Mapping[str, Any]:
+        """Tables and residuals, a part after another."""
+        parts, files = self._parts, area_files(self._parts)
+        for parent in {Path(path).parent for path in files}:
+            (folder / parent).mkdir(parents=True, exist_ok=True)
+        written, answers = WrittenFiles(folder, files), AreaAnswers(parts, folder)
+        entries = [file_entry(folder, path) for path in self.plan.companions]
+        for part in range(len(parts.areas)):
+            on_progress("Writing the release", part / len(parts.areas))
+            entries += self._write_part(part, answers, written)
+        example = next(path for path in reversed(files) if files[path] is not None)
+        readme = area_readme(self.plan, note, "/".join(example.split("/")[1:3]))
+        return AreaRelease.write_manifest(folder, self.plan, note, readme, entries)
+
+    def _write_part(
+        self, part: int, answers: AreaAnswers, written: WrittenFiles
+    ) -> list[dict[str, Any]]:
+        """Write the files of a part, unless they are there; what the manifest says of them."""
+        parts, folder = self._parts, answers.folder
+        tables = list(tables_of_part(parts, part))
+        names = self.plan.workload.tables.tables
+        files = {
+            table_file(self.plan, level, table, part): {"attributes": list(names[table])}
+            for level, table in tables
+        }
+        files = {residual_file(part): {}, **files}
+        kept = [written.entries([path], **facts) for path, facts in files.items()]
+        if all(entry is not None for entry in kept):
+            return [entry for of_file in kept for entry in of_file or ()]
+        write_residuals(parts, part, folder)
+        of_part = answers.of_part(part)
+        for level, table in tables:
+            write_table(of_part, part, level, table, folder)
+        entries = [file_entry(folder, path, **facts) for path, facts in files.items()]
+        written.note(entries)
+        return entries

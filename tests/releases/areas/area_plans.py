@@ -1,0 +1,37 @@
+"""A small tree of uneven depth, plans for it, and records in it."""
+
+import numpy as np
+
+import rpexplore as rp
+
+OTHERS = rp.Domain.from_sizes({"sex": 2, "age": 3, "one": 1})
+ROWS = [
+    ("N", "1", "a"), ("N", "1", "b"), ("N", "1", "c"), ("N", "2", None), ("S", "1", "a"),
+    ("S", "2", "a"), ("S", "2", "b"), ("W", None, None),
+]  # fmt: skip
+TREE = rp.AreaTree.from_columns(
+    {name: [row[k] for row in ROWS] for k, name in enumerate(("region", "town", "block"))}
+)
+BOTH = rp.Workload.of(OTHERS, [("sex", "age"), ("sex",), ("one",)])
+SEXES, TOTAL = rp.Workload.of(OTHERS, [("sex",), ()]), rp.Workload.of(OTHERS, [()])
+
+
+def asked(**levels):
+    return rp.AreaWorkload.of_levels(
+        TREE, {"all" if k == "top" else k: w for k, w in levels.items()}
+    )
+
+
+PLANS = {
+    name: rp.plan_areas(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
+    for name, workload in {
+        "the same": asked(top=BOTH, region=BOTH, town=BOTH, block=BOTH),
+        "less further down": asked(top=BOTH, region=BOTH, town=SEXES, block=TOTAL),
+        "none below": asked(top=SEXES, region=BOTH),
+        "some areas": asked(block=TOTAL).with_areas(np.array([2, 5]), BOTH),
+    }.items()
+}
+RECORDS = [
+    dict(zip(TREE.levels[1:], ROWS[row], strict=True)) | {"sex": sex, "age": age, "one": 0}
+    for row, sex, age in np.random.default_rng(1).integers(0, (8, 2, 3), (300, 3)).tolist()
+]

@@ -1,0 +1,230 @@
+"""Releases of tables in areas: booked, then drawn; killed, and run again; opened."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+import rpexplore as rp
+from rpexplore.errors import DataError, ReleaseError, WorkloadError
+from rpexplore.releases.areas import area_measurement, area_parts
+from rpexplore.releases.areas.area_release import AreaRelease
+from tests.releases.areas.area_plans import OTHERS, PLANS, RECORDS, TREE
+from tests.releases.table_plan import entries, runs
+from tests.support.stopped_runs import killed
+
+PLAN = PLANS["less further down"]
+SMALL = {"PART_NUMBERS": 8, "PART_CELLS": 1}
+MODULES = "rpexplore.releases.areas"
+
+
+@pytest.fixture
+def data(tmp_path) -> Path:
+    path = tmp_path / "data" / "records.csv"
+    path.parent.mkdir()
+    pd.DataFrame(RECORDS).to_csv(path, index=False)
+    PLAN.save(tmp_path / "plan.json")
+    return path
+
+
+@pytest.fixture
+def in_parts(monkeypatch):
+    for name, value in SMALL.items():
+        monkeypatch.setattr(area_parts, name, value)
+
+
+def measurements(folder: Path) -> np.ndarray:
+    paths = sorted((folder / "residuals").iterdir())
+    return np.concatenate([pq.read_table(path)["measured"].to_numpy() for path in paths])
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """All files of tables and measurements."""
+    paths = [path for path in folder.rglob("*.parquet") if path.parent != folder]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+
+
+@pytest.mark.usefixtures("in_parts")
+def test_every_table_is_there_with_the_accuracy_that_was_planned(data, output, monkeypatch):
+    draw, seen = area_measurement.discrete_gaussian, []
+
+    def spy(size, gamma_squared):
+        seen.append([run.state for run in runs(data)])
+        return draw(size, gamma_squared)
+
+    monkeypatch.setattr(area_measurement, "discrete_gaussian", spy)
+    release = rp.release(PLAN, data, output)
+    assert len(seen) > 10
+    assert all(states == ["started"] for states in seen)  # booked before any noise
+    (run,) = runs(data)
+    assert (run.state, run.record_rho, run.plan_sha256) == ("finished", PLAN.rho, PLAN.sha256)
+
+    opened = AreaRelease.load(output)
+    assert opened.plan.sha256 == PLAN.sha256
+    assert rp.verify(opened.plan).holds
+    for level, kind in (("all", 0), ("region", 1), ("town", 2), ("block", 3)):
+        areas = TREE.level_slice(TREE.levels.index(level))
+        groups = PLAN.groups.of_area[areas] - np.flatnonzero(PLAN.groups.kinds == kind)[0]
+        for name, variances in zip(
+            PLAN.workload.workloads[kind].tables, PLAN.table_variances(kind), strict=True
+        ):
+            rows = opened.table(level, *name)
+            errors = rows["standard_error"].to_numpy().reshape(len(groups), -1)
+            expected = np.sqrt(variances[groups])[:, None]
+            np.testing.assert_allclose(errors, np.broadcast_to(expected, errors.shape))
+    with pytest.raises(ReleaseError, match=r"holds tables in areas.*AreaRelease\.load"):
+        rp.load_results(output)
+    rows = release.table("town", "sex")
+    assert rows.columns.tolist() == [
+        "region", "town", "sex", "value", "standard_error", "lower_95", "upper_95",
+    ]  # fmt: skip
+    assert rows[["region", "town", "sex"]].astype(str).agg("/".join, axis=1).tolist() == [
+        f"{town}/{sex}" for town in ("N/1", "N/2", "S/1", "S/2") for sex in (0, 1)
+    ]
+
+
+@pytest.mark.usefixtures("in_parts")
+def test_tables_of_areas_add_up_and_lie_within_their_errors(data, output):
+    release = rp.release(PLAN, data, output)
+    towns, blocks = release.table("town"), release.table("block", within=("N", "1"))
+    assert np.isclose(blocks["value"].sum(), towns["value"][0])
+    by_sex = release.table("town", "sex").groupby(["region", "town"], observed=True)["value"].sum()
+    np.testing.assert_allclose(by_sex, towns["value"])
+    frame = pd.DataFrame(RECORDS)
+    exact = frame[frame["region"] == "N"].groupby("town").size()
+    assert abs(towns["value"][0] - exact["1"]) < 6 * towns["standard_error"][0]
+
+
+@pytest.mark.parametrize(
+    ("function", "nth", "is_drawn"),
+    [
+        (f"{MODULES}.area_measurement.discrete_gaussian", 9, False),
+        (f"{MODULES}.area_release.measure_areas", 3, False),
+        ("rpexplore.data.batch_source.counts_of", 3, False),
+        ("rpexplore.releases.measurement_file.Draft.add", 2, False),
+        ("rpexplore.releases.measurement_file.Draft.note", 2, False),
+        ("rpexplore.releases.release.write_note", 1, False),
+        (f"{MODULES}.area_release.write_table", 4, True),
+        (f"{MODULES}.area_release.write_residuals", 2, True),
+        (f"{MODULES}.area_release.AreaRelease.write_manifest", 1, True),
+    ],
+)
+def test_a_killed_run_goes_on_without_a_second_noise(
+    function, nth, is_drawn, data, output, in_parts, monkeypatch
+):
+    constants = {f"{MODULES}.area_parts.{name}": value for name, value in SMALL.items()}
+    killed(function, nth, data.parent.parent / "plan.json", data, output, constants=constants)
+    left, kept = output.parent / ".release.unfinished" / "run", 0
+    if is_drawn:
+        kept = len(np.fromfile(left / "measured.int64", "<i8"))
+    elif (left / "draft.json").exists():
+        kept = json.loads((left / "draft.json").read_text())["n_measured"]
+    before = np.fromfile(left / "measured.int64", "<i8")[:kept]
+    draw, n_drawn = area_measurement.discrete_gaussian, []
+
+    def counted(size, gamma_squared):
+        n_drawn.append(size)
+        return draw(size, gamma_squared)
+
+    monkeypatch.setattr(area_measurement, "discrete_gaussian", counted)
+    assert [run.state for run in runs(data)] == ["started"]
+    if is_drawn:
+        with pytest.raises(ReleaseError, match="finish it"):
+            rp.release(PLAN, data, output)
+        rp.resume(output)
+    else:
+        rp.release(PLAN, data, output)
+    numbers = measurements(output)
+    np.testing.assert_array_equal(numbers[:kept], before)
+    assert sum(n_drawn) == len(numbers) - kept
+    assert [run.state for run in runs(data)] == ["finished"]
+    assert entries(output.parent) == ["release"]
+    assert AreaRelease.load(output).table("all", "sex", "age").shape == (6, 6)
+
+
+@pytest.mark.usefixtures("in_parts")
+def test_finishing_a_run_makes_the_files_that_it_would_have_made(data, output, monkeypatch):
+    def stop(doing, share):
+        if doing == "Writing the release" and share > 0.7:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        rp.release(PLAN, data, output, on_progress=stop)
+    numbers = (output.parent / ".release.unfinished/run/measured.int64").read_bytes()
+    rp.resume(output)
+    finished = contents(output)
+    drawn = iter(np.frombuffer(numbers, "<i8").tolist())
+    monkeypatch.setattr(
+        "rpexplore.releases.areas.area_release.measure_areas",
+        lambda parts, part, counts: (
+            np.array([next(drawn)]) for _ in range(parts.parts[part].n_measured)
+        ),
+    )
+    rp.release(PLAN, data, output.with_name("again"))
+    assert contents(output.with_name("again")) == finished
+
+
+def test_a_record_outside_of_the_tree_is_refused_for_nothing(data, output):
+    frame = pd.DataFrame([*RECORDS, RECORDS[0] | {"region": "X"}])
+    frame.to_csv(data, index=False)
+    with pytest.raises(DataError, match="'region' is not in the tree; correct the records"):
+        rp.release(PLAN, data, output)
+    assert runs(data) == ()
+    assert entries(output.parent) == []
+
+
+def test_persons_have_their_first_records_counted(output, tmp_path):
+    budget = rp.Budget(rho="0.5", max_records_per_person=1)
+    plan = rp.plan_areas(PLAN.workload, loss=rp.SumOfVariances(), budget=budget)
+    frame = pd.DataFrame([record | {"who": 1} for record in RECORDS])
+    release = rp.release(
+        plan,
+        frame,
+        output,
+        name="persons",
+        ledger=tmp_path / "ledger.sqlite",
+        person_rule=rp.PersonRule("who", most=1, excess="keep first"),
+    )
+    total = release.table("all", "one")
+    assert abs(total["value"][0] - 1) < 6 * total["standard_error"][0]
+
+
+def test_a_level_and_an_attribute_may_not_share_a_column():
+    tree = rp.AreaTree.from_columns({"sex": ["a", "b"]})
+    workload = rp.Workload.of(OTHERS, [("sex",)])
+    with pytest.raises(WorkloadError, match="both called 'sex'"):
+        rp.AreaWorkload.of_levels(tree, {"sex": workload})
+
+
+def test_answers_have_the_variance_and_their_intervals_the_coverage_that_is_stated(
+    output, tmp_path
+):
+    """No records at all: what is released is noise, of 10,000 regions that are alike."""
+    n = 10_000
+    towns = ["1", "1", "2", "3"] * n
+    blocks = ["a", "b", None, "a"] * n
+    regions = np.repeat([f"{number:05}" for number in range(n)], 4).tolist()
+    tree = rp.AreaTree.from_columns({"region": regions, "town": towns, "block": blocks})
+    plan = rp.plan_areas(
+        rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, PLAN.workload.workloads[0])),
+        loss=rp.SumOfVariances(),
+        budget=rp.Budget(rho="0.02"),
+    )
+    frame = pd.DataFrame({name: pd.Series(dtype=str) for name in tree.levels[1:]})
+    frame = frame.assign(**{name: pd.Series(dtype=int) for name in OTHERS.names})
+    release = rp.release(
+        plan, frame, output, name="nobody", ledger=tmp_path / "ledger", may_be_empty=True
+    )
+    for level in tree.levels[1:]:
+        rows = release.table(level, "sex", "age")
+        scaled = (rows["value"] / rows["standard_error"]).to_numpy()
+        # One cell of one area of each region: independent but for what is above the regions.
+        some = scaled[:: len(scaled) // n]
+        # Variance of a mean of n squares: 2/n; of a share: 0.95 · 0.05/n; 5 of these roots.
+        assert abs(np.mean(some**2) - 1) < 5 * np.sqrt(2 / n)
+        assert abs(np.mean(some)) < 5 / np.sqrt(n)
+        covered = (rows["lower_95"] <= 0) & (rows["upper_95"] >= 0)
+        assert abs(np.mean(covered[:: len(scaled) // n]) - 0.95) < 5 * np.sqrt(0.95 * 0.05 / n)
