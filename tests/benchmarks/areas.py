@@ -1,4 +1,4 @@
-"""Plans for the areas of a large made-up country. Cases of `tests.benchmarks.run`.
+"""Plans and releases for the areas of a large made-up country. Cases of `tests.benchmarks.run`.
 
 The numbers of areas are those of the United States; how many parts each area has is made up.
 """
@@ -7,6 +7,7 @@ The numbers of areas are those of the United States; how many parts each area ha
 # pyright: reportAttributeAccessIssue=false
 
 import tempfile
+import time
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -19,15 +20,18 @@ from pyarrow import csv, parquet
 import rpexplore as rp
 from rpexplore.analysis.areas import beside_shares_by_level
 from rpexplore.common.webapp_files import sample_data_folder
-from tests.benchmarks.measure import Row, once, peak_gigabytes
+from tests.benchmarks.measure import REPEATS, Row, once, peak_gigabytes
 
 _LEVELS = {"state": 51, "county": 3_142, "tract": 85_143, "group": 240_089, "block": 8_185_075}
 _OTHERS = rp.Domain.from_sizes({"voting_age": 2, "hispanic": 2, "race": 63})
 
 
-def country() -> rp.AreaTree:
-    """Every area has a part at least; the others fall to areas by shares that differ."""
-    sizes = [1, *_LEVELS.values()]
+def country(share: int = 1) -> rp.AreaTree:
+    """Every area has a part at least; the others fall to areas by shares that differ.
+
+    share: 50 for a fiftieth of it
+    """
+    sizes = [1, *(max(count // share, 1) for count in _LEVELS.values())]
     parents = [np.array([-1])]
     for start, (above, count) in zip(np.cumsum([0, *sizes]), pairwise(sizes), strict=False):
         # Shares from about 0.1 to 5, without chance.
@@ -133,4 +137,69 @@ def shares_by_level() -> list[Row]:
     ]
 
 
-CASES = (shares_by_level, files_of_a_country, areas_of_a_country, largest_error_in_a_country)
+def release_of_areas() -> list[Row]:
+    """A fiftieth of the country with 6.6 million people: all tables on all levels."""
+    seconds, tree, processor = _released(50)
+    smaller, processor_of_smaller = min(
+        (_released(500)[1:] for _ in range(REPEATS)), key=lambda released: released[1]
+    )
+    per_area = processor / tree.n_areas / (processor_of_smaller / smaller.n_areas)
+    return [
+        (f"release of 8 tables in {tree.n_areas:,} areas, s", seconds, "<=", 240),
+        ("  processor time, s", processor, "<=", 60),
+        ("  per area, beside that of a tenth of it", per_area, "<=", 1.2),
+        ("  process peak, GB", peak_gigabytes(), "<=", 2.0),
+    ]
+
+
+def _released(share: int) -> tuple[float, rp.AreaTree, float]:
+    """Time and processor time of a release, in seconds, and its areas."""
+    tree = country(share)
+    tables = rp.Workload.all_up_to(_OTHERS, 3)
+    asked = rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, tables))
+    plan = rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho="2.56"))
+    with tempfile.TemporaryDirectory() as name:
+        data, output = Path(name) / "people.parquet", Path(name) / "out"
+        mock_people(data, tree, 330_000_000 // share)
+        start = time.process_time()
+        seconds, release = once(lambda: rp.release(plan, data, output))
+        processor_seconds = time.process_time() - start
+        assert len(release.table("block")) == _LEVELS["block"] // share
+        return seconds, tree, processor_seconds
+
+
+def mock_people(path: Path, tree: rp.AreaTree, count: int) -> None:
+    """Records in no order, in blocks of different sizes, some of them without anybody."""
+    generator = np.random.default_rng(0)
+    blocks = np.flatnonzero(tree.n_parts == 0)
+    ends = np.cumsum(generator.gamma(0.5, 1, len(blocks)))
+    codes, writer = tree.codes.dictionary_encode(), None
+    for start in range(0, count, 1 << 20):
+        n = min(1 << 20, count - start)
+        areas = blocks[np.searchsorted(ends, generator.random(n) * ends[-1])]
+        columns = {}
+        for level in reversed(tree.levels[1:]):
+            indices = pa.array(codes.indices.to_numpy()[areas])
+            columns[level] = pa.DictionaryArray.from_arrays(indices, codes.dictionary)
+            areas = tree.parents[areas]
+        race = np.minimum(generator.geometric(0.35, n) - 1, 62)
+        columns |= {
+            "voting_age": (generator.random(n) < 0.78).astype(np.int8),
+            "hispanic": (generator.random(n) < 0.19).astype(np.int8),
+            "race": race.astype(np.int8),
+        }
+        people = pa.table(columns)
+        if writer is None:
+            writer = parquet.ParquetWriter(path, people.schema)
+        writer.write_table(people)
+    assert writer is not None
+    writer.close()
+
+
+CASES = (
+    shares_by_level,
+    files_of_a_country,
+    areas_of_a_country,
+    largest_error_in_a_country,
+    release_of_areas,
+)
