@@ -4,7 +4,7 @@ In reading order: `area_workload` (which tables are asked for on which level), `
 that are alike, counted as one), `estimation` (variances of the least-squares answers, and their
 gradient, in two passes), `least_squares` (the answers themselves), `solvers` (the best precisions,
 with a proof), `exact_precisions`, `area_plan`, `area_plan_file` with `group_file`,
-`area_verification`; `area_sums` (of areas that are no area of the tree).
+`area_minimum_budget`, `area_verification`; `area_sums` (of areas that are no area of the tree).
 
 Imports `planning`, `planning.losses`, `planning.mechanism`, `planning.solvers` and what these may
 import.

@@ -302,5 +302,18 @@ def exact_plan(
         certificate=Certificate(np.inf, 0.0, np.empty(0)),
         version=version("rpexplore"),
     )
-    certificate = Certificate(area_loss(unproven), proven_bound(unproven), np.empty(0))
-    return replace(unproven, certificate=certificate)
+    return _proven(unproven)
+
+
+def with_budget(plan: AreaPlan, budget: Budget) -> AreaPlan:
+    """The plan with another budget: the same shares of it, and the same proof."""
+    at_one = plan.exact_record_cost / plan.unit
+    unit = rounded_down(budget.record_privacy_cost / at_one)
+    cost = unit * at_one * budget.records_factor
+    return _proven(replace(plan, budget=budget, unit=unit, exact_privacy_cost=cost))
+
+
+def _proven(plan: AreaPlan) -> AreaPlan:
+    """The plan with the certificate that its precisions and prices give."""
+    certificate = Certificate(area_loss(plan), proven_bound(plan), np.empty(0))
+    return replace(plan, certificate=certificate)

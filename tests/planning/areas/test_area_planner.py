@@ -157,6 +157,13 @@ def test_largest_error_is_that_of_cvxpy(tree, targets):
     best = problem.solve(solver="CLARABEL")
     assert plan.lower_bound <= best * (1 + 1e-6)
     assert best * (1 - 1e-6) <= plan.loss_value <= best * (1 + 3e-3)
+    # Variances are inversely proportional to the cost: this is the smallest that meets them all.
+    smallest = rp.minimum_area_budget(asked, tolerance=2e-3)
+    assert rp.verify(smallest).holds
+    assert smallest.loss_value <= 1
+    cost = float(smallest.budget.privacy_cost)
+    assert best * (1 - 1e-6) <= cost <= best * (1 + 3e-3) * (1 + 1e-4)
+    assert cost * smallest.lower_bound <= best * (1 + 1e-6)
 
 
 @given(area_trees(max_rows=6), st.lists(st.floats(0.5, 3), min_size=4, max_size=4))
