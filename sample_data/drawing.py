@@ -70,9 +70,15 @@ def _values(field: dict) -> list[str]:
     return [str(value) for value in range(limits["minimum"], limits["maximum"] + 1)]
 
 
-def write_schema(path: Path, fields: Iterable[dict]) -> None:
-    lines = ",\n".join(f"  {json.dumps(field)}" for field in fields)
-    _write(path, f'{{"fields": [\n{lines}\n]}}\n')
+def write_schema(path: Path, fields: Iterable[dict], impossible: Iterable[dict] = ()) -> None:
+    """Write a Table Schema, with the combinations of values that nobody can have."""
+    lists = {"fields": fields, "impossible": impossible}
+    parts = [
+        f'"{name}": [\n' + ",\n".join(f"  {json.dumps(one)}" for one in listed) + "\n]"
+        for name, listed in lists.items()
+        if listed
+    ]
+    _write(path, f"{{{', '.join(parts)}}}\n")
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Row]) -> None:

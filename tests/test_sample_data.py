@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
+from rpexplore.domain.value_selection import selected_values
 from rpexplore.scenarios.examples import EXAMPLES, Example
 
 SAMPLE = Path(__file__).parents[1] / "sample_data"
@@ -83,6 +84,20 @@ def test_every_value_is_in_the_json_codebook(people, fields):
         else:
             limits = field["constraints"]
             assert set(people[name]) == set(range(limits["minimum"], limits["maximum"] + 1))
+
+
+def test_nobody_has_what_the_codebook_states_to_be_impossible(people):
+    domain = rp.Domain.load(SAMPLE / "household.json")
+    assert len(domain.impossible) == 2
+    for combination in domain.impossible:
+        meets = np.ones(len(people), dtype=bool)
+        for name, text in combination.selections:
+            stored = domain[name].stored_values()
+            values = [stored[index] for index in selected_values(domain[name], text)]
+            has_values = people[name].astype(str).isin(values)
+            assert has_values.any()
+            meets &= has_values
+        assert not meets.any()
 
 
 def test_every_value_but_incomes_is_in_the_csv_codebook(people, listed):
