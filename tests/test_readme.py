@@ -28,6 +28,7 @@ AGGREGATION = "Aggregation: ranges, cumulative counts, groups"
 TARGETS = "Accuracy first: targets"
 QUERIES = "Queries: your own list"
 PRESETS = "Presets"
+AREAS = "Areas: tables for a whole country"
 RECORDS_LIE = "Where the records lie"
 # The sections that show something to run: the verbs of their commands, their pieces of Python.
 RUN = {
@@ -41,6 +42,7 @@ RUN = {
     ("docs/guide.md", PRESETS): (["queries", "queries", "queries"], 0),
     ("docs/guide.md", "Post-processing"): (["release", "combine", "postprocess", "answer"], 0),
     ("docs/guide.md", "Synthetic records"): (["synthesize"], 0),
+    ("docs/guide.md", AREAS): ([*["areas"] * 3, "show", "verify", "release"], 1),
 }
 
 
@@ -77,7 +79,8 @@ def folder(tmp_path_factory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("clone")
     (folder / "sample_data").mkdir()
     sample = ROOT / "sample_data"
-    for name in ("household.json", "labour-force.json", "redistricting.json"):
+    files = ["household.json", "labour-force.json", "redistricting.json"]
+    for name in (*files, *(path.name for path in sample.glob("municipal-register*"))):
         (folder / "sample_data" / name).write_bytes((sample / name).read_bytes())
     lines = (sample / "household.csv").read_text("utf-8").splitlines(keepends=True)
     text = "".join(lines[: RECORDS + 1])
@@ -185,6 +188,13 @@ def test_presets(shown):
     assert len(pyramid) == 3 * 8
     names = QueryPlan.load(folder / "districts.json").queries.names
     assert "P5 Military quarters" in names
+
+
+def test_areas(shown):
+    folder = shown("docs/guide.md", AREAS)
+    plan = rp.AreaPlan.load(folder / "areas.json")
+    assert plan.sha256 == rp.AreaPlan.load(folder / "same-areas.json").sha256
+    assert (folder / "areas-release" / "manifest.json").exists()
 
 
 def test_where_the_records_lie(folder, tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""Areas: a plan beside the shares of the budget by level that agencies choose by hand."""
+"""Areas: the levels of a tree, and a plan beside the shares of the budget that agencies choose."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -9,6 +9,7 @@ import numpy as np
 
 from rpexplore.common.exact_numbers import shown
 from rpexplore.common.formatting import joined
+from rpexplore.domain.area_tree import AreaTree
 from rpexplore.errors import BudgetError, WorkloadError
 from rpexplore.planning import planner
 from rpexplore.planning.areas.area_loss import loss_of_variances
@@ -33,6 +34,23 @@ From the production code of the Census Bureau
 (https://github.com/uscensusbureau/DAS_2020_Redistricting_Production_Code), whose block groups were
 drawn for the purpose. To be given with the names of a tree's own levels.
 """
+
+
+def level_sizes(tree: AreaTree) -> "pd.DataFrame":
+    """One row a level, from the top: areas, undivided ones, and numbers of parts of the others.
+
+    level, areas, undivided, fewest_parts, median_parts, most_parts (NaN where none is divided)
+    """
+    import pandas as pd
+
+    rows = []
+    for number, level in enumerate(tree.levels):
+        parts = tree.n_parts[tree.level_slice(number)]
+        divided = parts[parts > 0]
+        few, middle, many = np.percentile(divided, (0, 50, 100)) if len(divided) else (np.nan,) * 3
+        rows.append((level, len(parts), len(parts) - len(divided), few, middle, many))
+    names = ["level", "areas", "undivided", "fewest_parts", "median_parts", "most_parts"]
+    return pd.DataFrame(rows, columns=pd.Index(names))
 
 
 def beside_shares_by_level(

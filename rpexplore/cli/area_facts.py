@@ -37,3 +37,34 @@ def in_text(rows: pd.DataFrame) -> pd.DataFrame:
     if "attributes" not in rows:
         return rows
     return rows.assign(attributes=[title(table) for table in rows["attributes"]])
+
+
+def level_table(sizes: pd.DataFrame) -> str:
+    """Rows of `level_sizes` as a text table."""
+    names = {
+        "areas": "areas",
+        "undivided": "without parts",
+        "fewest_parts": "fewest parts",
+        "median_parts": "median",
+        "most_parts": "most",
+    }
+    columns = {
+        heading: ["" if number != number else f"{number:,.0f}" for number in sizes[name]]
+        for name, heading in names.items()
+    }
+    return text_table({"level": sizes["level"].tolist(), **columns})
+
+
+def share_table(beside: pd.DataFrame) -> str:
+    """Rows of `beside_shares_by_level` as a text table."""
+    levels = beside.columns.drop(["title", "loss", "ratio"])
+    columns = {
+        "budget by level": beside["title"].tolist(),
+        "loss": describe_numbers(beside["loss"]),
+        "plan's loss of it": [describe_share(ratio, 3) for ratio in beside["ratio"]],
+    }
+    for level in levels:
+        columns[level] = [
+            "" if share != share else describe_share(share, 3) for share in beside[level]
+        ]
+    return text_table(columns)

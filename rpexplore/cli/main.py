@@ -3,6 +3,7 @@
 import typer
 
 from rpexplore.cli import options
+from rpexplore.cli.areas import areas
 from rpexplore.cli.console import Verbs, heed_signals, say
 from rpexplore.cli.planning import plan, report, rewrite, schema, show, verify
 from rpexplore.cli.postprocess import answer, combine, postprocess, workbook
@@ -62,6 +63,7 @@ for verb in (show, verify, rewrite, rehearse, report, answer, release, ledger):
 for verb in (combine, postprocess, synthesize, workbook, app):
     cli.command()(verb)
 cli.add_typer(queries, name="queries")
+cli.add_typer(areas, name="areas")
 
 
 if __name__ == "__main__":

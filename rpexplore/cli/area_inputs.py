@@ -1,0 +1,142 @@
+"""What the options for areas are turned into: the areas, and the tables of each level."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rpexplore.errors import DomainError, WorkloadError
+
+if TYPE_CHECKING:
+    from rpexplore.domain.area_tree import AreaTree
+    from rpexplore.domain.domain import Domain
+    from rpexplore.planning.losses.base import Loss
+    from rpexplore.workload.workload import Workload
+
+_WITH_TABLES = ("totals", "pl94-171", "pl94-171-quarters")
+_WAYS = ("up_to", "of_order", "at_most_cells", "table", "tables")
+
+
+def areas_from_options(
+    codebook: Path,
+    areas: Path | None,
+    level_names: str | None,
+    separator: str | None,
+    lengths: str | None,
+) -> "tuple[AreaTree, Domain]":
+    """The areas, and the other attributes: of a codebook with areas, or of two files."""
+    from rpexplore.domain.area_codebook import AreaCodebook
+    from rpexplore.domain.area_tree import AreaTree
+    from rpexplore.domain.domain import Domain
+
+    if areas is None:
+        if level_names or separator is not None or lengths:
+            raise DomainError(
+                "--level-names, --separator and --lengths go with --areas FILE; a codebook with "
+                "areas says them itself."
+            )
+        book = AreaCodebook.load(codebook)
+        return book.tree, book.domain
+    try:
+        sizes = [int(text) for text in lengths.split(",")] if lengths else []
+    except ValueError:
+        raise DomainError(
+            f"--lengths must be whole numbers, such as 2,3,6, got {lengths!r}."
+        ) from None
+    names = level_names.split(",") if level_names else []
+    tree = AreaTree.from_file(areas, levels=names, separator=separator, lengths=sizes)
+    return tree, Domain.load(codebook)
+
+
+def tables_from_options(domain: "Domain", detail: str, **asked: Any) -> "Workload":
+    """The tables of the other attributes: those that are asked for, or of a detail that has some.
+
+    asked: as of `inputs.workload_from_options`
+    """
+    from rpexplore.cli.inputs import workload_from_options
+    from rpexplore.workload.workload import Workload
+
+    named = [key for key in _WAYS if asked[key] not in (None, [])]
+    if detail not in _WITH_TABLES:
+        return workload_from_options(domain, **asked, basis=[])
+    if named or asked["weight"] or asked["target"]:
+        raise WorkloadError(
+            f"--detail {detail} has tables of its own; leave --{(named or ['weight'])[0]} out, or "
+            "take another detail.".replace("_", "-")
+        )
+    if detail == "totals":
+        return Workload.of(domain, [()])
+    return redistricting_from_domain(domain, with_quarters=detail.endswith("quarters"))
+
+
+def loss_from_options(loss: str, weighting: str | None, relative_to: str | None) -> "Loss":
+    """The objective; `WorkloadError` for one that cannot be planned for in areas."""
+    from rpexplore.planning.loss_serialization import loss_from_text
+
+    if loss not in ("sum", "max"):
+        raise WorkloadError(f"--loss must be sum or max for areas, got {loss!r}.")
+    return loss_from_text(loss, weighting=weighting, relative_to=relative_to)
+
+
+def redistricting_from_domain(domain: "Domain", *, with_quarters: bool) -> "Workload":
+    """The tables of Public Law 94-171, of the attributes that look as if they were meant."""
+    from rpexplore.planning.areas.level_tables import redistricting_tables
+    from rpexplore.queries.preset_roles import guessed_matches
+    from rpexplore.queries.presets import REDISTRICTING
+
+    wanted = ["race", "hispanic", "voting_age", *(["quarters"] if with_quarters else [])]
+    roles = [role for role in REDISTRICTING.roles if role.key in wanted]
+    matches = guessed_matches(roles, domain, most_cells=float("inf"))
+    missing = [role.title for role in roles if role.key not in matches]
+    if missing:
+        raise WorkloadError(
+            f"No attribute of the codebook looks like {missing[0]}; name the tables with --table, "
+            "or rename the attribute."
+        )
+    return redistricting_tables(domain, **{key: matches[key].attribute for key in wanted})
+
+
+def levels_from_options(
+    tree: "AreaTree",
+    tables: "Workload",
+    preset: str,
+    level: Sequence[str],
+    level_weight: Sequence[str],
+) -> "dict[str, Workload]":
+    """The tables of each level: those of a preset, changed by options such as town=1, town=none."""
+    from rpexplore.planning.areas.level_tables import PRESETS, same_tables, up_to, with_weight
+    from rpexplore.workload.table_text import weight_from_text
+
+    of_levels = PRESETS.get(preset, same_tables)(tree, tables)
+    for name, text in _by_level(tree, level, "--level", "a number of attributes or none").items():
+        if text == "none":
+            del of_levels[name]
+        elif text.isdecimal():
+            of_levels[name] = up_to(tables, int(text), name)
+        else:
+            raise WorkloadError(
+                f"--level {name}={text} must be the most attributes of a table there, such as "
+                f"{name}=1, or {name}=none."
+            )
+    for name, text in _by_level(tree, level_weight, "--level-weight", "a number").items():
+        if name not in of_levels:
+            raise WorkloadError(f"The level {name} has no tables that could have a weight.")
+        of_levels[name] = with_weight(of_levels[name], weight_from_text(text))
+    return of_levels
+
+
+def _by_level(
+    tree: "AreaTree", options: Sequence[str], option: str, example: str
+) -> dict[str, str]:
+    """{level: text} of options such as town=1."""
+    texts: dict[str, str] = {}
+    for text in options:
+        name, sign, value = text.rpartition("=")
+        if not sign or name not in tree.levels:
+            raise WorkloadError(
+                f"{option} {text!r} must be one of the levels {', '.join(tree.levels)}, =, and "
+                f"{example}."
+            )
+        if name in texts:
+            raise WorkloadError(f"{option} names the level {name!r} twice; name it once.")
+        texts[name] = value
+    return texts

@@ -1,0 +1,105 @@
+"""The options of the command line that are about areas."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+# In the order of `level_tables.PRESETS`, and the tables of the redistricting data.
+Detail = StrEnum(
+    "Detail",
+    {
+        "SAME": "same",
+        "SHRINKING": "shrinking",
+        "TOTALS": "totals",
+        "PL": "pl94-171",
+        "PL_QUARTERS": "pl94-171-quarters",
+    },
+)
+
+Codebook = Annotated[
+    Path,
+    typer.Argument(
+        metavar="CODEBOOK",
+        help="A Table Schema (.json) of which one attribute names a file of areas; with --areas "
+        "any codebook of the other attributes.",
+    ),
+]
+Areas = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="The areas: .csv or .parquet, with a column for each level; with whole codes, and "
+        "--separator or --lengths; or with the columns code and parent.",
+    ),
+]
+LevelNames = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A,B",
+        help="With --areas: the columns that are levels, or what the levels are called, the "
+        "coarsest first.",
+    ),
+]
+Separator = Annotated[
+    str | None,
+    typer.Option(metavar="TEXT", help="With --areas: what stands between parts of whole codes."),
+]
+Lengths = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N,M", help="With --areas: how many signs each part of whole codes has: 2,3,6."
+    ),
+]
+ChosenDetail = Annotated[
+    Detail,
+    typer.Option(
+        help="The tables of the levels: same, those that are asked for on every level; shrinking, "
+        "of fewer attributes the lower the level, one at the lowest; totals, the number of records "
+        "alone; pl94-171, the tables of redistricting on every level, or with those of group "
+        "quarters."
+    ),
+]
+Level = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="LEVEL=K",
+        help="On this level the tables of at most K attributes, or none. Repeat it for more.",
+    ),
+]
+LevelWeight = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="LEVEL=W",
+        help="How often the tables of this level count (else once). Repeat it for more.",
+    ),
+]
+UniformLevels = Annotated[
+    bool,
+    typer.Option(
+        "--uniform-levels",
+        help="All areas of a level get the same noise, which is less accurate.",
+    ),
+]
+Compare = Annotated[
+    bool,
+    typer.Option("--compare", help="Also show what shares of the budget by level would give."),
+]
+AreaLoss = Annotated[
+    str,
+    typer.Option(
+        "--loss",
+        metavar="LOSS",
+        help="The objective: sum, the average error, where all levels count alike, or max, the "
+        "largest one.",
+    ),
+]
+Tolerance = Annotated[
+    float | None,
+    typer.Option(
+        metavar="X",
+        help="How far, relative, the objective may be from the best (else 0.0001 for sum, 0.003 "
+        "for max); larger = sooner done.",
+    ),
+]

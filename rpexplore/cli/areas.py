@@ -1,0 +1,136 @@
+"""The verbs for areas in areas: show the levels of a tree, plan tables for all its areas."""
+
+import typer
+
+from rpexplore.cli import area_inputs, area_options, inputs, options
+from rpexplore.cli.console import progress, refuse_existing, say, say_result
+
+# Each verb imports what it needs itself, so that none waits for what it does not use.
+
+areas = typer.Typer(rich_markup_mode=None)
+
+
+@areas.callback(invoke_without_command=True)
+def group(context: typer.Context) -> None:
+    """Plan tables for areas in areas, such as a country's.
+
+    For up to millions of areas, or for a classification, each area with the noise that is best for
+    it. The plan is then shown, verified and released like any other: show, verify, release.
+    """
+    if context.invoked_subcommand is None:
+        say(context.get_help())
+
+
+@areas.command()
+def levels(
+    codebook: area_options.Codebook,
+    areas: area_options.Areas = None,
+    level_names: area_options.LevelNames = None,
+    separator: area_options.Separator = None,
+    lengths: area_options.Lengths = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Show the levels of areas: how many areas each has, and into how many parts they fall."""
+    from rpexplore.analysis.areas import level_sizes
+    from rpexplore.cli.area_facts import level_table
+    from rpexplore.cli.facts import row_facts
+    from rpexplore.common.formatting import plural
+
+    with progress("Reading the areas"):
+        tree, _ = area_inputs.areas_from_options(codebook, areas, level_names, separator, lengths)
+        sizes = level_sizes(tree)
+    text = f"{level_table(sizes)}\n\n{plural(tree.n_areas, 'area')}"
+    say_result(as_json, {"areas": tree.n_areas, "levels": row_facts(sizes)}, text)
+
+
+@areas.command()
+def plan(
+    codebook: area_options.Codebook,
+    out: options.PlanOut,
+    areas: area_options.Areas = None,
+    level_names: area_options.LevelNames = None,
+    separator: area_options.Separator = None,
+    lengths: area_options.Lengths = None,
+    detail: area_options.ChosenDetail = area_options.Detail.SAME,
+    level: area_options.Level = None,
+    level_weight: area_options.LevelWeight = None,
+    up_to: options.UpTo = None,
+    of_order: options.OfOrder = None,
+    at_most_cells: options.AtMostCells = None,
+    table: options.Table = None,
+    tables: options.TablesFile = None,
+    weight: options.Weight = None,
+    target: options.Target = None,
+    loss: area_options.AreaLoss = "sum",
+    weighting: options.TheWeighting = None,
+    relative_to: options.TheRelativeTo = None,
+    uniform_levels: area_options.UniformLevels = False,
+    tolerance: area_options.Tolerance = None,
+    rho: options.Rho = None,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    mu: options.Mu = None,
+    privacy_cost: options.PrivacyCost = None,
+    records_per_person: options.RecordsPerPerson = None,
+    compare: area_options.Compare = False,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Find the most accurate plan for tables in all areas, and save it.
+
+    Say which tables of the other attributes in one way or several, and with --detail, --level and
+    --level-weight what each level gets of them. Give the budget in one way. Two Parquet files are
+    written beside the plan, which belong to it. No records are needed.
+    """
+    from rpexplore.analysis.areas import beside_shares_by_level
+    from rpexplore.cli.area_facts import share_table
+    from rpexplore.cli.facts import plan_facts, row_facts
+    from rpexplore.planning.areas.area_planner import plan_areas
+    from rpexplore.planning.areas.area_workload import AreaWorkload
+
+    refuse_existing(out, force)
+    budget = inputs.budget_from_options(
+        {"rho": rho, "epsilon": epsilon, "mu": mu, "privacy_cost": privacy_cost},
+        delta,
+        records_per_person,
+        find_smallest=False,
+    )
+    with progress("Reading the areas"):
+        tree, domain = area_inputs.areas_from_options(
+            codebook, areas, level_names, separator, lengths
+        )
+        asked = area_inputs.tables_from_options(
+            domain,
+            detail,
+            up_to=up_to,
+            of_order=of_order or [],
+            at_most_cells=at_most_cells,
+            table=table or [],
+            tables=tables,
+            weight=weight or [],
+            target=target or [],
+        )
+        of_levels = area_inputs.levels_from_options(
+            tree, asked, detail, level or [], level_weight or []
+        )
+        workload = AreaWorkload.of_levels(tree, of_levels)
+    with progress(f"Planning {workload.n_tables:,} tables") as on_progress:
+        made = plan_areas(
+            workload,
+            loss=area_inputs.loss_from_options(loss, weighting, relative_to),
+            budget=budget,
+            tolerance=tolerance,
+            uniform_levels=uniform_levels,
+            on_progress=on_progress,
+        )
+        beside = beside_shares_by_level(made) if compare else None
+        refuse_existing(out, force)
+        made.save(out)
+    compared = None if beside is None else row_facts(beside)
+    facts = {"plan": str(out), **plan_facts(made), "beside_shares_by_level": compared}
+    parts = [
+        str(made),
+        None if beside is None else share_table(beside),
+        f"Saved to {out}, with {' and '.join(made.files.by_name)} beside it\nSHA-256 {made.sha256}",
+    ]
+    say_result(as_json, facts, "\n\n".join(filter(None, parts)))
