@@ -1,10 +1,13 @@
 """Measurement in areas: exact residuals of every area, with discrete Gaussian noise."""
 
+from collections import deque
 from collections.abc import Generator
+from contextlib import closing
 from fractions import Fraction
 
 import numpy as np
 
+from rpexplore.common.concurrency import in_order
 from rpexplore.data.counts import Counts
 from rpexplore.domain.area_range import AreaRange
 from rpexplore.errors import ReleaseError
@@ -26,25 +29,34 @@ def measure_areas(parts: AreaParts, part: int, counts: Counts) -> Generator[np.n
     within = _PartCounts(parts, part, counts)
     for profile in range(len(parts.widths)):
         areas = parts.of_profile(part, profile)
-        if areas is None:
-            continue
-        if not len(rows := parts.measured_rows(profile, areas)):
-            continue
-        noisy = np.empty((len(rows), parts.widths[profile]), dtype=np.int64)
-        for columns in parts.columns[profile]:
-            for residual in columns.residuals:
-                noisy[:, parts.of_residuals[residual][1]] = within.exact(residual, areas, rows)
-        multiples = parts.plan.multiples[profile, parts.plan.groups.of_area[areas.areas[rows]]]
-        for columns in parts.columns[profile]:
-            _add_noise(noisy, multiples, columns, parts.plan.unit)
-        yield noisy.reshape(-1)
+        if areas is not None and len(rows := parts.measured_rows(profile, areas)):
+            yield _measured(within, profile, areas, rows).reshape(-1)
+
+
+def _measured(
+    within: "_PartCounts", profile: int, areas: AreaRange, rows: np.ndarray
+) -> np.ndarray:
+    """Ξ x + noise of a profile in some areas, by their rows: int64[n_rows, n_columns]."""
+    parts = within.parts
+    multiples = parts.plan.multiples[profile, parts.plan.groups.of_area[areas.areas[rows]]]
+    noisy = np.empty((len(rows), parts.widths[profile]), dtype=np.int64)
+
+    def measure(columns: Columns) -> None:
+        for residual in columns.residuals:
+            noisy[:, parts.of_residuals[residual][1]] = within.exact(residual, areas, rows)
+        _add_noise(noisy, multiples, columns, parts.plan.unit)
+
+    with closing(in_order(measure, parts.columns[profile])) as done:
+        deque(done, maxlen=0)
+    return noisy
 
 
 class _PartCounts:
     """Exact counts in the areas of a part. Private; never written anywhere."""
 
     def __init__(self, parts: AreaParts, part: int, counts: Counts) -> None:
-        self._closure, self._part, self._first = parts.plan.closure, part, len(parts.plan.domain)
+        self.parts, self._part = parts, part
+        self._closure, self._first = parts.plan.closure, len(parts.plan.domain)
         self._pass = next(each for each in parts.passes if part in each.parts)
         self._areas: dict[int, AreaRange] = {}
         tables = {}

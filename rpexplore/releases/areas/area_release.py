@@ -13,7 +13,9 @@ Measured and written a subtree after another. Of a run that was stopped, the sub
 measured, and the files that were written, are kept.
 """
 
+from collections import deque
 from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +25,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet
 
-from rpexplore.common.concurrency import Progress
+from rpexplore.common.concurrency import Progress, in_order
 from rpexplore.data.counts import Counts
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.errors import ReleaseError
@@ -175,8 +177,12 @@ class AreaSteps:
             return [entry for of_file in kept for entry in of_file or ()]
         write_residuals(parts, part, folder)
         of_part = answers.of_part(part)
-        for level, table in tables:
-            write_table(of_part, part, level, table, folder)
+
+        def write(at: tuple[int, int]) -> None:
+            write_table(of_part, part, *at, folder)
+
+        with closing(in_order(write, tables)) as done:
+            deque(done, maxlen=0)
         entries = [file_entry(folder, path, **facts) for path, facts in files.items()]
         written.note(entries)
         return entries
