@@ -79,7 +79,7 @@ _DATABASE = (
 )
 _STREAM = (
     "For PostgreSQL: let coded records pass through this process, which counts them faster; else "
-    "they never leave the server."
+    "they never leave the server. For servers read by ADBC: let records leave, as they have to."
 )
 _PERSON_ID = (
     "The column that says whose a record is, for a plan that protects a person with at most M "

@@ -26,6 +26,7 @@ class Engine:
     extra     the optional extra of rpexplore that installs these
     is_file   whether an address names a file, rather than a server
     no_stream why records cannot be told to pass through this process; "" where they can
+    must_stream  whether there is no other way to count its records
 
     Its module `<extra>_session` has `open_session(connection)`, a context manager of a `Session`.
     """
@@ -38,6 +39,7 @@ class Engine:
     extra: str
     is_file: bool = False
     no_stream: str = ""
+    must_stream: bool = False
 
 
 ENGINES = {
@@ -70,6 +72,26 @@ ENGINES = {
             "spark",
             no_stream="Spark's workers count them where they are, with the counter of files",
         ),
+        Engine(
+            "sqlite",
+            ("sqlite",),
+            "sqlite:///path/to/file",
+            ("adbc_driver_manager", "adbc_driver_sqlite"),
+            (),
+            "adbc",
+            is_file=True,
+            no_stream="SQLite is in this process, so that its records stream anyway",
+        ),
+        Engine(
+            "adbc",
+            ("adbc+postgresql", "adbc+grpc", "adbc+grpc+tls", "adbc+snowflake"),
+            "adbc+postgresql://user:password@host:5432/database (adbc+grpc+tls:// and adbc+grpc:// "
+            "by Flight SQL, adbc+snowflake://)",
+            ("adbc_driver_manager",),
+            (),
+            "adbc",
+            must_stream=True,
+        ),
     )
 }
 
@@ -84,8 +106,9 @@ class Connection:
 
     name  what people call it
     url   postgresql://user:password@host:port/database (all that libpq takes), duckdb:///absolute
-          path or duckdb://relative path, spark://host:port, sc://host:port of Spark Connect, or
-          spark:// alone for the session that is there or that Spark's own settings make
+          path or duckdb://relative path, sqlite:// likewise, spark://host:port, sc://host:port of
+          Spark Connect, spark:// alone for the session that is there or that Spark's own settings
+          make, or adbc+postgresql:// and others by ADBC
 
     Raises `DataError` for an address of another kind.
     """

@@ -21,7 +21,9 @@ from rpexplore.data.databases.session import (
     Session,
     SQLSession,
     engine_errors,
+    file_state,
     parts_of,
+    quoted,
 )
 from rpexplore.data.databases.streaming import count_streamed
 from rpexplore.errors import DataError
@@ -63,11 +65,11 @@ class DuckDBSession(SQLSession):
         Files whose names a definition does not spell are not seen.
         """
         own = super().provenance(name)
-        quoted = ".".join(_quoted(part) for part in parts_of(name) if part)
+        qualified = ".".join(quoted(part) for part in parts_of(name) if part)
         with engine_errors(self.connection, name), self.backend.con.cursor() as cursor:
             cursor.execute(f"USE {_ATTACHED}")
             cursor.execute("PRAGMA disable_optimizer")  # it leaves out what adds no row
-            rows = cursor.execute(f"EXPLAIN (FORMAT JSON) FROM {quoted}").fetchall()
+            rows = cursor.execute(f"EXPLAIN (FORMAT JSON) FROM {qualified}").fetchall()
             definitions = cursor.execute(_DEFINITIONS).fetchall()
         scans = list(_scans(json.loads(rows[0][1])))
         tables = [_table_of(scan["Table"]) for scan in scans if "Table" in scan]
@@ -82,7 +84,7 @@ class DuckDBSession(SQLSession):
             tables=tuple(dict.fromkeys([*own.tables, *sorted(tables)])),
             files=tuple(files),
             unseen=tuple(dict.fromkeys(functions)) if len(patterns) < len(functions) else (),
-            state=tuple(state for path in seen for state in _file_state(path)),
+            state=tuple(state for path in seen for state in file_state(path)),
         )
 
     def count(self, name: str, request: Request, on_progress: Progress) -> Counts:
@@ -189,18 +191,5 @@ def _files(pattern: str) -> Iterator[Path]:
         yield Path(re.split(r"[*?\[]", pattern, maxsplit=1)[0] + "x").resolve().parent
 
 
-def _file_state(path: Path) -> tuple[str, ...]:
-    """What changes with a file: its size and times; nothing of one that is not there."""
-    try:
-        stat = path.stat()
-    except FileNotFoundError:
-        return ()
-    return str(path), str(stat.st_size), str(stat.st_mtime_ns), str(stat.st_ctime_ns)
-
-
 def _text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

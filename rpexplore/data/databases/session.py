@@ -162,6 +162,20 @@ def parts_of(name: str) -> tuple[str, str]:
     return (parts[0], parts[1]) if len(parts) == 2 else ("", parts[0])
 
 
+def file_state(path: Path) -> tuple[str, ...]:
+    """What changes with a file: its size and times; nothing of one that is not there."""
+    try:
+        stat = path.stat()
+    except FileNotFoundError:
+        return ()
+    return str(path), str(stat.st_size), str(stat.st_mtime_ns), str(stat.st_ctime_ns)
+
+
+def quoted(name: str) -> str:
+    """A name as SQL has it, letter by letter."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 @contextmanager
 def session_of(connection: Connection) -> Iterator[Session]:
     """A session that reads only; closed whatever happens.
@@ -202,7 +216,14 @@ _WORDS = {
     "locked": ("Could not set lock on file",),
     "forbidden": ("Permission denied",),
     "bare": ("ModuleNotFoundError: No module named",),
-    "damaged": ("not a valid DuckDB", "Corrupt database", "Could not read enough bytes"),
+    "damaged": (
+        "not a valid DuckDB",
+        "Corrupt database",
+        "Could not read enough bytes",
+        "file is not a database",
+    ),
+    "untyped": ("Type mismatch in column",),
+    "missing": ("no such table", 'ERROR:  relation "'),
 }
 """The same, by what they say in English: libpq and DuckDB have one error for all of these."""
 
@@ -232,7 +253,7 @@ def engine_errors(connection: Connection, table: str = "") -> Iterator[None]:
             "locked": "another program has the file open to write to it; close it there, and run "
             "again",
             "forbidden": "the file may not be read; ask for the right to read it",
-            "damaged": "the file is damaged, or no DuckDB file; correct the path where the "
+            "damaged": "the file is damaged, or of another kind; correct the path where the "
             "connection is kept, or restore the file",
             "bare": "the Python of the cluster's workers lacks a package; install numpy and "
             "pyarrow there, or say by PYSPARK_PYTHON which Python has them",
@@ -241,6 +262,8 @@ def engine_errors(connection: Connection, table: str = "") -> Iterator[None]:
             "refused": f"the connection may not read {what}; ask for the right to select from it",
             "lost": "the connection was lost or could not be made; see that the engine runs and "
             "can be reached, and run again",
+            "untyped": "a column is empty in all records that come first, so that nobody can tell "
+            "its type; count a view that has them in another order",
             "stopped": "the engine stopped the counting; run again, with more time if it has a "
             "limit",
             "failed": f"the engine could not work on {what}; see what it says, and correct the "

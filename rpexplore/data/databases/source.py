@@ -1,7 +1,8 @@
 """Records in a table of a database or a cluster: a `Source` that is counted as its engine allows.
 
 Of a server or a cluster nothing but counts ever comes back, whatever the table holds, unless it is
-told to stream. Then, and of DuckDB, which is in this process, come codes of categories.
+told to stream. Then, and of DuckDB, which is in this process, come codes of categories; by ADBC, of
+SQLite and others, the columns that are counted.
 """
 
 import hashlib
@@ -32,7 +33,7 @@ _MOST_NAMED = 10  # tables and files in a sentence
 class DatabaseSource:
     """The records of a table or view: table or schema.table, letter by letter.
 
-    Counted in one statement, in a transaction that only reads. Memory here: 4 bytes for each cell
+    Counted in one statement, which only reads. Memory here: 4 bytes for each cell
     of the tables that are counted, at most 4·10^8 cells, and 100,000 rows of counts at a time;
     where records stream, and of DuckDB, what `counting` tells, and what DuckDB takes. A worker of
     Spark takes what `counting` tells, for at most `spark_worker.MOST_KEPT` cells, and Arrow batches
@@ -42,7 +43,8 @@ class DatabaseSource:
     connection: Connection
     table: str
     stream: bool = False
-    """Whether coded records of PostgreSQL may pass through this process, to be counted faster."""
+    """Whether records may leave their server and pass through this process, to be counted here:
+    those of PostgreSQL coded, and faster; by ADBC as they are, and in no other way."""
     _last_provenance: list[Provenance] = field(
         default_factory=list, init=False, repr=False, compare=False
     )
@@ -55,6 +57,12 @@ class DatabaseSource:
                 f"Records at the connection {self.connection.name!r} cannot be told to stream: "
                 f"{reason}; leave streaming out."
             )
+        if ENGINES[self.connection.engine].must_stream and not self.stream:
+            raise DataError(
+                f"Records at the connection {self.connection.name!r} are counted only here, so "
+                "that they have to leave their server; allow that by streaming (--stream; in "
+                "Python stream=True), or count an export of the records."
+            )
 
     @property
     def name(self) -> str:
@@ -62,7 +70,7 @@ class DatabaseSource:
 
     @property
     def home(self) -> Path | None:
-        """The folder of a DuckDB file; None for other engines."""
+        """The folder of a DuckDB or SQLite file; None for other engines."""
         return None if self._file is None else self._file.parent
 
     def files_below(self) -> tuple[Path, ...]:
@@ -72,13 +80,16 @@ class DatabaseSource:
     def names(self, folder: Path) -> tuple[str, ...]:
         """Engine, database, schema and table, and the same of all that a view reads; no user.
 
-        For a DuckDB file its path as seen from the folder, where it lies inside, and what it is.
+        For such a file its path as seen from the folder, where it lies inside, and what it is.
         As the last fingerprint found them, so that what is charged is what was counted.
         """
         read = self._provenance()
         if self._file is None:
             return (*(f"{read.address}/{table}" for table in read.tables), *read.ids)
-        names = [file_names(folder, self._file, "duckdb:", f"/{name}") for name in read.tables]
+        names = [
+            file_names(folder, self._file, f"{self.connection.engine}:", f"/{name}")
+            for name in read.tables
+        ]
         names += [file_names(folder, path) for path in read.files]
         return tuple(name for of_one in names for name in of_one)
 
@@ -86,7 +97,8 @@ class DatabaseSource:
         """A digest of columns, their types, and what the engine tells of all that is read.
 
         That is in PostgreSQL: how often rows were written, the files of tables and their sizes, and
-        how views are made. Of DuckDB, size and time of its file and of those that a view reads.
+        how views are made. Of DuckDB and SQLite, size and time of the file and of those
+        that a view reads.
         """
         with self._session() as session:
             read = session.provenance(self.table)
@@ -104,8 +116,9 @@ class DatabaseSource:
         """What else its account is that of, what is not seen, and that records leave a server."""
         read, remarks = self._provenance(), []
         if self.stream:
+            how = "as they are" if ENGINES[self.connection.engine].must_stream else "coded"
             remarks.append(
-                f"The records of {self.table!r} leave their server: coded, they stream through "
+                f"The records of {self.table!r} leave their server: {how}, they stream through "
                 "this process, which counts them and keeps none."
             )
         if below := [*read.tables[1:], *map(text_of_path, read.files)]:

@@ -12,7 +12,6 @@ the chunk's number, its counts as bytes, and, where most are 0, the places of th
 # pyright: reportAttributeAccessIssue=false
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from itertools import accumulate
 from math import ceil, prod
 from typing import Any
@@ -22,15 +21,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rpexplore.common.concurrency import no_progress
-from rpexplore.data.coding import UNKNOWN, Coder
+from rpexplore.data.coding import UNKNOWN
 from rpexplore.data.counting import Codes, counts_of, gather
 from rpexplore.data.counts import Counts
 from rpexplore.data.databases.request import OF_NOBODY, STATE, Request, agree
 from rpexplore.data.databases.spark_words import Layout, UnlistedError, listed_codes
-from rpexplore.data.databases.streaming import Inspection
+from rpexplore.data.databases.streaming import (
+    Inspection,
+    coders_of,
+    nothing_quoted,
+    signed_codes,
+)
 from rpexplore.data.persons import person_keys
 from rpexplore.domain.domain import AttributeIndices
-from rpexplore.errors import DataError
 
 Batches = Iterable[pa.RecordBatch]
 
@@ -56,7 +59,7 @@ def coded_records(batches: Batches, request: Request) -> Iterator[pa.RecordBatch
 
     batches: v<index>, PERSON and maybe ORDER of records as they are
     """
-    coders = _coders(request, request.attribute_indices)
+    coders = coders_of(request, request.attribute_indices)
     for batch in _larger(batches):
         low, high, is_of_nobody = _person(batch.column(PERSON))
         columns: dict[str, Any] = {
@@ -66,7 +69,7 @@ def coded_records(batches: Batches, request: Request) -> Iterator[pa.RecordBatch
         }
         if ORDER in batch.schema.names:
             columns[ORDER] = batch.column(ORDER)
-        for index, codes in _signed_codes(batch, coders).items():
+        for index, codes in signed_codes(batch, coders).items():
             columns[f"c{index}"] = codes
         yield pa.record_batch(columns)
 
@@ -83,13 +86,13 @@ def counts_of_part(
 
     def coded() -> Iterator[tuple[Codes, int, float]]:
         nonlocal n_records
-        coders = _coders(request, layout.unlisted)
+        coders = coders_of(request, layout.unlisted)
         for batch in _larger(batches):
             if request.rule is None:
                 found = listed_codes(batch, layout, request)
                 for index, column in found.items():
                     n_unlisted[index] += int(np.count_nonzero(column == UNKNOWN))
-                codes = found | _signed_codes(batch, coders)
+                codes = found | signed_codes(batch, coders)
                 columns, state = {i: codes[i] for i in request.attribute_indices}, None
             else:
                 columns = {i: batch.column(f"c{i}").to_numpy() for i in request.attribute_indices}
@@ -180,36 +183,13 @@ def n_chunks(request: Request) -> int:
     return ceil(n_cells / CHUNK_CELLS)
 
 
-def _coders(request: Request, attribute_indices: Sequence[int]) -> dict[int, Coder]:
-    return {
-        index: Coder(request.domain.attributes[index], request.unknown_codes.get(index))
-        for index in attribute_indices
-    }
-
-
-def _signed_codes(batch: pa.RecordBatch, coders: Mapping[int, Coder]) -> dict[int, np.ndarray]:
-    with _nothing_quoted():
-        return {
-            index: coder.signed_codes(batch.column(f"v{index}")) for index, coder in coders.items()
-        }
-
-
 def _person(column: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Whose each record is, int64[n] twice, and whether nobody's: of an empty text, as of none."""
-    with _nothing_quoted():
+    with nothing_quoted():
         if pa.types.is_string(column.type):
             column = pc.if_else(pc.equal(column, ""), pa.scalar(None, column.type), column)
         low, high, is_missing = person_keys(column)
     return low, np.zeros_like(low) if high is None else high, is_missing
-
-
-@contextmanager
-def _nothing_quoted() -> Iterator[None]:
-    """Raise `DataError` for what Arrow cannot read, which it may quote: errors end in logs."""
-    try:
-        yield
-    except pa.ArrowException:
-        raise DataError("A column of the records holds what cannot be read.") from None
 
 
 def _larger(batches: Batches) -> Iterator[pa.RecordBatch]:

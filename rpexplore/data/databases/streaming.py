@@ -1,18 +1,20 @@
-"""Counting of records that an engine codes and hands over: by the counter of files.
+"""Counting of records that an engine hands over, coded or as they are: by the counter of files.
 
 For engines whose records may pass through this process. Memory is that of `counting`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import pyarrow as pa
 
 from rpexplore.common.concurrency import Progress
-from rpexplore.data.coding import MISSING, UNKNOWN
+from rpexplore.data.coding import MISSING, UNKNOWN, Coder
 from rpexplore.data.counting import Codes, counts_of
 from rpexplore.data.counts import Counts
 from rpexplore.data.databases.request import BEYOND, OF_NOBODY, STATE, Request
+from rpexplore.errors import DataError
 
 
 class Inspection:
@@ -55,7 +57,7 @@ def count_streamed(
     `DataError` at the first batch in which something is wrong.
     """
 
-    def coded() -> Iterator[tuple[Codes, int, float]]:
+    def inspected() -> Iterator[tuple[Codes, int, float]]:
         for batch in batches:
             inspection = Inspection(request)
             columns = {
@@ -66,4 +68,40 @@ def count_streamed(
             request.refuse(inspection.checks.tolist())
             yield codes, batch.num_rows, 0.0
 
-    return counts_of(coded(), request.tables, request.sizes, on_progress=on_progress)
+    return counts_of(inspected(), request.tables, request.sizes, on_progress=on_progress)
+
+
+def coded(batches: Iterable[pa.RecordBatch], request: Request) -> Iterator[pa.RecordBatch]:
+    """Batches as `count_streamed` has them, without STATE.
+
+    batches: v<index> of records as they are, for every attribute of the request
+    """
+    coders = coders_of(request, request.attribute_indices)
+    for batch in batches:
+        columns = {f"c{i}": codes for i, codes in signed_codes(batch, coders).items()}
+        # A batch without a column would have no length.
+        yield pa.record_batch(columns or {"any": batch.column(0)})
+
+
+def coders_of(request: Request, attribute_indices: Sequence[int]) -> dict[int, Coder]:
+    return {
+        index: Coder(request.domain.attributes[index], request.unknown_codes.get(index))
+        for index in attribute_indices
+    }
+
+
+def signed_codes(batch: pa.RecordBatch, coders: Mapping[int, Coder]) -> dict[int, np.ndarray]:
+    """The codes of columns v<index>, `UNKNOWN` and `MISSING` among them."""
+    with nothing_quoted():
+        return {
+            index: coder.signed_codes(batch.column(f"v{index}")) for index, coder in coders.items()
+        }
+
+
+@contextmanager
+def nothing_quoted() -> Iterator[None]:
+    """Raise `DataError` for what Arrow cannot read, which it may quote: errors end in logs."""
+    try:
+        yield
+    except pa.ArrowException:
+        raise DataError("A column of the records holds what cannot be read.") from None

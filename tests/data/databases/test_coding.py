@@ -67,6 +67,14 @@ def test_postgresql_reads_as_files_are_read(of_file, postgres):
     assert disagreements(of_file, counted(replace(source, stream=True))) == []
 
 
+def test_postgresql_by_adbc_reads_as_files_are_read(of_file, postgres):
+    pytest.importorskip("adbc_driver_postgresql")
+    postgres.source(awkward.table(), "awkward")
+    connection = Connection("SERVER", f"adbc+{postgres.url}")
+    source = DatabaseSource(connection, "awkward", stream=True)
+    assert disagreements(of_file, counted(source)) == []
+
+
 def test_spark_reads_as_files_are_read(of_file, spark, tmp_path):
     source = in_spark(spark, awkward.table(), tmp_path)
     assert disagreements(of_file, counted(source)) == []

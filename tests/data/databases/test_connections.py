@@ -1,7 +1,7 @@
 """Connections: named, kept by their owner alone, and never told."""
 
+import tomllib
 import traceback
-from importlib.metadata import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -130,4 +130,5 @@ def test_every_engine_has_addresses_and_a_module_that_opens_them(engine):
             Connection("x", f"{scheme}://{engine.form.partition('://')[2]}").engine == engine.name
         )
     assert find_spec(f"rpexplore.data.databases.{engine.extra}_session") is not None
-    assert engine.extra in metadata("rpexplore").get_all("Provides-Extra")
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())
+    assert engine.extra in project["project"]["optional-dependencies"]
