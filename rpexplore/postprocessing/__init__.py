@@ -5,7 +5,7 @@ In reading order: `array_store`, `stored_arrays`, `estimates` (unbiased, with ex
 `combination_folder`; `table_map`, `cell_coupling`, `nonnegative`, `seeded_numbers`, `smooth`,
 `rounding`, `publication` (which cells, and where smoothing gains nothing), `group_distances`,
 `shrinkage_file`, `processed_tables`, `processed_folder`, `duration`; `results` (any release or
-processed tables), `workbook_label`, `workbook`.
+processed tables), `workbook_label`, `workbook`; `areas` (whole counts for areas).
 
 Imports `releases` and what that may import.
 """

@@ -1,0 +1,81 @@
+"""Of which attributes there are whole counts on each level, and what is known of them there."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, combinations
+from math import prod
+
+import numpy as np
+
+from rpexplore.domain.domain import AttributeIndices
+from rpexplore.errors import ReleaseError
+
+MOST_CELLS = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class AreaCells:
+    """The tables of which all tables of an area are margins, level by level.
+
+    On each level they have the attributes that are asked for there or further down, so that the
+    counts of the parts of an area add up to a margin of the area's.
+
+    sizes       how many values each attribute has, more than one where it is in a table
+    attributes  those of the table of each level, ascending; those of a level are among those above
+    known       the residuals, by their attributes, to which all areas of a level have answers
+    possible    bool[n_cells of the top]: where there may be records
+    """
+
+    sizes: tuple[int, ...]
+    attributes: tuple[AttributeIndices, ...]
+    known: tuple[frozenset[AttributeIndices], ...]
+    possible: np.ndarray
+
+    def __post_init__(self) -> None:
+        n_cells = prod(self.shape(0))
+        if n_cells > MOST_CELLS:
+            raise ReleaseError(
+                f"Whole counts need a table of all attributes together, which has {n_cells:,} "
+                f"cells in an area; at most {MOST_CELLS:,} can be counted. Plan fewer attributes."
+            )
+
+    def shape(self, level: int) -> tuple[int, ...]:
+        """Of the table of an area."""
+        return tuple(self.sizes[index] for index in self.attributes[level])
+
+    def margins(self, counts: np.ndarray, level: int) -> np.ndarray:
+        """Counts on a level summed to the cells of the level below, [n_areas, n_cells]."""
+        kept = set(self.attributes[level + 1])
+        axes = tuple(
+            axis for axis, index in enumerate(self.attributes[level], start=1) if index not in kept
+        )
+        return counts.reshape(-1, *self.shape(level)).sum(axis=axes).reshape(len(counts), -1)
+
+    @cached_property
+    def _unknown(self) -> list[list[AttributeIndices]]:
+        return [
+            [each for each in _subsets(attributes) if each not in known]
+            for attributes, known in zip(self.attributes, self.known, strict=True)
+        ]
+
+    def has_unknown(self, level: int) -> bool:
+        """Whether the answers on a level leave some of the table's residuals open."""
+        return bool(self._unknown[level])
+
+    def unknown_part(self, level: int, tables: np.ndarray) -> np.ndarray:
+        """What the residuals without answers contribute to tables, [n_areas, n_cells] each."""
+        shaped = tables.reshape(-1, *self.shape(level))
+        found = np.zeros_like(shaped)
+        for subset in self._unknown[level]:
+            part = shaped
+            for axis, index in enumerate(self.attributes[level], start=1):
+                mean = part.mean(axis=axis, keepdims=True)
+                part = part - mean if index in subset else mean
+            found += part
+        return found.reshape(tables.shape)
+
+
+def _subsets(attributes: AttributeIndices) -> Iterator[AttributeIndices]:
+    sizes = range(len(attributes) + 1)
+    return chain.from_iterable(combinations(attributes, size) for size in sizes)

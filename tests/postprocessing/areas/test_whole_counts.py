@@ -1,0 +1,186 @@
+"""Consistent whole counts: what must hold of every one, and the problems they are made of."""
+
+from itertools import pairwise
+
+import cvxpy
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rpexplore as rp
+from rpexplore.errors import ReleaseError
+from rpexplore.postprocessing.areas.area_cells import AreaCells
+from rpexplore.postprocessing.areas.controlled_rounding import rounded_tables
+from rpexplore.postprocessing.areas.family_tables import FamilyTables
+from rpexplore.postprocessing.areas.known_totals import known_totals
+from rpexplore.postprocessing.areas.nearest_tables import nearest_parts, nearest_tables
+from rpexplore.postprocessing.areas.whole_counts import WholeCounts
+from tests.support.area_trees import area_trees, incidence
+
+SEEDS = st.integers(0, 2**32 - 1).map(np.random.default_rng)
+
+
+@st.composite
+def tables_with_sums(draw):
+    """Some small tables, and whole row and column sums above 0 with the same total in each."""
+    shapes = draw(st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6)), min_size=1, max_size=4))
+    generator = draw(SEEDS)
+    counts = [generator.integers(0, 4, shape) for shape in shapes]
+    for each in counts:
+        each[0, :] += 1
+        each[:, 0] += 1
+    tables = FamilyTables(*np.array(shapes).T)
+    rows, columns = (np.concatenate([each.sum(axis) for each in counts]) for axis in (1, 0))
+    return tables, rows, columns, generator.normal(size=len(tables.rows)) * 5
+
+
+def nearest_to(values, tables, rows, columns):
+    return nearest_tables(
+        values, tables, rows.astype(float), columns.astype(float), tolerance=1e-9, most_rounds=5000
+    )
+
+
+@given(tables_with_sums())
+def test_nearest_tables_solve_the_quadratic_programme(problem):
+    tables, rows, columns, values = problem
+
+    found = nearest_to(values, tables, rows, columns)
+
+    n_rows, n_columns = int(tables.n_rows[0]), int(tables.n_columns[0])
+    first = values[: n_rows * n_columns].reshape(n_rows, n_columns)
+    x = cvxpy.Variable((n_rows, n_columns), nonneg=True)
+    sums = [cvxpy.sum(x, axis=1) == rows[:n_rows], cvxpy.sum(x, axis=0) == columns[:n_columns]]
+    cvxpy.Problem(cvxpy.Minimize(cvxpy.sum_squares(x - first)), sums).solve(solver="CLARABEL")
+    np.testing.assert_allclose(found[: first.size].reshape(first.shape), x.value, atol=1e-4)
+    np.testing.assert_allclose(tables.row_sums(found), rows, atol=1e-8)
+    np.testing.assert_allclose(tables.column_sums(found), columns, atol=1e-6)
+
+
+@given(tables_with_sums())
+def test_tables_are_rounded_to_neighbours_with_the_same_sums(problem):
+    tables, rows, columns, values = problem
+    nearest = nearest_to(values, tables, rows, columns)
+
+    for given_values in (nearest, np.maximum(values, 0)):  # the latter are far from these sums
+        found = rounded_tables(given_values, tables, rows, columns)
+        assert np.all(found >= 0)
+        assert tables.row_sums(found).tolist() == rows.tolist()
+        assert tables.column_sums(found).tolist() == columns.tolist()
+
+    found = rounded_tables(nearest, tables, rows, columns)
+    assert np.all(found >= np.floor(nearest - 1e-5))
+    assert np.all(found <= np.ceil(nearest + 1e-5))
+
+
+@given(SEEDS, st.lists(st.integers(1, 5), min_size=1, max_size=4))
+def test_nearest_parts_are_projections_on_simplices(generator, sizes):
+    values, totals = generator.normal(size=sum(sizes)) * 5, generator.integers(0, 5, len(sizes))
+    first = np.cumsum(sizes) - sizes
+    found = nearest_parts(values, first, totals.astype(float))
+    assert np.all(found >= 0)
+    for start, size, total in zip(first, sizes, totals, strict=True):
+        own, moved = found[start : start + size], (found - values)[start : start + size]
+        assert np.sum(own) == pytest.approx(total, abs=1e-9)
+        # All that are above 0 moved alike, and none of the others by less: they stopped at 0.
+        if total:
+            assert moved[own > 0] == pytest.approx(np.min(moved), abs=1e-9)
+
+
+@st.composite
+def answered_trees(draw):
+    """A small tree, answers on its levels, and cells of less detail further down."""
+    tree, generator = draw(area_trees()), draw(SEEDS)
+    sets = [(0, 1), (0, 1), (0,), ()]
+    start = draw(st.integers(0, 3))
+    attributes = tuple(sets[min(start + level, 3)] for level in range(len(tree.levels)))
+    known = frozenset(draw(st.sets(st.sampled_from([(0,), (1,), (0, 1)])))) | {()}
+    n_cells = int(np.prod([(2, 3)[index] for index in attributes[0]]))
+    possible = np.array([True, *draw(st.lists(st.booleans(), min_size=5, max_size=5))])
+    cells = AreaCells((2, 3), attributes, (known,) * len(attributes), possible[:n_cells])
+    answers = []
+    for level in range(len(tree.levels)):
+        areas = tree.level_slice(level)
+        shape = areas.stop - areas.start, int(np.prod(cells.shape(level)))
+        found = generator.normal(size=shape) * 5
+        answers.append(found - cells.unknown_part(level, found))
+    return tree, cells, answers
+
+
+def of_all(tree, cells, answers, totals):
+    """Counts of each level."""
+    found = [np.full(of_level.shape, -1) for of_level in answers]
+
+    def within(level, areas):
+        return slice(*(number - tree.starts[level] for number in (areas.start, areas.stop)))
+
+    whole = WholeCounts(tree, cells, lambda n, some: answers[n][within(n, some)], totals)
+    for level, areas, counts in whole:
+        found[level][within(level, areas)] = counts
+    return found
+
+
+@given(answered_trees(), SEEDS, st.booleans())
+def test_counts_add_up_and_meet_what_is_stated(problem, generator, are_known):
+    tree, cells, answers = problem
+    totals = {}
+    if are_known:
+        last = generator.integers(0, len(tree.levels))
+        own = generator.integers(0, 6, int(np.count_nonzero(tree.n_parts == 0)))
+        sums = (incidence(tree) @ own).astype(int)
+        totals = dict(enumerate(sums[: tree.starts[last + 1]].tolist()))
+
+    counts = of_all(tree, cells, answers, known_totals(tree, totals))
+
+    assert all(np.all(of_level >= 0) for of_level in counts)
+    for level, (above, below) in enumerate(pairwise(counts)):
+        sums = np.zeros((len(above), below.shape[1]), dtype=int)
+        np.add.at(sums, tree.parents[tree.level_slice(level + 1)] - tree.starts[level], below)
+        divided = tree.n_parts[tree.level_slice(level)] > 0
+        np.testing.assert_array_equal(sums[divided], cells.margins(above, level)[divided])
+    assert np.all(counts[0][0, ~cells.possible] == 0)
+    found_totals = np.concatenate([of_level.sum(axis=1) for of_level in counts]).tolist()
+    expected = totals or {0: max(round(float(answers[0].sum())), 0)}
+    assert {area: found_totals[area] for area in expected} == expected
+
+
+TREE = rp.AreaTree.from_columns({"region": list("NNNSS"), "town": list("12312")})
+ALL_KNOWN = frozenset([(), (0,), (1,), (0, 1)])
+
+
+def test_answers_that_are_counts_already_stay_as_they_are():
+    counts = np.random.default_rng(3).integers(0, 9, (TREE.n_areas, 6))
+    counts[1], counts[2] = counts[3:6].sum(axis=0), counts[6:].sum(axis=0)
+    counts[0] = counts[1] + counts[2]
+    answers = [counts[TREE.level_slice(level)].astype(float) for level in range(3)]
+    cells = AreaCells((2, 3), ((0, 1),) * 3, (ALL_KNOWN,) * 3, np.ones(6, dtype=bool))
+    found = of_all(TREE, cells, answers, known_totals(TREE, {}))
+    np.testing.assert_array_equal(np.concatenate(found), counts)
+
+
+def test_what_is_not_asked_of_parts_is_shared_by_their_totals():
+    # Of towns totals alone are known: 12 and 6, of cells 8, 4, 6 in all.
+    tree = rp.AreaTree.from_columns({"top": ["x", "x"], "town": ["1", "2"]})
+    answers = [np.array([[8.0, 4.0, 6.0]]), np.array([[4.0] * 3, [2.0] * 3])]
+    known = (frozenset([(), (0,)]), frozenset([()]))
+    cells = AreaCells((3,), ((0,), (0,)), known, np.ones(3, dtype=bool))
+    found = of_all(tree, cells, answers, known_totals(tree, {}))
+    assert found[1].sum(axis=1).tolist() == [12, 6]
+    np.testing.assert_allclose(found[1], [[16 / 3, 8 / 3, 4], [8 / 3, 4 / 3, 2]], atol=1)
+
+
+def test_what_cannot_be_met_is_refused():
+    for totals, why in [
+        ({0: 5, 1: 3}, "all is known for some of its parts only"),
+        ({1: 3, 2: 2}, "all is known for its parts, but not for itself"),
+        ({0: 5, 1: 3, 2: 1}, "all is not the sum of those of its parts"),
+        ({0: -5}, "all is negative"),
+    ]:
+        with pytest.raises(ReleaseError, match=why):
+            known_totals(TREE, totals)
+    cells = AreaCells((2,), ((0,),) * 3, (frozenset([(), (0,)]),) * 3, np.zeros(2, dtype=bool))
+    answers = [np.full((n, 2), 3.0) for n in (1, 2, 5)]
+    with pytest.raises(ReleaseError, match="impossible, but there are 6 records"):
+        of_all(TREE, cells, answers, known_totals(TREE, {}))
+    with pytest.raises(ReleaseError, match="has 10,000,000,000 cells"):
+        AreaCells((10,) * 10, (tuple(range(10)),), (frozenset(),), np.ones(1, dtype=bool))
