@@ -1,8 +1,9 @@
 """The program `rpexplore`: the same verbs as the pages.
 
 In reading order: `main` (the program), `console` (messages, JSON, progress). Verbs: `planning`,
-`areas`, `queries`, `release`, `postprocess`; beside them `options` (what is typed), `inputs` (what
-that becomes), `smallest_budget`, `facts` (what is printed). `webapp` is the app as a child process.
+`plan_files`, `areas`, `queries`, `release`, `postprocess`; beside them `options` (what is typed),
+`inputs` (what that becomes), `smallest_budget`, `facts` (what is printed). `webapp` is the app as a
+child process.
 
 Imports every room; not pages.
 """

@@ -5,7 +5,8 @@ import typer
 from rpexplore.cli import options
 from rpexplore.cli.areas import areas
 from rpexplore.cli.console import Verbs, heed_signals, say
-from rpexplore.cli.planning import plan, report, rewrite, schema, show, verify
+from rpexplore.cli.plan_files import rewrite, show, verify
+from rpexplore.cli.planning import plan, report, schema
 from rpexplore.cli.postprocess import answer, combine, postprocess, workbook
 from rpexplore.cli.queries import queries
 from rpexplore.cli.rehearse import rehearse

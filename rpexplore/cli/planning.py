@@ -1,18 +1,16 @@
-"""The verbs of planning: schema, plan, show, verify, report."""
+"""The verbs of planning: schema, plan, report."""
 
-from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from rpexplore.cli import inputs, options
-from rpexplore.cli.console import progress, refuse_existing, say, say_json, say_result, write_new
+from rpexplore.cli.console import progress, refuse_existing, say_result, write_new
 from rpexplore.cli.smooth_weights import SmoothWeightsFlag, smooth_for
-from rpexplore.errors import ContradictionError, ReleaseError, RpexploreError
+from rpexplore.errors import ReleaseError, RpexploreError
 
 if TYPE_CHECKING:
-    from rpexplore.planning.release_plan import ReleasePlan
+    pass
 
 # Each verb imports what it needs itself, so that none waits for what it does not use.
 
@@ -153,118 +151,6 @@ def plan(
     saved = f"Saved to {out}\nSHA-256 {made.sha256}"
     parts = (reason, str(made), publishable_text(useful), saved, warning)
     say_result(as_json, facts, "\n\n".join(filter(None, parts)))
-
-
-def show(
-    plan_file: options.PlanFile,
-    tables: options.HowMany = None,
-    csv: options.CsvOut = None,
-    escape_formulas: options.EscapeFormulas = False,
-    expected_count: options.ExpectedCount = None,
-    expected: options.ExpectedFile = None,
-    cv_limit: options.CvLimit = None,
-    force: options.Force = False,
-    as_json: options.AsJson = False,
-) -> None:
-    """Show what a plan promises, table by table or query by query.
-
-    Refuses a plan that `verify` finds wrong.
-    """
-    from rpexplore.analysis.accuracy import csv_of_tables
-    from rpexplore.cli.area_facts import in_text
-    from rpexplore.cli.facts import plan_facts, plan_text, row_facts, rows_of
-    from rpexplore.cli.publishable import (
-        expected_from_options,
-        publishable_facts,
-        publishable_text,
-        usefulness_of,
-    )
-    from rpexplore.common.csv_text import csv_of_frame
-    from rpexplore.planning.plan import Plan
-
-    if csv is not None:
-        refuse_existing(csv, force)
-    with progress("Reading the plan"):
-        loaded = _load_verified(plan_file)
-    with progress("Listing the tables"):
-        wanted = expected_from_options(loaded.domain, expected_count, expected, cv_limit)
-        useful = usefulness_of(loaded, wanted)
-        rows = rows_of(loaded)
-        if csv is not None:
-            if isinstance(loaded, Plan):
-                text = csv_of_tables(loaded, escape_formulas=escape_formulas)
-            else:
-                text = csv_of_frame(in_text(rows), escape_formulas=escape_formulas)
-            write_new(csv, text, force)
-    items = "tables" if loaded.item == "table" else "queries"
-    if as_json:
-        first_rows = row_facts(rows if tables is None else rows.head(tables))
-        facts = {**plan_facts(loaded), "publishable": publishable_facts(useful)}
-        say_json({**facts, items: first_rows, "csv": csv and str(csv)})
-        return
-    count = min(len(rows), 20 if tables is None else tables)
-    say("\n\n".join(filter(None, (plan_text(loaded, rows, count), publishable_text(useful)))))
-    if csv is not None:
-        say(f"All {len(rows):,} {items} are in {csv}.")
-
-
-def _load_verified(plan_file: Path, *, canonical: bool = True) -> "ReleasePlan":
-    """The plan of a file; refused if it does not hold what it claims."""
-    from rpexplore.queries.plan_kinds import load_plan, verify
-
-    loaded = load_plan(plan_file, canonical=canonical)
-    if not verify(loaded).holds:
-        raise RpexploreError(
-            f"The plan {str(plan_file)!r} does not hold what it claims; see `rpexplore verify` for "
-            "what is wrong, and make it again."
-        )
-    return loaded
-
-
-def verify(plan_file: options.PlanFile, as_json: options.AsJson = False) -> None:
-    """Check that a plan holds what it claims. Exit code 0 if it does, 1 if not.
-
-    Privacy cost, variances and optimality are computed again, from the file alone.
-    """
-    from rpexplore.planning.verification import Check, Verification
-    from rpexplore.queries.plan_kinds import load_plan
-    from rpexplore.queries.plan_kinds import verify as verification_of
-
-    sha256 = None
-    with progress("Checking the plan"):
-        try:
-            loaded = load_plan(plan_file)
-            sha256, verification = loaded.sha256, verification_of(loaded)
-        except ContradictionError as error:
-            verification = Verification((Check("contents", False, str(error)),), "")
-    facts = {
-        "holds": verification.holds,
-        "guarantee": verification.guarantee if verification.holds else None,
-        "sha256": sha256,
-        "checks": [asdict(check) for check in verification.checks],
-    }
-    say_result(as_json, facts, str(verification))
-    raise typer.Exit(0 if verification.holds else 1)
-
-
-def rewrite(
-    plan_file: options.PlanFile,
-    out: options.PlanOut,
-    force: options.Force = False,
-    as_json: options.AsJson = False,
-) -> None:
-    """Write a plan file anew, in its canonical form.
-
-    For a file that was reformatted on its way: other spaces or line ends, keys in another order,
-    numbers spelled otherwise. Its SHA-256 is then the plan's name. Refuses a plan that `verify`
-    finds wrong.
-    """
-    refuse_existing(out, force)
-    with progress("Reading the plan"):
-        loaded = _load_verified(plan_file, canonical=False)
-        loaded.save(out)
-    facts = {"plan": str(out), "sha256": loaded.sha256}
-    say_result(as_json, facts, f"Saved to {out}\nSHA-256 {loaded.sha256}")
 
 
 def report(
