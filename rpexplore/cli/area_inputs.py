@@ -68,13 +68,32 @@ def tables_from_options(domain: "Domain", detail: str, **asked: Any) -> "Workloa
     return redistricting_from_domain(domain, with_quarters=detail.endswith("quarters"))
 
 
-def loss_from_options(loss: str, weighting: str | None, relative_to: str | None) -> "Loss":
-    """The objective; `WorkloadError` for one that cannot be planned for in areas."""
+def loss_from_options(
+    loss: str | None,
+    weighting: str | None,
+    relative_to: str | None,
+    delta: str | None,
+    *,
+    find_smallest: bool,
+) -> "Loss":
+    """The objective; `WorkloadError` for one that cannot be planned for in areas.
+
+    find_smallest: whether --minimum-budget finds the budget, which has an objective of its own
+    """
     from rpexplore.planning.loss_serialization import loss_from_text
 
-    if loss not in ("sum", "max"):
+    if find_smallest:
+        given = {"loss": loss, "weighting": weighting, "relative-to": relative_to, "delta": delta}
+        for name, value in given.items():
+            if value is not None:
+                raise WorkloadError(
+                    "--minimum-budget finds the smallest ρ for the largest error relative to "
+                    f"targets; leave --{name} out."
+                )
+        return loss_from_text("max", relative_to="target")
+    if loss not in (None, "sum", "max"):
         raise WorkloadError(f"--loss must be sum or max for areas, got {loss!r}.")
-    return loss_from_text(loss, weighting=weighting, relative_to=relative_to)
+    return loss_from_text(loss or "sum", weighting=weighting, relative_to=relative_to)
 
 
 def redistricting_from_domain(domain: "Domain", *, with_quarters: bool) -> "Workload":

@@ -87,12 +87,12 @@ Compare = Annotated[
     typer.Option("--compare", help="Also show what shares of the budget by level would give."),
 ]
 AreaLoss = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--loss",
         metavar="LOSS",
         help="The objective: sum, the average error, where all levels count alike, or max, the "
-        "largest one.",
+        "largest one; else sum.",
     ),
 ]
 Tolerance = Annotated[
@@ -101,5 +101,13 @@ Tolerance = Annotated[
         metavar="X",
         help="How far, relative, the objective may be from the best (else 0.0001 for sum, 0.003 "
         "for max); larger = sooner done.",
+    ),
+]
+MinimumBudget = Annotated[
+    bool,
+    typer.Option(
+        "--minimum-budget",
+        help="Instead of a budget: the smallest ρ that meets the targets of all tables in all "
+        "areas.",
     ),
 ]

@@ -61,7 +61,7 @@ def plan(
     tables: options.TablesFile = None,
     weight: options.Weight = None,
     target: options.Target = None,
-    loss: area_options.AreaLoss = "sum",
+    loss: area_options.AreaLoss = None,
     weighting: options.TheWeighting = None,
     relative_to: options.TheRelativeTo = None,
     uniform_levels: area_options.UniformLevels = False,
@@ -71,6 +71,7 @@ def plan(
     delta: options.Delta = None,
     mu: options.Mu = None,
     privacy_cost: options.PrivacyCost = None,
+    minimum_budget: area_options.MinimumBudget = False,
     records_per_person: options.RecordsPerPerson = None,
     compare: area_options.Compare = False,
     force: options.Force = False,
@@ -79,12 +80,14 @@ def plan(
     """Find the most accurate plan for tables in all areas, and save it.
 
     Say which tables of the other attributes in one way or several, and with --detail, --level and
-    --level-weight what each level gets of them. Give the budget in one way. Two Parquet files are
-    written beside the plan, which belong to it. No records are needed.
+    --level-weight what each level gets of them. Give the budget in one way, or have it found with
+    --minimum-budget. Two Parquet files are written beside the plan, which belong to it. No records
+    are needed.
     """
     from rpexplore.analysis.areas import beside_shares_by_level
     from rpexplore.cli.area_facts import share_table
     from rpexplore.cli.facts import plan_facts, row_facts
+    from rpexplore.planning.areas.area_minimum_budget import minimum_area_budget
     from rpexplore.planning.areas.area_planner import plan_areas
     from rpexplore.planning.areas.area_workload import AreaWorkload
 
@@ -93,7 +96,10 @@ def plan(
         {"rho": rho, "epsilon": epsilon, "mu": mu, "privacy_cost": privacy_cost},
         delta,
         records_per_person,
-        find_smallest=False,
+        find_smallest=minimum_budget,
+    )
+    objective = area_inputs.loss_from_options(
+        loss, weighting, relative_to, delta, find_smallest=minimum_budget
     )
     with progress("Reading the areas"):
         tree, domain = area_inputs.areas_from_options(
@@ -115,14 +121,17 @@ def plan(
         )
         workload = AreaWorkload.of_levels(tree, of_levels)
     with progress(f"Planning {workload.n_tables:,} tables") as on_progress:
-        made = plan_areas(
-            workload,
-            loss=area_inputs.loss_from_options(loss, weighting, relative_to),
-            budget=budget,
-            tolerance=tolerance,
-            uniform_levels=uniform_levels,
-            on_progress=on_progress,
-        )
+        search = {
+            "tolerance": tolerance,
+            "uniform_levels": uniform_levels,
+            "on_progress": on_progress,
+        }
+        if minimum_budget:
+            made = minimum_area_budget(
+                workload, max_records_per_person=records_per_person, **search
+            )
+        else:
+            made = plan_areas(workload, loss=objective, budget=budget, **search)
         beside = beside_shares_by_level(made) if compare else None
         refuse_existing(out, force)
         made.save(out)

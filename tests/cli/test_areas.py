@@ -80,6 +80,17 @@ def test_weights_of_levels_and_losses_count(homes):
     assert json.loads(Path("max.json").read_text())["loss"]["kind"] == "max_variance"
 
 
+def test_the_smallest_budget_for_targets_is_found(homes):
+    asked = ("areas", "plan", "codebook.csv", *AREAS, "--table", "sex", "--target", "sex=10")
+    facts = homes.json(*asked, "--minimum-budget", "--records-per-person", "2", "--out", "p.json")
+    plan = rp.AreaPlan.load("p.json")
+    assert 0.99 < plan.tables["largest_standard_error"].max() / 10 <= 1
+    assert facts["unit"] == "one person with at most 2 records"
+    for more in (("--loss", "max"), ("--delta", "1e-6"), ("--rho", "1")):
+        refused = homes.refused(*asked, "--minimum-budget", *more, "--out", "q.json")
+        assert f"leave {more[0]} out" in refused
+
+
 def test_redistricting_tables_are_found_in_a_codebook(homes):
     book = str(sample_data_folder() / "redistricting.json")
     common = ("areas", "plan", book, *AREAS, *RHO, "--out", "p.json", "--force")
