@@ -162,8 +162,11 @@ def _write_cells(
     """Write a table of some areas of a level: a row a cell, the areas one after another."""
     tree, shape = plan.workload.tree, values.shape[1:]
     labels = [label_columns(plan.domain.attributes[index]) for index in attributes]
-    of_levels = [[(name, pa.array([""]))] for name in tree.levels[1 : level + 1]]
-    names = [*column_names([*of_levels, *labels]), *ESTIMATES]
+    of_areas = list(tree.levels[1 : level + 1])
+    if level and tree.names is not None:
+        of_areas.append(f"{tree.levels[level]} label")
+    nothing = pa.array([""])
+    names = column_names([[(name, nothing) for name in of_areas], *labels]) + list(ESTIMATES)
     n_cells = int(np.prod(shape, dtype=np.int64))
     codes = np.indices(shape, dtype=np.int32).reshape(len(shape), n_cells)
     step = max(_ROWS_AT_ONCE // n_cells, 1)
@@ -174,7 +177,7 @@ def _write_cells(
         n_areas = len(areas[some])
         columns: list[Any] = [
             pa.DictionaryArray.from_arrays(np.repeat(indices, n_cells), texts)
-            for indices, texts in _codes_of(tree, areas[some], level)
+            for indices, texts in _texts_of(tree, areas[some], level)
         ]
         for code, named in zip(codes, labels, strict=True):
             tiled = np.tile(code, n_areas)
@@ -196,16 +199,23 @@ def _write_cells(
     writer.close()
 
 
-def _codes_of(tree: AreaTree, areas: np.ndarray, level: int) -> list[tuple[np.ndarray, pa.Array]]:
+def _texts_of(tree: AreaTree, areas: np.ndarray, level: int) -> list[tuple[np.ndarray, pa.Array]]:
     """For each level below the top, down to theirs, the codes of areas on the way to them.
 
-    As positions in a list, int32[n_areas], and the list.
+    And the names of the areas, if there are names. As positions in a list, int32[n_areas], and the
+    list.
     """
     found = []
+    if level and tree.names is not None:
+        found.append(_among(tree.names, areas))
     for _ in range(level):
-        first, last = int(areas.min()), int(areas.max())
-        encoded = tree.codes.slice(first, last + 1 - first).dictionary_encode()
-        positions = encoded.indices.to_numpy()[areas - first]
-        found.append((positions.astype(np.int32), encoded.dictionary))
+        found.append(_among(tree.codes, areas))
         areas = tree.parents[areas]
-    return found[::-1]
+    return found[::-1] if tree.names is None else [*found[:0:-1], *found[:1]]
+
+
+def _among(texts: pa.Array, areas: np.ndarray) -> tuple[np.ndarray, pa.Array]:
+    """The texts of some areas, by their numbers, as positions in a list of distinct ones."""
+    first, last = int(areas.min()), int(areas.max())
+    encoded = texts.slice(first, last + 1 - first).dictionary_encode()
+    return encoded.indices.to_numpy()[areas - first].astype(np.int32), encoded.dictionary

@@ -82,11 +82,12 @@ class AreaRelease(FinishedRelease[AreaPlan]):
             within: The codes, from below the top down, of an area to whose areas it is limited.
 
         Returns:
-            Columns: the codes of the area on each level below the top, the labels of attributes,
-            value, standard_error, lower_95, upper_95.
+            Columns: the codes of the area on each level below the top, its name if there are
+            names, the labels of attributes, value, standard_error, lower_95, upper_95.
 
         Raises:
             ReleaseError: If there is no such level or table on it.
+            DomainError: If there is no such area.
         """
         plan, levels = self.plan, self.tree.levels
         table = plan.workload.tables.find(query_attributes(plan.domain, [attributes]))
@@ -99,6 +100,11 @@ class AreaRelease(FinishedRelease[AreaPlan]):
         filters = None
         if within:
             self.tree.find(within)  # refuses codes of no area
+            if len(within) > number:
+                raise ReleaseError(
+                    f"An area {' > '.join(within)!r} has no areas on the level {level!r}, which is "
+                    "above it; give fewer codes."
+                )
             filters = list(zip(levels[1:], ["=="] * len(within), within, strict=False))
         paths = sorted(map(str, folder.iterdir()))
         found = [pyarrow.parquet.read_table(path, filters=filters) for path in paths]

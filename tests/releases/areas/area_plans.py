@@ -10,7 +10,8 @@ ROWS = [
     ("S", "2", "a"), ("S", "2", "b"), ("W", None, None),
 ]  # fmt: skip
 TREE = rp.AreaTree.from_columns(
-    {name: [row[k] for row in ROWS] for k, name in enumerate(("region", "town", "block"))}
+    {name: [row[k] for row in ROWS] for k, name in enumerate(("region", "town", "block"))},
+    names={"town": [None if row[1] is None else f"Town {row[0]}{row[1]}" for row in ROWS]},
 )
 BOTH = rp.Workload.of(OTHERS, [("sex", "age"), ("sex",), ("one",)])
 SEXES, TOTAL = rp.Workload.of(OTHERS, [("sex",), ()]), rp.Workload.of(OTHERS, [()])

@@ -79,11 +79,13 @@ def test_every_table_is_there_with_the_accuracy_that_was_planned(data, output, m
         rp.load_results(output)
     rows = release.table("town", "sex")
     assert rows.columns.tolist() == [
-        "region", "town", "sex", "value", "standard_error", "lower_95", "upper_95",
+        "region", "town", "town label", "sex", "value", "standard_error", "lower_95", "upper_95",
     ]  # fmt: skip
-    assert rows[["region", "town", "sex"]].astype(str).agg("/".join, axis=1).tolist() == [
-        f"{town}/{sex}" for town in ("N/1", "N/2", "S/1", "S/2") for sex in (0, 1)
-    ]
+    texts = rows[["region", "town", "town label", "sex"]].astype(str).agg("/".join, axis=1)
+    towns = ("N/1/Town N1", "N/2/Town N2", "S/1/Town S1", "S/2/Town S2")
+    assert texts.tolist() == [f"{town}/{sex}" for town in towns for sex in (0, 1)]
+    with pytest.raises(ReleaseError, match="which is above it; give fewer codes"):
+        opened.table("region", "sex", within=("N", "1"))
 
 
 @pytest.mark.usefixtures("in_parts")
