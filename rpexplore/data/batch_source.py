@@ -37,6 +37,10 @@ class BatchSource(Source):
     def remarks(self) -> tuple[str, ...]:
         return ()
 
+    @property
+    def streaming_note(self) -> str:
+        return ""
+
     @abstractmethod
     def readable(self) -> AbstractContextManager[None]:
         """A block in which what cannot be read is raised as a `DataError`."""

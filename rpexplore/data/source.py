@@ -140,6 +140,11 @@ class Source(Protocol):
         """What a dry run says of their account, in sentences; none of records on their own."""
         ...
 
+    @property
+    def streaming_note(self) -> str:
+        """What leaves a server to be counted, as a sentence; "" for nothing."""
+        ...
+
     def columns(self) -> tuple[str, ...]:
         """The names of the records' columns, in their order; looks at no record."""
         ...

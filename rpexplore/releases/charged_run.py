@@ -175,6 +175,11 @@ class ChargedRun:
             *filter(None, [formulas]),
         )
 
+    @property
+    def streaming_note(self) -> str:
+        """What left a server to be counted, as a sentence; "" for nothing."""
+        return self._source.streaming_note
+
     def book(self, folder: Path) -> int:
         """Enter the run in the ledger unless it is there, and return its number.
 

@@ -59,6 +59,7 @@ class MeasurementNote:
     sha256          of the measurements
     escape_formulas whether no text in CSV files begins as formulas of spreadsheets do
     parquet_only    whether there are no CSV files
+    streaming_note  that records left their server to be counted, in words; "" if they did not
     """
 
     run: str
@@ -70,6 +71,7 @@ class MeasurementNote:
     sha256: str
     escape_formulas: bool
     parquet_only: bool = False
+    streaming_note: str = ""
 
 
 @dataclass(frozen=True)

@@ -70,6 +70,8 @@ def describe_unknown_values(unknown_values: Mapping[str, str]) -> str:
 def _render(template: str, plan: ReleasePlan, note: MeasurementNote, **more: object) -> str:
     rule = f"{note.person_rule} " if note.person_rule else ""
     records = describe_unknown_values(note.unknown_values) + rule
+    if note.streaming_note:
+        records += f"{note.streaming_note} "
     if note.escape_formulas:
         records += f"{FORMULAS_ESCAPED} "
     return text_from_template("rpexplore.releases", template, plan=plan, records=records, **more)

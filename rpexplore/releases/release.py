@@ -151,6 +151,7 @@ def release(
             draft.sha256,
             escape_formulas,
             parquet_only,
+            charged_run.streaming_note,
         )
         write_note(folder, note)
         manifest = steps.write(folder, note, part_of_progress(on_progress, steps.drawn_share, 1.0))

@@ -14,6 +14,7 @@ from rpexplore import (
     Budget,
     SumOfVariances,
 )
+from rpexplore.data.files.source import FileSource
 from rpexplore.errors import (
     BudgetError,
     LedgerError,
@@ -162,3 +163,12 @@ def test_only_the_sampler_names_a_source_of_randomness():
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.keyword):
                 assert node.arg not in {"random_bytes", "seed", "random_state"}, path.name
+
+
+def test_a_release_of_records_that_left_their_server_says_so(
+    data, output, monkeypatch, without_noise
+):
+    note = "The records left their server."
+    monkeypatch.setattr(FileSource, "streaming_note", note)
+    release(PLAN, data, output)
+    assert note in (output / "README.md").read_text()

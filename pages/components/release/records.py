@@ -105,8 +105,9 @@ def _database() -> Source | None:
         on_change=_forget,
         persist_state="session",
         placeholder="survey.people",
-        help="A server or a cluster counts it there, and only counts come back; what a DuckDB file "
-        "holds is counted here, as in other files.",
+        help="A server or a cluster counts it there, and only counts come back: only the command "
+        "line, with --stream, lets records leave a server, and its release says so. What a DuckDB "
+        "or SQLite file holds is counted here, as in other files.",
     )
     try:
         names = connection_names()

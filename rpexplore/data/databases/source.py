@@ -116,10 +116,9 @@ class DatabaseSource:
         """What else its account is that of, what is not seen, and that records leave a server."""
         read, remarks = self._provenance(), []
         if self.stream:
-            how = "as they are" if ENGINES[self.connection.engine].must_stream else "coded"
             remarks.append(
-                f"The records of {self.table!r} leave their server: {how}, they stream through "
-                "this process, which counts them and keeps none."
+                f"The records of {self.table!r} leave their server: {self._form}, they stream "
+                "through this process, which counts them and keeps none."
             )
         if below := [*read.tables[1:], *map(text_of_path, read.files)]:
             remarks.append(
@@ -131,6 +130,20 @@ class DatabaseSource:
                 "that goes it has an account of its own, and changes are not seen."
             )
         return tuple(remarks)
+
+    @property
+    def streaming_note(self) -> str:
+        if not self.stream:
+            return ""
+        return (
+            f"The records left their server to be counted: {self._form}, they streamed through the "
+            "program that counted them, which kept none."
+        )
+
+    @property
+    def _form(self) -> str:
+        """How records come that stream."""
+        return "as they are" if ENGINES[self.connection.engine].must_stream else "coded"
 
     def columns(self) -> tuple[str, ...]:
         with self._session() as session:

@@ -60,6 +60,8 @@ def test_counts_by_adbc_of_a_server_are_exact_and_have_its_account(postgres):
     check(source, records)
     assert source.names(Path("/"))[0] == own.names(Path("/"))[0]
     assert "leave their server: as they are" in source.remarks()[0]
+    assert "left their server to be counted: as they are" in source.streaming_note
+    assert own.streaming_note == ""
     with pytest.raises(DataError, match="there is no table 'nowhere'"):
         DatabaseSource(connection, "nowhere", stream=True).columns()
 
