@@ -1,6 +1,5 @@
 """Measurement in areas: exact residuals of every area, with discrete Gaussian noise."""
 
-from collections import deque
 from collections.abc import Generator
 from contextlib import closing
 from fractions import Fraction
@@ -47,7 +46,8 @@ def _measured(
         _add_noise(noisy, multiples, columns, parts.plan.unit)
 
     with closing(in_order(measure, parts.columns[profile])) as done:
-        deque(done, maxlen=0)
+        for _ in done:
+            pass
     return noisy
 
 

@@ -49,11 +49,11 @@ class AreaParts:
     @cached_property
     def depths(self) -> np.ndarray:
         """The lowest level on which something is measured, of each profile: int64[n_profiles]."""
-        starts, depths = self.plan.groups.starts, []
-        for multiples in self.plan.multiples:
-            last = int(np.flatnonzero(multiples)[-1])
-            depths.append(int(np.searchsorted(starts, last, side="right")) - 1)
-        return np.array(depths)
+        # 0 where nothing is, of which verification tells.
+        last = [
+            int(np.max(np.flatnonzero(multiples), initial=0)) for multiples in self.plan.multiples
+        ]
+        return np.searchsorted(self.plan.groups.starts, last, side="right") - 1
 
     @cached_property
     def columns(self) -> list[list[Columns]]:

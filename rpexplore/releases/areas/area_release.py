@@ -13,7 +13,6 @@ Measured and written a subtree after another. Of a run that was stopped, the sub
 measured, and the files that were written, are kept.
 """
 
-from collections import deque
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -108,7 +107,7 @@ class AreaRelease(FinishedRelease[AreaPlan]):
             filters = list(zip(levels[1:], ["=="] * len(within), within, strict=False))
         paths = sorted(map(str, folder.iterdir()))
         found = [pyarrow.parquet.read_table(path, filters=filters) for path in paths]
-        return pyarrow.concat_tables([each.unify_dictionaries() for each in found]).to_pandas()
+        return pyarrow.concat_tables(found).unify_dictionaries().to_pandas()
 
     def _no_table(self, level: str, attributes: Sequence[str]) -> ReleaseError:
         table = ", ".join(attributes) or "total"
@@ -188,7 +187,8 @@ class AreaSteps:
             write_table(of_part, part, *at, folder)
 
         with closing(in_order(write, tables)) as done:
-            deque(done, maxlen=0)
+            for _ in done:
+                pass
         entries = [file_entry(folder, path, **facts) for path, facts in files.items()]
         written.note(entries)
         return entries

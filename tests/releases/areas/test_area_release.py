@@ -1,6 +1,7 @@
 """Releases of tables in areas: booked, then drawn; killed, and run again; opened."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from rpexplore.releases.areas import area_measurement, area_parts
 from rpexplore.releases.areas.area_release import AreaRelease
 from tests.releases.areas.area_plans import OTHERS, PLANS, RECORDS, TREE
 from tests.releases.table_plan import entries, runs
-from tests.support.stopped_runs import killed
+from tests.support.stopped_runs import killed, killed_at_line, lines_of
 
 PLAN = PLANS["less further down"]
 SMALL = {"PART_NUMBERS": 8, "PART_CELLS": 1}
@@ -145,6 +146,32 @@ def test_a_killed_run_goes_on_without_a_second_noise(
     assert [run.state for run in runs(data)] == ["finished"]
     assert entries(output.parent) == ["release"]
     assert AreaRelease.load(output).table("all", "sex", "age").shape == (6, 6)
+
+
+@pytest.mark.nightly
+def test_a_run_that_is_killed_at_any_line_goes_on_without_a_second_noise(data, tmp_path):
+    plan, drawn = tmp_path / "plan.json", []
+
+    def fresh(name: str) -> tuple[Path, Path]:
+        """Records without a ledger, whose length changes how many lines are run."""
+        folder = tmp_path / name
+        folder.mkdir()
+        return Path(shutil.copy(data, folder)), folder / "release"
+
+    n_lines = lines_of(plan, *fresh("whole"))
+    for nth in range(1, n_lines, n_lines // 40):
+        records, output = fresh(str(nth))
+        killed_at_line(nth, plan, records, output)
+        numbers = output.parent / ".release.unfinished/run/measured.int64"
+        if numbers.with_name("drawn.json").exists():
+            drawn.append(np.fromfile(numbers, "<i8"))
+            rp.resume(output)
+            np.testing.assert_array_equal(measurements(output), drawn[-1])
+        elif not output.exists():
+            rp.release(PLAN, records, output)
+        assert AreaRelease.load(output).plan.sha256 == PLAN.sha256
+        assert len(runs(records)) == 1
+    assert len(drawn) > 3
 
 
 @pytest.mark.usefixtures("in_parts")
