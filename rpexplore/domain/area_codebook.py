@@ -9,6 +9,7 @@ with `levels`, `separator` and `lengths` as in `AreaTree.from_file`, each if nee
 
 import hashlib
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,23 +50,46 @@ class AreaCodebook:
                 missing or not the one that the codebook names, or one that is no tree.
         """
         path = Path(path)
-        source = f"The codebook {str(path)!r}"
-        text = utf8_text(file_bytes(path, source, DomainError), source, DomainError)
-        fields = fields_of_codebook(text, path.name)
+        content = file_bytes(path, f"The codebook {str(path)!r}", DomainError)
+
+        def beside(name: str) -> bytes:
+            return file_bytes(path.parent / name, f"the file of areas {name!r}", DomainError)
+
+        return cls._of(content, path.name, beside)
+
+    @classmethod
+    def from_files(
+        cls, content: bytes, filename: str, beside: Mapping[str, bytes]
+    ) -> "AreaCodebook":
+        """The same of what files hold: the codebook, and those beside it by their names."""
+
+        def content_of(name: str) -> bytes:
+            if name not in beside:
+                raise DomainError(
+                    f"the file of areas {name!r} is missing; give it together with the codebook."
+                )
+            return beside[name]
+
+        return cls._of(content, filename, content_of)
+
+    @classmethod
+    def _of(cls, content: bytes, filename: str, beside: Callable[[str], bytes]) -> "AreaCodebook":
+        text = utf8_text(content, f"The codebook {filename}", DomainError)
+        fields = fields_of_codebook(text, filename)
         of_areas = [field for field in fields if has_areas(field)]
         if len(of_areas) != 1:
             names = ", ".join(repr(field["name"]) for field in of_areas) or "none"
             raise DomainError(
-                f'{path.name} must have one attribute with "areas", got {names}; areas are planned '
+                f'{filename} must have one attribute with "areas", got {names}; areas are planned '
                 "for along one tree."
             )
         (field,) = of_areas
-        with refusing(DomainError, f"{path.name}, attribute {field['name']!r}"):
-            tree = _tree(field[_FIELD], path.parent)
+        with refusing(DomainError, f"{filename}, attribute {field['name']!r}"):
+            tree = _tree(field[_FIELD], beside)
         others = [other for other in fields if other is not field]
         if not others:
-            raise DomainError(f"{path.name} has no attribute beside the areas; add one.")
-        with refusing(DomainError, path.name):
+            raise DomainError(f"{filename} has no attribute beside the areas; add one.")
+        with refusing(DomainError, filename):
             domain = Domain(tuple(attributes_from_schema({"fields": others})))
         return cls(field["name"], tree, domain)
 
@@ -84,7 +108,7 @@ def has_areas(field: Any) -> bool:
     return has_name(field) and _FIELD in field
 
 
-def _tree(stated: Any, folder: Path) -> AreaTree:
+def _tree(stated: Any, beside: Callable[[str], bytes]) -> AreaTree:
     if not isinstance(stated, dict) or not set(stated) <= set(_KEYS):
         raise DomainError(
             f'"areas" must be an object with path, sha256 and, if needed, levels, separator and '
@@ -95,7 +119,7 @@ def _tree(stated: Any, folder: Path) -> AreaTree:
         raise DomainError(
             f"the path must be the name of a file beside the codebook, got {shown_value(name)}."
         )
-    content = file_bytes(folder / name, f"the file of areas {name!r}", DomainError)
+    content = beside(name)
     sha256 = hashlib.sha256(content).hexdigest()
     if stated.get("sha256") != sha256:
         raise DomainError(
