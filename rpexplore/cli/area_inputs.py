@@ -53,6 +53,7 @@ def tables_from_options(domain: "Domain", detail: str, **asked: Any) -> "Workloa
     asked: as of `inputs.workload_from_options`
     """
     from rpexplore.cli.inputs import workload_from_options
+    from rpexplore.scenarios.area_study import redistricting_from_domain
     from rpexplore.workload.workload import Workload
 
     named = [key for key in _WAYS if asked[key] not in (None, [])]
@@ -94,24 +95,6 @@ def loss_from_options(
     if loss not in (None, "sum", "max"):
         raise WorkloadError(f"--loss must be sum or max for areas, got {loss!r}.")
     return loss_from_text(loss or "sum", weighting=weighting, relative_to=relative_to)
-
-
-def redistricting_from_domain(domain: "Domain", *, with_quarters: bool) -> "Workload":
-    """The tables of Public Law 94-171, of the attributes that look as if they were meant."""
-    from rpexplore.planning.areas.level_tables import redistricting_tables
-    from rpexplore.queries.preset_roles import guessed_matches
-    from rpexplore.queries.presets import REDISTRICTING
-
-    wanted = ["race", "hispanic", "voting_age", *(["quarters"] if with_quarters else [])]
-    roles = [role for role in REDISTRICTING.roles if role.key in wanted]
-    matches = guessed_matches(roles, domain, most_cells=float("inf"))
-    missing = [role.title for role in roles if role.key not in matches]
-    if missing:
-        raise WorkloadError(
-            f"No attribute of the codebook looks like {missing[0]}; name the tables with --table, "
-            "or rename the attribute."
-        )
-    return redistricting_tables(domain, **{key: matches[key].attribute for key in wanted})
 
 
 def levels_from_options(

@@ -1,0 +1,68 @@
+"""The tables of each level of areas as a grid, and back from what was typed into it."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from rpexplore.common.formatting import joined, plural
+from rpexplore.common.typed_numbers import number_of, number_text
+from rpexplore.errors import RpexploreError
+from rpexplore.scenarios.area_study import AreaStudy
+from rpexplore.workload.table_text import title
+from rpexplore.workload.workload import Workload
+
+Setting = Literal["weight", "target"]
+_LEVEL = "level {}"  # the column of a level, by its number from the top
+
+
+def level_columns(study: AreaStudy) -> dict[str, str]:
+    """What the columns of levels are headed by."""
+    return {_LEVEL.format(number): level for number, level in enumerate(study.book.tree.levels)}
+
+
+def level_grid(study: AreaStudy, setting: Setting) -> pd.DataFrame:
+    """One row a table to choose from: table, cells, and a column for each level.
+
+    These hold weights or targets as texts, "" where a table is not asked for, or has no target.
+    """
+    rows = study.rows
+    cells = Workload.of(study.book.domain, rows).exact_cells.tolist()
+    grid = {"table": [title(table) for table in rows], "cells": cells}
+    for column, level in level_columns(study).items():
+        asked = study.tables.get(level)
+        values = {}
+        if asked is not None:
+            numbers = asked.weights if setting == "weight" else asked.targets
+            values = dict(zip(asked.tables, numbers.tolist(), strict=True))
+        numbers = [values.get(table, np.nan) for table in rows]
+        grid[column] = ["" if np.isnan(number) else number_text(number) for number in numbers]
+    return pd.DataFrame(grid)
+
+
+def study_from_grid(
+    study: AreaStudy, setting: Setting, cells: Mapping[int, Mapping[str, Any]]
+) -> tuple[AreaStudy, list[str]]:
+    """The study with what was typed, {row: {column: text}}, and why some of it is refused."""
+    levels, rows, refused = level_columns(study), study.rows, []
+    for row, typed in cells.items():
+        for column, text in typed.items():
+            table, level = rows[row], levels[column]
+            name = f"The {setting} of {title(table)} on the level {level}"
+            try:
+                number = number_of(text or "", name, least=0.0)
+                change = study.with_weights if setting == "weight" else study.with_targets
+                study = change({(level, table): number or None})
+            except RpexploreError as error:
+                refused.append(str(error))
+    return study, refused
+
+
+def describe_grid(study: AreaStudy) -> str:
+    """How many tables the levels are asked for, in a sentence."""
+    texts = [
+        f"{plural(len(study.tables.get(level, ())), 'table')} on {level}"
+        for level in study.book.tree.levels
+    ]
+    return f"{joined(texts)}: {plural(study.workload.n_tables, 'table')} in all areas together."

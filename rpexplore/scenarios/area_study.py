@@ -1,0 +1,208 @@
+"""Area study: what a plan for areas is made from, but its budget."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+
+import numpy as np
+
+from rpexplore.domain.area_codebook import AreaCodebook
+from rpexplore.domain.domain import Domain
+from rpexplore.errors import WorkloadError
+from rpexplore.planning.areas.area_workload import AreaWorkload
+from rpexplore.planning.areas.level_tables import (
+    LevelTables,
+    redistricting_tables,
+    same_tables,
+    shrinking_detail,
+    totals,
+)
+from rpexplore.planning.losses.base import Loss, SumOfVariances
+from rpexplore.queries.preset_roles import guessed_matches
+from rpexplore.queries.presets import REDISTRICTING
+from rpexplore.workload.table_text import Table, title
+from rpexplore.workload.workload import Workload
+
+MOST_TABLES = 200  # of the other attributes, to choose from
+_USUAL_ORDER = 3  # of the tables to begin with
+_REDISTRICTING = ("race", "hispanic", "voting_age")
+
+
+@dataclass(frozen=True, eq=False)
+class AreaStudy:
+    """Areas, the tables of each level, and the objective.
+
+    filename  of the codebook
+    book      the areas, and the other attributes
+    tables    those of each level, from the top; levels without tables are left out
+    uniform   whether all areas of a level get the same noise
+    """
+
+    filename: str
+    book: AreaCodebook
+    tables: LevelTables
+    loss: Loss = field(default_factory=SumOfVariances)
+    uniform: bool = False
+
+    @classmethod
+    def of(cls, filename: str, book: AreaCodebook) -> "AreaStudy":
+        """To begin with: the same tables on every level, all of up to three attributes."""
+        return cls(filename, book, same_tables(book.tree, usual_tables(book.domain)))
+
+    @cached_property
+    def workload(self) -> AreaWorkload:
+        """The tables of all areas."""
+        return AreaWorkload.of_levels(self.book.tree, self.tables)
+
+    @cached_property
+    def rows(self) -> list[Table]:
+        """The tables to choose from: the usual ones, and those that are asked for besides."""
+        asked = {table for tables in self.tables.values() for table in tables.tables}
+        usual = usual_tables(self.book.domain, order=len(self.book.domain)).tables
+        return Workload.of(self.book.domain, {*usual, *asked}).tables
+
+    @property
+    def misses_targets(self) -> str:
+        """The first table without a target that the objective needs, and its level; "" if none."""
+        for level, tables in self.tables.items() if self.loss.compares_with_targets else ():
+            missing = np.flatnonzero(np.isnan(tables.targets))
+            if len(missing):
+                return f"{title(tables.tables[missing[0]])} on the level {level}"
+        return ""
+
+    # ---- changes
+
+    def with_preset(self, preset: str) -> "AreaStudy":
+        """With the tables of one of `PRESETS`; raises `WorkloadError` if it does not fit."""
+        return replace(self, tables=PRESETS[preset](self.book))
+
+    def with_weights(self, weights: Mapping[tuple[str, Table], float | None]) -> "AreaStudy":
+        """With other weights of tables, by level and table; None or 0: not asked for there.
+
+        Raises:
+            WorkloadError: If nothing would be left.
+        """
+        changed = {
+            level: self._settings(level) | {table: (weight, self._target(level, table))
+            for (other, table), weight in weights.items() if other == level}
+            for level in self.book.tree.levels
+        }  # fmt: skip
+        return self._with_settings(changed)
+
+    def with_targets(self, targets: Mapping[tuple[str, Table], float | None]) -> "AreaStudy":
+        """With other targets, standard errors of a cell, by level and table; None: no target.
+
+        Raises:
+            WorkloadError: For a table that is not asked for on the level.
+        """
+        changed = {level: self._settings(level) for level in self.book.tree.levels}
+        for (level, table), target in targets.items():
+            if table not in changed[level]:
+                raise WorkloadError(
+                    f"The table {title(table)} is not asked for on the level {level}; give it a "
+                    "weight there first."
+                )
+            changed[level][table] = changed[level][table][0], target
+        return self._with_settings(changed)
+
+    def with_target_where_missing(self, target: float) -> "AreaStudy":
+        """With this target for every table that has none."""
+        missing = {
+            (level, table): target
+            for level in self.tables
+            for table, (_, known) in self._settings(level).items()
+            if known is None
+        }
+        return self.with_targets(missing)
+
+    def _with_settings(
+        self, settings: Mapping[str, Mapping[Table, tuple[float | None, float | None]]]
+    ) -> "AreaStudy":
+        """Itself if nothing differs: what was planned for it then stays."""
+        asked = {
+            level: {table: pair for table, pair in of_level.items() if pair[0]}
+            for level, of_level in settings.items()
+        }
+        if asked == {level: self._settings(level) for level in self.book.tree.levels}:
+            return self
+        tables = {
+            level: Workload.of(
+                self.book.domain,
+                list(of_level),
+                weights=[weight or 0.0 for weight, _ in of_level.values()],
+                targets=[target for _, target in of_level.values()],
+            )
+            for level, of_level in asked.items()
+            if of_level
+        }
+        if not tables:
+            raise WorkloadError("Some table must be asked for on some level; give one a weight.")
+        return replace(self, tables=tables)
+
+    def _settings(self, level: str) -> dict[Table, tuple[float | None, float | None]]:
+        """Weight and target of each table of a level."""
+        if level not in self.tables:
+            return {}
+        tables = self.tables[level]
+        targets = [None if target != target else target for target in tables.targets.tolist()]
+        pairs = zip(tables.weights.tolist(), targets, strict=True)
+        return dict(zip(tables.tables, pairs, strict=True))
+
+    def _target(self, level: str, table: Table) -> float | None:
+        return self._settings(level).get(table, (None, None))[1]
+
+
+def usual_tables(domain: Domain, order: int = _USUAL_ORDER) -> Workload:
+    """All tables of up to so many attributes, or of fewer where these would be too many."""
+    order = min(order, len(domain))
+    while order > 1 and _n_tables(len(domain), order) > MOST_TABLES:
+        order -= 1
+    return Workload.all_up_to(domain, order)
+
+
+def _n_tables(n_attributes: int, order: int) -> int:
+    total, of_order = 0, 1
+    for number in range(order + 1):
+        total += of_order
+        of_order = of_order * (n_attributes - number) // (number + 1)
+    return total
+
+
+def redistricting_from_domain(domain: Domain, *, with_quarters: bool) -> Workload:
+    """The tables of Public Law 94-171, of the attributes that look as if they were meant.
+
+    Raises:
+        WorkloadError: If none looks like one that is needed.
+    """
+    wanted = [*_REDISTRICTING, *(["quarters"] if with_quarters else [])]
+    roles = [role for role in REDISTRICTING.roles if role.key in wanted]
+    matches = guessed_matches(roles, domain, most_cells=float("inf"))
+    missing = [role.title for role in roles if role.key not in matches]
+    if missing:
+        raise WorkloadError(
+            f"No attribute of the codebook looks like {missing[0]}; name the tables one by one, or "
+            "rename the attribute."
+        )
+    return redistricting_tables(domain, **{key: matches[key].attribute for key in wanted})
+
+
+def _redistricting(book: AreaCodebook, *, with_quarters: bool) -> dict[str, Workload]:
+    tables = redistricting_from_domain(book.domain, with_quarters=with_quarters)
+    return same_tables(book.tree, tables)
+
+
+# By what they are called on screen.
+PRESETS: Mapping[str, Callable[[AreaCodebook], dict[str, Workload]]] = MappingProxyType(
+    {
+        "The same tables on every level": lambda book: same_tables(
+            book.tree, usual_tables(book.domain)
+        ),
+        "Less detail on lower levels": lambda book: shrinking_detail(
+            book.tree, usual_tables(book.domain)
+        ),
+        "Totals only": lambda book: totals(book.tree, usual_tables(book.domain)),
+        "Redistricting (P.L. 94-171)": lambda book: _redistricting(book, with_quarters=False),
+        "Redistricting with group quarters": lambda book: _redistricting(book, with_quarters=True),
+    }
+)

@@ -1,0 +1,75 @@
+"""What is asked for areas: presets, and the grids that change them."""
+
+import pytest
+
+import rpexplore as rp
+from rpexplore.analysis.area_grid import describe_grid, level_grid, study_from_grid
+from rpexplore.errors import WorkloadError
+from rpexplore.scenarios.area_study import MOST_TABLES, PRESETS, AreaStudy, usual_tables
+
+TREE = rp.AreaTree.from_columns({"region": [*"NNS"], "town": [*"121"]})
+SIZES = {"race": 7, "hispanic": 2, "voting_age": 2}
+
+
+def study(sizes=SIZES):
+    book = rp.AreaCodebook("home", TREE, rp.Domain.from_sizes(sizes))
+    return AreaStudy.of("areas.json", book)
+
+
+def test_presets_ask_for_what_they_say():
+    asked = {name: {k: len(v) for k, v in study().with_preset(name).tables.items()} for name in
+             list(PRESETS)[:4]}  # fmt: skip
+    assert list(asked.values()) == [
+        {"all": 8, "region": 8, "town": 8},
+        {"all": 8, "region": 7, "town": 4},
+        {"all": 1, "region": 1, "town": 1},
+        {"all": 5, "region": 5, "town": 5},
+    ]
+    with pytest.raises(WorkloadError, match="No attribute of the codebook looks like"):
+        study({"sex": 2}).with_preset("Redistricting with group quarters")
+
+
+def test_there_are_never_too_many_tables_to_choose_from():
+    domain = rp.Domain.from_sizes({f"a{number}": 2 for number in range(30)})
+    assert len(usual_tables(domain)) == 31  # with pairs it would be 466
+    assert len(usual_tables(domain, order=30)) <= MOST_TABLES
+
+
+def test_what_is_typed_into_the_grid_is_what_is_asked_for():
+    begun = study()
+    changed, refused = study_from_grid(
+        begun,
+        "weight",
+        {0: {"level 0": "2,5", "level 2": None}, 7: {"level 1": "x", "level 2": "0"}},
+    )
+    (reason,) = refused
+    assert reason.startswith("The weight of race × hispanic × voting_age on the level region")
+    assert "got x;" in reason
+    grid = level_grid(changed, "weight")
+    assert grid["table"].tolist()[:2] == ["(total)", "race"]
+    assert grid["cells"].tolist()[-1] == 28
+    assert grid.loc[0, ["level 0", "level 1", "level 2"]].tolist() == ["2.5", "1", ""]
+    assert changed.tables["town"].tables == begun.tables["town"].tables[1:-1]
+    assert describe_grid(changed) == (
+        "8 tables on all, 8 tables on region and 6 tables on town: 42 tables in all areas together."
+    )
+    # The values are absolute: typed again they change nothing, and the plan stays.
+    assert study_from_grid(changed, "weight", {0: {"level 0": "2.5"}})[0] is changed
+
+    aimed, refused = study_from_grid(
+        changed, "target", {0: {"level 0": "3", "level 2": "4"}, 1: {"level 0": "5"}}
+    )
+    assert "is not asked for on the level town" in refused[0]
+    assert aimed.tables["all"].targets.tolist()[:2] == [3, 5]
+    kept = aimed.with_weights({("all", ()): 7})
+    assert (kept.tables["all"].weights[0], kept.tables["all"].targets[0]) == (7, 3)
+    full = aimed.with_target_where_missing(9)
+    assert full.tables["all"].targets.tolist()[:3] == [3, 5, 9]
+
+
+def test_a_level_without_tables_is_left_out_and_one_table_stays():
+    begun = study().with_preset("Totals only")
+    changed = begun.with_weights({("region", ()): None})
+    assert list(changed.tables) == ["all", "town"]
+    with pytest.raises(WorkloadError, match="Some table must be asked for"):
+        changed.with_weights({("all", ()): 0, ("town", ()): None})
