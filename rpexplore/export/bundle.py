@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+from collections.abc import Mapping
 
 from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.common.template_text import text_from_template
@@ -46,13 +47,18 @@ def bundle(plan: Plan, scenario: Scenario, rehearsal: SmoothRehearsal | None = N
         **_of_the_report(scenario),
         **basis_files,
     }
+    return zip_of({name: text.encode() for name, text in texts.items()})
+
+
+def zip_of(files: Mapping[str, bytes]) -> bytes:
+    """The zip file of these; the same bytes every time."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
-        for name, text in texts.items():
+        for name, content in files.items():
             entry = zipfile.ZipInfo(name, _MOMENT)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.create_system, entry.external_attr = 3, 0o644 << 16
-            archive.writestr(entry, text.encode())
+            archive.writestr(entry, content)
     return file.getvalue()
 
 

@@ -13,6 +13,7 @@ from rpexplore.export.reproduction.recipe import Recipe
 from rpexplore.planning.loss_serialization import options_of_loss
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.plan import Plan
+from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.scenarios.basis_choices import BasisChoice
 from rpexplore.scenarios.scenario import Scenario
@@ -38,7 +39,7 @@ def python_script(plan: Plan, scenario: Scenario) -> str:
         number = target.to_json()
         # A number leaves it as it was whether the target is required.
         if with_required or isinstance(number, str):
-            return f"rp.parse_target({_literal(str(target))})"
+            return f"rp.parse_target({literal(str(target))})"
         return repr(number)
 
     return text_from_template(
@@ -50,8 +51,8 @@ def python_script(plan: Plan, scenario: Scenario) -> str:
         exception=exception,
         cost=rho_text(plan.rho),
         remark=_comment(scenario.name, scenario.note, remark),
-        loss=_loss(plan.loss),
-        budget=_budget(plan),
+        loss=source_of_loss(plan.loss),
+        budget=source_of_budget(plan.budget),
         tables=_tables(recipe),
         weights={
             setting.attributes: repr(setting.weight)
@@ -65,7 +66,7 @@ def python_script(plan: Plan, scenario: Scenario) -> str:
         },
         # Bases of all tables before those of some.
         basis_choices=sorted(recipe.basis_choices, key=lambda choice: bool(choice.tables)),
-        literal=_literal,
+        literal=literal,
         target=source_of_target,
         source_of_attribute=_attribute,
         impossible=[dict(one.selections) for one in recipe.domain.impossible],
@@ -85,39 +86,40 @@ def _comment(*texts: str) -> str:
 
 
 def _attribute(attribute: Attribute) -> str:
-    label = [f"label={_literal(attribute.label)}"] if attribute.label else []
+    label = [f"label={literal(attribute.label)}"] if attribute.label else []
     groups = [f"groups={_wrapped(attribute.groups)}"] if attribute.groups else []
-    return _call("rp.Attribute", [_literal(attribute.name), _values(attribute), *label, *groups])
+    return call("rp.Attribute", [literal(attribute.name), _values(attribute), *label, *groups])
 
 
 def _values(attribute: Attribute) -> str:
     values = attribute.values
     if isinstance(values, Integers):
         step = [f"step={values.step}"] if values.step != 1 else []
-        return _call("rp.Integers", [str(values.minimum), str(values.maximum), *step])
+        return call("rp.Integers", [str(values.minimum), str(values.maximum), *step])
     if isinstance(values, Bins):
         edges = [
             int(edge) if edge.is_integer() and abs(edge) < 1e15 else edge for edge in values.edges
         ]
-        return _call("rp.Bins", [_wrapped(edges)])
+        return call("rp.Bins", [_wrapped(edges)])
     assert isinstance(values, Categories)
     labels = [f"labels={_wrapped(values.labels)}"] if values.labels != values.values else []
-    return _call("rp.Categories", [_wrapped(values.values), *labels])
+    return call("rp.Categories", [_wrapped(values.values), *labels])
 
 
-def _loss(loss: Loss) -> str:
+def source_of_loss(loss: Loss) -> str:
     """The constructor of a loss; raises `PlanError` for a custom one."""
     options_of_loss(loss)  # refuses what cannot be written down
     parameters: Any = loss  # a dataclass, as all losses are
     names = [field.name for field in fields(parameters)]
-    arguments = [f"{name}={_literal(getattr(loss, name))}" for name in names]
+    arguments = [f"{name}={literal(getattr(loss, name))}" for name in names]
     return f"rp.{type(loss).__name__}({', '.join(arguments)})"
 
 
-def _budget(plan: Plan) -> str:
-    arguments = [f"{name}={_literal(typed_text(value))}" for name, value in plan.budget.stated]
-    if plan.budget.max_records_per_person is not None:
-        arguments.append(f"max_records_per_person={plan.budget.max_records_per_person}")
+def source_of_budget(budget: Budget) -> str:
+    """The constructor of a budget, as it was stated."""
+    arguments = [f"{name}={literal(typed_text(value))}" for name, value in budget.stated]
+    if budget.max_records_per_person is not None:
+        arguments.append(f"max_records_per_person={budget.max_records_per_person}")
     return f"rp.Budget({', '.join(arguments)})"
 
 
@@ -132,9 +134,9 @@ def _tables(recipe: Recipe) -> str:
         "at_most_cells": f"all_with_at_most(domain, cells={request.cells}",
     }[request.kind]
     if request.only:
-        builder += f", only={_literal(request.only)}"
+        builder += f", only={literal(request.only)}"
     if request.containing:
-        builder += f", containing={_literal(request.containing)}"
+        builder += f", containing={literal(request.containing)}"
     if request.most_cells is not None and request.kind != "at_most_cells":
         builder += f", cells={request.most_cells}"
     return f"{builder})"
@@ -142,30 +144,30 @@ def _tables(recipe: Recipe) -> str:
 
 def _with_basis(choice: BasisChoice, file: str) -> str:
     """The call that gives a workload a basis; file: that of a custom one, else ""."""
-    bases = f"{{{_literal(choice.attribute)}: {_basis(choice, file)}}}"
-    tables = [f"tables=[{', '.join(map(_literal, choice.tables))}]"] if choice.tables else []
-    return _call("workload.with_bases", [bases, *tables])
+    bases = f"{{{literal(choice.attribute)}: {_basis(choice, file)}}}"
+    tables = [f"tables=[{', '.join(map(literal, choice.tables))}]"] if choice.tables else []
+    return call("workload.with_bases", [bases, *tables])
 
 
 def _basis(choice: BasisChoice, file: str) -> str:
     if file:
-        attribute = f"domain[{_literal(choice.attribute)}]"
+        attribute = f"domain[{literal(choice.attribute)}]"
         return f"rp.read_custom_basis(file.read_bytes(), file.name, {attribute})"
     values = [(getattr(choice.basis, field.name), field.default) for field in fields(choice.basis)]
-    arguments = [_literal(value) for value, default in values if value != default]
+    arguments = [literal(value) for value, default in values if value != default]
     return f"rp.{type(choice.basis).__name__}({', '.join(arguments)})"
 
 
-def _literal(value: Any) -> str:
+def literal(value: Any) -> str:
     """A value as Python source, in double quotation marks where that needs no escapes."""
     if isinstance(value, tuple):
-        return f"({', '.join(map(_literal, value))}{',' if len(value) == 1 else ''})"
+        return f"({', '.join(map(literal, value))}{',' if len(value) == 1 else ''})"
     text = repr(value)
     plain = isinstance(value, str) and text.startswith("'") and '"' not in text
     return f'"{text[1:-1]}"' if plain else text
 
 
-def _call(function: str, arguments: Sequence[str]) -> str:
+def call(function: str, arguments: Sequence[str]) -> str:
     """A call as source, an argument on each line if it is long."""
     short = f"{function}({', '.join(arguments)})"
     if len(short) <= 76 and "\n" not in short:
@@ -176,11 +178,11 @@ def _call(function: str, arguments: Sequence[str]) -> str:
 
 def _wrapped(values: Sequence[Any]) -> str:
     """A tuple as source, over several lines if it is long."""
-    short = _literal(tuple(values))
+    short = literal(tuple(values))
     if len(short) <= 60:
         return short
     lines, line = [], ""
-    for source in map(_literal, values):
+    for source in map(literal, values):
         if line and len(line) + len(source) > 70:
             lines.append(line.rstrip())
             line = ""

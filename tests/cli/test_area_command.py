@@ -1,0 +1,60 @@
+"""The script and the command line that the app gives along with a plan for areas make that plan."""
+
+import shlex
+from dataclasses import replace
+
+import pytest
+
+import rpexplore as rp
+from rpexplore.common.webapp_files import sample_data_folder
+from rpexplore.export.area_bundle import area_bundle
+from rpexplore.export.reproduction.area_script import area_command, area_script
+from rpexplore.planning.areas.area_planner import plan_areas
+from rpexplore.scenarios.area_study import AreaStudy
+
+CODEBOOK = str(sample_data_folder() / "municipal-register.json")
+BUDGET = rp.Budget(epsilon="1", delta="1e-6", max_records_per_person=2)
+
+
+@pytest.fixture(scope="module")
+def begun():
+    return AreaStudy.of(CODEBOOK, rp.AreaCodebook.load(CODEBOOK))
+
+
+def _less(study):
+    """Less detail below, one level twice as heavy, another left out; tables with weights."""
+    study = study.with_preset("Less detail on lower levels")
+    changes = {("municipality", table): None for table in study.rows}
+    changes |= {("county", table): 2.0 for table in study.tables["county"].tables}
+    changes |= {(level, ("sex",)): 3.0 for level in ("all", "region", "district")}
+    changes[("county", ("sex",))] = 6.0
+    return replace(study.with_weights(changes), uniform=True)
+
+
+def _targets(study):
+    few = study.with_preset("Totals only").with_target_where_missing(12.5)
+    return replace(few, loss=rp.MaxVariance(relative_to="target"))
+
+
+def _cells(study):
+    pairs = {(level, ()): None for level in study.book.tree.levels}
+    return replace(study.with_weights(pairs), loss=rp.SumOfVariances(weighting="cells"))
+
+
+@pytest.mark.parametrize("change", [_less, _targets, _cells])
+def test_script_and_command_make_the_same_plan(begun, change, run):
+    study = change(begun)
+    plan = plan_areas(study.workload, loss=study.loss, budget=BUDGET, uniform_levels=study.uniform)
+    verb, *words = shlex.split(area_command(study, BUDGET).replace("\\\n", ""))
+    assert verb == "rpexplore"
+    run.done(*words)
+    assert rp.load_plan("plan.json").text == plan.text
+    exec(area_script(study, BUDGET).replace("plan.json", "again.json"), {})  # noqa: S102
+    assert rp.load_plan("again.json").text == plan.text
+    assert area_bundle(plan, study) == area_bundle(plan, study)
+
+
+def test_tables_that_options_cannot_say_have_no_command(begun):
+    other = begun.with_weights({("county", ("sex",)): 2.0})
+    assert area_command(other, BUDGET) == ""
+    assert "weights=[" in area_script(other, BUDGET)
