@@ -1,0 +1,320 @@
+"""How accurate a table is in each area: which areas are least accurate, and what goes with it."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from rpexplore.analysis.accuracy import Z_95
+from rpexplore.common.formatting import capitalised, describe_share, joined, plural, rounded
+from rpexplore.domain.area_range import AreaRange
+from rpexplore.domain.area_tree import AreaTree
+from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.workload.table_text import Table, title
+
+# Areas are put together by the number of their parts, or of the parts of the area they lie in.
+_CLASSES = ((0, "not divided"), (1, "1"), (2, "2 to 5"), (6, "6 to 20"), (21, "more than 20"))
+_PARTS, _FAMILY = "parts", "family"
+SIZES = {_PARTS: "By the number of parts of an area", _FAMILY: "By the size of its family"}
+MOST_NODES = 2000  # areas drawn at once
+_ALIKE = 1e-3  # relative difference of errors below which areas count as equally accurate
+
+
+def level_accuracy(plan: AreaPlan) -> pd.DataFrame:
+    """One row a level with tables: level, areas, tables, standard_error, margin_95 and largest.
+
+    standard_error is the root mean square over its areas and tables, largest_standard_error that
+    of the least accurate table in the least accurate area, in largest_table; margin_95 and
+    largest_margin are 95 % margins of error.
+    """
+    rows = []
+    for level, of_level in plan.tables.groupby("level", sort=False):
+        worst = of_level.loc[of_level["largest_standard_error"].idxmax()]
+        typical = float(np.sqrt(of_level["mean_variance"].mean()))
+        rows.append(
+            {
+                "level": level,
+                "areas": max(of_level["areas"].tolist()),
+                "tables": len(of_level),
+                "standard_error": typical,
+                "margin_95": typical * Z_95,
+                "largest_standard_error": float(worst["largest_standard_error"]),
+                "largest_margin": float(worst["largest_standard_error"]) * Z_95,
+                "largest_table": title(worst["attributes"]),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def table_accuracy(plan: AreaPlan) -> pd.DataFrame:
+    """One row a table and level: level, table, areas, cells, errors, weight and target."""
+    frame = plan.tables
+    frame.insert(1, "table", [title(table) for table in frame["attributes"]])
+    frame.insert(7, "margin_95", frame["standard_error"] * Z_95)
+    return frame.drop(columns=["attributes", "mean_variance", "max_variance"])
+
+
+def describe_shares(beside: pd.DataFrame) -> str:
+    """What `areas.beside_shares_by_level` found, in a sentence."""
+    texts = []
+    for title_of, ratio in zip(beside["title"], beside["ratio"], strict=True):
+        less = 1 - ratio
+        saved = f"{describe_share(less)} less than" if less > _ALIKE else "the same as"
+        texts.append(f"{saved} with {'the ' if title_of.startswith('best') else ''}{title_of}")
+    return f"The objective is {' and '.join(texts)} of the same budget."
+
+
+def describe_levels(sizes: pd.DataFrame) -> str:
+    """What `areas.level_sizes` found, in a sentence."""
+    texts = [
+        f"{areas:,} on {level}" for level, areas in zip(sizes["level"], sizes["areas"], strict=True)
+    ]
+    early = [
+        f"{undivided:,} of {level}"
+        for level, undivided in zip(sizes["level"][:-1], sizes["undivided"][:-1], strict=True)
+        if undivided
+    ]
+    end = f" Areas that end early, without parts: {joined(early)}." if early else ""
+    return f"Areas by level: {joined(texts)}.{end}"
+
+
+@dataclass(frozen=True, eq=False)
+class AreaErrors:
+    """Standard error of a cell of one table in every area.
+
+    errors  float64[n_areas]; NaN where the table is not asked for
+    """
+
+    tree: AreaTree
+    table: Table
+    errors: np.ndarray
+
+    @classmethod
+    def of(cls, plan: AreaPlan, table: Table) -> "AreaErrors":
+        """Of a plan; a table that is asked for somewhere."""
+        workload, groups = plan.workload, plan.groups
+        row = workload.tables.position(table)
+        variances = plan.closure.variance_matrix[row] @ plan.residual_variances
+        asked = [kind for kind, rows in enumerate(workload.rows) if row in rows]
+        of_groups = np.where(np.isin(groups.kinds, asked), variances, np.nan)
+        return cls(workload.tree, table, np.sqrt(of_groups)[groups.of_area])
+
+    @property
+    def title(self) -> str:
+        """What the table is called."""
+        return title(self.table)
+
+    @property
+    def levels(self) -> list[str]:
+        """The levels on which the table is asked for somewhere."""
+        slices = map(self.tree.level_slice, range(len(self.tree.levels)))
+        return [
+            level
+            for level, areas in zip(self.tree.levels, slices, strict=True)
+            if not np.all(np.isnan(self.errors[areas]))
+        ]
+
+    @property
+    def most_different_level(self) -> str:
+        """The level whose areas differ most in accuracy, the largest error over the smallest."""
+
+        def ratio(level: str) -> float:
+            errors = self.errors[self._areas(level)]
+            return float(np.max(errors) / np.min(errors))
+
+        return max(self.levels, key=ratio)
+
+    @cached_property
+    def family(self) -> np.ndarray:
+        """Of how many parts the area that each lies in consists, int[n_areas]; 1 for the top."""
+        return np.append(1, self.tree.n_parts[self.tree.parents[1:]])
+
+    # ---- which are least accurate, and why
+
+    def least_accurate(self, level: str, most: int) -> pd.DataFrame:
+        """The least accurate areas of a level, so many at most, the least accurate first.
+
+        area, code, parts, family, standard_error, margin_95, times_median (of the level)
+        """
+        areas = self._areas(level)
+        errors = self.errors[areas]
+        order = np.argsort(-errors, kind="stable")[:most]
+        chosen = areas[order]
+        return pd.DataFrame(
+            {
+                "area": [area_title(self.tree, area) for area in chosen.tolist()],
+                "code": [" > ".join(self.tree.path(area)) for area in chosen.tolist()],
+                "parts": self.tree.n_parts[chosen],
+                "family": self.family[chosen],
+                "standard_error": errors[order],
+                "margin_95": errors[order] * Z_95,
+                "times_median": errors[order] / np.median(errors),
+            }
+        )
+
+    def by_size(self, level: str, kind: str) -> pd.DataFrame:
+        """Areas of a level together by their size: size, areas, smallest, median, largest σ.
+
+        kind: "parts", how many an area has, or "family", how many there are where it lies
+        """
+        errors, of_class = self._errors_and_classes(level, kind)
+        rows = []
+        for number, (_, text) in enumerate(_CLASSES):
+            of_size = errors[of_class == number]
+            if len(of_size):
+                ends = float(np.min(of_size)), float(np.median(of_size)), float(np.max(of_size))
+                rows.append((text, len(of_size), *ends))
+        columns = ["size", "areas", "smallest", "median", "largest"]
+        return pd.DataFrame(rows, columns=pd.Index(columns))
+
+    def kind_that_tells_more(self, level: str) -> str:
+        """By which kind of size errors differ more: "parts" or "family"."""
+        return max((_PARTS, _FAMILY), key=lambda kind: self._explained(level, kind))
+
+    def describe(self, level: str) -> str:
+        """How different the areas of a level are, and what goes with it."""
+        areas = self._areas(level)
+        errors = self.errors[areas]
+        low, high = float(np.min(errors)), float(np.max(errors))
+        if high <= low * (1 + _ALIKE):
+            return (
+                f"On the level {level} {self.title} is equally accurate in all areas: standard "
+                f"error {rounded(high, 3)}."
+            )
+        least = areas[int(np.argmax(errors))]
+        text = (
+            f"On the level {level} the standard error of {self.title} is between "
+            f"{rounded(low, 3)} and {rounded(high, 3)}, in the median "
+            f"{rounded(float(np.median(errors)), 3)}; the largest is that of "
+            f"{area_title(self.tree, int(least))}, which {self._describe_size(int(least))}."
+        )
+        kind = self.kind_that_tells_more(level)
+        share, sizes = self._explained(level, kind), self.by_size(level, kind)
+        if len(sizes) < 2 or share < 0.05:
+            return text
+        first, last = sizes.iloc[0], sizes.iloc[-1]
+        subject = (
+            "how many parts an area has"
+            if kind == _PARTS
+            else "how many areas lie beside each other in the same one"
+        )
+        return (
+            f"{text} {describe_share(share)} of the differences go with {subject}: the median is "
+            f"{rounded(first['median'], 3)} for {first['size']} and {rounded(last['median'], 3)} "
+            f"for {last['size']}."
+        )
+
+    def _describe_size(self, area: int) -> str:
+        parts = int(self.tree.n_parts[area])
+        own = f"has {plural(parts, 'part')}" if parts else "is not divided"
+        return own if area == 0 else f"{own} and is one of {int(self.family[area]):,} in its family"
+
+    def _explained(self, level: str, kind: str) -> float:
+        """The share of the variance of errors that is between the classes of sizes."""
+        errors, of_class = self._errors_and_classes(level, kind)
+        total = float(np.var(errors))
+        if total == 0:
+            return 0.0
+        sizes = np.bincount(of_class)
+        means = np.bincount(of_class, errors) / np.maximum(sizes, 1)
+        return float(sizes @ (means - np.mean(errors)) ** 2) / len(errors) / total
+
+    def _errors_and_classes(self, level: str, kind: str) -> tuple[np.ndarray, np.ndarray]:
+        """The errors of the areas of a level, and the class of the size of each."""
+        areas = self._areas(level)
+        counts = (self.tree.n_parts if kind == _PARTS else self.family)[areas]
+        lows = [low for low, _ in _CLASSES]
+        return self.errors[areas], np.searchsorted(lows, counts, side="right") - 1
+
+    def _areas(self, level: str) -> np.ndarray:
+        """The areas of a level that are asked for the table."""
+        of_level = self.tree.level_slice(self.tree.levels.index(level))
+        return of_level.start + np.flatnonzero(~np.isnan(self.errors[of_level]))
+
+    # ---- walking down
+
+    @cached_property
+    def undivided_within(self) -> np.ndarray:
+        """How many areas without parts each area holds, itself included, int64[n_areas]."""
+        counts = (self.tree.n_parts == 0).astype(np.int64)
+        AreaRange.within(self.tree, 0, 0, 1, len(self.tree.levels) - 1).add_parts(counts)
+        return counts
+
+    def subtree(self, top: int, most: int = MOST_NODES) -> tuple[pd.DataFrame, str]:
+        """An area and those within it, level by level as far as there is room; what is left out.
+
+        number, parent (a number; −1 for the area itself), area, code, level, parts, family,
+        undivided (areas without parts within it), standard_error (NaN: not asked for)
+        """
+        tree, drawn, left_out, room = self.tree, [np.array([top])], "", most - 1
+        level = int(tree.level_of[top])
+        below = AreaRange.within(tree, level, top, top + 1, len(tree.levels) - 1).slices[1:]
+        for name, of_level in zip(tree.levels[level + 1 :], below, strict=True):
+            areas = np.arange(of_level.start, of_level.stop)
+            if len(areas) > room and len(drawn) > 1:
+                left_out = f"Areas of the level {name} are not drawn here; look into an area."
+                break
+            if len(areas) > room:
+                errors = np.nan_to_num(self.errors[areas], nan=-1.0)
+                left_out = f"Of {len(areas):,} areas the {room:,} least accurate are drawn."
+                areas = np.sort(areas[np.argsort(-errors, kind="stable")[:room]])
+            drawn.append(areas)
+            room -= len(areas)
+            if left_out:
+                break
+        areas = np.concatenate(drawn)
+        parents = tree.parents[areas].astype(np.int64)
+        parents[0] = -1
+        listed = areas.tolist()
+        frame = pd.DataFrame(
+            {
+                "number": areas,
+                "parent": parents,
+                "area": [area_title(tree, area) for area in listed],
+                "code": [" > ".join(tree.path(area)) for area in listed],
+                "level": [tree.levels[level] for level in tree.level_of[areas].tolist()],
+                "parts": tree.n_parts[areas],
+                "family": self.family[areas],
+                "undivided": self.undivided_within[areas],
+                "standard_error": self.errors[areas],
+            }
+        )
+        return frame, left_out
+
+
+def describe_subtree(frame: pd.DataFrame, table: str) -> str:
+    """How accurate a table is in the areas of a frame of `AreaErrors.subtree`, in a sentence."""
+    asked = frame[frame["standard_error"].notna()]
+    if asked.empty:
+        return f"{table} is not asked for in these areas."
+    least = asked.loc[asked["standard_error"].idxmax()]
+    most = asked.loc[asked["standard_error"].idxmin()]
+    return (
+        f"{plural(len(frame), 'area')}; the standard error of {table} is between "
+        f"{rounded(most['standard_error'], 3)} ({most['area']}, level {most['level']}) and "
+        f"{rounded(least['standard_error'], 3)} ({least['area']}, level {least['level']})."
+    )
+
+
+def area_title(tree: AreaTree, area: int) -> str:
+    """What an area is called: its name and code, or its code; the top by its level."""
+    code = tree.codes[area].as_py()
+    if area == 0 and not code:
+        return capitalised(tree.levels[0])
+    name = "" if tree.names is None else tree.names[area].as_py()
+    return f"{name} ({code})" if name else code
+
+
+def divided_parts(tree: AreaTree, area: int, most: int) -> list[int]:
+    """The parts of an area that are divided themselves, so many at most."""
+    first, count = int(tree.first_parts[area]), int(tree.n_parts[area])
+    return (first + np.flatnonzero(tree.n_parts[first : first + count])[:most]).tolist()
+
+
+def areas_above(tree: AreaTree, area: int) -> list[int]:
+    """The areas that an area lies in, from the top, and itself."""
+    above = [area]
+    while tree.parents[above[-1]] >= 0:
+        above.append(int(tree.parents[above[-1]]))
+    return above[::-1]

@@ -1,0 +1,227 @@
+"""Areas on a map: shapes of a GeoJSON file, matched to the areas of a tree by their codes."""
+
+# pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
+# pyright: reportAttributeAccessIssue=false
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from rpexplore.analysis.area_accuracy import AreaErrors, area_title
+from rpexplore.common.exact_numbers import shown
+from rpexplore.common.formatting import plural
+from rpexplore.domain.area_tree import AreaTree
+from rpexplore.errors import DomainError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_SHAPES = 5000
+_MOST_BYTES = 50_000_000
+_POLYGONS = ("Polygon", "MultiPolygon")
+
+
+Ring = list[tuple[float, float]]  # points (x, y), the first one again at the end
+
+
+@dataclass(frozen=True, eq=False)
+class AreaMap:
+    """Shapes on a map, each an area of one level.
+
+    level     which
+    by        the property of the shapes that holds the codes
+    areas     int64[n]: the area of each shape that has one
+    rings     of these, the outer rings wound clockwise and the holes against it
+    stretch   how much longer a unit upwards is than one to the right: 1, or by the latitude
+    n_shapes  how many there were
+    """
+
+    tree: AreaTree
+    level: str
+    by: str
+    areas: np.ndarray
+    rings: list[list[Ring]]
+    stretch: float
+    n_shapes: int
+
+    def frame(self, errors: AreaErrors) -> pd.DataFrame:
+        """One row a shape: number, area, code, standard_error (NaN: not asked for)."""
+        numbers = self.areas.tolist()
+        return pd.DataFrame(
+            {
+                "number": numbers,
+                "area": [area_title(self.tree, area) for area in numbers],
+                "code": [" > ".join(self.tree.path(area)) for area in numbers],
+                "standard_error": errors.errors[self.areas],
+            }
+        )
+
+    def describe(self) -> str:
+        """How many shapes and areas were matched."""
+        n_areas = int(np.diff(self.tree.starts)[self.tree.levels.index(self.level)])
+        return (
+            f"{len(self.areas):,} of {plural(self.n_shapes, 'shape')} are areas of the level "
+            f"{self.level}, by {self.by}; that level has {plural(n_areas, 'area')}."
+        )
+
+
+def read_map(content: bytes, filename: str, tree: AreaTree) -> AreaMap:
+    """The map in a GeoJSON file, whose shapes are matched to the level that most of them fit.
+
+    The code of an area may stand alone, where it is the only one on its level, or behind those of
+    the areas that it lies in.
+
+    Raises:
+        DomainError: For a file that is no GeoJSON of polygons, or whose shapes are no areas of the
+            tree.
+    """
+    features = _features(content, filename)
+    values = _properties(features)
+    best: tuple[int, str, str, np.ndarray] | None = None
+    for level, codes, first in _codes_by_level(tree):
+        for by, texts in values.items():
+            found = _places(texts, codes)
+            count = len(np.unique(found[found >= 0]))
+            if count and (best is None or count > best[0]):
+                best = count, level, by, np.where(found >= 0, found + first, -1)
+    if best is None:
+        example = tree.codes[tree.n_areas - 1].as_py()
+        raise DomainError(
+            f"No shape in {filename} has the code of an area, such as {example!r}, as its id or "
+            f"one of its properties ({', '.join(values) or 'it has none'}); add the codes."
+        )
+    _, level, by, areas = best
+    known = np.flatnonzero(areas >= 0)
+    rings = [_rings(features[row]["geometry"]) for row in known.tolist()]
+    return AreaMap(tree, level, by, areas[known], rings, _stretch(rings), len(features))
+
+
+# ---- matching
+
+
+def _properties(features: list[dict[str, Any]]) -> "dict[str, pa.Array]":
+    """By what they are called in a sentence: the id of each shape, and each of its properties."""
+    import pyarrow as pa
+
+    columns = {"their id": [feature.get("id") for feature in features]}
+    properties = [feature.get("properties") or {} for feature in features]
+    for name in dict.fromkeys(name for of_feature in properties for name in of_feature):
+        columns[f"the property {shown(name)}"] = [of_one.get(name) for of_one in properties]
+    return {
+        name: pa.array([str(value) if type(value) in (str, int) else None for value in column])
+        for name, column in columns.items()
+        if any(type(value) in (str, int) for value in column)
+    }
+
+
+def _codes_by_level(tree: AreaTree) -> "Iterator[tuple[str, pa.Array, int]]":
+    """For each level below the top what its areas may be called, and its first area; unique."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    whole = pa.array([""])
+    for number, level in list(enumerate(tree.levels))[1:]:
+        here, above = tree.level_slice(number), tree.level_slice(number - 1)
+        codes = tree.codes.slice(here.start, here.stop - here.start).cast(pa.string())
+        parents = pa.array(tree.parents[here] - above.start)
+        whole = pc.binary_join_element_wise(whole.take(parents), codes, "")
+        for forms in (codes, whole):
+            if pc.count_distinct(forms).as_py() == len(forms):
+                yield level, forms, here.start
+
+
+def _places(texts: "pa.Array", codes: "pa.Array") -> np.ndarray:
+    """Where each text stands among the codes, int64; −1 where it does not."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = pc.index_in(texts.cast(pa.string()), value_set=codes, skip_nulls=True)
+    return pc.fill_null(found, -1).to_numpy().astype(np.int64)
+
+
+# ---- reading
+
+
+def _features(content: bytes, filename: str) -> list[dict[str, Any]]:
+    if len(content) > _MOST_BYTES:
+        raise DomainError(
+            f"{filename} has more than {_MOST_BYTES:,} bytes; simplify its shapes for a map."
+        )
+    try:
+        stated = json.loads(content.decode("utf-8-sig"))
+    except (UnicodeDecodeError, ValueError, RecursionError):
+        raise DomainError(f"{filename} is no GeoJSON file: it is not JSON in UTF-8.") from None
+    features = stated.get("features") if isinstance(stated, dict) else None
+    if not isinstance(features, list) or not features:
+        raise DomainError(
+            f'{filename} is no GeoJSON file of shapes: it must hold a list "features".'
+        )
+    if len(features) > MOST_SHAPES:
+        raise DomainError(
+            f"{filename} has {len(features):,} shapes; a map can have {MOST_SHAPES:,}. Take those "
+            "of a higher level, or of a part of the areas."
+        )
+    for number, feature in enumerate(features, 1):
+        _check(feature, f"Shape {number:,} of {filename}")
+    return features
+
+
+def _check(feature: Any, name: str) -> None:
+    """Raise unless it is a polygon, or several."""
+    geometry = feature.get("geometry") if isinstance(feature, dict) else None
+    if (
+        not isinstance(geometry, dict)
+        or geometry.get("type") not in _POLYGONS
+        or not isinstance(feature.get("properties") or {}, dict)
+    ):
+        kind = geometry.get("type") if isinstance(geometry, dict) else None
+        raise DomainError(f"{name} is no polygon, got {shown(str(kind))}; leave it out.")
+    try:
+        rings = _rings(geometry)
+        is_usable = bool(rings) and all(
+            len(ring) > 3 and all(map(math.isfinite, chain.from_iterable(ring))) for ring in rings
+        )
+    except (TypeError, ValueError, KeyError):
+        is_usable = False
+    if not is_usable:
+        raise DomainError(
+            f"{name} has no usable coordinates; each ring must have four points or more."
+        )
+
+
+def _rings(geometry: dict[str, Any]) -> list[Ring]:
+    """The rings of a polygon or of several, outer ones clockwise and holes against it.
+
+    Files have both, and a hole is left open only where it is wound the other way.
+    """
+    polygons = geometry["coordinates"]
+    rings = []
+    for polygon in [polygons] if geometry["type"] == "Polygon" else polygons:
+        for number, points in enumerate(polygon):
+            ring = [(float(x), float(y)) for x, y, *_ in points]
+            is_clockwise = _area(ring) < 0
+            rings.append(ring if is_clockwise == (number == 0) else ring[::-1])
+    return rings
+
+
+def _stretch(rings: list[list[Ring]]) -> float:
+    """Degrees of longitude are shorter the farther from the equator; other units are alike."""
+    points = np.array([point for of_shape in rings for ring in of_shape for point in ring])
+    middle = float(np.mean([points[:, 1].min(), points[:, 1].max()]))
+    if np.max(np.abs(points[:, 0])) > 180 or np.max(np.abs(points[:, 1])) > 85:
+        return 1.0
+    return 1 / math.cos(math.radians(middle))
+
+
+def _area(ring: Ring) -> float:
+    """Twice the area within a ring, above 0 if it is wound against the clock."""
+    return math.fsum(
+        here[0] * there[1] - there[0] * here[1]
+        for here, there in zip(ring, [*ring[1:], ring[0]], strict=True)
+    )

@@ -1,0 +1,60 @@
+"""Shapes of GeoJSON files: matched to areas by their codes, wound for drawing, refused."""
+
+import json
+
+import pytest
+
+import rpexplore as rp
+from rpexplore.analysis.area_map import read_map
+from rpexplore.errors import DomainError
+
+# Towns have the same codes in both regions; whole codes tell them apart.
+TREE = rp.AreaTree.from_columns({"region": [*"NNS"], "town": [*"121"]})
+UP, DOWN = [[0, 0], [4, 0], [4, 4], [0, 4], [0, 0]], [[0, 0], [0, 4], [4, 4], [4, 0], [0, 0]]
+
+
+def features(*codes, key="code", rings=(UP,), **more):
+    shape = {"type": "Polygon", "coordinates": list(rings)}
+    listed = [{"properties": {key: code, "name": "x"}, "geometry": shape, **more} for code in codes]
+    return json.dumps({"features": listed}).encode()
+
+
+def test_shapes_are_matched_to_the_level_that_most_of_them_fit():
+    shapes = read_map(features("N2", "S1", "N1", "?"), "map.geojson", TREE)
+    assert shapes.level == "town"
+    assert [TREE.path(area) for area in shapes.areas] == [("N", "2"), ("S", "1"), ("N", "1")]
+    assert shapes.describe() == (
+        "3 of 4 shapes are areas of the level town, by the property code; that level has 3 areas."
+    )
+    regions = read_map(features("S", key="kürzel"), "map.geojson", TREE)
+    assert (regions.level, regions.areas.tolist()) == ("region", [2])
+    numbered = rp.AreaTree.from_columns({"town": ["7", "12"]})
+    assert read_map(features(12), "m", numbered).areas.tolist() == [1]  # in the order of codes
+
+
+def test_outer_rings_are_wound_one_way_and_holes_the_other():
+    for outer, hole in ((UP, DOWN), (DOWN, UP), (UP, UP)):
+        shapes = read_map(features("N", rings=(outer, hole)), "m", TREE)
+        assert shapes.rings == [[[tuple(p) for p in DOWN], [tuple(p) for p in UP]]]
+    far = [[0, 59], [1, 59], [1, 61], [0, 61], [0, 59]]
+    assert read_map(features("N", rings=[far]), "m", TREE).stretch == pytest.approx(2)  # 1/cos 60°
+    metres = [[500000, 10], [500001, 10], [500001, 11], [500000, 10]]
+    assert read_map(features("N", rings=[metres]), "m", TREE).stretch == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [
+        (b"\xff", "is no GeoJSON file: it is not JSON"),
+        (b"[1]", 'must hold a list "features"'),
+        (features("X"), "No shape in m has the code of an area, such as '1'"),
+        (features("N", rings=[[[0, 0], [1, 1]]]), "Shape 1 of m has no usable coordinates"),
+        (features("N", rings=[[[0, None]] * 4]), "no usable coordinates"),
+        (features("N", rings=()), "no usable coordinates"),
+        (features("N", geometry={"type": "Point", "coordinates": [0, 0]}), "is no polygon"),
+        (features("N", geometry=None), "is no polygon"),
+    ],
+)
+def test_a_file_without_usable_shapes_is_refused(content, error):
+    with pytest.raises(DomainError, match=error):
+        read_map(content, "m", TREE)
