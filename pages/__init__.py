@@ -20,6 +20,7 @@ def all_pages() -> dict[str, list]:
             st.Page("pages/workload.py", title="Tables"),
             st.Page("pages/plan.py", title="Plan"),
             st.Page("pages/queries.py", title="Queries"),
+            st.Page("pages/areas.py", title="Areas"),
             st.Page("pages/release.py", title="Release"),
             st.Page("pages/results.py", title="Results"),
         ],

@@ -32,6 +32,7 @@ PAGES = (
     "Trade-offs",
     "Scenarios",
     "Queries",
+    "Areas",
     "Release",
     "Results",
 )

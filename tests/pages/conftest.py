@@ -31,6 +31,7 @@ TITLES = {
     "tradeoffs": "Trade-offs",
     "scenarios": "Scenarios",
     "queries": "Queries",
+    "areas": "Areas",
     "release": "Release",
     "results": "Results",
 }

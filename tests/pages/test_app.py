@@ -51,7 +51,7 @@ def test_every_page_says_why_there_is_no_plan(app):
     domain = Domain.from_sizes({f"a{i}": 10**6 for i in range(26)})
     request = WorkloadRequest("listed", listed=(domain.names,))
     session = app(scenario=Scenario(domain, request))
-    without_plan = ("home", "codebook", "scenarios", "queries", "results")
+    without_plan = ("home", "codebook", "scenarios", "queries", "areas", "results")
     for page in session.pages():
         assert bool(session.error) == (page.partition(":")[0] not in without_plan), page
 

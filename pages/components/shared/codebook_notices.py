@@ -11,7 +11,7 @@ from rpexplore.domain.provenance import (
     unfinished,
 )
 
-WITHOUT = ("Home", "Codebook", "Scenarios", "Results")  # the pages that need no attributes
+WITHOUT = ("Home", "Codebook", "Areas", "Scenarios", "Results")  # the pages that need no attributes
 
 
 def lacks_attributes(page: str) -> bool:

@@ -1,0 +1,91 @@
+"""Fairness by area: a tree that is walked down, and the least accurate areas of a level."""
+
+import streamlit as st
+
+from pages.components.areas.study import area_plan
+from pages.components.shared.charts import chart_with_numbers, listing, numbers
+from pages.components.shared.session import escaped, kept
+from rpexplore.analysis.area_accuracy import (
+    SIZES,
+    AreaErrors,
+    area_title,
+    areas_above,
+    divided_parts,
+)
+from rpexplore.figures.areas import AREA_COLUMNS, SIZE_COLUMNS, subtree_chart
+from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.scenarios.area_study import AreaStudy
+from rpexplore.workload.table_text import title
+
+_MOST_LISTED = 1000  # areas in a list, and to choose from
+_LOOKED_INTO, _CHOSEN = "area looked into", "area to look into"
+
+
+def table_of_areas(planned: AreaPlan) -> AreaErrors:
+    """The table to look at, chosen by the user, with its errors in all areas."""
+    tables = {title(table): table for table in planned.workload.tables.tables}
+    chosen = st.selectbox(
+        "Table", list(tables), key="table of areas", width=360, persist_state="session"
+    )
+    return kept(AreaErrors.of, planned, tables.get(chosen, next(iter(tables.values()))))
+
+
+def by_area(opened: AreaStudy) -> None:
+    """The treemap of one subtree, and under it the areas of a level, the least accurate first."""
+    planned = area_plan(opened)
+    if planned is None:
+        return
+    errors = table_of_areas(planned)
+    top = _walk(errors)
+    chart_with_numbers(kept(subtree_chart, errors, top))
+    st.subheader("The least accurate areas of a level, and why")
+    level = st.selectbox(
+        "Level",
+        errors.levels,
+        errors.levels.index(errors.most_different_level),
+        key="level of areas",
+        width=360,
+    )
+    st.markdown(escaped(kept(errors.describe, level)))
+    frame = kept(errors.least_accurate, level, _MOST_LISTED)
+    columns = {name: column for name, column in AREA_COLUMNS.items() if name in frame}
+    numbers(frame, columns, "least_accurate_areas.csv", f"The least accurate areas of {level}")
+    for kind, heading in SIZES.items():
+        sizes = kept(errors.by_size, level, kind, slot=kind)
+        if len(sizes) > 1:
+            st.markdown(f"**{heading}**")
+            listing(sizes, SIZE_COLUMNS, heading)
+
+
+def _walk(errors: AreaErrors) -> int:
+    """The area looked into: a way back up, and the parts that can be looked into."""
+    tree = errors.tree
+    top = st.session_state.get(_LOOKED_INTO, 0)
+    line = st.container(horizontal=True, vertical_alignment="center", gap="xsmall")
+    *above, here = areas_above(tree, top)
+    for area in above:
+        line.button(
+            f"{area_title(tree, area)} ›",
+            key=f"up to {area}",
+            type="tertiary",
+            on_click=_look_into,
+            args=(area,),
+        )
+    line.markdown(f"**{escaped(area_title(tree, here))}**", width="content")
+    parts = {area_title(tree, area): area for area in divided_parts(tree, top, _MOST_LISTED)}
+    if parts:
+        st.selectbox(
+            "Look into one of its parts",
+            list(parts),
+            index=None,
+            key=_CHOSEN,
+            placeholder="Choose, or type to search",
+            width=360,
+            on_change=lambda: _look_into(parts[st.session_state[_CHOSEN]]),
+        )
+    return top
+
+
+def _look_into(area: int) -> None:
+    st.session_state[_LOOKED_INTO] = area
+    st.session_state[_CHOSEN] = None

@@ -1,0 +1,33 @@
+"""What one takes along of a plan for areas: its files, and how it is made again."""
+
+import streamlit as st
+
+from pages.components.areas.study import area_plan
+from pages.components.shared.files import download
+from pages.components.shared.session import kept
+from rpexplore.export.area_bundle import FILENAME, area_bundle
+from rpexplore.export.reproduction.area_script import area_command, area_script
+from rpexplore.scenarios.area_study import AreaStudy
+
+
+def take_along(opened: AreaStudy) -> None:
+    """The plan files in one zip file, Python lines and a command line."""
+    planned = area_plan(opened)
+    if planned is None:
+        return
+    download(FILENAME, lambda: area_bundle(planned, opened), type="primary")
+    st.caption(
+        "The plan file, the two Parquet files that belong beside it, and how it is made again; "
+        "none was made from records. `rpexplore verify plan.json` checks them in exact arithmetic."
+    )
+    budget = planned.budget
+    st.markdown("**In Python**, beside the codebook and its file of areas")
+    st.code(kept(area_script, opened, budget), language="python", wrap_lines=True)
+    st.markdown("**On the command line**")
+    if command := kept(area_command, opened, budget):
+        st.code(command, language="bash", wrap_lines=True)
+    else:
+        st.caption(
+            "Options cannot say these tables: they take all tables up to some number of attributes "
+            "on each level, with weights in the same proportions. Run the Python script instead."
+        )

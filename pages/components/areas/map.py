@@ -1,0 +1,46 @@
+"""The areas of a level on a map, where the user gives their shapes."""
+
+import streamlit as st
+
+from pages.components.areas.by_area import table_of_areas
+from pages.components.areas.study import HERE, area_plan, study
+from pages.components.shared.charts import chart_with_numbers
+from pages.components.shared.files import upload
+from pages.components.shared.session import kept, say
+from rpexplore.analysis.area_map import AreaMap, read_map
+from rpexplore.errors import RpexploreError
+from rpexplore.figures.areas import map_chart
+from rpexplore.scenarios.area_study import AreaStudy
+
+_MAP = "area map"
+
+
+def on_a_map(opened: AreaStudy) -> None:
+    """A box for a GeoJSON file, and its shapes coloured by accuracy."""
+    planned = area_plan(opened)
+    if planned is None:
+        return
+    errors = table_of_areas(planned)
+    shapes: AreaMap | None = st.session_state.get(_MAP)
+    upload(
+        "Drop the shapes of the areas" if shapes is None else "Drop other shapes",
+        ["geojson", "json"],
+        "area map file",
+        _take,
+        help="A GeoJSON file of polygons in longitude and latitude, each with the code of its area "
+        "as its id or in a property. It stays on this computer.",
+    )
+    if shapes is None:
+        st.info("No shapes yet. With a GeoJSON file the areas of one level are drawn as a map.")
+    else:
+        chart_with_numbers(kept(map_chart, shapes, errors))
+
+
+def _take(content: bytes, name: str) -> None:
+    opened = study()
+    if opened is None:
+        return
+    try:
+        st.session_state[_MAP] = read_map(content, name, opened.book.tree)
+    except RpexploreError as error:
+        say(HERE, "error", f"{error} No map was drawn.")

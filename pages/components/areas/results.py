@@ -1,0 +1,133 @@
+"""The plan for areas: objective and budget, how accurate each level is, and beside shares."""
+
+from dataclasses import replace
+
+import pandas as pd
+import streamlit as st
+
+from pages.components.areas.study import area_plan, change_study
+from pages.components.plan.budget import budget_inputs, budget_meaning, unit_inputs
+from pages.components.shared.background import worked_out
+from pages.components.shared.charts import download_frame, listing, metrics
+from pages.components.shared.session import bound, escaped, kept
+from rpexplore.analysis.area_accuracy import describe_shares, level_accuracy, table_accuracy
+from rpexplore.analysis.areas import beside_shares_by_level
+from rpexplore.analysis.glossary import meaning
+from rpexplore.common.concurrency import Progress
+from rpexplore.common.formatting import capitalised, rounded
+from rpexplore.figures.areas import ACCURACY_COLUMNS, TABLE_COLUMNS, share_columns
+from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.loss_serialization import loss_choices
+from rpexplore.planning.losses.base import WEIGHTINGS, MaxVariance, SumOfVariances
+from rpexplore.privacy.conversions import rho_text
+from rpexplore.scenarios.area_study import AreaStudy
+
+
+def plan_view(opened: AreaStudy) -> None:
+    """Inputs beside the answer."""
+    with st.container(key="layout"):
+        with st.container(key="inputs"):
+            with st.container(gap="small"):
+                _loss_input(opened)
+            with st.container(gap="small"):
+                unit_inputs()
+                budget_inputs()
+                budget_meaning()
+        with st.container(key="answer"):
+            planned = area_plan(opened)
+            if planned is not None:
+                _answer(planned)
+
+
+def _loss_input(opened: AreaStudy) -> None:
+    """The objective, how tables count in a sum, and whether areas of a level are alike."""
+    offered = {
+        choice: loss
+        for choice, loss in loss_choices().items()
+        if isinstance(loss, SumOfVariances | MaxVariance)
+    }
+    loss = opened.loss
+    st.radio(
+        "Objective",
+        list(offered),
+        format_func=lambda choice: capitalised(offered[choice].objective),
+        help=meaning("Objective"),
+        **bound(
+            "area objective",
+            loss.choice,
+            lambda choice: change_study(lambda study: replace(study, loss=offered[choice])),
+        ),
+    )
+    if isinstance(loss, SumOfVariances):
+        st.selectbox(
+            "How tables count in the sum",
+            list(WEIGHTINGS),
+            format_func=WEIGHTINGS.__getitem__,
+            help=meaning(capitalised(WEIGHTINGS[loss.weighting])),
+            **bound(
+                "area weighting",
+                loss.weighting,
+                lambda weighting: change_study(
+                    lambda study: replace(study, loss=SumOfVariances(weighting))
+                ),
+            ),
+        )
+        st.caption("All levels count alike, however many areas they have.")
+    st.toggle(
+        "The same noise for all areas of a level",
+        help="Without it each area has the noise that is best for it, which is more accurate.",
+        **bound(
+            "area uniform",
+            opened.uniform,
+            lambda uniform: change_study(lambda study: replace(study, uniform=uniform)),
+        ),
+    )
+
+
+def _answer(planned: AreaPlan) -> None:
+    tree = planned.workload.tree
+    metrics(
+        ("Tables in all areas", f"{planned.n_items:,}", f"{tree.n_areas:,} areas"),
+        (
+            "Privacy",
+            rho_text(planned.rho, 3),
+            f"{'; '.join(planned.epsilon_texts[:2])}; protects {escaped(planned.budget.unit)}",
+        ),
+    )
+    st.markdown(
+        f":material/verified: **Accuracy proven best.** {escaped(planned.proven)}",
+        help=f"{meaning('Optimality')} "
+        f"The proven gap is {rounded(planned.certificate.gap, 2, 'up')} of the objective.",
+    )
+    st.subheader("How accurate each level is")
+    levels = kept(level_accuracy, planned)
+    listing(levels, ACCURACY_COLUMNS, "Accuracy of the tables of each level")
+    download_frame(levels, "levels.csv")
+    st.caption(
+        "Standard error σ and margin are root mean squares over the areas and tables of a level; "
+        "the least accurate are those of one cell in one area."
+    )
+    with st.expander("Every table on every level"):
+        tables = kept(table_accuracy, planned)
+        listing(tables, TABLE_COLUMNS, "Accuracy of each table on each level")
+        download_frame(tables, "area_tables.csv")
+    _shares(planned)
+    with st.expander("What this plan guarantees, in full"):
+        st.markdown(escaped(planned.guarantee))
+
+
+def _shares(planned: AreaPlan) -> None:
+    st.subheader("Beside shares of the budget by level")
+    beside = worked_out(_beside, planned, by=(planned,))
+    if beside is not None:
+        st.markdown(escaped(describe_shares(beside)))
+        listing(beside, share_columns(beside), "The plan beside shares of the budget by level")
+        st.caption(
+            "Agencies often give each level a share of the budget, and all its areas the same "
+            "noise. The objective is to be as small as possible."
+        )
+
+
+def _beside(planned: AreaPlan, on_progress: Progress) -> pd.DataFrame:
+    on_progress("Planning with shares by level", 0.0)
+    return beside_shares_by_level(planned)

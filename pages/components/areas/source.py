@@ -1,0 +1,121 @@
+"""Where the areas come from: the sample country, files; and what their levels are like."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from pages.components.areas.study import HERE, open_study
+from pages.components.shared.background import Task, begin, finish
+from pages.components.shared.charts import metrics, numbers
+from pages.components.shared.file_choice import data_files, path_choice
+from pages.components.shared.session import escaped, kept, say
+from rpexplore.analysis.area_accuracy import describe_levels
+from rpexplore.analysis.areas import level_sizes
+from rpexplore.common.concurrency import Progress
+from rpexplore.common.formatting import joined, plural
+from rpexplore.common.webapp_files import sample_data_folder
+from rpexplore.data.files.offered import codebooks
+from rpexplore.domain.area_codebook import AreaCodebook
+from rpexplore.errors import DomainError
+from rpexplore.figures.areas import LEVEL_COLUMNS
+from rpexplore.scenarios.area_study import AreaStudy
+
+READING = "areas task"
+SAMPLE = "municipal-register.json"
+_PATIENCE = 2.0  # seconds a click waits for small files before their progress is shown
+_BOX = "area files"
+
+
+def choose_areas() -> None:
+    """The sample country by a click, files to drop, and files on this computer."""
+    st.markdown(
+        "Areas are a codebook in which one attribute is a **tree**: a country with its regions "
+        "and municipalities, or a classification such as NACE or ICD-10. It is public knowledge; "
+        "no records are needed."
+    )
+    st.button(
+        "Open the sample country",
+        icon=":material/map:",
+        type="primary",
+        on_click=lambda: _begin(SAMPLE, lambda: AreaCodebook.load(sample_data_folder() / SAMPLE)),
+        help="Orsavia, a made-up country of 2,814 areas on five levels.",
+    )
+    st.file_uploader(
+        "Drop a codebook together with its file of areas",
+        accept_multiple_files=True,
+        key=_BOX,
+        on_change=_take_dropped,
+        help="A JSON codebook of which one attribute names a file of areas, and that file: CSV or "
+        "Parquet with a column for each level, with whole codes, or with codes and their parents.",
+    )
+    path = path_choice(
+        "Or choose a codebook on this computer",
+        "areas path",
+        data_files(codebooks),
+        example="/data/register.json",
+        help="A JSON codebook, beside which its file of areas lies.",
+    )
+    if path is not None:
+        st.button("Open these areas", on_click=_take_path, args=(path,))
+
+
+def levels(opened: AreaStudy) -> None:
+    """The levels of the areas, never a list of these; and how to open others."""
+    tree, domain = opened.book.tree, opened.book.domain
+    sizes = kept(level_sizes, tree, by=(tree,))
+    metrics(
+        ("Areas", f"{tree.n_areas:,}", escaped(opened.filename)),
+        ("Levels", f"{len(tree.levels):,}", escaped(f"attribute {opened.book.name}")),
+        ("Other attributes", f"{len(domain):,}", escaped(joined(domain.names))),
+    )
+    st.markdown(escaped(describe_levels(sizes)))
+    numbers(sizes, LEVEL_COLUMNS, "levels.csv", "The levels of the areas")
+    st.button("Open other areas", on_click=open_study, args=(None,), icon=":material/folder_open:")
+
+
+def _take_path(path: Path) -> None:
+    _begin(path.name, lambda: AreaCodebook.load(path))
+
+
+def _take_dropped() -> None:
+    files: Sequence[Any] = st.session_state[_BOX]
+    if not files:
+        return
+    contents = {Path(file.name).name: file.getvalue() for file in files}
+    found = [name for name in contents if name.lower().endswith(".json")]
+    if len(found) != 1:
+        say(
+            HERE,
+            "error",
+            f"Drop one JSON codebook and the file of areas that it names together; got "
+            f"{plural(len(found), 'JSON file')} among {plural(len(contents), 'file')}.",
+        )
+        return
+    (name,) = found
+    if len(contents) == 1:
+        # The two may come one after the other: the first alone is no mistake yet.
+        say(HERE, "info", f"Now add the file of areas that {name} names to the same box.")
+        return
+    _begin(name, lambda: AreaCodebook.from_files(contents[name], name, contents))
+
+
+def _begin(name: str, load: Callable[[], AreaCodebook]) -> None:
+    """Read areas outside the script thread: a country may have millions."""
+
+    def read(on_progress: Progress) -> AreaStudy:
+        on_progress(f"Reading {name}", 0.0)
+        try:
+            return AreaStudy.of(name, load())
+        except DomainError as error:
+            raise DomainError(f"{error} Nothing was opened.") from None
+
+    def use(task: Task[AreaStudy]) -> None:
+        if task.result is None:
+            say(HERE, "error", task.error)
+        else:
+            open_study(task.result)
+
+    begin(READING, read, use).wait(_PATIENCE)
+    finish(READING)

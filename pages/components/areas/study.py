@@ -1,0 +1,70 @@
+"""The areas that the session has open, what is asked for them, and their plan."""
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from pages.components.shared.background import worked_out
+from pages.components.shared.session import current, escaped, say
+from pages.components.shared.solutions import NO_PLAN
+from rpexplore.common.concurrency import Progress
+from rpexplore.common.formatting import plural
+from rpexplore.errors import RpexploreError
+from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.areas.area_planner import plan_areas
+from rpexplore.privacy.budget import Budget
+from rpexplore.scenarios.area_study import AreaStudy
+
+HERE = "areas"  # where messages of the page go
+_STUDY = "area study"
+
+
+def study() -> AreaStudy | None:
+    """What is open; None before areas were chosen."""
+    return st.session_state.get(_STUDY)
+
+
+def open_study(opened: AreaStudy | None) -> None:
+    """Go over to other areas, or to none."""
+    st.session_state[_STUDY] = opened
+    for name in ("area map", "area looked into"):
+        st.session_state.pop(name, None)
+
+
+def change_study(make: Callable[[AreaStudy], AreaStudy]) -> bool:
+    """Replace the open study; what is refused leaves the old one, and a message."""
+    opened = study()
+    if opened is None:
+        return False
+    try:
+        st.session_state[_STUDY] = make(opened)
+    except RpexploreError as error:
+        say(HERE, "error", f"{error} Nothing was changed.")
+        return False
+    return True
+
+
+def area_plan(opened: AreaStudy) -> AreaPlan | None:
+    """The plan at the scenario's budget; None, and the page says why, without."""
+    if missing := opened.misses_targets:
+        st.error(
+            f"The table {escaped(missing)} has no target, which this objective compares with. Give "
+            "each table one under “Tables by level”, there also for all at once."
+        )
+        return None
+    budget = current().budget
+    return worked_out(_solve, opened, budget, problem=NO_PLAN, by=(opened, budget))
+
+
+def _solve(opened: AreaStudy, budget: Budget, on_progress: Progress) -> AreaPlan:
+    on_progress(f"Planning {plural(opened.workload.n_tables, 'table')}", 0.0)
+    planned = plan_areas(
+        opened.workload,
+        loss=opened.loss,
+        budget=budget,
+        uniform_levels=opened.uniform,
+        on_progress=on_progress,
+    )
+    on_progress("Working out the accuracy of all areas", 0.99)
+    _ = planned.residual_variances  # kept by the plan, for all that the page shows
+    return planned

@@ -1,0 +1,170 @@
+"""The Areas page: a country opened, its tables by level, its plan, what is inaccurate, files."""
+
+import hashlib
+import json
+import time
+
+import numpy as np
+import pytest
+
+import rpexplore as rp
+from pages.components.areas import study as areas
+from pages.components.shared.background import task_name
+from rpexplore.common.webapp_files import sample_data_folder
+from rpexplore.export.area_bundle import area_bundle
+from rpexplore.planning.areas.area_plan import AreaPlan
+from tests.pages.conftest import check_charts, plain
+
+TOWNS = b"town\nN|1\nN|2\nS|1\n"
+CODEBOOK = {
+    "fields": [
+        {
+            "name": "home",
+            "areas": {
+                "path": "towns.csv",
+                "sha256": hashlib.sha256(TOWNS).hexdigest(),
+                "separator": "|",
+                "levels": ["region", "town"],
+            },
+        },
+        {"name": "sex", "constraints": {"enum": ["F", "M"]}},
+    ]
+}
+SQUARE = [[[0, 50], [1, 50], [1, 51], [0, 51], [0, 50]]]
+
+
+def planned(session) -> AreaPlan:
+    """The plan that was made last."""
+    deadline = time.monotonic() + 20
+    while session.session_state[task_name(areas._solve)][1].is_going:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return session.session_state[task_name(areas._solve)][1].result
+
+
+def show(session, view):
+    session.query_params["areas"] = view  # which wins over the state
+    return session.show("areas", view)
+
+
+def drop(session, *files):
+    session.file_uploader(key="area files").set_value(list(files)).run()
+    return session
+
+
+@pytest.fixture
+def towns(app):
+    session = drop(
+        app("areas"),
+        ("register.json", json.dumps(CODEBOOK).encode(), "application/json"),
+        ("towns.csv", TOWNS, "text/csv"),
+    )
+    assert session.metrics()["Areas"] == "6"
+    return session
+
+
+def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path):
+    session = app("areas").press("Open the sample country")
+    assert session.metrics() == {"Areas": "2,814", "Levels": "5", "Other attributes": "3"}
+    (levels,) = session.dataframe
+    assert levels.value["undivided"].tolist() == [0, 0, 0, 214, 2244]
+
+    show(session, "Tables by level").type_in_grid("area weights", 7, "level 4", "")
+    session.type_in_grid("area weights", 0, "level 0", "2,5")
+    show(session, "Plan")
+    plan = planned(session)
+    frame = plan.tables.set_index(["level", "attributes"])
+    assert len(frame) == 39
+    assert frame.loc[("all", ()), "weight"] == 2.5
+    assert session.metrics()["Tables in all areas"] == f"{2814 * 8 - 2244:,}"
+    assert plain([plan.proven]) in plain(session.texts("markdown"))
+    assert "with the best shares by level" in plain(session.texts("markdown"))
+
+    session.open("plan").open("areas")
+    assert session.metrics()["Tables in all areas"] == f"{2814 * 8 - 2244:,}"
+    assert planned(session) is plan  # another page in between changes nothing
+    show(session, "By area")
+    check_charts(session)
+    session.selectbox(key="table of areas").select("sex").run()
+    session.selectbox(key="area to look into").select("Eastport (R03)").run()
+    (chart,) = session.get("plotly_chart")
+    assert chart.proto.alt.startswith("Standard error of sex in Eastport (R03) and the areas")
+    session.press("All ›")
+    assert not session.exception
+
+    show(session, "Take along")
+    script, *_ = session.code
+    assert "--" not in script.value
+    assert len(session.code) == 1  # a table is left out on one level: no options say that
+    folder = sample_data_folder()
+    lines = script.value.replace("municipal-register.json", str(folder / "municipal-register.json"))
+    exec(lines.replace("plan.json", str(tmp_path / "plan.json")), {})  # noqa: S102
+    again = rp.load_plan(tmp_path / "plan.json")
+    assert again.text == plan.text
+    assert area_bundle(plan, session.session_state["area study"])[:2] == b"PK"
+
+
+def test_targets_are_asked_for_where_the_objective_needs_them(towns):
+    show(towns, "Plan")
+    towns.radio(key="area objective").set_value("max relative to target").run()
+    assert "(total) on the level all has no target" in plain(towns.texts("error"))
+    show(towns, "Tables by level")
+    towns.text_input(key="area target for all").input("3")
+    show(towns.press("Set"), "Plan")
+    plan = planned(towns)
+    assert plan.loss == rp.MaxVariance(relative_to="target")
+    assert plan.tables["target"].tolist() == [3.0] * 6
+    towns.radio(key="area objective").set_value("sum").run()
+    towns.toggle(key="area uniform").set_value(True).run()
+    assert planned(towns).uniform
+
+
+def test_shapes_become_a_map(towns):
+    show(towns, "Map")
+    planned(towns)
+    shapes = {
+        "features": [
+            {"id": code, "geometry": {"type": "Polygon", "coordinates": SQUARE}} for code in "NSX"
+        ]
+    }
+    box = "area map file"
+    towns.file_uploader(key=box).upload("map.geojson", json.dumps(shapes).encode()).run()
+    assert "2 of 3 shapes are areas of the level region" in plain(towns.texts("caption"))
+    check_charts(towns)
+    towns.file_uploader(key=box).upload("bad.geojson", b"{}").run()
+    assert "must hold a list" in plain(towns.texts("error"))
+
+
+@pytest.mark.parametrize(
+    ("files", "error"),
+    [
+        ({"towns.csv": TOWNS}, "Drop one JSON codebook and the file of areas that it names"),
+        ({"a.json": b"{}", "b.json": b"{}"}, "got 2 JSON files among 2 files"),
+        ({"a.json": b"no", "towns.csv": TOWNS}, "a.json"),
+        (
+            {"a.json": json.dumps(CODEBOOK).encode(), "other.csv": TOWNS},
+            "file of areas 'towns.csv' is missing",
+        ),
+    ],
+)
+def test_files_that_are_no_areas_give_one_clear_error(app, files, error):
+    session = drop(app("areas"), *((name, text, None) for name, text in files.items()))
+    (text,) = session.texts("error")
+    assert error in plain([text])
+    assert "area study" not in session.session_state
+
+
+def test_a_long_plan_is_cancelled(towns, monkeypatch):
+    def endless(*_, on_progress, **__):
+        while True:
+            on_progress("Searching", 0.5)
+            time.sleep(0.01)
+
+    monkeypatch.setattr(areas, "plan_areas", endless)
+    monkeypatch.setattr("pages.components.shared.background.PATIENCE", 0.05)
+    show(towns, "Plan").press("Cancel")
+    planned(towns)
+    assert "Cancelled." in plain(towns.run().texts("error"))
+    monkeypatch.undo()
+    towns.press("Try again")
+    assert np.isfinite(planned(towns).loss_value)
