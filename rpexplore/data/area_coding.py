@@ -87,6 +87,7 @@ class AreaCoder:
     def __init__(self, cuts: AreaCuts, records: str, columns: Sequence[str], first: int) -> None:
         self._tree = tree = cuts.tree
         self._cuts, self._first = [cut.of_areas() for cut in cuts.cuts], first
+        self.sizes = [cut.size for cut in cuts.cuts]
         self.names = list(tree.levels[1:])
         self._by_one_code = bool(self.names) and not set(self.names[:-1]) & set(columns)
         if self._by_one_code and len(self.names) > 1:

@@ -55,10 +55,6 @@ class BatchSource(Source):
         areas: AreaCuts | None = None,
         on_progress: Progress = no_progress,
     ) -> Counts:
-        """As of every `Source`; in areas as well.
-
-        areas: ways to count by areas, which stand in `tables` as attributes behind the domain's
-        """
         before = self.fingerprint()
         attributes = {index for table in tables for index in table if index < len(domain)}
         coding = coders(domain, attributes, unknown_values)
@@ -74,7 +70,7 @@ class BatchSource(Source):
             if areas is not None:
                 area_coder = AreaCoder(areas, self.name, self.columns(), first=len(domain))
                 names += area_coder.names
-                sizes += [cut.size for cut in areas.cuts]
+                sizes += area_coder.sizes
             if person_rule is not None:
                 start = _PERSONS_SHARE
                 kept = kept_records(

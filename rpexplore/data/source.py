@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 from unicodedata import normalize
 
 from rpexplore.common.concurrency import Progress, no_progress
@@ -13,6 +13,9 @@ from rpexplore.common.formatting import plural, text_of_path
 from rpexplore.data.counts import Counts
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
+
+if TYPE_CHECKING:
+    from rpexplore.data.area_coding import AreaCuts
 
 COUNTING = "Counting the records"
 """What an `on_progress` is told."""
@@ -156,6 +159,7 @@ class Source(Protocol):
         *,
         unknown_values: Mapping[str, str] | None = None,
         person_rule: PersonRule | None = None,
+        areas: "AreaCuts | None" = None,
         on_progress: Progress = no_progress,
     ) -> Counts:
         """Exact counts from which the marginals on all these sets of attributes follow.
@@ -166,6 +170,8 @@ class Source(Protocol):
             unknown_values: Attribute name -> the value that takes what is missing or not in the
                 domain; without it both are refused.
             person_rule: How many records of one person are counted; None: all are.
+            areas: Ways to count by areas, which stand in `tables` as attributes behind the
+                domain's.
             on_progress: Told `COUNTING`.
 
         All counts are of one state of the records: raises `DataError` if they change meanwhile, as

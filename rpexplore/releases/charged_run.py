@@ -17,7 +17,6 @@ from rpexplore.common.concurrency import Progress, part_of_progress
 from rpexplore.common.exact_numbers import Exact, exact_fraction
 from rpexplore.common.formatting import data_size, plural, text_of_path
 from rpexplore.common.webapp_files import is_sample_data
-from rpexplore.data.batch_source import BatchSource
 from rpexplore.data.counts import Counts
 from rpexplore.data.files.source import AnySource, source_of
 from rpexplore.data.source import COUNTING
@@ -94,11 +93,6 @@ class ChargedRun:
             columns += areas.tree.levels[1:]
         self._source = source = source_of(data, name=options.name, columns=columns)
         self.fingerprint = source.fingerprint()
-        if areas is not None and not isinstance(source, BatchSource):
-            raise DataError(
-                f"The records {source.name!r} are in a database, where none are counted in areas; "
-                "export the columns that the plan needs as Parquet."
-            )
 
         ledger = ledger_for(source, options.ledger)
         self.ledger = ledger

@@ -123,7 +123,7 @@ def person_columns(table: ir.Table, rule: PersonRule, engine: str) -> dict[str, 
     elif kind.is_integer() or kind.is_decimal():
         person = column
     else:
-        person = _hex_digits(_as_text(column), engine).nullif("")  # an empty text names nobody
+        person = _hex_digits(as_text(column), engine).nullif("")  # an empty text names nobody
     if rule.excess == "refuse" or rule.order is None:
         return {PERSON: person}
     return {PERSON: person, ORDER: table[rule.order]}
@@ -136,7 +136,7 @@ def _listed_digits(values: Categories) -> Iterator[tuple[str, int]]:
             yield text.encode().hex(), code
 
 
-def _as_text(column: Value) -> Value:
+def as_text(column: Value) -> Value:
     """Each value as text, but for floating point numbers, which need to know what they may be."""
     kind = column.type()
     if kind.is_boolean():
@@ -157,7 +157,7 @@ def _category_text(column: Value, values: Categories, engine: str) -> Value:
     """Each value as text; of a float that is no whole number, only if it is in the codebook."""
     kind = column.type()
     if not kind.is_floating():
-        text: Value = _as_text(column)
+        text: Value = as_text(column)
         if not shortens(values):
             return text
         text = _sql_text(text) if engine == "postgresql" else text
@@ -202,7 +202,7 @@ def _numbers(column: Value, engine: str) -> Value:
         return column.cast("float64")
     if kind.is_boolean():
         return ibis.null("float64")
-    text: Value = _as_text(column)
+    text: Value = as_text(column)
     if engine == "postgresql":
         text = _sql_text(text)
     is_number = text.re_search(f"^[{BLANKS}]*{_NUMBER}[{BLANKS}]*$")

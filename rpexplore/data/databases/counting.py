@@ -17,7 +17,14 @@ import pyarrow as pa
 from rpexplore.data.blocks import blocks
 from rpexplore.data.coding import MISSING, UNKNOWN, code_type
 from rpexplore.data.counts import Counts
-from rpexplore.data.databases.coding import ORDER, PERSON, Value, code_columns, person_columns
+from rpexplore.data.databases.coding import (
+    ORDER,
+    PERSON,
+    Value,
+    as_text,
+    code_columns,
+    person_columns,
+)
 from rpexplore.data.databases.packing import Word
 from rpexplore.data.databases.request import BEYOND, OF_NOBODY, STATE, Request, agree
 from rpexplore.data.source import PersonRule
@@ -41,13 +48,15 @@ def coded_records(table: ir.Table, request: Request, engine: str) -> ir.Table:
     alone. Raises `DataError` for a column that cannot be an attribute.
     """
     rule, indices = request.rule, request.attribute_indices
-    persons = {} if rule is None else person_columns(table, rule, engine)
-    records = code_columns(table, request.domain, indices, request.unknown_codes, engine, persons)
+    more = {} if rule is None else person_columns(table, rule, engine)
+    more |= {area: as_text(table[column]) for area, column in request.area_columns.items()}
+    records = code_columns(table, request.domain, indices, request.unknown_codes, engine, more)
     if rule is None:
         return records
     order = None
     if rule.excess == "keep first":
-        order = [records[ORDER], *(records[f"c{index}"] for index in indices)]
+        counted = [*(f"c{index}" for index in indices), *request.area_columns]
+        order = [records[ORDER], *(records[name] for name in counted)]
     window = ibis.window(group_by=records[PERSON], order_by=order)
     return records.mutate(**{RANK: ibis.row_number().over(window)})
 
@@ -61,7 +70,7 @@ def kept_records(records: ir.Table, rule: PersonRule | None) -> ir.Table:
 
 
 def streamed(records: ir.Table, request: Request) -> ir.Table:
-    """One row a counted record: its codes, in as few bytes as there are, and its STATE.
+    """One row a counted record: its codes, in as few bytes as there are, areas, and its STATE.
 
     STATE: 0, `OF_NOBODY` or `BEYOND`; where there is a rule.
     """
@@ -70,6 +79,7 @@ def streamed(records: ir.Table, request: Request) -> ir.Table:
     for index in request.attribute_indices:
         code: Value = kept[f"c{index}"]
         columns[f"c{index}"] = code.cast(str(code_type(request.sizes[index])))
+    columns |= {area: kept[area] for area in request.area_columns}
     if rule is not None:
         rank: Value = kept[RANK]
         is_of_nobody: Value = kept[PERSON].isnull()

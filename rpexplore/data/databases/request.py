@@ -9,6 +9,7 @@ from math import prod
 
 import numpy as np
 
+from rpexplore.data.area_coding import AreaCoder
 from rpexplore.data.coding import unknown_value_error
 from rpexplore.data.counts import Counts
 from rpexplore.data.source import PersonRule
@@ -32,6 +33,8 @@ class Request:
     tables         ascending attribute indices, none in another
     unknown_codes  attribute index -> the code of what is unknown or missing; else it is refused
     rule           how many records of a person are counted; None: all
+    area_coder     codes the areas that tables are counted by, which stand in these as attributes
+                   behind the domain's; None for none
     """
 
     records: str
@@ -39,16 +42,25 @@ class Request:
     tables: tuple[AttributeIndices, ...]
     unknown_codes: Mapping[int, int]
     rule: PersonRule | None
+    area_coder: AreaCoder | None = None
 
     @cached_property
     def sizes(self) -> list[int]:
-        """Of all attributes of the domain."""
-        return self.domain.sizes.tolist()
+        """Of all attributes of the domain, and of the areas behind them."""
+        of_areas = [] if self.area_coder is None else self.area_coder.sizes
+        return self.domain.sizes.tolist() + of_areas
+
+    @cached_property
+    def area_columns(self) -> dict[str, str]:
+        """The columns of coded records that hold the codes of areas, as texts: name -> column."""
+        names = [] if self.area_coder is None else self.area_coder.names
+        return {f"area{number}": name for number, name in enumerate(names)}
 
     @cached_property
     def attribute_indices(self) -> list[int]:
-        """All attributes that any of the tables has, ascending."""
-        return sorted({index for table in self.tables for index in table})
+        """All attributes of the domain that any of the tables has, ascending."""
+        indices = {index for table in self.tables for index in table}
+        return sorted(index for index in indices if index < len(self.domain))
 
     def refuse_too_many(self) -> None:
         """Raise `DataError` if more counts could come back than there is memory for."""

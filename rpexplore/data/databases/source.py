@@ -16,6 +16,7 @@ from pathlib import Path
 
 from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.common.formatting import joined, text_of_path
+from rpexplore.data.area_coding import AreaCoder, AreaCuts
 from rpexplore.data.blocks import maximal
 from rpexplore.data.coding import unknown_codes
 from rpexplore.data.counts import Counts
@@ -156,14 +157,21 @@ class DatabaseSource:
         *,
         unknown_values: Mapping[str, str] | None = None,
         person_rule: PersonRule | None = None,
+        areas: AreaCuts | None = None,
         on_progress: Progress = no_progress,
     ) -> Counts:
+        if areas is not None and self.connection.engine != "duckdb":
+            raise DataError(
+                f"The records {self.name!r} are in a database in which none are counted in areas; "
+                "export the columns that the plan needs as Parquet, or to DuckDB."
+            )
         request = Request(
             self.name,
             domain,
             tuple(maximal(tables)),
             unknown_codes(domain, unknown_values),
             person_rule,
+            None if areas is None else AreaCoder(areas, self.name, self.columns(), len(domain)),
         )
         if person_rule is not None and person_rule.excess == "keep first" and not person_rule.order:
             raise DataError(

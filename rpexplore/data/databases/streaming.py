@@ -53,8 +53,10 @@ def count_streamed(
 ) -> Counts:
     """Exact counts of coded records.
 
-    batches: c<index> for every attribute of the request, and STATE where there is a rule. Raises
-    `DataError` at the first batch in which something is wrong.
+    batches: c<index> for every attribute of the request, its `area_columns`, and STATE where there
+        is a rule
+
+    Raises `DataError` at the first batch in which something is wrong.
     """
 
     def inspected() -> Iterator[tuple[Codes, int, float]]:
@@ -66,6 +68,9 @@ def count_streamed(
             state = None if request.rule is None else batch.column(STATE).to_numpy()
             codes = inspection.codes(columns, state)
             request.refuse(inspection.checks.tolist())
+            if request.area_coder is not None:
+                texts = {name: batch.column(area) for area, name in request.area_columns.items()}
+                codes = {**codes, **request.area_coder.codes(pa.record_batch(texts))}
             yield codes, batch.num_rows, 0.0
 
     return counts_of(inspected(), request.tables, request.sizes, on_progress=on_progress)
