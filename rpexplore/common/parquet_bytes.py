@@ -57,6 +57,8 @@ def table_of_parquet(
         columns = {name: file.read([name])[name].combine_chunks() for name in names}
         for column in columns.values():
             column.validate(full=True)
+        del file
+        pa.default_memory_pool().release_unused()  # what reading took, beside the columns
     except (pa.ArrowException, OSError, ValueError, TypeError):
         raise error("it is no Parquet file, or a damaged one.") from None
     for name, column in columns.items():

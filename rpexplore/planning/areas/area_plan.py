@@ -254,8 +254,8 @@ def proven_bound(plan: AreaPlan) -> float:
         plan.workload, plan.groups, plan.closure, plan.loss, profiles, plan.uniform
     )
     sizes, table_prices = plan.groups.multiplicity, plan.table_prices
-    if table_prices is not None:
-        table_prices = table_prices / max(float(np.sum(sizes * table_prices)), 1.0)
+    if table_prices is not None and (total := float(np.sum(table_prices @ sizes))) > 1:
+        table_prices = table_prices / total
     prices = plan.prices / max(float(np.sum(sizes * plan.prices)), 1.0)
     state = AreaState(plan.precisions, prices, table_prices)
     with np.errstate(divide="ignore", invalid="ignore"):  # a price of 0 proves nothing

@@ -7,6 +7,7 @@ and a bound that no plan can go below.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -52,11 +53,12 @@ class AreaRound:
 
     value   the loss of its precisions
     bound   no precisions have a smaller loss
+    follow  makes the next state
     """
 
     value: float
     bound: float
-    following: AreaState
+    follow: Callable[[], AreaState]
 
     @property
     def gap(self) -> float:
@@ -110,9 +112,9 @@ class AreaProblem(ABC):
             under_asked[:, siblings.groups] |= under_asked[:, siblings.parents]
         return measured & under_asked
 
-    def estimations(self, precisions: np.ndarray) -> list[Estimation]:
-        """Of each profile."""
-        return [Estimation.of(self.groups, row) for row in precisions]
+    def estimations(self, precisions: np.ndarray) -> Iterator[Estimation]:
+        """Of each profile, one at a time."""
+        return (Estimation.of(self.groups, row) for row in precisions)
 
     def even_prices(self) -> np.ndarray:
         """The same price for all areas without parts."""
@@ -133,26 +135,27 @@ class AreaProblem(ABC):
         costs = self.groups.summed_downwards(self.costs @ state.precisions)
         largest = float(np.max(costs[self.groups.undivided]))
         # What is worth nothing vanishes slowly; above 0 the gradient is what it says.
-        precisions = np.where(self.measured, state.precisions / largest, 0.0)
-        precisions = np.maximum(precisions, np.where(self.measured, _LEAST_PRECISION, 0.0))
+        precisions = state.precisions / largest
+        precisions[~self.measured] = 0
+        np.maximum(precisions, _LEAST_PRECISION, out=precisions, where=self.measured)
         return precisions, self.shares(state.prices * costs)
 
-    def bound_and_factors(
+    def bound_and_ratios(
         self, loss: float, gradients: np.ndarray, prices: np.ndarray
     ) -> tuple[float, np.ndarray]:
-        """What these prices prove of a weighted sum, and what to multiply precisions by.
+        """What these prices prove of a weighted sum, and what a precision is worth over its price.
 
-        loss, gradients: of the sum, the latter float64[n_profiles, n_groups]
+        loss, gradients: of the sum, the latter float64[n_profiles, n_groups], overwritten
         """
-        worth = np.where(self.measured, gradients, 0.0)
+        worth = gradients
+        worth[~self.measured] = 0
         below = self.groups.summed_upwards(prices)
         if self.uniform:
             counted = self.groups.multiplicity * self.measured
-            worth = self.groups.by_level(worth * counted)
+            worth = np.where(self.measured, self.groups.by_level(worth * counted), 0.0)
             below = self.groups.by_level(below * counted)
-        ratios = np.divide(worth, below, out=np.zeros_like(worth), where=self.measured)
-        bound = loss * loss / float(np.max(ratios)) * (1 - _ALLOWANCE)
-        return bound, np.sqrt(ratios / loss)
+        ratios = np.divide(worth, below, out=worth, where=self.measured)
+        return loss * loss / float(np.max(ratios)) * (1 - _ALLOWANCE), ratios
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,8 +181,10 @@ class AreaSum(AreaProblem):
             of_groups = self.groups.multiplicity * self.weights[profile] * estimation.variances
             loss += self.costs[profile] * float(np.sum(of_groups))
             gradients[profile] = estimation.gradient(self.weights[profile])
-        bound, factors = self.bound_and_factors(loss, gradients, state.prices)
-        return AreaRound(loss, bound, AreaState(precisions * factors, prices))
+        bound, ratios = self.bound_and_ratios(loss, gradients, state.prices)
+        return AreaRound(
+            loss, bound, lambda: AreaState(precisions * np.sqrt(ratios / loss), prices)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,17 +233,22 @@ class AreaMaximum(AreaProblem):
         assert table_prices is not None
         precisions, prices = self.normalised(state)
         weights = self.columns.T @ (table_prices * self.weights)
-        variances, gradients = np.zeros_like(self.weights), np.empty_like(weights)
+        variances, gradients = np.zeros_like(self.weights), weights  # each in the other's place
         for profile, estimation in enumerate(self.estimations(precisions)):
             counts = self.columns[:, profile] * self.costs[profile]
-            variances += counts[:, None] * estimation.variances
+            for row, count in zip(variances, counts, strict=True):
+                row += count * estimation.variances
             gradients[profile] = estimation.gradient(weights[profile])
-        scaled = self.weights * variances
-        loss = float(np.sum(self.groups.multiplicity * table_prices * scaled))
-        bound, factors = self.bound_and_factors(loss, gradients, state.prices)
-        table_prices = self.shares(table_prices * scaled**state.step)
-        following = AreaState(precisions * factors, prices, table_prices, state.step)
-        return AreaRound(float(np.max(scaled)), bound, following)
+        scaled = np.multiply(variances, self.weights, out=variances)
+        # In one step: with many tables each array is a large part of what verification takes.
+        loss = float(np.einsum("v,av,av->", self.groups.multiplicity, table_prices, scaled))
+        bound, ratios = self.bound_and_ratios(loss, gradients, state.prices)
+
+        def follow() -> AreaState:
+            following = self.shares(table_prices * scaled**state.step)
+            return AreaState(precisions * np.sqrt(ratios / loss), prices, following, state.step)
+
+        return AreaRound(float(np.max(scaled)), bound, follow)
 
 
 def best_precisions(
@@ -257,7 +267,7 @@ def best_precisions(
         report_gap(on_progress, found.gap)
         if found.gap <= tolerance:
             return state
-        state = found.following
+        state = found.follow()
         if found.gap < best * _LESS:
             best, improved = found.gap, number
         elif number - improved >= _PATIENCE:  # prices swing around where they belong
