@@ -9,6 +9,7 @@ import rpexplore as rp
 from rpexplore.analysis.areas import REDISTRICTING_2020, beside_shares_by_level, loss_of_shares
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.errors import BudgetError, WorkloadError
+from rpexplore.planning.areas.level_tables import shrinking_detail
 from tests.support.area_trees import area_trees, incidence
 
 SEXES = rp.Domain.from_sizes({"sex": 3})
@@ -59,6 +60,16 @@ def test_the_sample_country_is_planned_better_than_by_level():
     best, equal = beside_shares_by_level(plan)["ratio"]
     assert 0.85 < equal < best < 0.945
     assert equal < 0.935
+
+
+@pytest.mark.nightly
+def test_the_largest_error_is_planned_where_levels_have_different_tables():
+    book = rp.AreaCodebook.load(sample_data_folder() / "municipal-register.json")
+    of_levels = shrinking_detail(book.tree, rp.Workload.all_up_to(book.domain, 3))
+    del of_levels["all"]
+    asked = rp.AreaWorkload.of_levels(book.tree, of_levels)
+    plan = rp.plan_areas(asked, loss=rp.MaxVariance(), budget=rp.Budget(rho=1))
+    assert plan.gap <= 3e-3
 
 
 def test_shares_that_do_not_fit_are_refused():

@@ -26,6 +26,9 @@ _LEAST_PRICES = 1e-9
 # profile are alike to 10^-10 only.
 _ALLOWANCE = 1e-9
 _PATIENCE, _LESS = 150, 0.9  # rounds within which the gap has to shrink to this share
+# Much smaller steps leave prices where they are, also wrong ones: where levels were asked for
+# different tables, searches took twice the rounds with 1/10, and ended nowhere without a limit.
+_LEAST_STEP = 0.5
 _LEAST_PRECISION = 1e-30  # where the largest cost of a record is 1
 
 
@@ -271,7 +274,7 @@ def best_precisions(
         if found.gap < best * _LESS:
             best, improved = found.gap, number
         elif number - improved >= _PATIENCE:  # prices swing around where they belong
-            state, improved = replace(state, step=state.step / 2), number
+            state, improved = replace(state, step=max(state.step / 2, _LEAST_STEP)), number
     raise PlanError(
         f"The search came within {best:.2g} of the best possible, and not within "
         f"{tolerance:g}; ask for a larger tolerance."
