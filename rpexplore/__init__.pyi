@@ -36,6 +36,8 @@ from rpexplore.planning.plan import Plan as Plan
 from rpexplore.planning.planner import optimum as optimum
 from rpexplore.planning.planner import plan as plan
 from rpexplore.planning.verification import Verification as Verification
+from rpexplore.postprocessing.areas.area_counts import AreaCounts as AreaCounts
+from rpexplore.postprocessing.areas.area_counts import whole_area_counts as whole_area_counts
 from rpexplore.postprocessing.combination import combine as combine
 from rpexplore.postprocessing.estimates import Estimates as Estimates
 from rpexplore.postprocessing.processed_folder import postprocess as postprocess

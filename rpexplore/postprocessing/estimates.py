@@ -31,7 +31,6 @@ from rpexplore.postprocessing.measurement_source import (
 )
 from rpexplore.postprocessing.stored_arrays import read_arrays
 from rpexplore.postprocessing.table_map import subsets
-from rpexplore.releases.manifest import manifest_sha256
 from rpexplore.releases.marginal_estimate import Answer, MarginalEstimate
 from rpexplore.releases.measurement import measured_shape
 from rpexplore.releases.residual_files import residual_files
@@ -117,16 +116,7 @@ class Estimates:
             )
             for path, within in residual_files(closure).items()
         )
-        source = MeasurementSource(
-            name=release.folder.resolve().name,
-            sha256=manifest_sha256(release.folder),
-            rho=plan.rho,
-            max_records_per_person=plan.budget.max_records_per_person,
-            plan_sha256=plan.sha256,
-            unknown_values=release.manifest["unknown_values"],
-            person_rule=release.manifest["records_per_person"],
-            run=release.manifest["run"],
-        )
+        source = MeasurementSource.of(release)
         return cls(
             plan.workload.domain,
             tuple(map(plan.workload.attribute_indices, range(len(plan.workload)))),

@@ -15,6 +15,7 @@ from rpexplore.common.json_fields import positive_exact, text_of
 from rpexplore.errors import ReleaseError
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import epsilon_texts, rho_text
+from rpexplore.releases.manifest import FinishedRelease, manifest_sha256
 
 _MOST_LISTED = 6  # amounts of ρ that are shown one by one
 
@@ -50,6 +51,21 @@ class MeasurementSource:
         Budget(
             rho=1 if self.rho is None else self.rho,
             max_records_per_person=self.max_records_per_person,
+        )
+
+    @classmethod
+    def of(cls, release: FinishedRelease[Any]) -> "MeasurementSource":
+        """A release of any kind."""
+        plan = release.plan
+        return cls(
+            name=release.folder.resolve().name,
+            sha256=manifest_sha256(release.folder),
+            rho=plan.rho,
+            max_records_per_person=plan.budget.max_records_per_person,
+            plan_sha256=plan.sha256,
+            unknown_values=release.manifest["unknown_values"],
+            person_rule=release.manifest["records_per_person"],
+            run=release.manifest["run"],
         )
 
     @property

@@ -135,7 +135,7 @@ def postprocess(
             if gain is not None:
                 gains[_of_several_values(estimates.domain, attributes)] = gain
             groups.add(position, attributes, matrices[position], [columns["value"], *released])
-        return _with_unbiased(columns, unbiased, label)
+        return with_unbiased(columns, unbiased, label)
 
     on_written = part_of_progress(on_progress, _SEARCHED if method else 0.0, 1.0)
     processing = {
@@ -235,7 +235,7 @@ def _model_errors(
     return smooth_tables.standard_errors(table).ravel()
 
 
-def _with_unbiased(processed: Mapping[str, np.ndarray], unbiased: pa.Table, label: str) -> pa.Table:
+def with_unbiased(processed: Mapping[str, np.ndarray], unbiased: pa.Table, label: str) -> pa.Table:
     """The processed columns before the unbiased answers, and what they are behind all.
 
     processed: a number for each cell, or one for all; NaN becomes an empty cell

@@ -157,12 +157,50 @@ def release_of_areas() -> list[Row]:
     ]
 
 
-def _released(share: int) -> tuple[float, rp.AreaTree, float]:
-    """Time and processor time of a release, in seconds, and its areas."""
+def whole_counts_of_areas() -> list[Row]:
+    """Consistent whole counts of that release; docs/mathematics.md §15.10 has their mean error."""
+    plan = _plan_of(50)
+    tree = plan.workload.tree
+    with tempfile.TemporaryDirectory() as name:
+        data = Path(name) / "people.parquet"
+        mock_people(data, tree, 330_000_000 // 50)
+        release = rp.release(plan, data, Path(name) / "out")
+        start = time.process_time()
+        seconds, _ = once(partial(rp.whole_area_counts, release, Path(name) / "whole"))
+        processor = time.process_time() - start
+    return [
+        (f"whole counts of 8 tables in {tree.n_areas:,} areas, s", seconds, "<=", 300),
+        ("  processor time, s", processor, "<=", 60),
+        ("  process peak, GB", peak_gigabytes(), "<=", 2.0),
+    ]
+
+
+def sums_over_areas() -> list[Row]:
+    """How accurate sums over lists of blocks of the whole country are, before release."""
+    plan = _plan_of(1)
+    blocks = plan.workload.tree.level_slice(5)
+    starts = np.linspace(blocks.start, blocks.stop - 3_000, 300).astype(int).tolist()
+    lists = {str(start): np.arange(start, start + 3_000) for start in starts}
+    scattered = {"scattered": np.linspace(blocks.start, blocks.stop - 1, 5_000).astype(int)}
+    one, _ = once(lambda: plan.accuracy_of_sums(scattered))
+    many, _ = once(lambda: plan.accuracy_of_sums(lists))
+    return [
+        ("8 tables of a sum of 5,000 of 8.2 million blocks, s", one, "<=", 1),
+        ("  of 300 sums of 3,000 blocks, s", many, "<=", 1.5),
+    ]
+
+
+def _plan_of(share: int) -> rp.AreaPlan:
     tree = country(share)
     tables = rp.Workload.all_up_to(_OTHERS, 3)
     asked = rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, tables))
-    plan = rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho="2.56"))
+    return rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho="2.56"))
+
+
+def _released(share: int) -> tuple[float, rp.AreaTree, float]:
+    """Time and processor time of a release, in seconds, and its areas."""
+    plan = _plan_of(share)
+    tree = plan.workload.tree
     with tempfile.TemporaryDirectory() as name:
         data, output = Path(name) / "people.parquet", Path(name) / "out"
         mock_people(data, tree, 330_000_000 // share)
@@ -207,4 +245,6 @@ CASES = (
     areas_of_a_country,
     largest_error_in_a_country,
     release_of_areas,
+    sums_over_areas,
+    whole_counts_of_areas,
 )

@@ -151,18 +151,19 @@ def accuracy_of_sums(
     return table.sort_values("standard_error", ascending=False, kind="stable", ignore_index=True)
 
 
+def area_number(tree: AreaTree, area: AreaName) -> int:
+    """The number of an area; `DomainError` for the codes of none. A number is left as it is."""
+    if isinstance(area, str):
+        return tree.find([area])
+    return tree.find(area) if isinstance(area, Sequence) else area
+
+
 def _numbers(tree: AreaTree, name: str, areas: Iterable[AreaName]) -> np.ndarray:
     """The numbers of the areas of a list, int64[n]."""
     given = list(areas)
     if len(given) == 0:
         raise DomainError(f"The list {name!r} has no areas; name one at least.")
-    found: list[int] = []
-    for area in given:
-        if isinstance(area, str | Sequence):
-            found.append(tree.find([area] if isinstance(area, str) else area))
-        else:
-            found.append(area)
-    numbers = np.asarray(found)
+    numbers = np.asarray([area_number(tree, area) for area in given])
     if numbers.dtype.kind not in "iu":
         raise DomainError(
             f"The list {name!r} must name areas by their numbers or by their codes from below "

@@ -1,6 +1,6 @@
 """Of which attributes there are whole counts on each level, and what is known of them there."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, combinations
@@ -32,30 +32,28 @@ class AreaCells:
     known: tuple[frozenset[AttributeIndices], ...]
     possible: np.ndarray
 
-    def __post_init__(self) -> None:
-        n_cells = prod(self.shape(0))
-        if n_cells > MOST_CELLS:
-            raise ReleaseError(
-                f"Whole counts need a table of all attributes together, which has {n_cells:,} "
-                f"cells in an area; at most {MOST_CELLS:,} can be counted. Plan fewer attributes."
-            )
-
     def shape(self, level: int) -> tuple[int, ...]:
         """Of the table of an area."""
         return tuple(self.sizes[index] for index in self.attributes[level])
 
     def margins(self, counts: np.ndarray, level: int) -> np.ndarray:
         """Counts on a level summed to the cells of the level below, [n_areas, n_cells]."""
-        kept = set(self.attributes[level + 1])
+        return self.margin_on(counts, level, self.attributes[level + 1])
+
+    def margin_on(self, counts: np.ndarray, level: int, attributes: AttributeIndices) -> np.ndarray:
+        """Counts on a level summed to the cells of some attributes, [n_areas, n_cells]."""
         axes = tuple(
-            axis for axis, index in enumerate(self.attributes[level], start=1) if index not in kept
+            axis
+            for axis, index in enumerate(self.attributes[level], start=1)
+            if index not in attributes
         )
-        return counts.reshape(-1, *self.shape(level)).sum(axis=axes).reshape(len(counts), -1)
+        shaped = counts.reshape(len(counts), *self.shape(level))
+        return shaped.sum(axis=axes, dtype=np.int64).reshape(len(counts), -1)
 
     @cached_property
     def _unknown(self) -> list[list[AttributeIndices]]:
         return [
-            [each for each in _subsets(attributes) if each not in known]
+            [each for each in subsets_of(attributes) if each not in known]
             for attributes, known in zip(self.attributes, self.known, strict=True)
         ]
 
@@ -76,6 +74,16 @@ class AreaCells:
         return found.reshape(tables.shape)
 
 
-def _subsets(attributes: AttributeIndices) -> Iterator[AttributeIndices]:
+def check_cells(shape: Sequence[int]) -> None:
+    """Raise `ReleaseError` for a table of more cells than can be counted in an area."""
+    if (n_cells := prod(shape)) > MOST_CELLS:
+        raise ReleaseError(
+            f"Whole counts need a table of all attributes together, which has {n_cells:,} cells in "
+            f"an area; {MOST_CELLS:,} can be counted at most. Plan tables of fewer attributes."
+        )
+
+
+def subsets_of(attributes: AttributeIndices) -> Iterator[AttributeIndices]:
+    """All subsets, the empty one first."""
     sizes = range(len(attributes) + 1)
     return chain.from_iterable(combinations(attributes, size) for size in sizes)

@@ -1,9 +1,12 @@
 """The nearest nonnegative tables with given row and column sums, by least squares.
 
 Minimises ½ Σ (x − y)² with x ≥ 0 and these sums; the best x is max(y + α_row + β_column, 0). The
-dual problem in α and β is concave and piecewise quadratic; Newton steps for all columns and for all
-rows in turns go up on it (docs/mathematics.md §15.10).
+dual problem in α and β is concave and piecewise quadratic: its maximum over all β for given α, and
+over all α for given β, are looked for in turns, which ends at the maximum of all
+(docs/mathematics.md §15.10).
 """
+
+from typing import Protocol
 
 import numpy as np
 
@@ -52,51 +55,64 @@ def nearest_tables(
     """
     found = np.empty_like(values)
     places, left = np.arange(len(values)), tables
-    means = (column_sums - left.column_sums(values)) / left.n_rows[left.table_of_column]
-    shifted = values + means[left.columns]  # no column's sum of these is too small
+    shifted = values.copy()
     for last in [False] * (most_rounds - 1) + [True]:
-        shifted -= _column_step(left, shifted, column_sums)[left.columns]
-        step, missed = _row_step(left, shifted, row_sums)
-        first_rows = np.cumsum(left.n_rows) - left.n_rows
-        done = np.maximum.reduceat(missed, first_rows) <= tolerance
+        _fit(_Columns(left), shifted, column_sums, tolerance / 10)
+        rows = _Rows(left)
+        missed = np.abs(rows.sums(np.maximum(shifted, 0.0)) - row_sums)
+        done = np.maximum.reduceat(missed, np.cumsum(left.n_rows) - left.n_rows) <= tolerance
         if last:
             done[:] = True
         if np.any(done):
             finished = done[left.table_of_row][left.rows]
             found[places[finished]] = np.maximum(shifted[finished], 0.0)
-            places = places[~finished]
+            places, shifted = places[~finished], shifted[~finished]
             if not len(places):
                 break
-            shifted = (shifted - step[left.rows])[~finished]
-            left, rows, columns = left.some(~done)
-            row_sums, column_sums = row_sums[rows], column_sums[columns]
-        else:
-            shifted -= step[left.rows]
+            left, of_rows, of_columns = left.some(~done)
+            row_sums, column_sums = row_sums[of_rows], column_sums[of_columns]
+        _fit(_Rows(left), shifted, row_sums, tolerance / 10)
     return found
 
 
-def _column_step(tables: FamilyTables, shifted: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """What to take off each column's entries to come nearer to its sum."""
-    positive, n = np.maximum(shifted, 0.0), len(wanted)
-    counts = np.bincount(tables.columns, shifted > 0, minlength=n)
-    sums = np.bincount(tables.columns, positive, minlength=n)
-    if np.any(counts == 0):
-        # All are shifted to have the sum together: then some are positive.
-        none = counts == 0
-        sums[none] = np.bincount(tables.columns, shifted, minlength=n)[none]
-        counts[none] = tables.n_rows[tables.table_of_column][none]
-    return (sums - wanted) / counts
+class _Lines(Protocol):
+    """The rows, or the columns, of tables."""
+
+    of_entries: np.ndarray
+    sizes: np.ndarray
+
+    def sums(self, values: np.ndarray) -> np.ndarray: ...
 
 
-def _row_step(
-    tables: FamilyTables, shifted: np.ndarray, wanted: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The same for rows; and by how much each misses its sum."""
-    counts = tables.row_sums((shifted > 0).astype(np.int64))
-    sums = tables.row_sums(np.maximum(shifted, 0.0))
-    missed = np.abs(sums - wanted)
-    if np.any(counts == 0):
+class _Rows:
+    def __init__(self, tables: FamilyTables) -> None:
+        self.of_entries, self.sums = tables.rows, tables.row_sums
+        self.sizes = tables.n_columns[tables.table_of_row]
+
+
+class _Columns:
+    def __init__(self, tables: FamilyTables) -> None:
+        self.of_entries = tables.columns
+        self.sizes = tables.n_rows[tables.table_of_column]
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        return np.bincount(self.of_entries, values, minlength=len(self.sizes))
+
+
+def _fit(lines: _Lines, shifted: np.ndarray, wanted: np.ndarray, tolerance: float) -> None:
+    """Shift the entries of each line alike so that those above 0 have the wanted sum.
+
+    By Newton's method: a line's sum is convex in its shift, so that after the first step it is too
+    large, and then falls to what is wanted in finitely many steps.
+    """
+    while True:
+        excess = lines.sums(np.maximum(shifted, 0.0)) - wanted
+        if np.all(np.abs(excess) <= tolerance):
+            return
+        counts = lines.sums((shifted > 0).astype(float))
         none = counts == 0
-        sums[none] = tables.row_sums(shifted)[none]
-        counts[none] = tables.n_columns[tables.table_of_row][none]
-    return (sums - wanted) / counts, missed
+        if np.any(none):
+            # All are shifted to have the sum together: then some are above 0.
+            excess[none] = (lines.sums(shifted) - wanted)[none]
+            counts[none] = lines.sizes[none]
+        shifted -= (excess / counts)[lines.of_entries]

@@ -39,15 +39,8 @@ class WholeCounts:
     answers: Answers
     totals: np.ndarray
 
-    def __iter__(self) -> Iterator[tuple[int, slice, np.ndarray]]:
-        """(level, areas by their numbers, counts int64[n_areas, n_cells]).
-
-        Some areas that follow one another, then all that lies in them: no more is held than the
-        counts of some areas of each level.
-        """
-        yield from self._downwards(0, slice(0, 1), self._of_top())
-
-    def _of_top(self) -> np.ndarray:
+    def of_top(self) -> np.ndarray:
+        """Counts of the top, int64[1, n_cells]."""
         possible = self.cells.possible
         answers, known = self.answers(0, slice(0, 1))[0], int(self.totals[0])
         total = max(round(float(np.sum(answers))), 0) if known == UNKNOWN else known
@@ -63,10 +56,18 @@ class WholeCounts:
             counts[0, possible] = _whole_parts(nearest, first, totals)
         return counts
 
-    def _downwards(
-        self, level: int, areas: slice, counts: np.ndarray
+    def downwards(
+        self, level: int, areas: slice, counts: np.ndarray, last: int
     ) -> Iterator[tuple[int, slice, np.ndarray]]:
+        """Some areas of a level, and all that lies in them down to another: their counts.
+
+        (level, areas by their numbers, counts int64[n_areas, n_cells]): some areas that follow one
+        another, then all within them, so that no more is held than counts of some areas of each
+        level. Those of a level come in their order.
+        """
         yield level, areas, counts
+        if level == last:
+            return
         tree = self.tree
         n_parts = tree.n_parts[areas].astype(np.int64)
         divided = np.flatnonzero(n_parts)
@@ -83,7 +84,7 @@ class WholeCounts:
             first_part = int(tree.first_parts[areas.start + divided[start]])
             parts = slice(first_part, first_part + int(ends[stop - 1] - done))
             found = self._parts(level + 1, parts, n_parts[start:stop], margins[start:stop])
-            yield from self._downwards(level + 1, parts, found)
+            yield from self.downwards(level + 1, parts, found, last)
             start = stop
 
     def _parts(

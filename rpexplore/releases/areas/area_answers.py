@@ -112,12 +112,16 @@ class AreaAnswers:
     def _measured(self, part: int, profile: int, areas: AreaRange) -> np.ndarray:
         """What was measured of a profile, 0 where nothing was: float64[n_rows, n_columns]."""
         rows, width = self.parts.measured_rows(profile, areas), int(self.parts.widths[profile])
-        numbers = read_measured(self.folder, *self.parts.bounds(part, profile))
+        numbers = self.numbers(part, profile)
         if len(rows) == len(areas):
             return numbers.reshape(-1, width).astype(float)
         found = np.zeros((len(areas), width))
         found[rows] = numbers.reshape(-1, width)
         return found
+
+    def numbers(self, part: int, profile: int) -> np.ndarray:
+        """What was measured of a profile in a part, int64[n_measured areas · n_columns]."""
+        return read_measured(self.folder, *self.parts.bounds(part, profile))
 
     def _contribute(self, profile: int, answers: np.ndarray) -> None:
         """Make answers what each residual adds to its own marginal, float64[n_rows, n_columns]."""
