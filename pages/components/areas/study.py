@@ -5,7 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.components.shared.background import worked_out
-from pages.components.shared.session import current, escaped, say
+from pages.components.shared.session import current, escaped, project, say
 from pages.components.shared.solutions import NO_PLAN
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import plural
@@ -21,6 +21,7 @@ _STUDY = "area study"
 
 def study() -> AreaStudy | None:
     """What is open; None before areas were chosen."""
+    project()  # a first visit that went straight to this page comes back with all of the app
     return st.session_state.get(_STUDY)
 
 
