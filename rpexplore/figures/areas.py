@@ -143,7 +143,7 @@ def treemap(frame: pd.DataFrame) -> go.Figure:
                 )
             ],
             textinfo="label+text",
-            hovertemplate="<b>%{label}</b><br>%{text}<br>%{customdata}<extra></extra>",
+            hovertemplate="%{label}<br>%{text}<br>%{customdata}<extra></extra>",
             marker={"colors": colours, "line": {"width": 1, "color": _BORDER}, "pad": {"t": 20}},
             textfont={"color": letters},
             pathbar={"visible": False},
@@ -187,7 +187,7 @@ def shaded_map(frame: pd.DataFrame, areas: AreaMap) -> go.Figure:
         )
     middles = [_middle(rings) for rings in areas.rings]
     texts = [
-        f"<b>{axes.plotly_text(area)}</b><br>{_error_text(error)}"
+        f"{axes.plotly_text(area)}<br>{_error_text(error)}"
         for area, error in zip(frame["area"], errors.tolist(), strict=True)
     ]
     figure.add_trace(

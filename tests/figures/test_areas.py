@@ -46,6 +46,6 @@ def test_a_map_is_drawn_from_the_shapes_alone(errors):
     assert blue.fillcolor != grey.fillcolor
     for trace in (grey, blue):  # two rings, each with a gap behind it
         assert [i for i, x in enumerate(trace.x) if x is None] == [5, 11]
-    assert list(texts.hovertext) == ["<b>N</b><br>σ 1", "<b>S</b><br>not asked for"]
+    assert list(texts.hovertext) == ["N<br>σ 1", "S<br>not asked for"]
     assert (texts.x[0], texts.y[0]) == (2, 2)
     assert chart.frame["area"].tolist() == ["N", "S"]

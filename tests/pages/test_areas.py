@@ -12,6 +12,7 @@ from pages.components.areas import study as areas
 from pages.components.shared.background import task_name
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.export.area_bundle import area_bundle
+from rpexplore.planning.areas.area_minimum_budget import minimum_area_budget
 from rpexplore.planning.areas.area_plan import AreaPlan
 from tests.pages.conftest import check_charts, plain
 
@@ -30,6 +31,7 @@ CODEBOOK = {
         {"name": "sex", "constraints": {"enum": ["F", "M"]}},
     ]
 }
+MARKS = ("**bold**", "$x$", "<b>", "[a](", "`x`")
 SQUARE = [[[0, 50], [1, 50], [1, 51], [0, 51], [0, 50]]]
 
 
@@ -114,6 +116,14 @@ def test_targets_are_asked_for_where_the_objective_needs_them(towns):
     plan = planned(towns)
     assert plan.loss == rp.MaxVariance(relative_to="target")
     assert plan.tables["target"].tolist() == [3.0] * 6
+    # At ρ = 0.1 the targets are missed; the smallest budget that meets them is that of the library.
+    assert "Targets are missed" in plain(towns.texts("markdown"))
+    towns.press("Make that the budget")
+    met = planned(towns)
+    assert 0.99 < met.loss_value <= 1
+    least = minimum_area_budget(plan.workload)
+    assert float(met.rho) == pytest.approx(float(least.rho), rel=3e-3)
+    assert "All targets are met" in plain(towns.texts("markdown"))
     towns.radio(key="area objective").set_value("sum").run()
     towns.toggle(key="area uniform").set_value(True).run()
     assert planned(towns).uniform
@@ -152,6 +162,33 @@ def test_files_that_are_no_areas_give_one_clear_error(app, files, error):
     (text,) = session.texts("error")
     assert error in plain([text])
     assert "area study" not in session.session_state
+
+
+def test_names_full_of_formatting_stay_text(app):
+    rows = [f"{name},{number}" for name in ("**bold** $x$", "<b>[a](b)") for number in (1, 2)]
+    text = "\n".join(["`x` :red[y],town", *rows, ""]).encode()
+    field = {"path": "towns.csv", "sha256": hashlib.sha256(text).hexdigest()}
+    fields = [{"name": "**bold** home", "areas": field}, CODEBOOK["fields"][1]]
+    session = drop(
+        app("areas"),
+        ("<b>a.json", json.dumps({"fields": fields}).encode(), None),
+        ("towns.csv", text, None),
+    )
+    for view in ("Levels", "Tables by level", "Plan", "By area"):
+        show(session, view)
+        if view == "Plan":
+            planned(session)
+        if view == "By area":
+            session.selectbox(key="level of areas").select("`x` :red[y]").run()
+            session.selectbox(key="area to look into").select("<b>[a](b)").run()
+        assert not session.exception
+        for kind in ("markdown", "caption", "error", "metric"):
+            for shown in map(str, session.texts(kind)):
+                assert not [
+                    mark for mark in ("**bold**", "$x$", "<b>", "[a](", "`x`") if mark in shown
+                ]
+    (chart,) = session.get("plotly_chart")
+    assert "<b>" not in chart.proto.spec
 
 
 def test_a_long_plan_is_cancelled(towns, monkeypatch):

@@ -65,7 +65,7 @@ def _walk(errors: AreaErrors) -> int:
     *above, here = areas_above(tree, top)
     for area in above:
         line.button(
-            f"{area_title(tree, area)} ›",
+            f"{escaped(area_title(tree, area))} ›",
             key=f"up to {area}",
             type="tertiary",
             on_click=_look_into,

@@ -6,11 +6,12 @@ import pandas as pd
 import streamlit as st
 
 from pages.components.areas.study import area_plan, change_study
-from pages.components.plan.budget import budget_inputs, budget_meaning, unit_inputs
+from pages.components.plan.budget import HERE, budget_inputs, budget_meaning, unit_inputs
 from pages.components.shared.background import worked_out
 from pages.components.shared.charts import download_frame, listing, metrics
-from pages.components.shared.session import bound, escaped, kept
+from pages.components.shared.session import bound, change_fields, escaped, kept
 from rpexplore.analysis.area_accuracy import describe_shares, level_accuracy, table_accuracy
+from rpexplore.analysis.area_targets import describe_targets, sufficient_budget
 from rpexplore.analysis.areas import beside_shares_by_level
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.concurrency import Progress
@@ -91,7 +92,7 @@ def _answer(planned: AreaPlan) -> None:
         (
             "Privacy",
             rho_text(planned.rho, 3),
-            f"{'; '.join(planned.epsilon_texts[:2])}; protects {escaped(planned.budget.unit)}",
+            f"{planned.epsilon_texts[0]}; protects {escaped(planned.budget.unit)}",
         ),
     )
     st.markdown(
@@ -99,6 +100,8 @@ def _answer(planned: AreaPlan) -> None:
         help=f"{meaning('Optimality')} "
         f"The proven gap is {rounded(planned.certificate.gap, 2, 'up')} of the objective.",
     )
+    if planned.loss.compares_with_targets:
+        _targets(planned)
     st.subheader("How accurate each level is")
     levels = kept(level_accuracy, planned)
     listing(levels, ACCURACY_COLUMNS, "Accuracy of the tables of each level")
@@ -114,6 +117,20 @@ def _answer(planned: AreaPlan) -> None:
     _shares(planned)
     with st.expander("What this plan guarantees, in full"):
         st.markdown(escaped(planned.guarantee))
+
+
+def _targets(planned: AreaPlan) -> None:
+    """Whether all targets are met, and the budget that is enough."""
+    st.markdown(f":material/straighten: **Targets.** {escaped(describe_targets(planned))}")
+    enough = sufficient_budget(planned)
+    st.button(
+        "Make that the budget",
+        on_click=change_fields,
+        args=(HERE,),
+        kwargs={"budget": enough},
+        disabled=enough == planned.budget,
+        help="The budget of the Plan page is then this one, too.",
+    )
 
 
 def _shares(planned: AreaPlan) -> None:

@@ -105,7 +105,7 @@ def _begin(name: str, load: Callable[[], AreaCodebook]) -> None:
     """Read areas outside the script thread: a country may have millions."""
 
     def read(on_progress: Progress) -> AreaStudy:
-        on_progress(f"Reading {name}", 0.0)
+        on_progress("Reading the areas", 0.0)
         try:
             return AreaStudy.of(name, load())
         except DomainError as error:

@@ -1,0 +1,35 @@
+"""Targets of tables in areas: whether a plan meets them, and the budget at which all are met."""
+
+from rpexplore.analysis.budget_units import stated_text
+from rpexplore.common.formatting import describe_share, rounded
+from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.minimum_budget import rho_with_allowance, typed_above
+from rpexplore.privacy.budget import Budget
+
+
+def sufficient_budget(plan: AreaPlan) -> Budget:
+    """The smallest budget at which a plan for the largest shortfall meets all its targets.
+
+    Variances are inversely proportional to the budget, and the loss is the largest of them over the
+    square of its target. No budget is enough that is smaller by more than the plan's gap.
+    """
+    rho = rho_with_allowance(float(plan.budget.rho) * plan.loss_value)
+    records = plan.budget.max_records_per_person
+    return Budget(rho=typed_above(rho), max_records_per_person=records)
+
+
+def describe_targets(plan: AreaPlan) -> str:
+    """How far a plan for the largest shortfall is from its targets, and what would meet them."""
+    ratio = plan.loss_value**0.5
+    met = (
+        f"All targets are met: the largest standard error is {describe_share(ratio, 3)} of its "
+        "target."
+        if plan.loss_value <= 1
+        else f"Targets are missed: the largest standard error is {rounded(ratio, 3, 'up')} times "
+        "its target."
+    )
+    enough = stated_text(sufficient_budget(plan))
+    return (
+        f"{met} The smallest budget that meets all of them is {enough}, within "
+        f"{describe_share(plan.gap)}."
+    )
