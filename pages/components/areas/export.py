@@ -18,14 +18,16 @@ def take_along(opened: AreaStudy) -> None:
     download(FILENAME, lambda: area_bundle(planned, opened), type="primary")
     st.caption(
         "The plan file, the two Parquet files that belong beside it, and how it is made again; "
-        "none was made from records. `rpexplore verify plan.json` checks them in exact arithmetic."
+        "none was made from records. `rpexplore verify plan.json` checks them exactly, and "
+        "`rpexplore release plan.json records.csv --out released` runs the plan on the records."
     )
     budget = planned.budget
+    # In one colour: those of Streamlit's code are too faint.
     st.markdown("**In Python**, beside the codebook and its file of areas")
-    st.code(kept(area_script, opened, budget), language="python", wrap_lines=True)
+    st.code(kept(area_script, opened, budget), language=None, wrap_lines=True)
     st.markdown("**On the command line**")
     if command := kept(area_command, opened, budget):
-        st.code(command, language="bash", wrap_lines=True)
+        st.code(command, language=None, wrap_lines=True)
     else:
         st.caption(
             "Options cannot say these tables: they take all tables up to some number of attributes "
