@@ -38,6 +38,7 @@ from rpexplore.planning.planner import plan as plan
 from rpexplore.planning.verification import Verification as Verification
 from rpexplore.postprocessing.areas.area_counts import AreaCounts as AreaCounts
 from rpexplore.postprocessing.areas.area_counts import whole_area_counts as whole_area_counts
+from rpexplore.postprocessing.areas.released_sums import sums_of_areas as sums_of_areas
 from rpexplore.postprocessing.combination import combine as combine
 from rpexplore.postprocessing.estimates import Estimates as Estimates
 from rpexplore.postprocessing.processed_folder import postprocess as postprocess

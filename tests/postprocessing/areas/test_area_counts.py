@@ -1,4 +1,4 @@
-"""Whole counts of a release of tables in areas, in a folder of their own."""
+"""Whole counts of a release of tables in areas, and sums over lists of areas."""
 
 import numpy as np
 import pandas as pd
@@ -95,3 +95,30 @@ def test_known_totals_and_impossible_combinations_are_met(released, tmp_path):
 def test_areas_without_an_answer_to_their_total_are_refused(released, tmp_path):
     with pytest.raises(ReleaseError, match=r"down to the level block, but .* some have none"):
         rp.whole_area_counts(released(PLANS["some areas"]), tmp_path / "counts")
+
+
+def test_sums_of_areas_are_those_of_the_released_tables(released):
+    plan = PLANS["less further down"]
+    release = released(plan)
+    cells = cells_of_areas(release, plan)
+    lists = {"district": [("N", "1"), "S"], "South": ["S"], "all": [0]}
+
+    found = rp.sums_of_areas(release, lists, "sex")
+
+    values = found.groupby("list", sort=False)["value"].agg(list)
+    town, south = (np.array(cells["sex",][TREE.find(path)]) for path in (["N", "1"], ["S"]))
+    np.testing.assert_allclose(values["district"], town + south)
+    np.testing.assert_allclose(values["South"], south)
+    np.testing.assert_allclose(values["all"], cells["sex",][0])
+    errors = found.groupby("list", sort=False)["standard_error"].first()
+    planned = plan.accuracy_of_sums(lists, [["sex"]]).set_index("list")["standard_error"]
+    assert errors.to_dict() == planned.to_dict()
+    whole = release.table("region", "sex", within=["S"])
+    of_south = found[found["list"] == "South"].reset_index(drop=True)
+    shared = ["sex", "value", "standard_error", "lower_95", "upper_95"]
+    pd.testing.assert_frame_equal(
+        of_south[shared], whole[shared].reset_index(drop=True), check_dtype=False,
+        check_categorical=False,
+    )  # fmt: skip
+    with pytest.raises(ReleaseError, match=r"'x' has an area for which the table \(sex, age\) was"):
+        rp.sums_of_areas(release, {"x": [("N", "1")]}, "sex", "age")

@@ -1,0 +1,82 @@
+"""Sums over lists of areas, as a release answers them: school districts as lists of blocks."""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rpexplore.common.numerics import normal_quantile
+from rpexplore.errors import ReleaseError
+from rpexplore.planning.areas.area_sums import AreaName, AreaSums
+from rpexplore.planning.mechanism.marginal_noise import query_attributes
+from rpexplore.postprocessing.areas.released_cells import ReleasedAnswers
+from rpexplore.releases.areas.area_parts import AreaParts
+from rpexplore.releases.areas.area_release import AreaRelease
+from rpexplore.releases.manifest import CONFIDENCE
+from rpexplore.releases.table_cells import column_names, label_columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def sums_of_areas(
+    release: AreaRelease, lists: Mapping[str, Iterable[AreaName]], *attributes: str
+) -> "pd.DataFrame":
+    """A table summed over lists of areas: unbiased, with exact standard errors.
+
+    Args:
+        release: Of tables in areas.
+        lists: As of `AreaPlan.accuracy_of_sums`.
+        attributes: Those of a table of the plan; none for totals.
+
+    Returns:
+        One row a cell of a list: list, the labels of attributes, value, standard_error, lower_95,
+        upper_95.
+
+    Raises:
+        ReleaseError: If an area of a list has no answer.
+        DomainError: For an area that is not there, or that a list counts twice.
+        WorkloadError: For a table that is asked for nowhere.
+    """
+    import pandas as pd
+
+    plan = release.plan
+    sums = AreaSums.of(plan.workload.tree, lists)
+    indices = query_attributes(plan.domain, [attributes])
+    names = tuple(plan.domain.names[index] for index in indices)
+    planned = plan.accuracy_of_sums(lists, [names])
+    accuracy = dict(zip(planned["list"], planned["standard_error"], strict=True))
+    without = [name for name in sums.names if np.isnan(accuracy[name])]
+    if without:
+        raise ReleaseError(
+            f"The list {without[0]!r} has an area for which the table "
+            f"({', '.join(names) or 'total'}) was not asked; take areas of another level."
+        )
+    shape = tuple(plan.domain.sizes[list(indices)].tolist())
+    values = np.zeros((len(sums.names), *shape))
+    parts = AreaParts(plan)
+    answers = ReleasedAnswers(parts, release.folder)
+    for part, within in enumerate(parts.areas):
+        inside = np.zeros(len(sums.areas), dtype=bool)
+        rows = np.zeros(len(sums.areas), dtype=np.int64)
+        for level, areas in enumerate(within.slices):
+            here = (sums.areas >= areas.start) & (sums.areas < areas.stop)
+            inside |= here
+            rows[here] = within.rows(level).start + sums.areas[here] - areas.start
+        if np.any(inside):
+            tables = answers.of_part(part).tables(indices, rows[inside])
+            np.add.at(values, sums.lists[inside], tables)
+    errors = np.repeat([accuracy[name] for name in sums.names], values[0].size)
+    labels = [label_columns(plan.domain.attributes[index]) for index in indices]
+    columns = iter(column_names(labels))
+    codes = np.indices(values.shape).reshape(values.ndim, -1)
+    found = {"list": np.array(sums.names, dtype=object)[codes[0]]}
+    for code, named in zip(codes[1:], labels, strict=True):
+        found |= {next(columns): texts.take(code).to_pandas() for _, texts in named}
+    margin = normal_quantile(CONFIDENCE) * errors
+    flat = values.ravel()
+    found |= {
+        "value": flat, "standard_error": errors, "lower_95": flat - margin,
+        "upper_95": flat + margin,
+    }  # fmt: skip
+    return pd.DataFrame(found)
