@@ -144,6 +144,8 @@ class AreaTree:
         row_name: RowName = "Row {:,} of the areas".format,
     ) -> "AreaTree":
         """As `from_parents`, of a table with a row for each area; names: of each, if wanted."""
+        if not len(codes):
+            raise DomainError("A tree of areas needs the code of one area at least, got none.")
         code_columns, name_columns = columns_of_parents(
             text_column("codes of the areas", codes),
             text_column("parents of the areas", parents),

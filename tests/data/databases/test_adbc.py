@@ -125,6 +125,7 @@ def test_a_file_that_is_none_or_not_there(in_sqlite, tmp_path):
 
 
 def test_a_driver_that_is_not_installed():
+    pytest.importorskip("adbc_driver_manager")
     connection = Connection("STORE", "adbc+snowflake://ann:s3cr3t@account/survey")
     source = DatabaseSource(connection, "people", stream=True)
     with pytest.raises(DataError, match="pip install adbc-driver-snowflake"):
