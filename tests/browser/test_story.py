@@ -25,6 +25,7 @@ def codebook(tmp_path) -> Path:
     """A codebook of some of the sample's attributes."""
     codebook = json.loads((sample_data_folder() / "household.json").read_text())
     codebook["fields"] = [field for field in codebook["fields"] if field["name"] in KEPT]
+    codebook["impossible"] = [each for each in codebook["impossible"] if each.keys() <= set(KEPT)]
     path = tmp_path / "survey.json"
     path.write_text(json.dumps(codebook))
     return path
