@@ -2,7 +2,8 @@
 
 The statement codes every record once, counts by blocks (`blocks`), sums the tables from the blocks,
 and hands back rows of three numbers: which table, which of its cells, and how many records. Checks
-are such rows too. One statement sees one state of the records.
+are such rows too. One statement sees one state of the records; several can share the blocks where
+the engine lets them see the same one.
 
 Memory here: 4 bytes for each cell of the tables, and a piece of rows at a time.
 """
@@ -14,7 +15,7 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from rpexplore.data.blocks import blocks
+from rpexplore.data.blocks import Block, blocks
 from rpexplore.data.coding import MISSING, UNKNOWN, code_type
 from rpexplore.data.counts import Counts
 from rpexplore.data.databases.coding import (
@@ -102,16 +103,30 @@ def packed(records: ir.Table, request: Request, words: Sequence[Word]) -> ir.Tab
     return coded.select(**columns)
 
 
-def statement(records: ir.Table, request: Request) -> ir.Table:
+def blocks_of(request: Request) -> list[Block]:
+    """What `statement` counts by; in any order they take about as long each."""
+    return blocks(request.tables, request.sizes, _BLOCK_CELLS)
+
+
+def statement(
+    records: ir.Table,
+    request: Request,
+    share: Sequence[Block] | None = None,
+    *,
+    has_checks: bool = True,
+) -> ir.Table:
     """One expression whose rows are (part, cell, n): tables by their position, and checks.
 
-    records: of `coded_records`
+    Args:
+        records: Of `coded_records`.
+        share: Those of `blocks_of` whose tables are counted; None: all.
+        has_checks: Whether the checks are among the rows, which one statement has to have.
     """
     tables, sizes = request.tables, request.sizes
     kept = kept_records(records, request.rule)
-    parts = [_checks(kept, request)]
+    parts = [_checks(kept, request)] if has_checks else []
     positions = {table: position for position, table in enumerate(tables)}
-    for block in blocks(tables, sizes, _BLOCK_CELLS):
+    for block in blocks_of(request) if share is None else share:
         counted = kept.group_by(*(f"c{index}" for index in block.attribute_indices)).aggregate(
             n=lambda rows: rows.count()
         )

@@ -1,7 +1,9 @@
 """Sessions on PostgreSQL: one transaction that reads only."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +12,7 @@ from rpexplore.common.concurrency import Progress
 from rpexplore.data.counts import Counts
 from rpexplore.data.databases.connections import Connection
 from rpexplore.data.databases.packing import numbers_of, unpacked, words_of
+from rpexplore.data.databases.postgres_servers import Snapshot, begin, connect
 from rpexplore.data.databases.request import Request
 from rpexplore.data.databases.session import (
     ROWS_AT_ONCE,
@@ -18,18 +21,13 @@ from rpexplore.data.databases.session import (
     SQLSession,
     engine_errors,
     parts_of,
+    quoted,
 )
+from rpexplore.data.databases.side_by_side import side_by_side
 from rpexplore.data.databases.streaming import count_streamed
 from rpexplore.errors import DataError
 
-# A server has 20 seconds to answer; one that is gone is noticed within a minute or so.
-_DEFAULTS = {
-    "application_name": "rpexplore",
-    "connect_timeout": 20,
-    "keepalives_idle": 30,
-    "keepalives_interval": 10,
-    "keepalives_count": 3,
-}
+_BLOCKS_AT_LEAST = 8  # for each of the statements, which all have to code the records
 _IDENTIFIER = "SELECT system_identifier FROM pg_control_system()"
 
 # A table, and all that it reads: tables and views of a view, partitions and heirs of a table. Of
@@ -68,16 +66,71 @@ ORDER BY name
 """
 
 
+@dataclass(frozen=True)
 class PostgresSession(SQLSession):
-    """A session on a server, which sees one state of the records."""
+    """A session on a server, which sees one state of the records.
+
+    snapshot  of the session's transaction
+    """
+
+    snapshot: Snapshot = field(kw_only=True)
+
+    def count(self, name: str, request: Request, on_progress: Progress) -> Counts:
+        """Of one statement, or of some side by side that see the same records."""
+        # Of an optional extra.
+        from rpexplore.data.databases.counting import Tally, blocks_of, statement
+
+        counted = blocks_of(request)
+        n_beside = len(counted) // _BLOCKS_AT_LEAST - 1
+        if n_beside < 1 or not self._is_read_alike(name):
+            return super().count(name, request, on_progress)
+        tally = Tally(request)
+        with (
+            engine_errors(self.connection, name),
+            self.snapshot.servers_beside(n_beside) as beside,
+        ):
+            servers = [self.backend.con, *beside]
+            records = self.coded_records(name, request)
+            shares = [counted[first :: len(servers)] for first in range(len(servers))]
+            statements = [
+                self.backend.compile(statement(records, request, share, has_checks=not number))
+                for number, share in enumerate(shares)
+            ]
+
+            def cancel() -> None:
+                for server in servers:
+                    with suppress(Exception):
+                        server.cancel_safe(timeout=5)
+
+            fetching = [
+                partial(_batches, server, text)
+                for server, text in zip(servers, statements, strict=True)
+            ]
+            with closing(side_by_side(fetching, cancel, on_progress)) as pieces:
+                for piece in pieces:
+                    tally.add(piece)
+        return tally.counts()
+
+    def _is_read_alike(self, name: str) -> bool:
+        """Whether all transactions on a snapshot are sure to read the same records.
+
+        Of a view they may not, which can ask for the time or take any of its rows, nor of a foreign
+        table, which is read in a transaction elsewhere.
+        """
+        relations = self._relations(name)
+        return all(kind in "rpm" for _, _, kind, state in relations if state is not None)
+
+    def _relations(self, name: str) -> list[tuple[Any, ...]]:
+        parts = [part for part in parts_of(name) if part]
+        named = ".".join(quoted(part) for part in parts)
+        with engine_errors(self.connection, name):
+            return self.backend.con.execute(_RELATIONS, (named, named)).fetchall()
 
     def provenance(self, name: str) -> Provenance:
         """As the server's catalogue has it; it tells nothing of what functions read."""
-        parts = [part for part in parts_of(name) if part]
-        quoted = ".".join('"' + part.replace('"', '""') + '"' for part in parts)
+        relations = self._relations(name)
         with engine_errors(self.connection, name):
             execute = self.backend.con.execute
-            relations = execute(_RELATIONS, (quoted, quoted)).fetchall()
             ids, tables, kinds, states = zip(*relations, strict=True)
             functions = execute(_FUNCTIONS, (list(ids),)).fetchall()
             (database,) = execute(
@@ -117,6 +170,20 @@ class PostgresSession(SQLSession):
             return count_streamed(rows, request, on_progress)
 
 
+def _batches(server: Any, text: str) -> Generator[pa.RecordBatch, None, None]:
+    """The rows of a statement of `counting`."""
+    # Of an optional extra.
+    from rpexplore.data.databases.counting import CELL, COUNT, PART
+
+    # A sum is a number of any length there, which takes longer to read.
+    whole = f"SELECT {PART}, {CELL}, {COUNT}::bigint FROM ({text}) AS counts"
+    with server.transaction(), server.cursor(name="counts") as cursor:
+        cursor.execute(whole)
+        while rows := cursor.fetchmany(ROWS_AT_ONCE):
+            columns = [pa.array(column, pa.int64()) for column in zip(*rows, strict=True)]
+            yield pa.record_batch(columns, names=[PART, CELL, COUNT])
+
+
 @contextmanager
 def open_session(connection: Connection) -> Iterator[Session]:
     """One transaction that reads only and sees one state of the records."""
@@ -132,17 +199,10 @@ def open_session(connection: Connection) -> Iterator[Session]:
             f"The connection {connection.name!r} is not an address that PostgreSQL takes; write "
             "postgresql://user:password@host:5432/database, with special signs as %40 and so on."
         ) from None
-    given = _DEFAULTS | given
     with engine_errors(connection):
-        server = psycopg.connect(**given, autocommit=True)
+        server = connect(given)
     try:
         with engine_errors(connection):
-            # Compiling hundreds of groupings takes longer than running them.
-            server.execute("SET jit = off")
-            server.execute("SET work_mem = '64MB'")
-            server.execute("SET client_encoding = 'UTF8'")
-            with suppress(psycopg.Error):  # older servers do not look whether somebody still waits
-                server.execute("SET client_connection_check_interval = '10s'")
             identifier = _identifier(server, connection)
             encoding = server.info.parameter_status("server_encoding")
             if encoding != "UTF8":
@@ -151,15 +211,14 @@ def open_session(connection: Connection) -> Iterator[Session]:
                     f"got {encoding}; count an export of the records, or a copy in UTF8."
                 )
             backend = ibis.postgres.from_connection(server)
-            # Closing the connection ends it, whatever happens.
-            server.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            snapshot = begin(server, given)
             schema = backend.current_database
         address = f"postgresql:{identifier}/{server.info.dbname}"
 
         def cancel() -> None:
             server.cancel_safe(timeout=5)
 
-        yield PostgresSession(connection, backend, address, schema, cancel)
+        yield PostgresSession(connection, backend, address, schema, cancel, snapshot=snapshot)
     finally:
         server.close()
 

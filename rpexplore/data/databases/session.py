@@ -6,25 +6,21 @@ there without the connection's password.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from rpexplore.common.concurrency import Progress
 from rpexplore.data.counts import Counts
 from rpexplore.data.databases.connections import ENGINES, Connection
 from rpexplore.data.databases.request import Request
-from rpexplore.data.source import COUNTING
+from rpexplore.data.databases.side_by_side import Piece, side_by_side
 from rpexplore.errors import DataError, RpexploreError
 
-_PATIENCE = 0.2  # seconds between two looks whether somebody still waits
 ROWS_AT_ONCE = 100_000  # that are fetched
-
-Piece = TypeVar("Piece")
 
 
 @dataclass(frozen=True)
@@ -91,25 +87,15 @@ class Session(ABC):
         It runs beside, so that `on_progress` can stop it by raising whatever it wants; Ctrl-C does.
         """
 
-        def fetched() -> Iterator[Piece]:
+        def fetched() -> Generator[Piece, None, None]:
             self.begin()
             yield from rows()
 
-        pieces = fetched()
-        with engine_errors(self.connection, name), ThreadPoolExecutor(1) as worker:
-            while True:
-                waiting = worker.submit(next, pieces, None)
-                try:
-                    while not wait([waiting], _PATIENCE).done:
-                        on_progress(COUNTING, 0.0)
-                finally:
-                    while not waiting.done():
-                        with suppress(Exception):
-                            self.cancel()
-                        wait([waiting], _PATIENCE)
-                if (piece := waiting.result()) is None:
-                    return
-                yield piece
+        with (
+            engine_errors(self.connection, name),
+            closing(side_by_side([fetched], self.cancel, on_progress)) as pieces,
+        ):
+            yield from pieces
 
 
 class SQLSession(Session):
@@ -137,8 +123,9 @@ class SQLSession(Session):
             name,
             on_progress,
         )
-        for piece in rows:
-            tally.add(piece)
+        with closing(rows):
+            for piece in rows:
+                tally.add(piece)
         return tally.counts()
 
     def coded_records(self, name: str, request: Request) -> Any:
