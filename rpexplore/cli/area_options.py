@@ -111,3 +111,27 @@ MinimumBudget = Annotated[
         "areas.",
     ),
 ]
+
+# ---- releases, and sums of areas
+
+ListsOfAreas = Annotated[
+    Path | None,
+    typer.Option(
+        "--areas",
+        metavar="FILE",
+        help="For areas: lists of areas, each added up, as .csv or .parquet with the column list, "
+        "and a column for each level or one called code.",
+    ),
+]
+SumsOut = Annotated[
+    Path | None,
+    typer.Option("--csv", metavar="FILE", help="With --areas: write all sums to a CSV file."),
+]
+KnownTotals = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="For areas: publicly known totals that are met, which are not protected, as .csv or "
+        ".parquet with the column total, and a column for each level or one called code.",
+    ),
+]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from rpexplore.cli import options
+from rpexplore.cli import area_options, options
 from rpexplore.cli.console import progress, refuse_existing, say, say_json, say_result, write_new
 from rpexplore.errors import ContradictionError, RpexploreError
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 def show(
     plan_file: options.PlanFile,
     tables: options.HowMany = None,
+    areas: area_options.ListsOfAreas = None,
     csv: options.CsvOut = None,
     escape_formulas: options.EscapeFormulas = False,
     expected_count: options.ExpectedCount = None,
@@ -29,10 +30,12 @@ def show(
 ) -> None:
     """Show what a plan promises, table by table or query by query.
 
-    Refuses a plan that `verify` finds wrong.
+    Of a plan for areas with --areas how accurate sums over lists of areas will be, each table for
+    each list. Refuses a plan that `verify` finds wrong.
     """
     from rpexplore.analysis.accuracy import csv_of_tables
     from rpexplore.cli.area_facts import in_text
+    from rpexplore.cli.area_releases import planned_sum_table, planned_sums
     from rpexplore.cli.facts import plan_facts, plan_text, row_facts, rows_of
     from rpexplore.cli.publishable import (
         expected_from_options,
@@ -50,7 +53,7 @@ def show(
     with progress("Listing the tables"):
         wanted = expected_from_options(loaded.domain, expected_count, expected, cv_limit)
         useful = usefulness_of(loaded, wanted)
-        rows = rows_of(loaded)
+        rows = rows_of(loaded) if areas is None else planned_sums(loaded, areas)
         if csv is not None:
             if isinstance(loaded, Plan):
                 text = csv_of_tables(loaded, escape_formulas=escape_formulas)
@@ -58,13 +61,20 @@ def show(
                 text = csv_of_frame(in_text(rows), escape_formulas=escape_formulas)
             write_new(csv, text, force)
     items = "tables" if loaded.item == "table" else "queries"
+    items = items if areas is None else "sums"
     if as_json:
         first_rows = row_facts(rows if tables is None else rows.head(tables))
         facts = {**plan_facts(loaded), "publishable": publishable_facts(useful)}
         say_json({**facts, items: first_rows, "csv": csv and str(csv)})
         return
     count = min(len(rows), 20 if tables is None else tables)
-    say("\n\n".join(filter(None, (plan_text(loaded, rows, count), publishable_text(useful)))))
+    if areas is None:
+        shown = plan_text(loaded, rows, count)
+    else:
+        shown = planned_sum_table(rows.head(count))
+        if count < len(rows):
+            shown += f"\n… and {len(rows) - count:,} more: --tables {len(rows)} shows all."
+    say("\n\n".join(filter(None, (shown, publishable_text(useful)))))
     if csv is not None:
         say(f"All {len(rows):,} {items} are in {csv}.")
 

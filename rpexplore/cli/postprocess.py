@@ -1,6 +1,6 @@
 """The verbs that work on releases and cost no privacy."""
 
-from rpexplore.cli import inputs, options
+from rpexplore.cli import area_options, inputs, options
 from rpexplore.cli.console import progress, refuse_existing, say_result
 from rpexplore.domain.expected_counts import CV_LIMIT
 from rpexplore.errors import RpexploreError
@@ -11,6 +11,10 @@ from rpexplore.errors import RpexploreError
 def answer(
     release_folder: options.ReleaseFolder,
     where: options.Where = None,
+    areas: area_options.ListsOfAreas = None,
+    csv: area_options.SumsOut = None,
+    escape_formulas: options.EscapeFormulas = False,
+    force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Answer a query from a release, with its margin.
@@ -18,11 +22,28 @@ def answer(
     Say which values count: age=18..24 sex=Female counts those who are both. Attributes that are not
     named are summed over; some table of the release must have those that are. The standard error is
     exact, with all covariances of what is added up. Costs no privacy.
+
+    From a release of tables in areas: with --areas sums over lists of areas, of the table of the
+    attributes that are named (sex age), or totals.
     """
+    from rpexplore.cli.area_releases import answer_sums
     from rpexplore.common.formatting import rounded
     from rpexplore.domain.value_selection import product_query
     from rpexplore.postprocessing.combination_folder import load_unbiased
 
+    if areas is not None:
+        answer_sums(
+            release_folder,
+            areas,
+            where or [],
+            csv=csv,
+            escape_formulas=escape_formulas,
+            force=force,
+            as_json=as_json,
+        )
+        return
+    if csv is not None:
+        raise RpexploreError("--csv goes with --areas FILE; leave it out for a single answer.")
     with progress("Reading the release"):
         release = load_unbiased(release_folder)
         example = "the values that count, such as age=18..24"
@@ -93,6 +114,7 @@ def postprocess(
     smooth: options.Smooth = False,
     round_: options.Round = False,
     gap: options.Gap = None,
+    known_totals: area_options.KnownTotals = None,
     escape_formulas: options.EscapeFormulas = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -100,6 +122,8 @@ def postprocess(
 
     The result is biased, and labelled so in every file; the unbiased answers stand beside, with
     their intervals. Its README.md says which of them to publish for which use. Costs no privacy.
+
+    Of a release of tables in areas: --nonnegative --round, counts that also add up over areas.
     """
     from rpexplore.analysis.results.shrinkage import (
         describe_farthest,
@@ -108,6 +132,7 @@ def postprocess(
         farthest_group,
         median_kept,
     )
+    from rpexplore.cli.area_releases import holds_areas, write_whole_counts
     from rpexplore.common.formatting import capitalised, describe_share, plural
     from rpexplore.domain.provenance import formulas_warning
     from rpexplore.postprocessing.combination_folder import load_unbiased
@@ -120,6 +145,17 @@ def postprocess(
             "Give one of --nonnegative and --smooth; smooth tables have no cell below 0 either."
         )
     check_new(out)
+    if known_totals is not None or holds_areas(release):
+        write_whole_counts(
+            release,
+            out,
+            known_totals,
+            nonnegative=nonnegative,
+            rounded=round_,
+            others={"--smooth": smooth, "--gap": gap, "--escape-formulas": escape_formulas},
+            as_json=as_json,
+        )
+        return
     with progress("Reading the release") as on_progress:
         source = load_unbiased(release)
         tables = postprocess(

@@ -49,16 +49,20 @@ def tree_of_file(
     """The tree of what a file holds."""
     if separator is not None and lengths:
         raise DomainError("Give the separator of whole codes or the lengths of their parts.")
-    if filename.lower().endswith(".parquet"):
-        table, row_name = _of_parquet(content, filename), f"Row {{:,}} of {filename}".format
-    else:
-        table, row_name = _of_csv(content, filename), partial(_line, filename)
+    table, row_name = columns_of_file(content, filename)
     if separator is not None or lengths:
         return _of_whole_codes(table, levels, separator, list(lengths), row_name, filename)
     if CODE in table and PARENT in table:
         columns = [table[CODE], table[PARENT], table.get(NAME)]
         return AreaTree.from_parent_columns(*columns, levels=levels, row_name=row_name)
     return _of_levels(table, levels, row_name, filename)
+
+
+def columns_of_file(content: bytes, filename: str) -> "tuple[dict[str, pa.Array], RowName]":
+    """The columns of a CSV or Parquet file by their names, and what its rows are called."""
+    if filename.lower().endswith(".parquet"):
+        return _of_parquet(content, filename), f"Row {{:,}} of {filename}".format
+    return _of_csv(content, filename), partial(_line, filename)
 
 
 def _line(filename: str, row: int) -> str:

@@ -134,7 +134,8 @@ def load_unbiased(folder: str | Path) -> Release | Estimates:
     if kind == AreaRelease.release_format[0]:
         raise ReleaseError(
             f"{str(folder)!r} holds tables in areas, which are files in that folder and are read "
-            "in Python by rpexplore.AreaRelease.load; name the folder of another release here."
+            "in Python by rpexplore.AreaRelease.load; `rpexplore answer --areas FILE` and "
+            "`rpexplore postprocess` take it. Name the folder of another release here."
         )
     if kind in (PROCESSED[0], SYNTHETIC[0]):
         is_processed = kind == PROCESSED[0]

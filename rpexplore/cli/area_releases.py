@@ -1,0 +1,166 @@
+"""What verbs do with releases of tables in areas, and with sums of areas: answer, postprocess."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rpexplore.cli.console import progress, refuse_existing, say_result, text_table, write_new
+from rpexplore.errors import ReleaseError, RpexploreError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from rpexplore.planning.areas.area_sums import AreaName
+    from rpexplore.planning.release_plan import ReleasePlan
+    from rpexplore.releases.areas.area_release import AreaRelease
+
+# Each function imports what it needs itself, so that no verb waits for what it does not use.
+
+_MOST_SUMS = 20  # rows shown as text
+
+
+def holds_areas(folder: Path) -> bool:
+    """Whether a folder is a release of tables in areas; `ReleaseError` if it is no release."""
+    from rpexplore.releases.areas.area_release import AreaRelease
+    from rpexplore.releases.manifest import read_manifest
+
+    return read_manifest(folder).get("format") == AreaRelease.release_format[0]
+
+
+def load_areas(folder: Path, option: str) -> "AreaRelease":
+    """A release of tables in areas, which `option` goes with."""
+    from rpexplore.releases.areas.area_release import AreaRelease
+
+    if not holds_areas(folder):
+        raise ReleaseError(
+            f"{option} goes with a release of tables in areas, and {str(folder)!r} holds none; "
+            f"leave {option} out, or name the folder of such a release."
+        )
+    return AreaRelease.load(folder)
+
+
+def planned_sums(plan: "ReleasePlan", areas: Path) -> "pd.DataFrame":
+    """How accurate each table of a plan is for lists of areas, the least accurate first."""
+    from rpexplore.domain.named_areas import lists_of_areas
+    from rpexplore.planning.areas.area_plan import AreaPlan
+
+    if not isinstance(plan, AreaPlan):
+        raise RpexploreError(
+            f"--areas goes with a plan for areas, and this is a {plan.noun}; leave it out."
+        )
+    return plan.accuracy_of_sums(lists_of_areas(plan.workload.tree, areas))
+
+
+def planned_sum_table(rows: "pd.DataFrame") -> str:
+    """Rows of `planned_sums` as a text table; what is asked for in no or not all areas is empty."""
+    from rpexplore.common.formatting import describe_numbers
+    from rpexplore.workload.table_text import title
+
+    errors = describe_numbers(rows["standard_error"].fillna(0))
+    columns = {
+        "list": rows["list"].tolist(),
+        "table": [title(table) for table in rows["attributes"]],
+        "areas": [f"{areas:,}" for areas in rows["areas"]],
+        "standard error": [
+            "" if missing else text
+            for text, missing in zip(errors, rows["standard_error"].isna(), strict=True)
+        ],
+    }
+    return text_table(columns, "<<>>")
+
+
+def answer_sums(
+    folder: Path,
+    areas: Path,
+    attributes: Sequence[str],
+    *,
+    csv: Path | None,
+    escape_formulas: bool,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Print a table of a release of areas, summed over lists of areas of a file."""
+    from rpexplore.cli.facts import row_facts
+    from rpexplore.common.csv_text import csv_of_frame
+    from rpexplore.common.formatting import describe_numbers
+    from rpexplore.domain.named_areas import lists_of_areas
+    from rpexplore.postprocessing.areas.released_sums import sums_of_areas
+
+    if csv is not None:
+        refuse_existing(csv, force)
+    with progress("Reading the release"):
+        release = load_areas(folder, "--areas")
+        names = release.plan.domain.names
+        for attribute in attributes:
+            if attribute not in names:
+                raise RpexploreError(
+                    f"With --areas, {attribute!r} must be an attribute of the plan, one of "
+                    f"{', '.join(names)}; all values of these are answered."
+                )
+        sums = sums_of_areas(release, lists_of_areas(release.tree, areas), *attributes)
+        sums = sums.sort_values("standard_error", ascending=False, kind="stable", ignore_index=True)
+        if csv is not None:
+            write_new(csv, csv_of_frame(sums, escape_formulas=escape_formulas), force)
+    first = sums.head(_MOST_SUMS)
+    of_cell = list(first.columns[:-4])
+    columns = {name: first[name].astype(str).tolist() for name in of_cell}
+    columns["value"] = [f"{value:,.2f}" for value in first["value"]]
+    columns["standard error"] = describe_numbers(first["standard_error"])
+    columns["95 % interval"] = [
+        f"{low:,.2f} to {high:,.2f}"
+        for low, high in zip(first["lower_95"], first["upper_95"], strict=True)
+    ]
+    text = text_table(columns, "<" * len(of_cell) + ">>>")
+    if len(sums) > len(first):
+        text += f"\n… and {len(sums) - len(first):,} more rows: --csv FILE writes all."
+    if csv is not None:
+        text += f"\n\nAll {len(sums):,} rows are in {csv}."
+    facts = {"attributes": list(attributes), "sums": row_facts(sums), "csv": csv and str(csv)}
+    say_result(as_json, facts, text)
+
+
+def write_whole_counts(
+    folder: Path,
+    out: Path,
+    totals: Path | None,
+    *,
+    nonnegative: bool,
+    rounded: bool,
+    others: dict[str, Any],
+    as_json: bool,
+) -> None:
+    """Write whole counts of a release of areas, the one processing that there is for it.
+
+    others: further options -> what they were given as, all of which are refused
+    """
+    from rpexplore.common.formatting import capitalised, plural
+    from rpexplore.domain.named_areas import totals_of_areas
+    from rpexplore.postprocessing.areas.area_counts import whole_area_counts
+
+    for option, value in others.items():
+        if value not in (None, False):
+            raise RpexploreError(
+                f"{option} does not go with a release of tables in areas, of which whole counts "
+                "are made; leave it out, and give --nonnegative --round."
+            )
+    if not (nonnegative and rounded):
+        raise RpexploreError(
+            "Of a release of tables in areas counts are made that are whole and never negative at "
+            "once; give --nonnegative --round."
+        )
+    with progress("Reading the release") as on_progress:
+        release = load_areas(folder, "--known-totals")
+        known: dict[AreaName, int] = {}
+        if totals is not None:
+            known |= totals_of_areas(release.tree, totals)
+        counts = whole_area_counts(release, out, totals=known, on_progress=on_progress)
+    manifest = counts.manifest
+    tables = {tuple(entry["attributes"]) for entry in manifest["files"] if "attributes" in entry}
+    text = f"{capitalised(manifest['label'])}."
+    if known:
+        text += (
+            f"\nThe known totals of {plural(len(known), 'area')} are met; they are not protected."
+        )
+    text += f"\n\nThe {plural(len(tables), 'table')} {'is' if len(tables) == 1 else 'are'} in {out}"
+    facts = {key: manifest[key] for key in ("label", "guarantee", "known_totals")}
+    say_result(as_json, {**facts, "folder": str(out), "table_count": len(tables)}, text)

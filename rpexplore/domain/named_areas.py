@@ -1,0 +1,141 @@
+"""Files that name areas of a tree: lists of areas to be added up, publicly known totals of areas.
+
+CSV or Parquet, with the columns of levels from the coarsest on (the lower ones empty for an area
+above them), or with one column `code` or of one level, whose codes then must be those of one area
+each. The whole is called by the name of the top level.
+"""
+
+# pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
+# pyright: reportAttributeAccessIssue=false
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rpexplore.common.exact_numbers import shown
+from rpexplore.common.files import file_bytes
+from rpexplore.domain.area_file import CODE, columns_of_file
+from rpexplore.domain.area_levels import RowName, text_column
+from rpexplore.domain.area_tree import AreaTree
+from rpexplore.errors import DomainError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LIST, TOTAL = "list", "total"
+
+
+def lists_of_areas(tree: AreaTree, path: str | Path) -> dict[str, list[int]]:
+    """List -> the numbers of its areas, of a file with one row an area of a list.
+
+    Its columns are `list`, and those that name the area. `DomainError` for what cannot be used.
+    """
+    areas, names, row_name = _named(tree, path, LIST, "lists of areas")
+    lists: dict[str, list[int]] = {}
+    for row, (area, name) in enumerate(zip(areas.tolist(), names, strict=True), 1):
+        if not name.strip():
+            raise DomainError(f"{row_name(row)} has no {LIST}; name the list that the area is in.")
+        lists.setdefault(name, []).append(area)
+    return lists
+
+
+def totals_of_areas(tree: AreaTree, path: str | Path) -> dict[int, int]:
+    """The numbers of areas -> their totals, of a file with one row an area.
+
+    Its columns are `total`, and those that name the area. `DomainError` for what cannot be used.
+    """
+    areas, texts, row_name = _named(tree, path, TOTAL, "known totals")
+    totals: dict[int, int] = {}
+    for row, (area, text) in enumerate(zip(areas.tolist(), texts, strict=True), 1):
+        if not re.fullmatch("[0-9]{1,15}", text.strip()):
+            raise DomainError(
+                f"{row_name(row)} has the {TOTAL} {shown(text)!r}; write a whole number such as "
+                "1250, without separators."
+            )
+        if area in totals:
+            raise DomainError(
+                f"{row_name(row)} has a total of the area {_path(tree, area)} once more; keep one."
+            )
+        totals[area] = int(text)
+    if not totals:
+        raise DomainError(f"{Path(path).name} has no rows; give a row for each area's total.")
+    return totals
+
+
+def _named(
+    tree: AreaTree, path: str | Path, column: str, noun: str
+) -> tuple[np.ndarray, list[str], RowName]:
+    """The areas of a file's rows, int64[n], what they have in a column, and names of its rows."""
+    path = Path(path)
+    content = file_bytes(path, f"The file of {noun} {str(path)!r}", DomainError)
+    table, row_name = columns_of_file(content, path.name)
+    levels = [level for level in tree.levels[1:] if level in table and level != column]
+    from_top = list(tree.levels[1 : len(levels) + 1])
+    by_code = levels if len(levels) == 1 else [CODE]
+    if column not in table or (levels != from_top and by_code != levels) or (
+        not levels and CODE not in table
+    ):  # fmt: skip
+        raise DomainError(
+            f"{path.name} has the columns {', '.join(table)}; {noun} need the column {column}, and "
+            f"the columns {', '.join(tree.levels[1:])} (from the first on, as many as are needed) "
+            f"or one column {CODE}."
+        )
+    texts = text_column(f"values of the column {column!r}", table[column])
+    if levels and levels == from_top:
+        columns = [text_column(f"codes on the level {level}", table[level]) for level in levels]
+        areas = _by_path(tree, columns, row_name)
+    else:
+        codes = text_column(f"codes in the column {by_code[0]!r}", table[by_code[0]])
+        level = tree.levels.index(levels[0]) if levels else None
+        areas = _by_code(tree, codes, level, row_name)
+    return areas, texts.to_pylist(), row_name
+
+
+def _by_path(tree: AreaTree, columns: "Sequence[pa.Array]", row_name: RowName) -> np.ndarray:
+    """The areas with these codes from below the top, int64[n_rows]."""
+    areas = []
+    rows = zip(*(column.to_pylist() for column in columns), strict=True)
+    for row, codes in enumerate(rows, 1):
+        given = [code for code in codes if code]
+        if not given or any(codes[len(given) :]):
+            raise DomainError(
+                f"{row_name(row)} has no code on the level {tree.levels[1 + codes.index('')]}; "
+                f"give the codes from the coarsest level on, or {tree.levels[0]} for the whole."
+            )
+        try:
+            areas.append(tree.find(given))
+        except DomainError as error:
+            if given != [tree.levels[0]]:
+                raise DomainError(f"{row_name(row)}: {error}") from None
+            areas.append(0)
+    return np.array(areas, dtype=np.int64)
+
+
+def _by_code(tree: AreaTree, codes: "pa.Array", level: int | None, row_name: RowName) -> np.ndarray:
+    """The areas with these codes on a level, or on any, int64[n_rows]."""
+    import pyarrow.compute as pc
+
+    within = slice(1, tree.n_areas) if level is None else tree.level_slice(level)
+    coded = codes.dictionary_encode()
+    searched = tree.codes.slice(within.start, within.stop - within.start)
+    entries = pc.fill_null(pc.index_in(searched, value_set=coded.dictionary), -1).to_numpy()
+    places = np.flatnonzero(entries >= 0)
+    areas = np.zeros(len(coded.dictionary), dtype=np.int64)
+    areas[entries[places]] = within.start + places
+    counts = np.bincount(entries[places], minlength=len(areas))
+    rows = coded.indices.to_numpy()
+    unfit = (counts != 1) & ~((counts == 0) & (np.array(coded.dictionary) == tree.levels[0]))
+    if np.any(unfit[rows]):
+        row = int(np.argmax(unfit[rows]))
+        code, count = codes[row].as_py(), int(counts[rows[row]])
+        what = f"{count:,} areas have it; give a column for each level" if count else "no area has"
+        remedy = what if count else f"{what} it; check it, or write {tree.levels[0]} for the whole"
+        raise DomainError(f"{row_name(row + 1)} has the code {shown(code)!r}, but {remedy}.")
+    return areas[rows]
+
+
+def _path(tree: AreaTree, area: int) -> str:
+    return " > ".join(tree.path(area)) or tree.levels[0]

@@ -1,0 +1,122 @@
+"""The command line: sums over lists of areas, and whole counts of a release of areas."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import rpexplore as rp
+
+LISTS = {"north and S1": [("N",), ("S", "1")], "ones": [("N", "1"), ("S", "1")], "all": [()]}
+BY_LEVEL = "list,state,town\nnorth and S1,N,\nnorth and S1,S,1\nones,N,1\nones,S,1\nall,all,\n"
+
+
+@pytest.fixture
+def released(run):
+    rows = [f"{state},{town},{sex}" for state in "NS" for town in "12" for sex in "FFM"]
+    Path("people.csv").write_text("\n".join(["state,town,sex", *rows]) + "\n", "utf-8")
+    tree = rp.AreaTree.from_columns({"state": list("NNSS"), "town": list("1212")})
+    tables = rp.Workload.of(rp.Domain.load("codebook.csv"), [("sex",), ()])
+    asked = rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, tables))
+    plan = rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
+    plan.save("plan.json")
+    rp.release(plan, "people.csv", "out")
+    Path("lists.csv").write_text(BY_LEVEL, "utf-8")
+    return run
+
+
+def test_accuracy_of_sums_is_shown_before_the_release(released):
+    plan = rp.AreaPlan.load("plan.json")
+    expected = plan.accuracy_of_sums(
+        {name: map(plan.workload.tree.find, areas) for name, areas in LISTS.items()}
+    )
+    shown = released.json("show", "plan.json", "--areas", "lists.csv")["sums"]
+    assert [row["standard_error"] for row in shown] == expected["standard_error"].tolist()
+    assert [row["list"] for row in shown] == expected["list"].tolist()
+    text = released.done(
+        "show", "plan.json", "--areas", "lists.csv", "--tables", "1", "--csv", "sums.csv"
+    )
+    assert text.splitlines()[2].startswith(expected["list"][0])
+    assert "and 5 more: --tables 6" in text
+    assert pd.read_csv("sums.csv")["standard_error"].tolist() == pytest.approx(
+        expected["standard_error"].tolist()
+    )
+    released.done("plan", "codebook.csv", "--up-to", "1", "--rho", "1", "--out", "other.json")
+    refused = released.refused("show", "other.json", "--areas", "lists.csv")
+    assert "--areas goes with a plan for areas" in refused
+
+
+def test_sums_over_areas_are_answered_from_the_release(released):
+    cells = {
+        level: rp.AreaRelease.load("out").table(level, "sex")["value"].to_numpy().reshape(-1, 2)
+        for level in ("all", "state", "town")
+    }  # towns: N 1, N 2, S 1, S 2
+    expected = {
+        "north and S1": cells["state"][0] + cells["town"][2],
+        "ones": cells["town"][0] + cells["town"][2],
+        "all": cells["all"][0],
+    }
+    sums = released.json("answer", "out", "sex", "--areas", "lists.csv", "--csv", "sums.csv")[
+        "sums"
+    ]
+    errors = [row["standard_error"] for row in sums]
+    assert errors == sorted(errors, reverse=True)
+    for name, values in expected.items():
+        own = [row["value"] for row in sums if row["list"] == name]
+        np.testing.assert_allclose(own, values, atol=1e-9)
+    assert len(pd.read_csv("sums.csv")) == 6
+    text = released.done("answer", "out", "--areas", "lists.csv")
+    assert len(text.splitlines()) == 2 + 3
+    # One code an area: N and S are codes of one area each, 1 of two.
+    Path("codes.csv").write_text("list,code\nboth,N\nboth,S\n", "utf-8")
+    both = released.json("answer", "out", "sex", "--areas", "codes.csv")["sums"]
+    np.testing.assert_allclose([row["value"] for row in both], cells["all"][0], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("content", "more", "message"),
+    [
+        ("list,code\na,N\na,1\n", (), "Line 3 of bad.csv has the code '1', but 2 areas have it"),
+        ("list,code\na,X\n", (), "Line 2 of bad.csv has the code 'X', but no area has it"),
+        ("list,state,town\na,N,\na,,1\n", (), "Line 3 of bad.csv has no code on the level state"),
+        ("list,state,town\na,N,9\n", (), "Line 2 of bad.csv: There is no area '9' in N"),
+        ("list,state\n,N\n", (), "Line 2 of bad.csv has no list"),
+        ("list,county\na,N\n", (), "need the column list, and the columns state, town"),
+        ("list,state\na,N\na,N\n", (), "twice; leave one of them out"),
+        ("list,state\na,N\n", ("sex=F",), "'sex=F' must be an attribute of the plan"),
+    ],
+)
+def test_lists_that_do_not_fit_are_refused(released, content, more, message):
+    Path("bad.csv").write_text(content, "utf-8")
+    assert message in released.refused("answer", "out", *more, "--areas", "bad.csv")
+
+
+def test_whole_counts_of_areas_are_made_with_known_totals(released):
+    Path("totals.csv").write_text("state,total\nall,12\nN,7\nS,5\n", "utf-8")
+    both = ("--nonnegative", "--round")
+    facts = released.json(
+        "postprocess", "out", *both, "--known-totals", "totals.csv", "--out", "whole"
+    )
+    assert facts["known_totals"] == 3
+    assert facts["table_count"] == 6
+    counts = rp.AreaCounts.load("whole")
+    assert counts.table("state")["value"].tolist() == [7, 5]
+    assert counts.table("state", "sex")["value"].to_numpy().reshape(2, 2).sum(1).tolist() == [7, 5]
+    text = released.done("postprocess", "out", *both, "--out", "free")
+    assert "biased" in text
+    assert "not protected" not in text
+    common = ("postprocess", "out", "--out", "more")
+    assert "give --nonnegative --round" in released.refused(*common, "--round")
+    assert "--smooth does not go with" in released.refused(*common, "--smooth")
+    for content, message in (
+        ("state,total\nall,1.5\n", "Line 2 of bad.csv has the total '1.5'"),
+        ("state,total\nN,1\nN,1\n", "Line 3 of bad.csv has a total of the area N once more"),
+    ):
+        Path("bad.csv").write_text(content, "utf-8")
+        assert message in released.refused(*common, *both, "--known-totals", "bad.csv")
+    released.done("plan", "codebook.csv", "--up-to", "1", "--rho", "1", "--out", "other.json")
+    released.done("release", "other.json", "records.csv", "--out", "tables")
+    other = ("postprocess", "tables", *both, "--known-totals", "totals.csv", "--out", "more")
+    assert "--known-totals goes with a release of tables in areas" in released.refused(*other)
+    assert "more" not in released.files()
