@@ -2,6 +2,8 @@
 
 import shlex
 from dataclasses import replace
+from io import BytesIO
+from zipfile import ZipFile
 
 import pytest
 
@@ -51,7 +53,15 @@ def test_script_and_command_make_the_same_plan(begun, change, run):
     assert rp.load_plan("plan.json").text == plan.text
     exec(area_script(study, BUDGET).replace("plan.json", "again.json"), {})  # noqa: S102
     assert rp.load_plan("again.json").text == plan.text
-    assert area_bundle(plan, study) == area_bundle(plan, study)
+    files = area_bundle(plan, study)
+    assert files == area_bundle(plan, study)
+    lines = ZipFile(BytesIO(files)).read("commands.txt").decode()
+    assert area_command(study, BUDGET) in lines
+    *_, verify, release, counts = [line for line in lines.splitlines() if line.startswith("rpe")]
+    run.done(*verify.split()[1:])
+    # The last two are understood, and fail at what is not there.
+    assert "PATH/TO/records.csv" in run(*release.split()[1:]).stderr
+    assert "areas-release" in run(*counts.split()[1:]).stderr
 
 
 def test_tables_that_options_cannot_say_have_no_command(begun):

@@ -6,7 +6,7 @@ from pages.components.areas.study import area_plan
 from pages.components.shared.files import download
 from pages.components.shared.session import kept
 from rpexplore.export.area_bundle import FILENAME, area_bundle
-from rpexplore.export.reproduction.area_script import area_command, area_script
+from rpexplore.export.reproduction.area_script import RUN, area_command, area_script
 from rpexplore.scenarios.area_study import AreaStudy
 
 
@@ -18,8 +18,8 @@ def take_along(opened: AreaStudy) -> None:
     download(FILENAME, lambda: area_bundle(planned, opened), type="primary")
     st.caption(
         "The plan file, the two Parquet files that belong beside it, and how it is made again; "
-        "none was made from records. `rpexplore verify plan.json` checks them exactly, and "
-        "`rpexplore release plan.json records.csv --out released` runs the plan on the records."
+        "none was made from records. Areas are released from the command line or from Python, "
+        "not in this app; whole counts are made of the release afterwards."
     )
     budget = planned.budget
     # In one colour: those of Streamlit's code are too faint.
@@ -33,3 +33,5 @@ def take_along(opened: AreaStudy) -> None:
             "Options cannot say these tables: they take all tables up to some number of attributes "
             "on each level, with weights in the same proportions. Run the Python script instead."
         )
+    st.markdown("**Then**, beside the records: check, release, and make whole counts")
+    st.code(RUN, language=None, wrap_lines=True)

@@ -13,6 +13,17 @@ from rpexplore.workload.table_text import texts_of_tables
 from rpexplore.workload.workload import Workload
 
 PLAN = "plan.json"
+RUN = f"""\
+# Check the plan: privacy cost, every variance, and how close it is to the best one.
+rpexplore verify {PLAN}
+
+# Run the release on the records, once. It books what it costs in the ledger: always the same one.
+rpexplore release {PLAN} PATH/TO/records.csv --out areas-release --ledger PATH/TO/ledger.sqlite
+
+# If wanted, whole counts that are never negative and add up: biased, and no privacy is spent.
+rpexplore postprocess areas-release --nonnegative --round --out areas-whole
+"""
+"""What comes after the plan, on the command line."""
 
 
 def area_script(study: AreaStudy, budget: Budget) -> str:
