@@ -5,22 +5,27 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components.areas.study import HERE, change_study, study
+from pages.components.areas.study import (
+    GRIDS,
+    HERE,
+    change_study,
+    forget_typed,
+    study,
+    target_for_all,
+)
 from pages.components.shared.editors import apply_cells, revision
 from pages.components.shared.session import escaped
 from rpexplore.analysis.area_grid import Setting, describe_grid, level_columns, level_grid
 from rpexplore.analysis.area_grid import study_from_grid as typed_into
 from rpexplore.analysis.glossary import meaning
-from rpexplore.common.typed_numbers import needed_number_of
 from rpexplore.scenarios.area_study import PRESETS, AreaStudy
 
-_GRIDS: Mapping[Setting, str] = {"weight": "area weights", "target": "area targets"}
-_PRESET, _TARGET = "area preset", "area target for all"
+_PRESET = "area preset"
 
 
 def apply_typed() -> None:
     """Apply what was typed into the grids; call it before anything is drawn."""
-    for setting, name in _GRIDS.items():
+    for setting, name in GRIDS.items():
         apply_cells(name, HERE, _applied(setting))
 
 
@@ -46,12 +51,7 @@ def tables_view(opened: AreaStudy) -> None:
     _grid(opened, "weight")
     if opened.loss.compares_with_targets:
         st.markdown("**Target of each table on each level**, a standard error of a cell")
-        with (
-            st.form("area targets", border=False),
-            st.container(horizontal=True, vertical_alignment="bottom"),
-        ):
-            st.text_input("Target for every table without one", key=_TARGET, width=260)
-            st.form_submit_button("Set", on_click=_set_missing)
+        target_for_all()
         _grid(opened, "target")
     else:
         st.caption(
@@ -65,7 +65,7 @@ def _grid(opened: AreaStudy, setting: Setting) -> None:
     explained = meaning("Weight" if setting == "weight" else "Target")
     st.data_editor(
         level_grid(opened, setting),
-        key=revision(_GRIDS[setting]),
+        key=revision(GRIDS[setting]),
         hide_index=True,
         placeholder="",
         alt=f"{setting.capitalize()} of each table on each level, editable",
@@ -86,19 +86,4 @@ def _grid(opened: AreaStudy, setting: Setting) -> None:
 def _take_preset() -> None:
     preset = st.session_state[_PRESET]
     if change_study(lambda opened: opened.with_preset(preset)):
-        _forget_typed()
-
-
-def _set_missing() -> None:
-    typed = st.session_state[_TARGET]
-    if change_study(
-        lambda opened: opened.with_target_where_missing(
-            needed_number_of(typed, "The target", least=0.0)
-        )
-    ):
-        _forget_typed()
-
-
-def _forget_typed() -> None:
-    for name in _GRIDS.values():
-        revision(name, step=True)
+        forget_typed()
