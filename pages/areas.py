@@ -17,6 +17,11 @@ finish(READING)
 apply_typed()
 explained_title("Areas")
 opened = study()
+if opened is not None:
+    st.caption(
+        "Areas, their tables and their objective are not part of the scenario above, and Undo does "
+        "not change them; only the privacy budget is the scenario's."
+    )
 reads = follow_begun(READING)
 show_messages(HERE)
 if opened is None:
