@@ -16,15 +16,16 @@ _SHADES = 24  # of them on a map
 _NOT_ASKED = "rgba(127, 139, 153, 0.25)"
 _BORDER = "rgba(255, 255, 255, 0.7)"
 
+# What matters first, under short headings: narrow screens show three columns or so.
+_ERROR = Column("σ", term="Standard error")
 AREA_COLUMNS = {
     "area": Column("area", "text"),
-    "code": Column("codes from the top", "text"),
+    "standard_error": _ERROR,
+    "times_median": Column("of median", "share", term="Median"),
     "level": COLUMNS["level"],
     "parts": Column("parts", "count"),
-    "family": Column("areas in its family", "count"),
-    "standard_error": COLUMNS["standard_error"],
-    "margin_95": COLUMNS["margin_95"],
-    "times_median": Column("times the median of the level"),
+    "family": Column("family", "count"),
+    "code": Column("codes", "text"),
 }
 LEVEL_COLUMNS = {
     "level": COLUMNS["level"],
@@ -36,23 +37,22 @@ LEVEL_COLUMNS = {
 }
 ACCURACY_COLUMNS = {
     "level": COLUMNS["level"],
+    "standard_error": _ERROR,
+    "largest_standard_error": Column("largest σ", term="Least / most accurate"),
+    "largest_table": Column("of table", "text"),
+    "margin_95": Column("95 % margin", term="Margin of error"),
     "areas": Column("areas", "count"),
     "tables": COLUMNS["tables"],
-    "standard_error": COLUMNS["standard_error"],
-    "margin_95": COLUMNS["margin_95"],
-    "largest_standard_error": Column("least accurate σ", term="Least / most accurate"),
-    "largest_margin": Column("its 95 % margin", term="Margin of error"),
-    "largest_table": Column("least accurate table", "text"),
 }
 TABLE_COLUMNS = {
-    "level": COLUMNS["level"],
     "table": COLUMNS["table"],
+    "level": COLUMNS["level"],
+    "standard_error": _ERROR,
+    "largest_standard_error": Column("largest σ", term="Least / most accurate"),
+    "smallest_standard_error": Column("smallest σ", term="Least / most accurate"),
+    "margin_95": Column("95 % margin", term="Margin of error"),
     "areas": Column("areas", "count"),
     "cells": COLUMNS["cells"],
-    "standard_error": COLUMNS["standard_error"],
-    "margin_95": COLUMNS["margin_95"],
-    "smallest_standard_error": Column("most accurate area σ"),
-    "largest_standard_error": Column("least accurate area σ"),
     "weight": Column("weight", term="Weight"),
     "target": Column("target", term="Target"),
     "shadow_price": Column("contribution", "share", term="Binding targets"),
@@ -66,15 +66,20 @@ SIZE_COLUMNS = {
 }
 
 
-def share_columns(beside: pd.DataFrame) -> dict[str, Column]:
-    """Of a frame of `areas.beside_shares_by_level`: its own, and a share for each level."""
+def shares_listed(beside: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Column]]:
+    """Of `areas.beside_shares_by_level`: shares as texts with the same digits, and its columns."""
     own = {
         "title": Column("budget by level", "text"),
+        "ratio": Column("this plan, as a share of it", "text"),
         "loss": Column("objective"),
-        "ratio": Column("this plan's objective of it", "share"),
     }
-    levels = {name: Column(str(name), "share") for name in beside.columns if name not in own}
-    return own | levels
+    levels = {name: Column(str(name), "text") for name in beside.columns if name not in own}
+    shares = ["ratio", *levels]
+    return beside.assign(**{name: beside[name].map(_share_text) for name in shares}), own | levels
+
+
+def _share_text(share: float) -> str:
+    return f"{rounded(100 * share, 3, zeros=True)} %"
 
 
 def subtree_chart(errors: AreaErrors, top: int) -> Chart:

@@ -16,7 +16,7 @@ from rpexplore.analysis.areas import beside_shares_by_level
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import capitalised, rounded
-from rpexplore.figures.areas import ACCURACY_COLUMNS, TABLE_COLUMNS, share_columns
+from rpexplore.figures.areas import ACCURACY_COLUMNS, TABLE_COLUMNS, shares_listed
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.loss_serialization import loss_choices
 from rpexplore.planning.losses.base import WEIGHTINGS, MaxVariance, SumOfVariances
@@ -92,7 +92,7 @@ def _answer(planned: AreaPlan) -> None:
         (
             "Privacy",
             rho_text(planned.rho, 3),
-            f"{planned.epsilon_texts[0]}; protects {escaped(planned.budget.unit)}",
+            f"{planned.budget.epsilon_text(planned.rho)}; protects {escaped(planned.budget.unit)}",
         ),
     )
     st.markdown(
@@ -107,8 +107,8 @@ def _answer(planned: AreaPlan) -> None:
     listing(levels, ACCURACY_COLUMNS, "Accuracy of the tables of each level")
     download_frame(levels, "levels.csv")
     st.caption(
-        "Standard error σ and margin are root mean squares over the areas and tables of a level; "
-        "the least accurate are those of one cell in one area."
+        "Standard error σ and its margin are root mean squares over the areas and tables of a "
+        "level; the largest σ is that of a cell of the least accurate table in one area."
     )
     with st.expander("Every table on every level"):
         tables = kept(table_accuracy, planned)
@@ -138,10 +138,11 @@ def _shares(planned: AreaPlan) -> None:
     beside = worked_out(_beside, planned, by=(planned,))
     if beside is not None:
         st.markdown(escaped(describe_shares(beside)))
-        listing(beside, share_columns(beside), "The plan beside shares of the budget by level")
+        listing(*shares_listed(beside), "The plan beside shares of the budget by level")
         st.caption(
             "Agencies often give each level a share of the budget, and all its areas the same "
-            "noise. The objective is to be as small as possible."
+            "noise. The objective is to be as small as possible; this plan's stands beside it as a "
+            "share of it."
         )
 
 
