@@ -1,8 +1,8 @@
-"""Files that name areas of a tree: lists of areas to be added up, publicly known totals of areas.
+"""Areas of a tree by name: by their codes, in files of lists to be added up or of known totals.
 
-CSV or Parquet, with the columns of levels from the coarsest on (the lower ones empty for an area
-above them), or with one column `code` or of one level, whose codes then must be those of one area
-each. The whole is called by the name of the top level.
+Files are CSV or Parquet, with the columns of levels from the coarsest on (the lower ones empty for
+an area above them), or with one column `code` or of one level, whose codes then must be those of
+one area each. The whole is called by the name of the top level.
 """
 
 # pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
@@ -90,7 +90,8 @@ def _named(
     else:
         codes = text_column(f"codes in the column {by_code[0]!r}", table[by_code[0]])
         level = tree.levels.index(levels[0]) if levels else None
-        areas = _by_code(tree, codes, level, row_name)
+        remedy = "give a column for each level"
+        areas = areas_by_code(tree, codes, lambda row: row_name(row + 1), remedy, level)
     return areas, texts.to_pylist(), row_name
 
 
@@ -114,8 +115,13 @@ def _by_path(tree: AreaTree, columns: "Sequence[pa.Array]", row_name: RowName) -
     return np.array(areas, dtype=np.int64)
 
 
-def _by_code(tree: AreaTree, codes: "pa.Array", level: int | None, row_name: RowName) -> np.ndarray:
-    """The areas with these codes on a level, or on any, int64[n_rows]."""
+def areas_by_code(
+    tree: AreaTree, codes: "pa.Array", row_name: RowName, remedy: str, level: int | None = None
+) -> np.ndarray:
+    """The areas with these codes on a level, or on any, int64[n_rows].
+
+    remedy: for a code of several areas. `DomainError` for one that is not of one area.
+    """
     import pyarrow.compute as pc
 
     within = slice(1, tree.n_areas) if level is None else tree.level_slice(level)
@@ -131,9 +137,10 @@ def _by_code(tree: AreaTree, codes: "pa.Array", level: int | None, row_name: Row
     if np.any(unfit[rows]):
         row = int(np.argmax(unfit[rows]))
         code, count = codes[row].as_py(), int(counts[rows[row]])
-        what = f"{count:,} areas have it; give a column for each level" if count else "no area has"
-        remedy = what if count else f"{what} it; check it, or write {tree.levels[0]} for the whole"
-        raise DomainError(f"{row_name(row + 1)} has the code {shown(code)!r}, but {remedy}.")
+        why = f"no area has it; check it, or write {tree.levels[0]} for the whole"
+        if count:
+            why = f"{count:,} areas have it; {remedy}"
+        raise DomainError(f"{row_name(row)} has the code {shown(code)!r}, but {why}.")
     return areas[rows]
 
 

@@ -201,7 +201,8 @@ class AreaPlan(ReleasePlan):
 
         Args:
             lists: Name -> areas that do not overlap, on any mix of levels: each as its number in
-                the tree, as its codes from below the top, or as one such code.
+                the tree, as its codes from below the top, or as its own code where no other
+                has it.
             tables: Attribute sets of tables of the plan; all of its tables if left out.
 
         Returns:

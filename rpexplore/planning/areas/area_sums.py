@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rpexplore.common.numerics import read_only
+from rpexplore.domain.area_levels import text_column
 from rpexplore.domain.area_tree import AreaTree
+from rpexplore.domain.named_areas import areas_by_code
 from rpexplore.errors import DomainError
 from rpexplore.planning.areas.estimation import Estimation
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
     from rpexplore.planning.areas.area_plan import AreaPlan
 
-# An area by its number in the tree, by its codes from below the top, or by one such code.
+# An area by its number in the tree, by its codes from below the top, or by its own code alone.
 AreaName = int | str | Sequence[str]
 
 
@@ -130,7 +132,7 @@ def accuracy_of_sums(
     rows = (
         np.arange(len(asked))
         if tables is None
-        else np.array([asked.position(list(table)) for table in tables])
+        else np.array([asked.position(table) for table in tables])
     )
     of_profiles = np.stack([sums.variances(estimation) for estimation in plan.estimations])
     matrix = plan.closure.variance_matrix[rows]
@@ -154,8 +156,19 @@ def accuracy_of_sums(
 def area_number(tree: AreaTree, area: AreaName) -> int:
     """The number of an area; `DomainError` for the codes of none. A number is left as it is."""
     if isinstance(area, str):
-        return tree.find([area])
-    return tree.find(area) if isinstance(area, Sequence) else area
+        return int(_by_own_codes(tree, [area], "The area")[0])
+    if not isinstance(area, Sequence):
+        return area
+    highest = tree.codes.slice(1, int(tree.n_parts[0]))
+    if len(area) == 1 and highest.index(area[0]).as_py() < 0:
+        return area_number(tree, area[0])
+    return tree.find(area)
+
+
+def _by_own_codes(tree: AreaTree, codes: Sequence[str], source: str) -> np.ndarray:
+    """The areas with these codes on any level, int64[n]; source: what has them, for errors."""
+    remedy = f"give its codes from below {tree.levels[0]!r}, as a tuple"
+    return areas_by_code(tree, text_column("codes", codes), lambda _: source, remedy)
 
 
 def _numbers(tree: AreaTree, name: str, areas: Iterable[AreaName]) -> np.ndarray:
@@ -163,7 +176,12 @@ def _numbers(tree: AreaTree, name: str, areas: Iterable[AreaName]) -> np.ndarray
     given = list(areas)
     if len(given) == 0:
         raise DomainError(f"The list {name!r} has no areas; name one at least.")
-    numbers = np.asarray([area_number(tree, area) for area in given])
+    # All codes at once: there may be thousands of them, in a tree of millions of areas.
+    codes = [area for area in given if isinstance(area, str)]
+    by_code = iter(_by_own_codes(tree, codes, f"The list {name!r}").tolist())
+    numbers = np.asarray(
+        [next(by_code) if isinstance(area, str) else area_number(tree, area) for area in given]
+    )
     if numbers.dtype.kind not in "iu":
         raise DomainError(
             f"The list {name!r} must name areas by their numbers or by their codes from below "

@@ -29,6 +29,7 @@ from rpexplore.data.counts import Counts
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.areas.area_sums import area_number
 from rpexplore.planning.mechanism.marginal_noise import query_attributes
 from rpexplore.releases.areas.area_answers import AreaAnswers
 from rpexplore.releases.areas.area_files import (
@@ -71,14 +72,15 @@ class AreaRelease(FinishedRelease[AreaPlan]):
         return self.plan.workload.tree
 
     def table(
-        self, level: str, *attributes: str, within: Sequence[str] | None = None
+        self, level: str, *attributes: str, within: str | Sequence[str] | None = None
     ) -> pd.DataFrame:
         """A table in all areas of a level for which it was asked, one row a cell of an area.
 
         Args:
             level: Its name.
             attributes: Those of the table; none for totals.
-            within: The codes, from below the top down, of an area to whose areas it is limited.
+            within: An area to whose areas it is limited: its codes from below the top down, or its
+                own code where no other has it.
 
         Returns:
             Columns: the codes of the area on each level below the top, its name if there are
@@ -98,13 +100,13 @@ class AreaRelease(FinishedRelease[AreaPlan]):
             raise self._no_table(level, attributes)
         filters = None
         if within:
-            self.tree.find(within)  # refuses codes of no area
+            within = self.tree.path(area_number(self.tree, within))
             if len(within) > number:
                 raise ReleaseError(
                     f"An area {' > '.join(within)!r} has no areas on the level {level!r}, which is "
                     "above it; give fewer codes."
                 )
-            filters = list(zip(levels[1:], ["=="] * len(within), within, strict=False))
+            filters = list(zip(levels[1:], ["=="] * len(within), within, strict=False)) or None
         paths = sorted(map(str, folder.iterdir()))
         found = [pyarrow.parquet.read_table(path, filters=filters) for path in paths]
         return pyarrow.concat_tables(found).unify_dictionaries().to_pandas()

@@ -71,7 +71,8 @@ def test_standard_errors_of_tables_are_those_of_the_areas_answers():
     asked = rp.AreaWorkload.of_levels(TREE, {"all": above, "region": above, "town": below})
     plan = rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
 
-    lists = {"all": ["N", "S"], "N": [1], "S": ["S"], "N1": [("N", "1")], "S1": [("S", "1")]}
+    lists = {"all": ["N", "S"], "N": [1], "S": ["S"], "N1": [("N", "1")], "S1": [("S", "1")],
+             "N3": ["3"], "also N3": [["3"]]}  # fmt: skip
     found = plan.accuracy_of_sums(lists)
 
     errors = found.set_index(["list", "attributes"])["standard_error"]
@@ -86,6 +87,9 @@ def test_standard_errors_of_tables_are_those_of_the_areas_answers():
         found_two = sorted(errors[name, table] for name in of_two)
         assert found_two == pytest.approx(extremes, rel=1e-12)
     assert np.isnan(errors["N1", ("age",)])  # towns have no ages
+    assert errors["N3", ("sex",)] == errors["also N3", ("sex",)]
+    of_sexes = plan.accuracy_of_sums({"N3": [("N", "3")]}, ["sex"])
+    assert of_sexes["standard_error"].tolist() == [errors["N3", ("sex",)]]
     shown = found["standard_error"].dropna().tolist()
     assert shown == sorted(shown, reverse=True)
 
@@ -98,6 +102,9 @@ def test_standard_errors_of_tables_are_those_of_the_areas_answers():
         ([1, 1], "counts the area N, or one within it, twice"),
         (["N", ("N", "2")], "counts the area N, or one within it, twice"),
         ([("N", "9")], "no area '9' in N"),
+        (["9"], "list 'district' has the code '9', but no area has it"),
+        (["1"], "'1', but 2 areas have it; give its codes from below 'all', as a tuple"),
+        ([["2"]], "The area has the code '2', but 2 areas have it"),
         ([0.5], "by their numbers or by their codes"),
     ],
 )

@@ -94,6 +94,10 @@ def test_tables_of_areas_add_up_and_lie_within_their_errors(data, output):
     release = rp.release(PLAN, data, output)
     towns, blocks = release.table("town"), release.table("block", within=("N", "1"))
     assert np.isclose(blocks["value"].sum(), towns["value"][0])
+    assert release.table("block", within="c").equals(
+        blocks[blocks["block"] == "c"].reset_index(drop=True)
+    )
+    assert release.table("block", within="all").equals(release.table("block"))
     by_sex = release.table("town", "sex").groupby(["region", "town"], observed=True)["value"].sum()
     np.testing.assert_allclose(by_sex, towns["value"])
     frame = pd.DataFrame(RECORDS)
