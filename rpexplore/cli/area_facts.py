@@ -7,6 +7,7 @@ import pandas as pd
 
 from rpexplore.cli.console import text_table
 from rpexplore.common.formatting import describe_numbers, describe_share
+from rpexplore.domain.area_tree import AreaTree
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.workload.table_text import title
 
@@ -53,6 +54,21 @@ def level_table(sizes: pd.DataFrame) -> str:
         for name, heading in names.items()
     }
     return text_table({"level": sizes["level"].tolist(), **columns})
+
+
+def note_on_depth(tree: AreaTree) -> str | None:
+    """That areas without parts lie on the coarsest level beside others: their parent may lack."""
+    parts = tree.n_parts[1 : 1 + int(tree.n_parts[0])]
+    single = np.flatnonzero(parts == 0)
+    if len(single) in (0, len(parts)):
+        return None
+    lie = "area lies" if len(single) == 1 else "areas lie"
+    have = "has" if len(single) == 1 else "have"
+    example = tree.codes[1 + int(single[0])].as_py()
+    return (
+        f"{len(single):,} {lie} on the coarsest level and {have} no parts, such as {example}; if "
+        "that is not meant, give its parent."
+    )
 
 
 def share_table(beside: pd.DataFrame) -> str:

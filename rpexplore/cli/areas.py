@@ -32,15 +32,17 @@ def levels(
 ) -> None:
     """Show the levels of areas: how many areas each has, and into how many parts they fall."""
     from rpexplore.analysis.areas import level_sizes
-    from rpexplore.cli.area_facts import level_table
+    from rpexplore.cli.area_facts import level_table, note_on_depth
     from rpexplore.cli.facts import row_facts
     from rpexplore.common.formatting import plural
 
     with progress("Reading the areas"):
         tree, _ = area_inputs.areas_from_options(codebook, areas, level_names, separator, lengths)
         sizes = level_sizes(tree)
-    text = f"{level_table(sizes)}\n\n{plural(tree.n_areas, 'area')}"
-    say_result(as_json, {"areas": tree.n_areas, "levels": row_facts(sizes)}, text)
+        note = note_on_depth(tree)
+    parts = [level_table(sizes), plural(tree.n_areas, "area"), note]
+    facts = {"areas": tree.n_areas, "levels": row_facts(sizes), "note": note}
+    say_result(as_json, facts, "\n\n".join(filter(None, parts)))
 
 
 @areas.command()
@@ -85,7 +87,7 @@ def plan(
     are needed.
     """
     from rpexplore.analysis.areas import beside_shares_by_level
-    from rpexplore.cli.area_facts import share_table
+    from rpexplore.cli.area_facts import note_on_depth, share_table
     from rpexplore.cli.facts import plan_facts, row_facts
     from rpexplore.planning.areas.area_minimum_budget import minimum_area_budget
     from rpexplore.planning.areas.area_planner import plan_areas
@@ -136,10 +138,12 @@ def plan(
         refuse_existing(out, force)
         made.save(out)
     compared = None if beside is None else row_facts(beside)
-    facts = {"plan": str(out), **plan_facts(made), "beside_shares_by_level": compared}
+    note = note_on_depth(tree)
+    facts = {"plan": str(out), **plan_facts(made), "beside_shares_by_level": compared, "note": note}
     parts = [
         str(made),
         None if beside is None else share_table(beside),
+        note,
         f"Saved to {out}, with {' and '.join(made.files.by_name)} beside it\nSHA-256 {made.sha256}",
     ]
     say_result(as_json, facts, "\n\n".join(filter(None, parts)))

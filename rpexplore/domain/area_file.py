@@ -14,7 +14,7 @@ import numpy as np
 from rpexplore.common.exact_numbers import shown
 from rpexplore.common.files import file_bytes
 from rpexplore.common.formatting import joined
-from rpexplore.domain.area_levels import RowName, text_column
+from rpexplore.domain.area_levels import RowName, names_of_levels, text_column
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.errors import DomainError
 
@@ -105,12 +105,7 @@ def _of_whole_codes(
         beginnings = _beginnings_to(codes, separator)
     else:
         beginnings = _beginnings_of(codes, lengths, row_name)
-    levels = list(levels) or [f"level {number + 1}" for number in range(len(beginnings))]
-    if len(levels) != len(beginnings):
-        raise DomainError(
-            f"The codes in {filename} have {len(beginnings)} levels, but {len(levels)} names of "
-            "levels are given."
-        )
+    levels = names_of_levels(levels, len(beginnings), f"The codes in {filename}")
     names = {}
     if NAME in table:
         named = text_column("names of the areas", table[NAME])

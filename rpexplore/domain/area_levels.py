@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_DEPTH = 100  # of levels
+_MOST_OF_CIRCLE = 6  # areas that an error lists
 
 RowName = Callable[[int], str]
 """What a row, counted from 0, is called in errors."""
@@ -133,6 +134,20 @@ def columns_of_parents(
     )
 
 
+def names_of_levels(names: Sequence[str], depth: int, source: str) -> list[str]:
+    """What so many levels are called, from the coarsest codes on: "level 1", … if not given.
+
+    source: what has the levels, for the `DomainError` where there are more or fewer names
+    """
+    if names and len(names) != depth:
+        raise DomainError(
+            f"{source} have {depth} levels, but {len(names)} names of levels are given: "
+            f"{', '.join(names)}. Name them from the coarsest codes on; the whole above these "
+            "counts only where it has a code."
+        )
+    return list(names) or [f"level {number + 1}" for number in range(depth)]
+
+
 def _paths_upwards(parent: np.ndarray, codes: "pa.Array") -> np.ndarray:
     """For each area that is not divided the rows of it and of what it lies in, int[n, depth].
 
@@ -146,13 +161,22 @@ def _paths_upwards(parent: np.ndarray, codes: "pa.Array") -> np.ndarray:
         upwards.append(at)
         reached[at[at >= 0]] = True
         at = np.where(at >= 0, parent[at], -1)
-    if np.all(reached):
+    if np.all(reached) and not np.any(at >= 0):
         return np.stack(upwards, axis=1)
+    above = parent
     for _ in range(len(parent).bit_length()):  # twice as far up each time
         parent = np.where(parent >= 0, parent[parent], -1)
     if np.any(parent >= 0):
-        area = codes[int(np.min(parent[parent >= 0]))].as_py()
-        raise DomainError(f"The area {area!r} is a part of itself; mend its parent.")
+        area = int(np.min(parent[parent >= 0]))
+        circle = [area, int(above[area])]
+        while circle[-1] != area and len(circle) < _MOST_OF_CIRCLE:
+            circle.append(int(above[circle[-1]]))
+        downwards = [codes[row].as_py() for row in reversed(circle)]
+        first = downwards[-1]
+        beginning = "" if downwards[0] == first else f"{first} > … > "
+        raise DomainError(
+            f"{first} lies within itself: {beginning}{' > '.join(downwards)}; mend its parent."
+        )
     raise DomainError(f"Areas can lie on {MAX_DEPTH} levels at most; leave out some of them.")
 
 

@@ -20,6 +20,7 @@ from rpexplore.domain.area_levels import (
     RowName,
     columns_of_parents,
     levels_of_columns,
+    names_of_levels,
     text_column,
 )
 from rpexplore.errors import DomainError
@@ -153,11 +154,7 @@ class AreaTree:
             lambda row: row_name(row + 1),
         )
         depth = len(code_columns)
-        levels = list(levels) or [f"level {number + 1}" for number in range(depth)]
-        if len(levels) != depth:
-            raise DomainError(
-                f"The areas have {depth} levels, but {len(levels)} names of levels are given."
-            )
+        levels = names_of_levels(levels, depth, "The areas")
         return cls.from_columns(
             dict(zip(levels, code_columns, strict=True)),
             dict(zip(levels, name_columns, strict=bool(name_columns))),

@@ -101,7 +101,7 @@ def test_names_are_kept(tmp_path):
         ("code,parent\nA,\nB,C\n", {}, "parent 'C' of the area 'B' is not in the list"),
         ("code,parent\nA,\nB,A\nA,\n", {}, "Line 4 of areas.csv has the code 'A', as another"),
         ("code,parent\nA,\n,A\n", {}, "Line 3 of areas.csv has no code"),
-        ("code,parent\nA,\nB,C\nC,D\nD,B\n", {}, "'B' is a part of itself"),
+        ("code,parent\nA,\nB,C\nC,D\nD,B\n", {}, "B lies within itself: B > D > C > B; mend"),
     ],
 )  # fmt: skip
 def test_errors_say_where(tmp_path, text, options, message):

@@ -77,11 +77,18 @@ def test_bad_columns_are_refused(given_columns, message):
 
 
 def test_bad_parents_are_refused():
-    with pytest.raises(DomainError, match="'B' is a part of itself"):
+    with pytest.raises(DomainError, match="B lies within itself: B > C > B; mend its parent"):
         AreaTree.from_parents({"B": "C", "C": "B"})
+    with pytest.raises(DomainError, match="B lies within itself"):  # also with parts outside of it
+        AreaTree.from_parents({"A": None, "B": "C", "C": "B", "D": "C"})
+    chain = {str(k): str(k - 1) if k else None for k in range(101)}
+    with pytest.raises(DomainError, match="B lies within itself: B > … > 96 > "):
+        AreaTree.from_parents({"B": "100", **chain, "0": "B"})
+    with pytest.raises(DomainError, match="100 levels at most"):
+        AreaTree.from_parents({**chain, "beside": "0"})
     with pytest.raises(DomainError, match="The parent 'X' of the area 'B'"):
         AreaTree.from_parents({"B": "X"})
-    with pytest.raises(DomainError, match="1 levels, but 2 names"):
+    with pytest.raises(DomainError, match=r"1 levels, but 2 names of levels are given: a, b\."):
         AreaTree.from_parents({"B": None}, levels=["a", "b"])
 
 
