@@ -33,7 +33,7 @@ else:
         "Tables by level": tables_view,
         "Plan": plan_view,
         "By area": by_area,
-        "Map": on_a_map,
+        "Map (optional)": on_a_map,
         "Take along": take_along,
     }
     # Only the open one is drawn, and which one that is stands in the address.

@@ -1,5 +1,6 @@
 """How accurate a table is in each area: which areas are least accurate, and what goes with it."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -7,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.accuracy import Z_95
-from rpexplore.common.formatting import capitalised, describe_share, joined, plural, rounded
+from rpexplore.common.formatting import describe_share, joined, plural, rounded
 from rpexplore.domain.area_range import AreaRange
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.planning.areas.area_plan import AreaPlan
@@ -180,13 +181,13 @@ class AreaErrors:
         if high <= low * (1 + _ALIKE):
             return (
                 f"On the level {level} {self.title} is equally accurate in all areas: standard "
-                f"error {rounded(high, 3)}."
+                f"error {error_text(high, low)}."
             )
         least = areas[int(np.argmax(errors))]
         text = (
             f"On the level {level} the standard error of {self.title} is between "
-            f"{rounded(low, 3)} and {rounded(high, 3)}, in the median "
-            f"{rounded(float(np.median(errors)), 3)}; the largest is that of "
+            f"{error_text(low, low)} and {error_text(high, low)}, in the median "
+            f"{error_text(float(np.median(errors)), low)}; the largest is that of "
             f"{area_title(self.tree, int(least))}, which {self._describe_size(int(least))}."
         )
         kind = self.kind_that_tells_more(level)
@@ -194,6 +195,7 @@ class AreaErrors:
         if len(sizes) < 2 or share < 0.05:
             return text
         first, last = sizes.iloc[0], sizes.iloc[-1]
+        medians = [error_text(size["median"], low) for size in (first, last)]
         subject = (
             "how many parts an area has"
             if kind == _PARTS
@@ -201,8 +203,7 @@ class AreaErrors:
         )
         return (
             f"{text} {describe_share(share)} of the differences go with {subject}: the median is "
-            f"{rounded(first['median'], 3)} for {first['size']} and {rounded(last['median'], 3)} "
-            f"for {last['size']}."
+            f"{medians[0]} for {first['size']} and {medians[1]} for {last['size']}."
         )
 
     def _describe_size(self, area: int) -> str:
@@ -241,36 +242,27 @@ class AreaErrors:
         AreaRange.within(self.tree, 0, 0, 1, len(self.tree.levels) - 1).add_parts(counts)
         return counts
 
-    def subtree(self, top: int, most: int = MOST_NODES) -> tuple[pd.DataFrame, str]:
-        """An area and those within it, level by level as far as there is room; what is left out.
+    def with_parts(self, top: int, most: int = MOST_NODES) -> tuple[pd.DataFrame, str]:
+        """An area and its parts, so many areas at most; and what is not among them.
 
         number, parent (a number; −1 for the area itself), area, code, level, parts, family,
         undivided (areas without parts within it), standard_error (NaN: not asked for)
         """
-        tree, drawn, left_out, room = self.tree, [np.array([top])], "", most - 1
-        level = int(tree.level_of[top])
-        below = AreaRange.within(tree, level, top, top + 1, len(tree.levels) - 1).slices[1:]
-        for name, of_level in zip(tree.levels[level + 1 :], below, strict=True):
-            areas = np.arange(of_level.start, of_level.stop)
-            if len(areas) > room and len(drawn) > 1:
-                left_out = f"Areas of the level {name} are not drawn here; look into an area."
-                break
-            if len(areas) > room:
-                errors = np.nan_to_num(self.errors[areas], nan=-1.0)
-                left_out = f"Of {len(areas):,} areas the {room:,} least accurate are drawn."
-                areas = np.sort(areas[np.argsort(-errors, kind="stable")[:room]])
-            drawn.append(areas)
-            room -= len(areas)
-            if left_out:
-                break
-        areas = np.concatenate(drawn)
-        parents = tree.parents[areas].astype(np.int64)
-        parents[0] = -1
+        tree, room, left_out = self.tree, most - 1, ""
+        first = int(tree.first_parts[top])
+        parts = np.arange(first, first + int(tree.n_parts[top]))
+        if len(parts) > room:
+            errors = np.nan_to_num(self.errors[parts], nan=-1.0)
+            left_out = f"Of {len(parts):,} parts the {room:,} least accurate are drawn."
+            parts = np.sort(parts[np.argsort(-errors, kind="stable")[:room]])
+        elif np.any(tree.n_parts[parts]):
+            left_out = "Look into a part to see the areas within it."
+        areas = np.append(top, parts)
         listed = areas.tolist()
         frame = pd.DataFrame(
             {
                 "number": areas,
-                "parent": parents,
+                "parent": [-1, *(top for _ in parts)],
                 "area": [area_title(tree, area) for area in listed],
                 "code": [" > ".join(tree.path(area)) for area in listed],
                 "level": [tree.levels[level] for level in tree.level_of[areas].tolist()],
@@ -283,17 +275,25 @@ class AreaErrors:
         return frame, left_out
 
 
-def describe_subtree(frame: pd.DataFrame, table: str) -> str:
-    """How accurate a table is in the areas of a frame of `AreaErrors.subtree`, in a sentence."""
+def error_text(error: float, smallest: float) -> str:
+    """A standard error with the decimals that show three digits of the smallest beside it."""
+    if not 1e-6 <= smallest < 1e15:
+        return rounded(error, 3)
+    return f"{error:,.{max(2 - math.floor(math.log10(smallest)), 0)}f}"
+
+
+def describe_parts(frame: pd.DataFrame, table: str) -> str:
+    """How accurate a table is in the areas of a frame of `AreaErrors.with_parts`, in a sentence."""
     asked = frame[frame["standard_error"].notna()]
     if asked.empty:
         return f"{table} is not asked for in these areas."
     least = asked.loc[asked["standard_error"].idxmax()]
     most = asked.loc[asked["standard_error"].idxmin()]
+    low = most["standard_error"]
     return (
         f"{plural(len(frame), 'area')}; the standard error of {table} is between "
-        f"{rounded(most['standard_error'], 3)} ({most['area']}, level {most['level']}) and "
-        f"{rounded(least['standard_error'], 3)} ({least['area']}, level {least['level']})."
+        f"{error_text(most['standard_error'], low)} ({most['area']}, level {most['level']}) and "
+        f"{error_text(least['standard_error'], low)} ({least['area']}, level {least['level']})."
     )
 
 
@@ -301,7 +301,7 @@ def area_title(tree: AreaTree, area: int) -> str:
     """What an area is called: its name and code, or its code; the top by its level."""
     code = tree.codes[area].as_py()
     if area == 0 and not code:
-        return capitalised(tree.levels[0])
+        return tree.levels[0]
     name = "" if tree.names is None else tree.names[area].as_py()
     return f"{name} ({code})" if name else code
 

@@ -15,7 +15,7 @@ import pandas as pd
 
 from rpexplore.analysis.area_accuracy import AreaErrors, area_title
 from rpexplore.common.exact_numbers import shown
-from rpexplore.common.formatting import plural
+from rpexplore.common.formatting import joined, plural
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.errors import DomainError
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MOST_SHAPES = 5000
 _MOST_BYTES = 50_000_000
+_MOST_NAMED = 4  # areas without a shape
 _POLYGONS = ("Polygon", "MultiPolygon")
 
 
@@ -68,7 +69,19 @@ class AreaMap:
         return (
             f"{len(self.areas):,} of {plural(self.n_shapes, 'shape')} are areas of the level "
             f"{self.level}, by {self.by}; that level has {plural(n_areas, 'area')}."
+            f"{self._missing()}"
         )
+
+    def _missing(self) -> str:
+        """Which areas of the level have no shape: the first few."""
+        of_level = self.tree.level_slice(self.tree.levels.index(self.level))
+        missing = np.setdiff1d(np.arange(of_level.start, of_level.stop), self.areas)
+        if not len(missing):
+            return ""
+        names = [area_title(self.tree, area) for area in missing[:_MOST_NAMED].tolist()]
+        if len(missing) > _MOST_NAMED:
+            names.append(f"{len(missing) - _MOST_NAMED:,} more")
+        return f" Without a shape: {joined(names)}."
 
 
 def read_map(content: bytes, filename: str, tree: AreaTree) -> AreaMap:

@@ -1,10 +1,10 @@
-"""Accuracy by area: a subtree as a treemap, and the areas of a level on a map."""
+"""Accuracy by area: an area and its parts as a treemap, and the areas of a level on a map."""
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from rpexplore.analysis.area_accuracy import AreaErrors, describe_subtree
+from rpexplore.analysis.area_accuracy import AreaErrors, describe_parts, error_text
 from rpexplore.analysis.area_map import AreaMap, Ring
 from rpexplore.common.formatting import capitalised, rounded
 from rpexplore.figures import axes
@@ -17,11 +17,11 @@ _NOT_ASKED = "rgba(127, 139, 153, 0.25)"
 _BORDER = "rgba(255, 255, 255, 0.7)"
 
 # What matters first, under short headings: narrow screens show three columns or so.
-_ERROR = Column("σ", term="Standard error")
+_ERROR = Column("error σ", term="Standard error")
 AREA_COLUMNS = {
     "area": Column("area", "text"),
     "standard_error": _ERROR,
-    "times_median": Column("of median", "share", term="Median"),
+    "times_median": Column("× median", term="Median"),
     "level": COLUMNS["level"],
     "parts": Column("parts", "count"),
     "family": Column("family", "count"),
@@ -73,7 +73,7 @@ def shares_listed(beside: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Column]
         "ratio": Column("this plan, as a share of it", "text"),
         "loss": Column("objective"),
     }
-    levels = {name: Column(str(name), "text") for name in beside.columns if name not in own}
+    levels = {name: Column(str(name), "name") for name in beside.columns if name not in own}
     shares = ["ratio", *levels]
     return beside.assign(**{name: beside[name].map(_share_text) for name in shares}), own | levels
 
@@ -82,15 +82,14 @@ def _share_text(share: float) -> str:
     return f"{rounded(100 * share, 3, zeros=True)} %"
 
 
-def subtree_chart(errors: AreaErrors, top: int) -> Chart:
-    """The areas within an area as a treemap, coloured by the standard error of a table."""
-    frame, left_out = errors.subtree(top)
+def parts_chart(errors: AreaErrors, top: int) -> Chart:
+    """The parts of an area as a treemap, coloured by the standard error of a table."""
+    frame, left_out = errors.with_parts(top)
     columns = {name: column for name, column in AREA_COLUMNS.items() if name in frame}
     return Chart(
         treemap(frame),
-        subject=f"Standard error of {errors.title} in {frame['area'].iloc[0]} and the areas "
-        "within it",
-        sentence=describe_subtree(frame, errors.title),
+        subject=f"Standard error of {errors.title} in {frame['area'].iloc[0]} and its parts",
+        sentence=describe_parts(frame, errors.title),
         frame=frame.loc[:, list(columns)],
         columns=columns,
         file="areas.csv",
@@ -125,14 +124,14 @@ def map_chart(areas: AreaMap, errors: AreaErrors) -> Chart:
 
 
 def treemap(frame: pd.DataFrame) -> go.Figure:
-    """Rectangles in rectangles; frame: of `AreaErrors.subtree`."""
+    """Rectangles in rectangles; frame: of `AreaErrors.with_parts`."""
     errors = frame["standard_error"].to_numpy()
     low, high = _range(errors)
     shares = ((errors - low) / (high - low)).tolist()
     colours = [_NOT_ASKED if share != share else _colour(share) for share in shares]
     # Where a white text is easier to read than a dark one.
     letters = ["#ffffff" if share > 0.65 else "#101820" for share in shares]
-    texts = [_error_text(error) for error in errors.tolist()]
+    texts = _error_texts(errors)
     figure = go.Figure(
         go.Treemap(
             ids=[str(number) for number in frame["number"]],
@@ -192,8 +191,8 @@ def shaded_map(frame: pd.DataFrame, areas: AreaMap) -> go.Figure:
         )
     middles = [_middle(rings) for rings in areas.rings]
     texts = [
-        f"{axes.plotly_text(area)}<br>{_error_text(error)}"
-        for area, error in zip(frame["area"], errors.tolist(), strict=True)
+        f"{axes.plotly_text(area)}<br>{text}"
+        for area, text in zip(frame["area"], _error_texts(errors), strict=True)
     ]
     figure.add_trace(
         go.Scatter(
@@ -217,8 +216,12 @@ def _middle(rings: list[Ring]) -> tuple[float, float]:
     return (min(xs) + max(xs)) / 2, (min(ys) + max(ys)) / 2
 
 
-def _error_text(error: float) -> str:
-    return f"σ {rounded(error, 3)}" if error == error else "not asked for"
+def _error_texts(errors: np.ndarray) -> list[str]:
+    smallest = float(np.nanmin(errors, initial=np.inf))
+    return [
+        f"σ {error_text(error, smallest)}" if error == error else "not asked for"
+        for error in errors.tolist()
+    ]
 
 
 def _size(parts: int, family: int) -> str:
@@ -261,12 +264,13 @@ def _colour_bar(errors: np.ndarray) -> go.Scatter:
             "cmax": high,
             "colorscale": _SCALE,
             "showscale": True,
-            "colorbar": _bar_look(),
+            "colorbar": _bar_look(low, high),
         },
     )
 
 
-def _bar_look() -> dict:
+def _bar_look(low: float, high: float) -> dict:
+    ends = [low, (low + high) / 2, high]
     return {
         "title": {"text": capitalised("standard error σ"), "side": "top"},
         "orientation": "h",
@@ -274,10 +278,14 @@ def _bar_look() -> dict:
         "len": 0.5,
         "x": 0,
         "xanchor": "left",
-        "y": 1.02,
-        "yanchor": "bottom",
+        # Of the picture, not of the plot, which it would push down.
+        "yref": "container",
+        "y": 1,
+        "yanchor": "top",
+        "ypad": 0,
         "outlinewidth": 0,
-        "nticks": 5,
+        "tickvals": ends,
+        "ticktext": [error_text(end, low) for end in ends],
     }
 
 

@@ -118,28 +118,26 @@ def test_the_least_accurate_areas_and_what_goes_with_it(register):
 
 @given(area_trees())
 @settings(max_examples=30)
-def test_a_subtree_is_drawn_as_far_as_there_is_room(tree):
+def test_an_area_is_drawn_with_its_parts(tree):
     errors = AreaErrors(tree, (), np.linspace(1, 2, tree.n_areas))
     within = incidence(tree)
     assert errors.undivided_within.tolist() == within.sum(axis=1).tolist()
     for top in range(tree.n_areas):
-        frame, left_out = errors.subtree(top)
-        below = [a for a in range(tree.n_areas) if top in areas_above(tree, a)]
-        assert frame["number"].tolist() == below
-        assert left_out == ""
-        small, left_out = errors.subtree(top, 3)
-        assert len(small) <= 3
-        assert (left_out != "") == (len(small) < len(below))
-        assert set(small["parent"][1:]) <= set(small["number"])
-        divided = [a for a in below if tree.parents[a] == top and tree.n_parts[a]]
+        frame, left_out = errors.with_parts(top)
+        parts = [area for area in range(1, tree.n_areas) if tree.parents[area] == top]
+        assert frame["number"].tolist() == [top, *parts]
+        assert frame["parent"].tolist() == [-1, *(top for _ in parts)]
+        divided = [area for area in parts if tree.n_parts[area]]
+        assert (left_out != "") == bool(divided)
         assert divided_parts(tree, top, 99) == divided
+    assert areas_above(tree, tree.n_areas - 1)[0] == 0
 
 
 def test_of_a_family_beyond_the_room_the_least_accurate_are_drawn():
     tree = rp.AreaTree.from_columns({"town": [str(number) for number in range(10)]})
     errors = AreaErrors(tree, (), np.array([9.0, *range(10)]))
-    frame, left_out = errors.subtree(0, 4)
+    frame, left_out = errors.with_parts(0, 4)
     assert frame["standard_error"].tolist() == [9, 7, 8, 9]
-    assert left_out == "Of 10 areas the 3 least accurate are drawn."
-    assert area_title(tree, 0) == "All"
+    assert left_out == "Of 10 parts the 3 least accurate are drawn."
+    assert area_title(tree, 0) == "all"
     assert area_title(tree, 3) == "2"

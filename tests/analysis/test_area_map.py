@@ -27,6 +27,7 @@ def test_shapes_are_matched_to_the_level_that_most_of_them_fit():
         "3 of 4 shapes are areas of the level town, by the property code; that level has 3 areas."
     )
     regions = read_map(features("S", key="kürzel"), "map.geojson", TREE)
+    assert regions.describe().endswith("that level has 2 areas. Without a shape: N.")
     assert (regions.level, regions.areas.tolist()) == ("region", [2])
     numbered = rp.AreaTree.from_columns({"town": ["7", "12"]})
     assert read_map(features(12), "m", numbered).areas.tolist() == [1]  # in the order of codes

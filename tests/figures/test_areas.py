@@ -8,7 +8,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.analysis.area_accuracy import AreaErrors
 from rpexplore.analysis.area_map import read_map
-from rpexplore.figures.areas import map_chart, subtree_chart
+from rpexplore.figures.areas import map_chart, parts_chart
 
 TREE = rp.AreaTree.from_columns({"region": [*"NNS"], "town": ["1", "2", None]})
 
@@ -20,19 +20,24 @@ def errors():
 
 
 def test_a_treemap_has_a_rectangle_for_each_area(errors):
-    chart = subtree_chart(errors, 0)
+    chart = parts_chart(errors, 0)
     trace = chart.figure.data[0]
-    assert trace.ids == ("0", "1", "2", "3", "4")
-    assert trace.parents == ("", "0", "0", "1", "1")
-    assert trace.values == (3, 2, 1, 1, 1)
-    assert trace.text == ("σ 2", "σ 1", "not asked for", "σ 1", "σ 3")
+    assert trace.ids == ("0", "1", "2")
+    assert trace.parents == ("", "0", "0")
+    assert trace.values == (3, 2, 1)
+    assert trace.text == ("σ 2.00", "σ 1.00", "not asked for")
     light, dark = "rgb(219, 231, 246)", "rgb(23, 63, 117)"
-    assert [trace.marker.colors[row] for row in (1, 3, 4)] == [light, light, dark]
+    assert trace.marker.colors[:2] == (dark, light)
     assert "rgba" in trace.marker.colors[2]
     assert chart.sentence == (
-        "5 areas; the standard error of sex is between 1 (N, level region) and 3 (2, level town)."
+        "3 areas; the standard error of sex is between 1.00 (N, level region) and 2.00 (all, level "
+        "all)."
     )
-    assert chart.frame["standard_error"].tolist()[3:] == [1, 3]
+    bar = chart.figure.data[1].marker.colorbar
+    assert bar.ticktext == ("1.00", "1.50", "2.00")  # as far as the colours reach
+    below = parts_chart(errors, 1)
+    assert below.figure.data[0].ids == ("1", "3", "4")
+    assert below.frame["standard_error"].tolist() == [1, 1, 3]
 
 
 def test_a_map_is_drawn_from_the_shapes_alone(errors):
@@ -46,6 +51,6 @@ def test_a_map_is_drawn_from_the_shapes_alone(errors):
     assert blue.fillcolor != grey.fillcolor
     for trace in (grey, blue):  # two rings, each with a gap behind it
         assert [i for i, x in enumerate(trace.x) if x is None] == [5, 11]
-    assert list(texts.hovertext) == ["N<br>σ 1", "S<br>not asked for"]
+    assert list(texts.hovertext) == ["N<br>σ 1.00", "S<br>not asked for"]
     assert (texts.x[0], texts.y[0]) == (2, 2)
     assert chart.frame["area"].tolist() == ["N", "S"]

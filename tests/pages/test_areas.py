@@ -90,8 +90,8 @@ def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path
     session.selectbox(key="table of areas").select("sex").run()
     session.selectbox(key="area to look into").select("Eastport (R03)").run()
     (chart,) = session.get("plotly_chart")
-    assert chart.proto.alt.startswith("Standard error of sex in Eastport (R03) and the areas")
-    session.press("All ›")
+    assert chart.proto.alt.startswith("Standard error of sex in Eastport (R03) and its parts")
+    session.press("all ›")
     assert not session.exception
 
     show(session, "Take along")
@@ -130,7 +130,7 @@ def test_targets_are_asked_for_where_the_objective_needs_them(towns):
 
 
 def test_shapes_become_a_map(towns):
-    show(towns, "Map")
+    show(towns, "Map (optional)")
     planned(towns)
     shapes = {
         "features": [

@@ -12,7 +12,7 @@ from rpexplore.analysis.area_accuracy import (
     areas_above,
     divided_parts,
 )
-from rpexplore.figures.areas import AREA_COLUMNS, SIZE_COLUMNS, subtree_chart
+from rpexplore.figures.areas import AREA_COLUMNS, SIZE_COLUMNS, parts_chart
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.workload.table_text import title
@@ -31,13 +31,13 @@ def table_of_areas(planned: AreaPlan) -> AreaErrors:
 
 
 def by_area(opened: AreaStudy) -> None:
-    """The treemap of one subtree, and under it the areas of a level, the least accurate first."""
+    """The treemap of one area, and under it the areas of a level, the least accurate first."""
     planned = area_plan(opened)
     if planned is None:
         return
     errors = table_of_areas(planned)
     top = _walk(errors)
-    chart_with_numbers(kept(subtree_chart, errors, top))
+    chart_with_numbers(kept(parts_chart, errors, top))
     st.subheader("The least accurate areas of a level, and why")
     level = st.selectbox(
         "Level",

@@ -31,7 +31,10 @@ def on_a_map(opened: AreaStudy) -> None:
         "as its id or in a property. It stays on this computer.",
     )
     if shapes is None:
-        st.info("No shapes yet. With a GeoJSON file the areas of one level are drawn as a map.")
+        st.info(
+            "A map is optional: with a GeoJSON file of your own the areas of one level are drawn. "
+            "Everything else works without."
+        )
     else:
         chart_with_numbers(kept(map_chart, shapes, errors))
 
