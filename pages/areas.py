@@ -30,7 +30,7 @@ if opened is None:
 else:
     views = {
         "Levels": levels,
-        "Tables by level": tables_view,
+        "Tables": tables_view,
         "Plan": plan_view,
         "By area": by_area,
         "Map (optional)": on_a_map,

@@ -71,7 +71,7 @@ def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path
     (levels,) = session.dataframe
     assert levels.value["undivided"].tolist() == [0, 0, 0, 214, 2244]
 
-    show(session, "Tables by level").type_in_grid("area weights", 7, "level 4", "")
+    show(session, "Tables").type_in_grid("area weights", 7, "level 4", "")
     session.type_in_grid("area weights", 0, "level 0", "2,5")
     show(session, "Plan")
     plan = planned(session)
@@ -109,7 +109,7 @@ def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path
 def test_targets_are_asked_for_where_the_objective_needs_them(towns):
     show(towns, "Plan")
     towns.radio(key="area objective").set_value("max relative to target").run()
-    assert "(total) on the level all has none yet" in plain(towns.texts("markdown"))
+    assert "such as (total) on the level all" in plain(towns.texts("markdown"))
     assert not towns.texts("error")
     towns.text_input(key="area target for all").input("3")
     towns.press("Set")
@@ -174,7 +174,7 @@ def test_names_full_of_formatting_stay_text(app):
         ("<b>a.json", json.dumps({"fields": fields}).encode(), None),
         ("towns.csv", text, None),
     )
-    for view in ("Levels", "Tables by level", "Plan", "By area"):
+    for view in ("Levels", "Tables", "Plan", "By area"):
         show(session, view)
         if view == "Plan":
             planned(session)

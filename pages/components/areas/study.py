@@ -10,7 +10,7 @@ from pages.components.shared.session import current, escaped, project, say
 from pages.components.shared.solutions import NO_PLAN
 from rpexplore.analysis.area_grid import Setting
 from rpexplore.common.concurrency import Progress
-from rpexplore.common.formatting import capitalised, plural
+from rpexplore.common.formatting import plural
 from rpexplore.common.typed_numbers import needed_number_of
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.areas.area_plan import AreaPlan
@@ -55,8 +55,8 @@ def area_plan(opened: AreaStudy) -> AreaPlan | None:
         with st.container(border=True):
             st.markdown(
                 "This objective compares every table with a target, a standard error of a cell. "
-                f"{escaped(capitalised(missing))} has none yet: set one for all here, or each "
-                "under “Tables by level”."
+                f"Some have none yet, such as {escaped(missing)}: set one for all of these here, "
+                "or each in the view Tables above."
             )
             target_for_all()
         return None
