@@ -27,7 +27,7 @@ def area_table(rows: pd.DataFrame) -> str:
         "areas": [f"{areas:,}" for areas in rows["areas"]],
         "cells": [f"{cells:,}" for cells in rows["cells"]],
         "RMS standard error": describe_numbers(rows["standard_error"]),
-        "least accurate area": describe_numbers(rows["largest_standard_error"]),
+        "largest standard error": describe_numbers(rows["largest_standard_error"]),
         "shadow price": [describe_share(price, 3) for price in rows["shadow_price"]],
     }
     return text_table(columns, "<<>>>>>")

@@ -131,12 +131,13 @@ def basis_text(plan: Plan) -> str:
 def rows_of(plan: ReleasePlan) -> pd.DataFrame:
     """One row a table or query: the least accurate, or the furthest off its target, first.
 
-    Of a plan for areas one row a table and level, from the top.
+    Of a plan for areas one row a table and level; that of the least accurate area first.
     """
     if isinstance(plan, QueryPlan):
         return queries_against_targets(plan)
     if isinstance(plan, AreaPlan):
-        return plan.tables
+        errors = plan.tables["largest_standard_error"]
+        return plan.tables.iloc[np.argsort(-errors.to_numpy(), kind="stable")]
     assert isinstance(plan, Plan)
     return plan.tables.iloc[least_accurate_first(plan)]
 
