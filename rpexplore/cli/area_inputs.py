@@ -1,6 +1,7 @@
 """What the options for areas are turned into: the areas, and the tables of each level."""
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,9 +60,10 @@ def tables_from_options(domain: "Domain", detail: str, **asked: Any) -> "Workloa
     named = [key for key in _WAYS if asked[key] not in (None, [])]
     if detail not in _WITH_TABLES:
         return workload_from_options(domain, **asked, basis=[])
-    if named or asked["weight"] or asked["target"]:
+    named += [key for key in ("weight", "target") if asked[key]]
+    if named:
         raise WorkloadError(
-            f"--detail {detail} has tables of its own; leave --{(named or ['weight'])[0]} out, or "
+            f"--detail {detail} has tables of its own; leave --{named[0]} out, or "
             "take another detail.".replace("_", "-")
         )
     if detail == "totals":
@@ -109,7 +111,7 @@ def levels_from_options(
     from rpexplore.workload.table_text import weight_from_text
 
     of_levels = PRESETS.get(preset, same_tables)(tree, tables)
-    for name, text in _by_level(tree, level, "--level", "a number of attributes or none").items():
+    for name, text in _by_level(tree, level, "--level", "K", "1").items():
         if text == "none":
             del of_levels[name]
         elif text.isdecimal():
@@ -119,7 +121,7 @@ def levels_from_options(
                 f"--level {name}={text} must be the most attributes of a table there, such as "
                 f"{name}=1, or {name}=none."
             )
-    for name, text in _by_level(tree, level_weight, "--level-weight", "a number").items():
+    for name, text in _by_level(tree, level_weight, "--level-weight", "W", "2").items():
         if name not in of_levels:
             raise WorkloadError(f"The level {name} has no tables that could have a weight.")
         of_levels[name] = with_weight(of_levels[name], weight_from_text(text))
@@ -127,16 +129,21 @@ def levels_from_options(
 
 
 def _by_level(
-    tree: "AreaTree", options: Sequence[str], option: str, example: str
+    tree: "AreaTree", options: Sequence[str], option: str, letter: str, example: str
 ) -> dict[str, str]:
     """{level: text} of options such as town=1."""
     texts: dict[str, str] = {}
     for text in options:
         name, sign, value = text.rpartition("=")
         if not sign or name not in tree.levels:
+            given = name if sign else text
+            close = get_close_matches(given, tree.levels, n=1)
+            meant = f"the levels are {', '.join(tree.levels)}."
+            if sign and close:
+                meant = f"did you mean {close[0]!r}?"
+            lowest = tree.levels[-1]
             raise WorkloadError(
-                f"{option} {text!r} must be one of the levels {', '.join(tree.levels)}, =, and "
-                f"{example}."
+                f"{option} {text!r} must be LEVEL={letter}, such as {lowest}={example}; {meant}"
             )
         if name in texts:
             raise WorkloadError(f"{option} names the level {name!r} twice; name it once.")

@@ -58,7 +58,8 @@ ChosenDetail = Annotated[
         help="The tables of the levels: same, those that are asked for on every level; shrinking, "
         "of fewer attributes the lower the level, one at the lowest; totals, the number of records "
         "alone; pl94-171, the tables of redistricting on every level, or with those of group "
-        "quarters."
+        "quarters (of a codebook with attributes such as race, hispanic and voting_age, for the "
+        "latter also quarters)."
     ),
 ]
 Level = Annotated[
@@ -108,7 +109,7 @@ MinimumBudget = Annotated[
     typer.Option(
         "--minimum-budget",
         help="Instead of a budget: the smallest ρ that meets the targets of all tables in all "
-        "areas.",
+        "areas; --target 20 gives one to all tables.",
     ),
 ]
 

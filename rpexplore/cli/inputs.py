@@ -76,6 +76,8 @@ def workload_from_options(
 
     smooth_for: the weights for smooth tables, if they are wanted; the small tables are then added
     """
+    import numpy as np
+
     from rpexplore.scenarios.basis_choice_text import (
         basis_choice_from_text,
         with_listed_basis_choices,
@@ -104,11 +106,24 @@ def workload_from_options(
     if smooth_for is not None:
         united = smooth_for.weighted(united)
     weights = _by_table(domain, weight, "weight", "a number, such as age,sex=5")
+    for_others = [text for text in target if "=" not in text]
     targets = _by_table(
-        domain, target, "target", "a target, such as age,sex=20 or age,sex=±50 at 95 %"
+        domain,
+        [text for text in target if "=" in text],
+        "target",
+        "a target, such as age,sex=20 or age,sex=±50 at 95 %",
     )
     united = united.with_weights({table: weight_from_text(text) for table, text in weights.items()})
     united = united.with_targets({table: parse_target(text) for table, text in targets.items()})
+    if len(for_others) > 1:
+        raise WorkloadError(
+            f"--target {for_others[1]!r} names no table, as --target {for_others[0]!r} does; keep "
+            "one of them for all tables that have no other target, or put a table and = before it."
+        )
+    if for_others:
+        without = np.flatnonzero(np.isnan(united.targets)).tolist()
+        other = parse_target(for_others[0])
+        united = united.with_targets({united.tables[row]: other for row in without})
     return with_listed_basis_choices(
         united, [basis_choice_from_text(domain, text, _custom_basis_of) for text in basis]
     )

@@ -21,7 +21,8 @@ _TABLES = (
 _TARGET = (
     "Wanted accuracy of the cells of a table: a standard error (age,sex=20), a margin of error "
     "(age,sex=±50 at 95 %; +-50 does as well), or a share of an expected count (age,sex=5 % of "
-    "1000). With required behind it, it has to be met: age,sex=20 required."
+    "1000). With required behind it, it has to be met: age,sex=20 required. Without a table (20) "
+    "it is for all tables that have no other."
 )
 _TABLES_MINIMUM_BUDGET = (
     "Instead of a budget: the smallest one that meets all targets (targets), or the required ones "

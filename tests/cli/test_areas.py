@@ -90,6 +90,14 @@ def test_the_smallest_budget_for_targets_is_found(homes):
     plan = rp.AreaPlan.load("p.json")
     assert 0.99 < plan.tables["largest_standard_error"].max() / 10 <= 1
     assert facts["unit"] == "one person with at most 2 records"
+    everywhere = (*asked, "--table", "total", "--minimum-budget", "--out")
+    assert "has none; give it a target, such as 20" in homes.refused(*everywhere, "r.json")
+    homes.done(*everywhere, "r.json", "--target", "30")
+    targets = rp.AreaPlan.load("r.json").tables.groupby("attributes")["target"]
+    assert targets.unique().map(list).to_dict() == {(): [30], ("sex",): [10]}
+    assert "names no table" in homes.refused(
+        *everywhere, "q.json", "--target", "30", "--target", "40"
+    )
     for more in (("--loss", "max"), ("--delta", "1e-6"), ("--rho", "1")):
         refused = homes.refused(*asked, "--minimum-budget", *more, "--out", "q.json")
         assert f"leave {more[0]} out" in refused
@@ -108,7 +116,9 @@ def test_redistricting_tables_are_found_in_a_codebook(homes):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--up-to", "1", "--level", "village=1"), "must be one of the levels all, part, town"),
+        (("--up-to", "1", "--level", "village=1"), "town=1; the levels are all, part, town."),
+        (("--up-to", "1", "--level", "twon=1"), "such as town=1; did you mean 'town'?"),
+        (("--detail", "totals", "--target", "total=1"), "leave --target out"),
         (("--up-to", "1", "--level", "town=x"), "town=x must be the most attributes"),
         (("--up-to", "1", "--level", "town=1", "--level", "town=0"), "the level 'town' twice"),
         (("--of-order", "2", "--level", "town=1"), "town gets tables of at most 1 attributes"),

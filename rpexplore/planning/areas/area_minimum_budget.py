@@ -2,7 +2,10 @@
 
 from fractions import Fraction
 
+import numpy as np
+
 from rpexplore.common.concurrency import Progress, no_progress
+from rpexplore.errors import WorkloadError
 from rpexplore.planning.areas.area_plan import AreaPlan, with_budget
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.areas.area_workload import AreaWorkload
@@ -47,6 +50,13 @@ def minimum_area_budget(
         >>> best.loss_value <= 1
         True
     """
+    for asked in workload.workloads:
+        if np.any(np.isnan(asked.targets)):
+            table = asked.describe(int(np.argmax(np.isnan(asked.targets))))
+            raise WorkloadError(
+                "The smallest budget is the one for the targets of all tables, and the table "
+                f"{table} has none; give it a target, such as 20."
+            )
     at_one = plan_areas(
         workload,
         loss=MaxVariance(relative_to="target"),
