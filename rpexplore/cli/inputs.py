@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -106,10 +107,10 @@ def workload_from_options(
     if smooth_for is not None:
         united = smooth_for.weighted(united)
     weights = _by_table(domain, weight, "weight", "a number, such as age,sex=5")
-    for_others = [text for text in target if "=" not in text]
+    for_others = [text for text in target if _is_target(text)]
     targets = _by_table(
         domain,
-        [text for text in target if "=" in text],
+        [text for text in target if text not in for_others],
         "target",
         "a target, such as age,sex=20 or age,sex=±50 at 95 %",
     )
@@ -127,6 +128,16 @@ def workload_from_options(
     return with_listed_basis_choices(
         united, [basis_choice_from_text(domain, text, _custom_basis_of) for text in basis]
     )
+
+
+def _is_target(text: str) -> bool:
+    """Whether a text is a target without a table."""
+    from rpexplore.workload.targets import parse_target
+
+    with suppress(WorkloadError):
+        parse_target(text)
+        return True
+    return False
 
 
 def _by_table(
