@@ -77,7 +77,7 @@ def share_table(beside: pd.DataFrame) -> str:
     columns = {
         "budget by level": beside["title"].tolist(),
         "loss": describe_numbers(beside["loss"]),
-        "plan's loss of it": [describe_share(ratio, 3) for ratio in beside["ratio"]],
+        "this plan, as a share of it": [describe_share(ratio, 3) for ratio in beside["ratio"]],
     }
     for level in levels:
         columns[level] = [
