@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rpexplore.common.formatting import plural, rounded
+from rpexplore.common.formatting import plural
 
 if TYPE_CHECKING:
     from rpexplore.planning.plan import Plan
@@ -13,13 +13,10 @@ if TYPE_CHECKING:
 def plan_summary(plan: "Plan") -> str:
     """Its size, guarantee, proof, targets and accuracy by order."""
     workload, domain = plan.workload, plan.workload.domain
-    epsilons = " and ".join(plan.epsilon_texts[:2])
     rows = [
         f"Plan for {plural(len(workload), 'table')} over {plural(len(domain), 'attribute')} "
         f"({plural(len(plan.closure), 'residual')} to measure)",
-        f"  Protects   {plan.budget.unit}; neighbours add or remove it",
-        f"  Privacy    {rounded(plan.rho, 6, 'up')}-zCDP "
-        f"(privacy cost {rounded(plan.exact_privacy_cost, 6, 'up')}), so {epsilons}",
+        *plan.privacy_lines,
         f"  Objective  {plan.loss.description}: {plan.loss_value:.6g}",
         f"  Proven     {plan.proven}",
         *_targets_line(plan),

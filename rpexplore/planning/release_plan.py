@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 from rpexplore.common.concurrency import collection_paused
 from rpexplore.common.exact_numbers import Exact, float_at_least
 from rpexplore.common.files import file_bytes, write_whole
-from rpexplore.common.formatting import plural
+from rpexplore.common.formatting import plural, rounded
 from rpexplore.common.json_fields import SEAL, check_format, dumps, loads, refusing, text_of
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import ContradictionError, PlanError
@@ -97,6 +97,16 @@ class ReleasePlan(ABC):
     def epsilon_texts(self) -> list[str]:
         """The (ε, δ) that follow, as text, ε rounded up: the budget's own δ first."""
         return conversions.epsilon_texts(self.rho, self.budget.stated_delta)
+
+    @property
+    def privacy_lines(self) -> list[str]:
+        """Whom the plan protects and how much, as two lines of its summary."""
+        return [
+            f"  Protects   {self.budget.unit}; neighbours add or remove it",
+            f"  Privacy    {rounded(self.rho, 6, 'up')}-zCDP "
+            f"(privacy cost {rounded(self.exact_privacy_cost, 6, 'up')}), so "
+            f"{' and '.join(self.epsilon_texts[:2])}",
+        ]
 
     @property
     def guarantee(self) -> str:

@@ -126,10 +126,7 @@ class QueryPlan(ReleasePlan):
         lines = [
             f"Plan for {plural(len(queries), 'query')} over {plural(queries.n_cells, 'cell')} "
             f"({measured} to measure)",
-            f"  Protects   {self.budget.unit}; neighbours add or remove it",
-            f"  Privacy    {rounded(self.rho, 6, 'up')}-zCDP "
-            f"(privacy cost {rounded(self.exact_privacy_cost, 6, 'up')}), so "
-            f"{' and '.join(self.epsilon_texts[:2])}",
+            *self.privacy_lines,
             f"  Targets    {np.count_nonzero(self.met):,} of {len(queries):,} met; {which}: "
             f"{queries.names[furthest]}, {errors[furthest]:.4g} for a target of "
             f"{self.targets[furthest]:.4g}",

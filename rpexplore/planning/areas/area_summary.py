@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rpexplore.common.formatting import plural, rounded
+from rpexplore.common.formatting import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,13 +65,10 @@ def _rows(plan: "AreaPlan") -> Iterator[dict[str, Any]]:
 def area_summary(plan: "AreaPlan") -> str:
     """Its size, guarantee, proof, and accuracy by level."""
     tree, tables = plan.workload.tree, plan.tables
-    epsilons = " and ".join(plan.epsilon_texts[:2])
     rows = [
         f"Plan for {plural(plan.n_items, 'table')} in {plural(tree.n_areas, 'area')} on "
         f"{plural(len(tree.levels), 'level')} ({plural(len(plan.closure), 'residual')} of an area)",
-        f"  Protects   {plan.budget.unit}; neighbours add or remove it",
-        f"  Privacy    {rounded(plan.rho, 6, 'up')}-zCDP "
-        f"(privacy cost {rounded(plan.exact_privacy_cost, 6, 'up')}), so {epsilons}",
+        *plan.privacy_lines,
         f"  Objective  {plan.loss.description}: {plan.loss_value:.6g}",
         f"  Proven     {plan.proven}",
         "  Accuracy   standard error of a cell",
