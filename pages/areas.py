@@ -3,8 +3,8 @@
 import streamlit as st
 
 from pages.components.areas.by_area import by_area
-from pages.components.areas.export import take_along
 from pages.components.areas.map import on_a_map
+from pages.components.areas.release import release_view
 from pages.components.areas.results import plan_view
 from pages.components.areas.source import READING, choose_areas, levels
 from pages.components.areas.study import HERE, study
@@ -34,7 +34,7 @@ else:
         "Plan": plan_view,
         "By area": by_area,
         "Map (optional)": on_a_map,
-        "Take along": take_along,
+        "Release": release_view,
     }
     # Only the open one is drawn, and which one that is stands in the address.
     for tab, draw in zip(

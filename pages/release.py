@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages.components.areas.study import study
 from pages.components.release.board import board_notes_input
 from pages.components.release.export import export_section
 from pages.components.release.last_release import last_release
@@ -31,4 +32,6 @@ with right:
             st.page_link(
                 "pages/queries.py", label="Your list of queries is released on the Queries page"
             )
+        if study() is not None:
+            st.page_link("pages/areas.py", label="Your areas are released on the page Areas")
 next_page("results", "Results")

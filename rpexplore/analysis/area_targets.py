@@ -1,10 +1,13 @@
 """Targets of tables in areas: whether a plan meets them, and the budget at which all are met."""
 
+import numpy as np
+
 from rpexplore.analysis.budget_units import stated_text
 from rpexplore.common.formatting import describe_share, rounded
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.minimum_budget import rho_with_allowance, typed_above
 from rpexplore.privacy.budget import Budget
+from rpexplore.workload.targets import MET_FACTOR
 
 
 def sufficient_budget(plan: AreaPlan) -> Budget:
@@ -16,6 +19,13 @@ def sufficient_budget(plan: AreaPlan) -> Budget:
     rho = rho_with_allowance(float(plan.budget.rho) * plan.loss_value)
     records = plan.budget.max_records_per_person
     return Budget(rho=typed_above(rho), max_records_per_person=records)
+
+
+def missed_targets(plan: AreaPlan) -> tuple[int, int]:
+    """Of how many targets of a table on a level some area misses it, and how many there are."""
+    tables = plan.tables[plan.tables["target"].notna()]
+    is_missed = tables["largest_standard_error"] > tables["target"] * MET_FACTOR
+    return int(np.count_nonzero(is_missed)), len(tables)
 
 
 def describe_targets(plan: AreaPlan) -> str:

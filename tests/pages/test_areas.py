@@ -94,7 +94,7 @@ def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path
     session.press("all ›")
     assert not session.exception
 
-    show(session, "Take along")
+    show(session, "Release")
     script, then = session.code  # a table is left out on one level: no options say that
     assert "\nrpexplore release plan.json " in then.value
     assert "--" not in script.value

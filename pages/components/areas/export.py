@@ -2,36 +2,42 @@
 
 import streamlit as st
 
-from pages.components.areas.study import area_plan
 from pages.components.shared.files import download
 from pages.components.shared.session import kept
 from rpexplore.export.area_bundle import FILENAME, area_bundle
 from rpexplore.export.reproduction.area_script import RUN, area_command, area_script
+from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.scenarios.area_study import AreaStudy
 
 
-def take_along(opened: AreaStudy) -> None:
+def take_along(planned: AreaPlan, opened: AreaStudy) -> None:
     """The plan files in one zip file, Python lines and a command line."""
-    planned = area_plan(opened)
-    if planned is None:
-        return
-    download(FILENAME, lambda: area_bundle(planned, opened), type="primary")
-    st.caption(
-        "The plan file, the two Parquet files that belong beside it, and how it is made again; "
-        "none was made from records. Areas are released from the command line or from Python, "
-        "not in this app; whole counts are made of the release afterwards."
+    st.subheader("Take the plan with you")
+    st.markdown("For those who check it, or run it elsewhere. None of it was made from records.")
+    download(
+        FILENAME,
+        lambda: area_bundle(planned, opened),
+        "Download the plan files (.zip)",
+        type="primary",
+        icon=":material/folder_zip:",
     )
-    budget = planned.budget
-    # In one colour: those of Streamlit's code are too faint.
-    st.markdown("**In Python**, beside the codebook and its file of areas")
-    st.code(kept(area_script, opened, budget), language=None, wrap_lines=True)
-    st.markdown("**On the command line**")
-    if command := kept(area_command, opened, budget):
-        st.code(command, language=None, wrap_lines=True)
-    else:
-        st.caption(
-            "Options cannot say these tables: they take all tables up to some number of attributes "
-            "on each level, with weights in the same proportions. Run the Python script instead."
-        )
-    st.markdown("**Then**, beside the records: check, release, and make whole counts")
-    st.code(RUN, language=None, wrap_lines=True)
+    st.caption(
+        "The plan file, the two Parquet files that belong beside it, and how it is made again."
+    )
+    shown = st.expander("The same in Python and on the command line", key="area commands")
+    with shown:
+        budget = planned.budget
+        # In one colour: those of Streamlit's code are too faint.
+        st.markdown("**In Python**, beside the codebook and its file of areas")
+        st.code(kept(area_script, opened, budget), language=None, wrap_lines=True)
+        st.markdown("**On the command line**")
+        if command := kept(area_command, opened, budget):
+            st.code(command, language=None, wrap_lines=True)
+        else:
+            st.caption(
+                "Options cannot say these tables: they take all tables up to some number of "
+                "attributes on each level, with weights in the same proportions. Run the Python "
+                "script instead."
+            )
+        st.markdown("**Then**, beside the records: check, release, and make whole counts")
+        st.code(RUN, language=None, wrap_lines=True)

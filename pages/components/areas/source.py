@@ -15,15 +15,14 @@ from rpexplore.analysis.area_accuracy import describe_levels
 from rpexplore.analysis.areas import level_sizes
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import joined, plural
-from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.data.files.offered import codebooks
 from rpexplore.domain.area_codebook import AreaCodebook
 from rpexplore.errors import DomainError
 from rpexplore.figures.areas import LEVEL_COLUMNS
+from rpexplore.scenarios.area_example import CODEBOOK, COUNTRY, sample_areas
 from rpexplore.scenarios.area_study import AreaStudy
 
 READING = "areas task"
-SAMPLE = "municipal-register.json"
 _PATIENCE = 2.0  # seconds a click waits for small files before their progress is shown
 _BOX = "area files"
 
@@ -39,8 +38,8 @@ def choose_areas() -> None:
         "Open the sample country",
         icon=":material/map:",
         type="primary",
-        on_click=lambda: _begin(SAMPLE, lambda: AreaCodebook.load(sample_data_folder() / SAMPLE)),
-        help="Orsavia, a made-up country of 2,814 areas on five levels.",
+        on_click=lambda: _begin(CODEBOOK, sample_areas),
+        help=COUNTRY,
     )
     st.file_uploader(
         "Drop a codebook together with its file of areas",

@@ -6,11 +6,13 @@ import streamlit as st
 
 from pages.components.release.release_task import ReleaseInputs
 from pages.components.shared.session import current, escaped, kept, say, show_messages
+from rpexplore.analysis.area_targets import missed_targets
 from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.targets_met import target_counts
 from rpexplore.analysis.usefulness import Usefulness
-from rpexplore.common.formatting import describe_count
+from rpexplore.common.formatting import describe_count, plural
 from rpexplore.errors import RpexploreError
+from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.queries.plan import QueryPlan
@@ -85,9 +87,6 @@ def run_facts(inputs: ReleaseInputs, scenario: Scenario, *, paid: bool) -> dict[
     after = before if paid else before + plan.rho
     if account.limit_record_rho is not None:
         limit = account.limit_record_rho * factor
-    contents = plan.contents
-    if isinstance(plan, Plan):
-        contents += f" with {describe_count(sum(plan.workload.exact_cells.tolist()))} cells"
     remaining = "none; later runs may spend any amount"
     if limit is not None:
         # A limit as it is typed may be more than a run costs by what is lost in rounding.
@@ -99,7 +98,7 @@ def run_facts(inputs: ReleaseInputs, scenario: Scenario, *, paid: bool) -> dict[
     is_checked = inputs.expected_fingerprint is not None
     return {
         "Scenario": scenario.name,
-        "Release": f"{contents}, into {inputs.output}",
+        "Release": f"{describe_contents(plan)}, into {inputs.output}",
         "Records": inputs.data.name,
         "Privacy cost": f"{amount(plan.rho)} for {plan.budget.unit}",
         "Ledger": f"{amount(before)} spent before, {amount(after)} after",
@@ -110,8 +109,20 @@ def run_facts(inputs: ReleaseInputs, scenario: Scenario, *, paid: bool) -> dict[
     }
 
 
+def describe_contents(plan: ReleasePlan) -> str:
+    """What a release by a plan holds, and how much of it."""
+    if isinstance(plan, Plan):
+        cells = sum(plan.workload.exact_cells.tolist())
+        return f"{plan.contents} with {describe_count(cells)} cells"
+    if isinstance(plan, AreaPlan):
+        return f"{plan.contents} of {plural(plan.workload.tree.n_areas, 'area')}"
+    return plan.contents
+
+
 def usefulness_facts(plan: ReleasePlan, scenario: Scenario) -> dict[str, str]:
     """How many targets are missed and, of tables, how much is publishable, by label."""
+    if isinstance(plan, AreaPlan):
+        return {"Targets": _missed(*missed_targets(plan))}
     if not isinstance(plan, Plan):
         assert isinstance(plan, QueryPlan)
         return {"Targets": _missed(len(plan.met) - int(plan.met.sum()), len(plan.met))}

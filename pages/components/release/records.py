@@ -19,7 +19,9 @@ from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import PersonRule, Source
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError, RpexploreError
+from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.scenarios import area_example
 from rpexplore.scenarios.codebook_grid import values_of
 from rpexplore.scenarios.examples import example_for
 
@@ -41,11 +43,13 @@ def data_source(planned: ReleasePlan) -> Source | None:
     )
     if source == DATABASE:
         return _database()
-    return _sample(planned) if source == SAMPLE else _path()
+    return _sample(planned) if source == SAMPLE else _path(planned)
 
 
 def _sample(planned: ReleasePlan) -> Source | None:
     """The records of the example that the plan is for, if there is one."""
+    if isinstance(planned, AreaPlan):
+        return _sample_country(planned)
     columns = _columns(planned)
     example = example_for(planned.domain, columns)
     if example is not None:
@@ -58,12 +62,31 @@ def _sample(planned: ReleasePlan) -> Source | None:
     return None
 
 
+def _sample_country(planned: AreaPlan) -> Source | None:
+    records = area_example.sample_records_for(planned)
+    if records is None:
+        st.info(
+            "The plan is not for the areas and attributes of the sample country. Take the records "
+            "from a file."
+        )
+        return None
+    st.caption(f"{area_example.SUMMARY} All of it is made up: {escaped(str(records))}")
+    return FileSource(records)
+
+
 def _columns(planned: ReleasePlan) -> list[str]:
     """The columns that a plan needs of the records."""
     return [planned.domain.names[index] for index in planned.attribute_indices]
 
 
-def _path() -> Source | None:
+def _path(planned: ReleasePlan) -> Source | None:
+    of_areas = ""
+    if isinstance(planned, AreaPlan):
+        levels = planned.workload.tree.levels
+        of_areas = escaped(
+            f", and codes of areas: a column for each level ({', '.join(levels[1:])}), or for the "
+            "lowest alone where no two areas without parts have the same code"
+        )
     path = path_choice(
         "File (.csv or .parquet), or folder with such files",
         "data path",
@@ -71,8 +94,8 @@ def _path() -> Source | None:
         on_change=_forget,
         example="/data/survey.csv",
         help="The records are counted where they lie, on this computer. They need the plan's "
-        "attributes as columns; other columns are not read. Parts of folders such as year=2026 are "
-        "columns too.",
+        f"attributes as columns{of_areas}; other columns are not read. Parts of folders such as "
+        "year=2026 are columns too.",
     )
     if path is None:
         st.info("Choose the file or folder with the records to go on.")

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.components.release.confirmation import ask, confirmation
+from pages.components.release.confirmation import ask, confirmation, describe_contents
 from pages.components.release.destinations import (
     account_of,
     escape_formulas_input,
@@ -38,9 +38,8 @@ from pages.components.release.release_task import (
 from pages.components.shared.autosave import is_saved, open_key, save_project
 from pages.components.shared.files import path_of
 from pages.components.shared.session import current, escaped, project, say, show_messages
-from rpexplore.common.formatting import describe_count
 from rpexplore.errors import RpexploreError
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.releases.ledger import check_limit
 
@@ -68,11 +67,8 @@ def run_in_place_of_form(kind: type[ReleasePlan]) -> bool:
 
 def run_form(planned: ReleasePlan) -> None:
     """What is run, everything to be decided before it, and the button."""
-    contents = planned.contents
-    if isinstance(planned, Plan):
-        contents += f" with {describe_count(sum(planned.workload.exact_cells.tolist()))} cells"
     st.markdown(
-        f"The plan: {contents}, {planned.budget.amount_text(planned.rho)} for "
+        f"The plan: {describe_contents(planned)}, {planned.budget.amount_text(planned.rho)} for "
         f"{planned.budget.unit}. It is run **once**, on records that stay where they are; the cost "
         "is entered in a ledger first."
     )
@@ -92,7 +88,7 @@ def _set_up(planned: ReleasePlan) -> None:
     person_rule = person_rule_input(form)
     st.subheader("Output and cost")
     place = st.container()
-    parquet_only = parquet_only_input()
+    parquet_only = isinstance(planned, AreaPlan) or parquet_only_input()
     escape_formulas = not parquet_only and escape_formulas_input(planned)
     with place:
         output = output_folder(form, parquet_only=parquet_only)

@@ -1,0 +1,30 @@
+"""The release of tables in areas: the plan to take along, and its run on the records."""
+
+import streamlit as st
+
+from pages.components.areas.export import take_along
+from pages.components.areas.study import area_plan
+from pages.components.release.last_release import last_release
+from pages.components.release.run import run_form, run_in_place_of_form
+from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.scenarios.area_study import AreaStudy
+
+
+def release_view(opened: AreaStudy) -> None:
+    """The form of the run beside the plan's files; or how far a run is, or its result."""
+    if run_in_place_of_form(AreaPlan):
+        return
+    planned = area_plan(opened)
+    if planned is None:
+        return
+    with st.container(key="layout"):
+        with st.container(key="inputs", gap="small"):
+            take_along(planned, opened)
+        with st.container(key="answer"):
+            last_release()
+            st.subheader("Run the release")
+            st.markdown(
+                "Areas are a release of their own, and its cost comes on top of that of other "
+                "releases of the same records."
+            )
+            run_form(planned)

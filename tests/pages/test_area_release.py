@@ -1,0 +1,54 @@
+"""Areas in the app from the run on records to tables, area by area."""
+
+import json
+
+import numpy as np
+
+import rpexplore as rp
+from rpexplore.releases.ledger import Ledger
+from tests.pages.conftest import finish, open_dialog, plain, set_up
+from tests.pages.test_areas import CODEBOOK, TOWNS, drop, planned, show
+
+PEOPLE = [("N|1", "F")] * 40 + [("N|2", "M")] * 30 + [("S|1", "F")] * 20
+
+
+def released(app, tmp_path):
+    """A session that has released tables of three towns in two regions, and the folder."""
+    records, output = tmp_path / "people.csv", tmp_path / "towns"
+    records.write_text("".join(f"{','.join(row)}\n" for row in [("town", "sex"), *PEOPLE]))
+    session = drop(
+        app("areas"),
+        ("register.json", json.dumps(CODEBOOK).encode(), "application/json"),
+        ("towns.csv", TOWNS, "text/csv"),
+    )
+    show(session, "Release")
+    planned(session)
+    set_up(session.run(), records, output)
+    return session, records, output
+
+
+def test_areas_are_checked_booked_and_released_like_tables(app, tmp_path):
+    session, records, output = released(app, tmp_path)
+    plan = planned(session)
+    assert "The plan: 12 noisy tables of 6 areas, ρ = " in plain(session.texts("markdown"))
+    assert not [box for box in session.checkbox if box.label == "Parquet files only"]
+    session.press("Dry run")
+    assert any("All is in order" in text for text in session.texts("success"))
+    assert not output.exists()
+    facts = plain(open_dialog(session).texts("markdown"))
+    assert "**Release:** 12 noisy tables of 6 areas, into " in facts
+    assert "**Targets:** none set" in facts
+    finish(session.press("Spend"))
+    assert not session.exception
+    assert plain(session.texts("success")).startswith("Finished: 12 noisy tables. This run was")
+    done = rp.AreaRelease.load(output)
+    assert done.plan.sha256 == plan.sha256
+    total = done.table("town")
+    # Farther out with probability 1e-11.
+    away = np.abs(total["value"] - [40, 30, 20]) / total["standard_error"]
+    assert away.max() < 6.8
+    (entry,) = Ledger.beside(records).account(records).entries
+    assert (entry.state, entry.record_rho) == ("finished", plan.record_rho)
+    session.open("release")  # whose form is for tables
+    assert not session.success
+    assert any("released on the page Areas" in link.label for link in session.get("page_link"))
