@@ -107,31 +107,55 @@ class AreaCoder:
 
     def codes(self, batch: pa.RecordBatch) -> dict[int, np.ndarray]:
         """Each record's code by each cut, unsigned; `DataError` if it lies in no area."""
-        areas = self._areas(batch)
-        codes = (cut[areas] for cut in self._cuts)
-        return dict(enumerate(codes, start=self._first))
+        areas = self.areas(batch)
+        if np.any(areas < 0):
+            refusal = int(np.max(areas[areas < 0]))
+            rows = np.flatnonzero(areas == refusal)[:_SHOWN].tolist()
+            columns = [batch.column(column) for column in self.names]
+            shown = "; ".join(joined([repr(c[row].as_py()) for c in columns]) for row in rows)
+            raise self.refusal_error(refusal, private=f"By {joined(self.names)}: {shown}.")
+        return self.codes_of_areas(areas)
 
-    def _areas(self, batch: pa.RecordBatch) -> np.ndarray:
-        """The number of the area without parts that each record lies in, int[n]."""
+    def codes_of_areas(self, areas: np.ndarray) -> dict[int, np.ndarray]:
+        """The codes by each cut of records in these areas, by their numbers, int[n]."""
+        return dict(enumerate((cut[areas] for cut in self._cuts), start=self._first))
+
+    @property
+    def refusals(self) -> range:
+        """What `areas` has for records that lie in no area without parts."""
+        return range(-1, -1 - 2 * len(self.names), -1)
+
+    def refusal_error(self, refusal: int, *, private: str = "") -> DataError:
+        """What is raised for such a record."""
+        level, is_unknown = divmod(-1 - refusal, 2)
+        what = "is not in the tree" if is_unknown else "is missing within an area that has parts"
+        return DataError(
+            f"Records lie in an area whose code in the column {self.names[level]!r} {what}; "
+            "correct the records, or add the area to the tree before planning.",
+            private=private,
+        )
+
+    def areas(self, batch: pa.RecordBatch) -> np.ndarray:
+        """The number of the area without parts that each record lies in, or a refusal: int64[n]."""
         if self._by_one_code:
             ranks = _ranks(batch.column(self.names[0]), self._codes)
-            self._refuse(ranks < 0, batch, self.names[0], is_missing=ranks == _MISSING)
-            return self._undivided[ranks]
+            return np.where(ranks < 0, np.where(ranks == _MISSING, -1, -2), self._undivided[ranks])
         areas, goes_on = np.zeros(batch.num_rows, dtype=np.int64), np.ones(batch.num_rows, bool)
+        refusals = np.zeros(batch.num_rows, dtype=np.int64)
         for level, name in enumerate(self.names, start=1):
             codes, keys = self._levels[level - 1]
             ranks = _ranks(batch.column(name), codes)
             divided, start = self._tree.n_parts[areas] > 0, int(self._tree.starts[level])
-            # A code below an area that has no parts, or none within one that has.
-            self._refuse((ranks == _MISSING) & divided & goes_on, batch, name, is_missing=True)
-            self._refuse((ranks != _MISSING) & ~(divided & goes_on), batch, name)
-            goes_on &= ranks != _MISSING
+            is_missing = ranks == _MISSING
             wanted = areas * len(codes) + ranks
             found = self._positions(wanted, keys, self._tree.first_parts[areas] - start)
-            is_known = (keys[found] == wanted) & (ranks >= 0)
-            self._refuse(goes_on & ~is_known, batch, name)
+            is_known = (keys[found] == wanted) & (ranks >= 0) & divided & goes_on
+            # A code below an area that has no parts, or none within one that has.
+            _refuse(refusals, is_missing & divided & goes_on, 1 - 2 * level)
+            _refuse(refusals, ~is_missing & ~is_known, -2 * level)
+            goes_on = is_known
             areas = np.where(goes_on, found + start, areas)
-        return areas
+        return np.where(refusals < 0, refusals, areas)
 
     @staticmethod
     def _positions(wanted: np.ndarray, keys: np.ndarray, first: np.ndarray) -> np.ndarray:
@@ -166,27 +190,10 @@ class AreaCoder:
             levels.append((encoded.dictionary.take(pa.array(order)), keys))
         return levels
 
-    def _refuse(
-        self,
-        refused: np.ndarray,
-        batch: pa.RecordBatch,
-        name: str,
-        *,
-        is_missing: bool | np.ndarray = False,
-    ) -> None:
-        """Raise `DataError` if any record is refused for its code on a level."""
-        if not np.any(refused):
-            return
-        without_code = bool(np.all(np.broadcast_to(is_missing, refused.shape)[refused]))
-        what = "is missing within an area that has parts" if without_code else "is not in the tree"
-        columns = [batch.column(column) for column in self.names]
-        rows = np.flatnonzero(refused)[:_SHOWN]
-        shown = "; ".join(joined([repr(c[int(row)].as_py()) for c in columns]) for row in rows)
-        raise DataError(
-            f"Records lie in an area whose code in the column {name!r} {what}; correct the "
-            "records, or add the area to the tree before planning.",
-            private=f"By {joined(self.names)}: {shown}.",
-        )
+
+def _refuse(refusals: np.ndarray, refused: np.ndarray, refusal: int) -> None:
+    """Note a refusal for records [n] that have none on a higher level."""
+    refusals[refused & (refusals == 0)] = refusal
 
 
 def _ranks(column: pa.Array, codes: pa.Array) -> np.ndarray:

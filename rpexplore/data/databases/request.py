@@ -74,15 +74,19 @@ class Request:
     @property
     def n_checks(self) -> int:
         """How many numbers `refuse` takes."""
-        return 2 * len(self.attribute_indices) + 2
+        of_areas = 0 if self.area_coder is None else len(self.area_coder.refusals)
+        return 2 * len(self.attribute_indices) + 2 + of_areas
 
     def refuse(self, checks: Sequence[int]) -> None:
         """Raise `DataError` for what is wrong with records.
 
         checks: how many are unknown, and missing, in each attribute; then how many are nobody's,
-            and how many are beyond those that the rule allows a person
+            and how many are beyond those that the rule allows a person; then, of areas, how many
+            have each of the `AreaCoder.refusals`
         """
-        *of_attributes, n_of_nobody, n_beyond = checks
+        n_of_attributes = 2 * len(self.attribute_indices)
+        of_attributes, of_areas = checks[:n_of_attributes], checks[n_of_attributes + 2 :]
+        n_of_nobody, n_beyond = checks[n_of_attributes : n_of_attributes + 2]
         if self.rule is not None and n_of_nobody:
             raise DataError(
                 f"The column {self.rule.column!r} is empty in some records, so that nobody knows "
@@ -94,6 +98,10 @@ class Request:
             for is_missing in (False, True):
                 if of_attributes[2 * position + is_missing]:
                     raise unknown_value_error(self.domain.names[index], is_missing=is_missing)
+        if self.area_coder is not None:
+            for refusal, n_refused in zip(self.area_coder.refusals, of_areas, strict=True):
+                if n_refused:
+                    raise self.area_coder.refusal_error(refusal)
 
     def changed_error(self) -> DataError:
         """What is raised for counts that are not all of the same records."""

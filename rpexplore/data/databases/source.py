@@ -160,7 +160,7 @@ class DatabaseSource:
         areas: AreaCuts | None = None,
         on_progress: Progress = no_progress,
     ) -> Counts:
-        if areas is not None and self.connection.engine != "duckdb":
+        if areas is not None and self.connection.engine not in ("duckdb", "spark"):
             raise DataError(
                 f"The records {self.name!r} are in a database in which none are counted in areas; "
                 "export the columns that the plan needs as Parquet, or to DuckDB."

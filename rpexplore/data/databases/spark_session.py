@@ -78,10 +78,13 @@ def counts_frame(frame: Any, request: Request, unlisted: Collection[int] = ()) -
     names = request.domain.names
     kinds = {names[index]: _kind(frame, names[index]) for index in request.attribute_indices}
     layout = Layout((), tuple(request.attribute_indices))
+    for name in request.area_columns.values():
+        _kind(frame, name)
     if request.rule is None:
         layout = layout_of(kinds, request, unlisted)
         columns = word_expressions(kinds, request, layout)
         columns += [f"{quoted(names[index])} AS v{index}" for index in layout.unlisted]
+        columns += [f"{quoted(name)} AS {area}" for area, name in request.area_columns.items()]
         # A row needs a column, also where all are counted together.
         records = frame.selectExpr(*columns or ["0 AS any_value"])
     else:
@@ -106,7 +109,7 @@ def _with_states(frame: Any, request: Request) -> Any:
     assert rule is not None
     _kind(frame, rule.column)
     given = {f"v{index}": request.domain.names[index] for index in request.attribute_indices}
-    given[worker.PERSON] = rule.column
+    given |= request.area_columns | {worker.PERSON: rule.column}
     if (is_ordered := rule.excess == "keep first") and rule.order is not None:
         given[worker.ORDER] = rule.order
     records = frame.selectExpr(*(f"{quoted(name)} AS {alias}" for alias, name in given.items()))
@@ -116,6 +119,9 @@ def _with_states(frame: Any, request: Request) -> Any:
         kinds.append(f"{worker.ORDER} {records.schema[worker.ORDER].dataType.simpleString()}")
     sizes = (request.sizes[index] for index in request.attribute_indices)
     kinds += [f"{code} {_whole_type(size)}" for code, size in zip(codes, sizes, strict=True)]
+    if request.area_columns:
+        codes.append(worker.AREA)
+        kinds.append(f"{worker.AREA} bigint")
     coded = records.mapInArrow(
         lambda batches: worker.coded_records(batches, request), ", ".join(kinds)
     )

@@ -51,13 +51,15 @@ MOST_KEPT = 1 << 25
 
 PERSON_LOW, PERSON_HIGH, PERSON, ORDER = "person_low", "person_high", "person", "order_of_person"
 """Columns: whose a record is, as two numbers; as it was read; by what a person's are ordered."""
+AREA = "area"
+"""A column of coded records: as of `AreaCoder.areas`."""
 _ROWS = 1 << 17  # that are coded together
 
 
 def coded_records(batches: Batches, request: Request) -> Iterator[pa.RecordBatch]:
-    """Records coded, c<index>, with whose they are, STATE and ORDER if they have one.
+    """Records coded, c<index>, with whose they are, STATE, and ORDER and AREA if they have one.
 
-    batches: v<index>, PERSON and maybe ORDER of records as they are
+    batches: v<index>, PERSON, maybe ORDER, and area columns of records as they are
     """
     coders = coders_of(request, request.attribute_indices)
     for batch in _larger(batches):
@@ -71,6 +73,8 @@ def coded_records(batches: Batches, request: Request) -> Iterator[pa.RecordBatch
             columns[ORDER] = batch.column(ORDER)
         for index, codes in signed_codes(batch, coders).items():
             columns[f"c{index}"] = codes
+        if request.area_coder is not None:
+            columns[AREA] = areas_of(batch, request)
         yield pa.record_batch(columns)
 
 
@@ -79,7 +83,8 @@ def counts_of_part(
 ) -> Iterator[pa.RecordBatch]:
     """Counts of a part of the records, in chunks.
 
-    batches: as the layout tells; where there is a rule, c<index> and STATE
+    batches: as the layout tells, and area columns as they are; where there is a rule, c<index>,
+        STATE and AREA
     """
     inspection, n_records = Inspection(request), 0
     n_unlisted = dict.fromkeys(layout.listed, 0)
@@ -98,8 +103,13 @@ def counts_of_part(
                 columns = {i: batch.column(f"c{i}").to_numpy() for i in request.attribute_indices}
                 state = batch.column(STATE).to_numpy()
             n_records += batch.num_rows
-            if not any(n_unlisted.values()):  # else nobody wants these counts
-                yield inspection.codes(columns, state), batch.num_rows, 0.0
+            if any(n_unlisted.values()):  # nobody wants these counts
+                continue
+            codes = inspection.codes(columns, state)
+            if request.area_coder is not None:
+                areas = areas_of(batch, request)
+                codes = {**codes, **inspection.codes_of_areas(request.area_coder, areas)}
+            yield codes, batch.num_rows, 0.0
 
     starts, sizes = _starts(request), request.sizes
     groups = _groups(request, most_kept)
@@ -181,6 +191,17 @@ def n_chunks(request: Request) -> int:
     """How many chunks hold counts."""
     n_cells = sum(_n_cells(table, request.sizes) for table in request.tables)
     return ceil(n_cells / CHUNK_CELLS)
+
+
+def areas_of(batch: pa.RecordBatch, request: Request) -> np.ndarray:
+    """The areas that records lie in, as of `AreaCoder.areas`, coded now unless they have been."""
+    if AREA in batch.schema.names:
+        return batch.column(AREA).to_numpy()
+    coder = request.area_coder
+    assert coder is not None
+    columns = {name: batch.column(area) for area, name in request.area_columns.items()}
+    with nothing_quoted():
+        return coder.areas(pa.record_batch(columns))
 
 
 def _person(column: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from rpexplore.common.concurrency import Progress
+from rpexplore.data.area_coding import AreaCoder
 from rpexplore.data.coding import MISSING, UNKNOWN, Coder
 from rpexplore.data.counting import Codes, counts_of
 from rpexplore.data.counts import Counts
@@ -43,9 +44,20 @@ class Inspection:
                 column = np.maximum(column, 0)
             codes[index] = column.astype(np.min_scalar_type(self._request.sizes[index] - 1))
         if state is not None:
-            self.checks[-2] += np.count_nonzero(state == OF_NOBODY)
-            self.checks[-1] += np.count_nonzero(state == BEYOND)
+            self.checks[2 * len(columns)] += np.count_nonzero(state == OF_NOBODY)
+            self.checks[2 * len(columns) + 1] += np.count_nonzero(state == BEYOND)
         return codes
+
+    def codes_of_areas(self, coder: AreaCoder, areas: np.ndarray) -> Codes:
+        """The codes of the areas that records are counted by, 0 for what `checks` tells of.
+
+        areas: as of `AreaCoder.areas`
+        """
+        if len(areas) and areas.min() < 0:
+            refused = np.bincount(-1 - areas[areas < 0], minlength=len(coder.refusals))
+            self.checks[-len(refused) :] += refused
+            areas = np.maximum(areas, 0)
+        return coder.codes_of_areas(areas)
 
 
 def count_streamed(
