@@ -1,6 +1,6 @@
 """The plan files of areas in one zip file, with the script and the command that make them."""
 
-from rpexplore.export.bundle import zip_of
+from rpexplore.common.zip_file import zip_of
 from rpexplore.export.reproduction.area_script import PLAN, RUN, area_command, area_script
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.scenarios.area_study import AreaStudy

@@ -1,11 +1,8 @@
 """The bundle: everything one takes away with a plan, in one zip file. No records, ever."""
 
-import io
-import zipfile
-from collections.abc import Mapping
-
 from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.common.template_text import text_from_template
+from rpexplore.common.zip_file import zip_of
 from rpexplore.domain.expected_counts_file import csv_of_expected_counts
 from rpexplore.domain.provenance import except_from_records
 from rpexplore.domain.smooth_rehearsal import SmoothRehearsal
@@ -18,8 +15,6 @@ from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.scenario import Scenario
 
 FILENAME = "plan-bundle.zip"
-
-_MOMENT = (1980, 1, 1, 0, 0, 0)  # the earliest a zip file can say: the same plan, the same bytes
 
 
 def bundle(plan: Plan, scenario: Scenario, rehearsal: SmoothRehearsal | None = None) -> bytes:
@@ -48,18 +43,6 @@ def bundle(plan: Plan, scenario: Scenario, rehearsal: SmoothRehearsal | None = N
         **basis_files,
     }
     return zip_of({name: text.encode() for name, text in texts.items()})
-
-
-def zip_of(files: Mapping[str, bytes]) -> bytes:
-    """The zip file of these; the same bytes every time."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
-        for name, content in files.items():
-            entry = zipfile.ZipInfo(name, _MOMENT)
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.create_system, entry.external_attr = 3, 0o644 << 16
-            archive.writestr(entry, content)
-    return file.getvalue()
 
 
 def _of_the_report(scenario: Scenario) -> dict[str, str]:
