@@ -23,7 +23,6 @@ from rpexplore.privacy.conversions import USUAL_DELTAS, rho_text
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.releases.ledger import Account
 from rpexplore.scenarios.basis_choices import basis_choices_of
-from rpexplore.scenarios.scenario import has_uniform_reference
 from rpexplore.workload.table_text import list_titles
 
 _KINDS = {"Categories": "categories", "Integers": "whole numbers", "Bins": "bins"}
@@ -96,7 +95,7 @@ def plan_facts(plan: ReleasePlan) -> dict[str, Any]:
         return facts | {"levels": level_facts(plan), "uniform_levels": plan.uniform}
     return facts | {
         "bases": basis_facts(plan),
-        "uniform_reference": has_uniform_reference(plan),
+        "uniform_reference": plan.has_uniform_reference,
     }
 
 
@@ -123,7 +122,7 @@ def basis_text(plan: Plan) -> str:
     for fact in basis_facts(plan):
         tables = f", in {list_titles(fact['tables'])}" if fact["tables"] else ""
         lines.append(f"  {one_line(fact['attribute'] + ': ' + fact['description'] + tables)}")
-    if has_uniform_reference(plan):
+    if plan.has_uniform_reference:
         lines.append("  Uniform reference distribution (ResidualPlanner+)")
     return "\n".join(lines)
 

@@ -102,6 +102,14 @@ class Plan(ReleasePlan):
         as_here = " that measures the attributes as this one does"
         return self.certificate.sentence(as_here if self.closure.strategies else "")
 
+    @property
+    def has_uniform_reference(self) -> bool:
+        """Whether every strategy spreads totals evenly; not where there are no strategies."""
+        strategies = self.closure.strategies.values()
+        return bool(strategies) and not any(
+            np.any(strategy.integers.sum(axis=1)) for strategy in strategies
+        )
+
     @cached_property
     def standard_errors(self) -> np.ndarray:
         """Root of the mean variance of each table's cells, float64[n_tables]."""

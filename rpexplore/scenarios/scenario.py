@@ -124,7 +124,7 @@ class Scenario:
             plan.loss,
             plan.budget,
             record_noun,
-            uniform_reference=has_uniform_reference(plan),
+            uniform_reference=plan.has_uniform_reference,
         )
 
     @cached_property
@@ -310,10 +310,3 @@ class Scenario:
             )
             _ = scenario.workload
         return scenario
-
-
-def has_uniform_reference(plan: Plan) -> bool:
-    """Whether every strategy of a plan spreads totals evenly; not for a plan without strategies."""
-    strategies = plan.closure.strategies.values()
-    are_uniform = [not np.any(strategy.integers.sum(axis=1)) for strategy in strategies]
-    return bool(are_uniform) and all(are_uniform)

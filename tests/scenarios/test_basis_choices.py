@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.errors import DomainError, WorkloadError
 from rpexplore.scenarios.basis_choices import BasisChoice, basis_choices_of
-from rpexplore.scenarios.scenario import Scenario, has_uniform_reference
+from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.bases import Basis
@@ -233,14 +233,13 @@ def test_uniform_reference_is_true_or_false(value):
 def test_a_plan_tells_whether_totals_are_even():
     scenario = SCENARIO.with_basis("age", rp.Prefix())
     plan = scenario.plan()
-    assert not has_uniform_reference(plan)
+    assert not plan.has_uniform_reference
     assert not Scenario.of_plan(plan).uniform_reference
     assert Scenario.of_plan(plan) == scenario
-    assert not has_uniform_reference(
-        SCENARIO.replaced(uniform_reference=True).plan()
-    )  # it has no strategies
+    plain = SCENARIO.replaced(uniform_reference=True).plan()  # it has no strategies
+    assert not plain.has_uniform_reference
     even = scenario.replaced(uniform_reference=True).plan()
-    assert has_uniform_reference(even)
+    assert even.has_uniform_reference
     assert Scenario.of_plan(even).plan().text == even.text
 
 

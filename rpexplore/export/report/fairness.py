@@ -12,7 +12,6 @@ from rpexplore.figures.fairness import fairness_chart
 from rpexplore.figures.shadow_prices import shadow_prices_chart
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import optimum
-from rpexplore.scenarios.scenario import has_uniform_reference
 
 OWN = "This plan"
 MOST_SHOWN = 10
@@ -46,7 +45,7 @@ def fairness_section(plan: Plan, record_noun: str) -> Section:
 def forecasts(plan: Plan) -> list[Forecast]:
     """The plan, and for the same tables and budget each scheme that is another one."""
     own, tables = scheme_of(plan.loss, plan.workload), unweighted(plan.workload)
-    uniform, closure = has_uniform_reference(plan), plan.closure
+    uniform, closure = plan.has_uniform_reference, plan.closure
     schemes = {
         name: optimum(tables, loss=loss, closure=closure, uniform_reference=uniform)
         for name, loss in SCHEMES.items()

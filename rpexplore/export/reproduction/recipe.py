@@ -12,7 +12,7 @@ from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.basis_choices import BasisChoice
-from rpexplore.scenarios.scenario import Scenario, has_uniform_reference
+from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import TableSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.bases import Basis, CustomBasis, to_json
@@ -52,7 +52,7 @@ class Recipe:
         if request.smooth_weights is not None or not _gives(request, plan.workload):
             request = WorkloadRequest.of(plan.workload)
         if plan.workload.is_marginals:
-            uniform_reference = has_uniform_reference(plan)
+            uniform_reference = plan.has_uniform_reference
         return cls(plan, request, uniform_reference)
 
     @property
