@@ -7,7 +7,7 @@ from pages.components.areas.map import on_a_map
 from pages.components.areas.release import release_view
 from pages.components.areas.results import plan_view
 from pages.components.areas.source import READING, choose_areas, levels
-from pages.components.areas.study import HERE, study
+from pages.components.areas.study import HERE, file_is_missing, is_read, study
 from pages.components.areas.tables import apply_typed, tables_view
 from pages.components.shared.background import finish, follow_begun
 from pages.components.shared.explanations import explained_title
@@ -17,15 +17,13 @@ finish(READING)
 apply_typed()
 explained_title("Areas")
 opened = study()
-if opened is not None:
-    st.caption(
-        "Areas, their tables and their objective are not part of the scenario above, and Undo does "
-        "not change them; only the privacy budget is the scenario's."
-    )
 reads = follow_begun(READING)
 show_messages(HERE)
 if opened is None:
     if not reads:
+        choose_areas()
+elif not is_read(opened):
+    if file_is_missing(opened) and not reads:
         choose_areas()
 else:
     views = {

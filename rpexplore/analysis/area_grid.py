@@ -19,7 +19,7 @@ _LEVEL = "level {}"  # the column of a level, by its number from the top
 
 def level_columns(study: AreaStudy) -> dict[str, str]:
     """What the columns of levels are headed by."""
-    return {_LEVEL.format(number): level for number, level in enumerate(study.book.tree.levels)}
+    return {_LEVEL.format(number): level for number, level in enumerate(study.levels)}
 
 
 def level_grid(study: AreaStudy, setting: Setting) -> pd.DataFrame:
@@ -28,7 +28,7 @@ def level_grid(study: AreaStudy, setting: Setting) -> pd.DataFrame:
     These hold weights or targets as texts, "" where a table is not asked for, or has no target.
     """
     rows = study.rows
-    cells = Workload.of(study.book.domain, rows).exact_cells.tolist()
+    cells = Workload.of(study.domain, rows).exact_cells.tolist()
     grid = {"table": [title(table) for table in rows], "cells": cells}
     for column, level in level_columns(study).items():
         asked = study.tables.get(level)
@@ -62,7 +62,6 @@ def study_from_grid(
 def describe_grid(study: AreaStudy) -> str:
     """How many tables the levels are asked for, in a sentence."""
     texts = [
-        f"{plural(len(study.tables.get(level, ())), 'table')} on {level}"
-        for level in study.book.tree.levels
+        f"{plural(len(study.tables.get(level, ())), 'table')} on {level}" for level in study.levels
     ]
-    return f"{joined(texts)}: {plural(study.workload.n_tables, 'table')} in all areas together."
+    return f"{joined(texts)}: {plural(study.n_tables, 'table')} in all areas together."

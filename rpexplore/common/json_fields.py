@@ -156,6 +156,14 @@ def text_of(content: Mapping[str, Any], key: str) -> str:
     return content[key]
 
 
+def sha256_of(content: Mapping[str, Any], key: str) -> str:
+    """The SHA-256 under a key; raises `FieldError` for anything else."""
+    sha256 = text_of(content, key)
+    if len(sha256) != 64 or not set(sha256) <= set("0123456789abcdef"):
+        raise FieldError(f"the SHA-256 under {key} must be 64 hexadecimal digits.")
+    return sha256
+
+
 def columns(content: Mapping[str, Any], key: str, keys: Sequence[str]) -> dict[str, list[Any]]:
     """The rows under a key, turned into one list for each of their keys."""
     rows = list_of(content, key)

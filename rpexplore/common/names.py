@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 from unicodedata import normalize
 
-from rpexplore.common.exact_numbers import shown_value
+from rpexplore.common.exact_numbers import shown, shown_value
 from rpexplore.errors import RpexploreError
 
 
@@ -28,6 +28,19 @@ def check_names(
             raise error(f"The {noun} {text!r}{forms} {repeated}.")
         seen[form] = text
     return tuple(seen)
+
+
+def check_text(text: Any, noun: str, most: int, error: type[RpexploreError]) -> None:
+    """Raise `error` unless it is a text that files can hold, of at most so many characters.
+
+    noun: what it is, with its article
+    """
+    if not is_text(text):
+        raise error(
+            f"{noun} must be a text that UTF-8 can write, got {shown(ascii(text))}; type it anew."
+        )
+    if len(text) > most:
+        raise error(f"{noun} can have {most:,} characters, got {len(text):,}; shorten it.")
 
 
 def is_text(value: object) -> bool:

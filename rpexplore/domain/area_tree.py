@@ -246,13 +246,23 @@ class AreaTree:
 
     @cached_property
     def sha256(self) -> str:
-        """SHA-256 of the levels, the parents and the codes, in hexadecimal."""
+        """SHA-256 of the levels, the parents, the codes and the names, in hexadecimal."""
         digest = hashlib.sha256(json.dumps(self.levels).encode())
         digest.update(np.ascontiguousarray(self.parents, dtype="<i4").tobytes())
-        for start in range(0, self.n_areas, 1 << 20):
-            texts = self.codes.slice(start, 1 << 20).to_pylist()
-            digest.update(("\n".join(texts) + "\n").encode())
+        for texts in (self.codes, self.names):
+            digest.update(b"-" if texts is None else _bytes_of_texts(texts))
         return digest.hexdigest()
+
+
+def _bytes_of_texts(texts: "pa.Array") -> bytes:
+    """The lengths of texts in UTF-8, and then these."""
+    import pyarrow as pa
+
+    texts = texts.cast(pa.string())
+    _, offsets, content = texts.buffers()
+    ends = np.frombuffer(offsets, dtype="<i4")[texts.offset : texts.offset + len(texts) + 1]
+    written = b"" if content is None else memoryview(content)[ends[0] : ends[-1]].tobytes()
+    return np.diff(ends).tobytes() + written
 
 
 def _joined_names(levels: Sequence[Level]) -> "pa.Array":

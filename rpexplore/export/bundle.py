@@ -37,7 +37,7 @@ def bundle(plan: Plan, scenario: Scenario, rehearsal: SmoothRehearsal | None = N
         "tables.csv": csv_of_tables(plan),
         "codebook.json": plan.workload.domain.text("codebook.json"),
         "plan.py": python_script(plan, scenario),
-        "scenario.json": scenario.text(),
+        "scenario.json": scenario.replaced(areas=None).text(),  # they are not in this plan
         "commands.txt": readme + command_lines(plan, scenario, rehearsal is not None),
         **_of_the_report(scenario),
         **basis_files,

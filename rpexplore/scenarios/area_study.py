@@ -4,10 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
 from rpexplore.domain.area_codebook import AreaCodebook
+from rpexplore.domain.area_tree_reference import AreaTreeReference
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.areas.area_workload import AreaWorkload
@@ -31,16 +33,20 @@ _REDISTRICTING = ("race", "hispanic", "voting_age")
 
 @dataclass(frozen=True, eq=False)
 class AreaStudy:
-    """Areas, the tables of each level, and the objective.
+    """Areas, the tables of each level, and the objective. Areas are read when they are needed.
 
-    filename  of the codebook
-    book      the areas, and the other attributes
-    tables    those of each level, from the top; levels without tables are left out
-    uniform   whether all areas of a level get the same noise
+    filename   of the codebook
+    attribute  what the attribute of areas is called there
+    domain     the other attributes
+    areas      shared by all that is made from this
+    tables     those of each level, from the top; levels without tables are left out
+    uniform    whether all areas of a level get the same noise
     """
 
     filename: str
-    book: AreaCodebook
+    attribute: str
+    domain: Domain
+    areas: AreaTreeReference
     tables: LevelTables
     loss: Loss = field(default_factory=SumOfVariances)
     uniform: bool = False
@@ -48,19 +54,48 @@ class AreaStudy:
     @classmethod
     def of(cls, filename: str, book: AreaCodebook) -> "AreaStudy":
         """To begin with: the same tables on every level, all of up to three attributes."""
-        return cls(filename, book, same_tables(book.tree, usual_tables(book.domain)))
+        tables = same_tables(book.tree, usual_tables(book.domain))
+        return cls(filename, book.name, book.domain, AreaTreeReference.of(book.tree), tables)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AreaStudy) and self._compared == other._compared
+
+    def __hash__(self) -> int:
+        return hash((self.filename, self.areas.sha256))
 
     @cached_property
+    def _compared(self) -> tuple[Any, ...]:
+        settings = {level: self._settings(level) for level in self.levels}
+        areas = (self.areas.sha256, self.areas.levels, self.areas.sizes)
+        return self.filename, self.attribute, self.domain, areas, settings, self.loss, self.uniform
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """What the levels are called, from the top."""
+        return self.areas.levels
+
+    @property
+    def n_tables(self) -> int:
+        """How many tables there are in all areas together."""
+        sizes = zip(self.levels, self.areas.sizes, strict=True)
+        return sum(size * len(self.tables.get(level, ())) for level, size in sizes)
+
+    @property
+    def book(self) -> AreaCodebook:
+        """The areas, and the other attributes."""
+        return AreaCodebook(self.attribute, self.areas.tree, self.domain)
+
+    @property
     def workload(self) -> AreaWorkload:
-        """The tables of all areas."""
-        return AreaWorkload.of_levels(self.book.tree, self.tables)
+        """The tables of all areas; not kept, as there may be many studies of millions of areas."""
+        return AreaWorkload.of_levels(self.areas.tree, self.tables)
 
     @cached_property
     def rows(self) -> list[Table]:
         """The tables to choose from: the usual ones, and those that are asked for besides."""
         asked = {table for tables in self.tables.values() for table in tables.tables}
-        usual = usual_tables(self.book.domain, order=len(self.book.domain)).tables
-        return Workload.of(self.book.domain, {*usual, *asked}).tables
+        usual = usual_tables(self.domain, order=len(self.domain)).tables
+        return Workload.of(self.domain, {*usual, *asked}).tables
 
     @property
     def misses_targets(self) -> str:
@@ -86,7 +121,7 @@ class AreaStudy:
         changed = {
             level: self._settings(level) | {table: (weight, self._target(level, table))
             for (other, table), weight in weights.items() if other == level}
-            for level in self.book.tree.levels
+            for level in self.levels
         }  # fmt: skip
         return self._with_settings(changed)
 
@@ -96,7 +131,7 @@ class AreaStudy:
         Raises:
             WorkloadError: For a table that is not asked for on the level.
         """
-        changed = {level: self._settings(level) for level in self.book.tree.levels}
+        changed = {level: self._settings(level) for level in self.levels}
         for (level, table), target in targets.items():
             if table not in changed[level]:
                 raise WorkloadError(
@@ -124,11 +159,11 @@ class AreaStudy:
             level: {table: pair for table, pair in of_level.items() if pair[0]}
             for level, of_level in settings.items()
         }
-        if asked == {level: self._settings(level) for level in self.book.tree.levels}:
+        if asked == {level: self._settings(level) for level in self.levels}:
             return self
         tables = {
             level: Workload.of(
-                self.book.domain,
+                self.domain,
                 list(of_level),
                 weights=[weight or 0.0 for weight, _ in of_level.values()],
                 targets=[target for _, target in of_level.values()],

@@ -1,11 +1,14 @@
 """Projects that the app saves by itself, one file each, under a key that nobody can guess.
 
 A browser knows its own keys and no others, so that two browsers do not see each other's projects.
+Beside them lie the areas that they are about, each tree once, and as long as a project has it.
 """
 
 import json
+import os
 import re
 import threading
+import time
 import uuid
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,12 +16,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rpexplore.common.files import home_folder, write_whole
+from rpexplore.domain.area_tree import AreaTree
+from rpexplore.domain.area_tree_file import parquet_of_tree
 from rpexplore.errors import WorkloadError
 from rpexplore.scenarios.project import Project
+from rpexplore.scenarios.project_file import name_of_areas
 from rpexplore.scenarios.scenario import Scenario
 
 _KEY = re.compile(r"[0-9a-f]{32}")
 _MOST_RELEASES = 10  # that are noted with a project
+_SECONDS_UNUSED = 24 * 3600  # that areas stay which no project has any more
 _WRITTEN_LAST = "manifest.json"  # of the files of a release
 _lock = threading.Lock()  # between reading what is there and writing over it
 
@@ -74,7 +81,7 @@ class Autosaves:
             return None
         path = self.path(key)
         try:
-            project = Project.parse(text)
+            project = Project.parse(text, self.read_tree)
         except WorkloadError as error:
             raise WorkloadError(f"The saved project {path} cannot be opened. {error}") from None
         return SavedProject(project, text, datetime.fromtimestamp(path.stat().st_mtime, UTC))
@@ -92,6 +99,41 @@ class Autosaves:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_whole(self.path(key), text, mode=0o600)
         return True
+
+    def save_areas(self, project: Project) -> None:
+        """Save the areas of a project that are not there yet. Raises `OSError`."""
+        for areas in project.areas.values():
+            if areas.is_read:
+                self.save_tree(areas.tree)
+
+    def save_tree(self, tree: AreaTree) -> None:
+        """Save areas that are not there yet. Raises `OSError`."""
+        path = self._path_of_tree(tree.sha256)
+        try:
+            os.utime(path)  # for `remove_unused_areas`: it is wanted now
+        except FileNotFoundError:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_whole(path, parquet_of_tree(tree), mode=0o600)
+
+    def read_tree(self, sha256: str) -> bytes | None:
+        """The file of saved areas; None if there is none, or it cannot be read."""
+        with suppress(OSError):
+            return self._path_of_tree(sha256).read_bytes()
+        return None
+
+    def remove_unused_areas(self) -> None:
+        """Remove areas that no saved project has had for a day; till then they can be undone."""
+        with suppress(OSError):
+            unused = set(self.folder.glob(name_of_areas("*")))
+            for path in self.folder.glob("*.json") if unused else ():
+                text = path.read_bytes()
+                used = {tree for tree in unused if tree.stem[-64:].encode() in text}
+                for tree in used:
+                    os.utime(tree)
+                unused -= used
+            for tree in unused:
+                if time.time() - tree.stat().st_mtime > _SECONDS_UNUSED:
+                    tree.unlink(missing_ok=True)
 
     def save_release(self, key: str, release: SavedRelease) -> None:
         """Note a release of the project under a key, finished or not. Raises `OSError`."""
@@ -129,7 +171,7 @@ class Autosaves:
                     Path(content["folder"]),
                     str(content["contents"]),
                     content["plan_format"],
-                    Scenario.parse(content["scenario"]),
+                    Scenario.parse(content["scenario"], self.read_tree),
                 )
                 for content in listed
             ]
@@ -148,6 +190,9 @@ class Autosaves:
             return self.path(key).read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
             return None
+
+    def _path_of_tree(self, sha256: str) -> Path:
+        return self.folder / name_of_areas(sha256)
 
     def _path_of_releases(self, key: str) -> Path:
         return self.folder / f"{key}-releases.json"

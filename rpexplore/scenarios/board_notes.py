@@ -10,7 +10,7 @@ from typing import Any
 from rpexplore.common.exact_numbers import shown, shown_few, shown_value
 from rpexplore.common.files import file_bytes, utf8_text
 from rpexplore.common.json_fields import list_of, loads, refusing, text_of
-from rpexplore.common.names import is_text
+from rpexplore.common.names import check_text, is_text
 from rpexplore.errors import WorkloadError
 
 # The headings of a report's sections that can be commented on, in their order. Which of them a
@@ -70,11 +70,11 @@ class BoardNotes:
                 f"{', '.join(SECTIONS)}."
             )
         for text in (*comments.values(), self.decision):
-            _check_text(text, "comment or decision", TEXT_LENGTH)
+            check_text(text, "A comment or decision", TEXT_LENGTH, WorkloadError)
         for name in ("questions", "decided_by"):
             lines = [line for line in getattr(self, name) if not is_text(line) or line.strip()]
             for line in lines:
-                _check_text(line, "line for the board", LINE_LENGTH)
+                check_text(line, "A line for the board", LINE_LENGTH, WorkloadError)
             if len(lines) > MOST_LINES:
                 raise WorkloadError(
                     f"There can be {MOST_LINES} questions, and as many names, got {len(lines):,}."
@@ -147,14 +147,3 @@ class BoardNotes:
         text = utf8_text(content, str(path), WorkloadError)
         with refusing(WorkloadError, str(path)):
             return cls.from_json(loads(text))
-
-
-def _check_text(text: Any, noun: str, most: int) -> None:
-    if not is_text(text):
-        raise WorkloadError(
-            f"A {noun} must be a text that UTF-8 can write, got {shown(ascii(text))}; type it anew."
-        )
-    if len(text) > most:
-        raise WorkloadError(
-            f"A {noun} can have {most:,} characters, got {len(text):,}; shorten it."
-        )

@@ -35,7 +35,11 @@ def scenario_from_bytes(content: bytes, filename: str, present: Scenario) -> Sce
     record_noun = present.record_noun if same else opened.record_noun
     present = without_invented_counts(present, opened.domain)
     return opened.replaced(
-        record_noun=record_noun, name=present.name, note=present.note, survey=present.survey
+        record_noun=record_noun,
+        name=present.name,
+        note=present.note,
+        survey=present.survey,
+        areas=present.areas,
     )
 
 

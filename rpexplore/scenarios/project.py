@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rpexplore.common.exact_numbers import whole_number
-from rpexplore.common.files import utf8_text
-from rpexplore.common.formatting import data_size
 from rpexplore.common.json_fields import (
     SEAL,
     check_format,
@@ -19,6 +17,7 @@ from rpexplore.common.json_fields import (
     seal_of,
     sealed_text,
 )
+from rpexplore.domain.area_tree_reference import AreaTreeReference, ReadTreeFile, no_tree_file
 from rpexplore.errors import WorkloadError
 from rpexplore.scenarios.scenario import NAME_LENGTH, Scenario
 
@@ -26,7 +25,6 @@ FORMAT = "rpexplore-project"
 FORMAT_VERSION = 1
 _KEYS = ("format", "format_version", "open", "scenarios")
 MOST_SCENARIOS = 100
-MOST_BYTES = 200_000_000  # of an uploaded project
 
 
 @dataclass(frozen=True)
@@ -69,6 +67,13 @@ class Project:
     def current(self) -> Scenario:
         """The open scenario."""
         return self.scenarios[self.open_index]
+
+    @property
+    def areas(self) -> dict[str, AreaTreeReference]:
+        """The areas of the scenarios by their SHA-256, one that is read where there are several."""
+        studies = [scenario.areas for scenario in self.scenarios if scenario.areas is not None]
+        studies.sort(key=lambda study: study.areas.is_read)
+        return {study.areas.sha256: study.areas for study in studies}
 
     def with_current(self, scenario: Scenario) -> "Project":
         """A copy in which this takes the open one's place."""
@@ -144,20 +149,12 @@ class Project:
         return sealed_text(content)
 
     @classmethod
-    def from_bytes(cls, content: bytes, filename: str) -> "Project":
-        """The project in an uploaded file; raises `WorkloadError` if there is none in it."""
-        if len(content) > MOST_BYTES:
-            raise WorkloadError(
-                f"{filename} is too large for a project: {data_size(len(content))}, at most "
-                f"{data_size(MOST_BYTES)}."
-            )
-        return cls.parse(utf8_text(content, filename, WorkloadError))
-
-    @classmethod
-    def parse(cls, text: str) -> "Project":
+    def parse(cls, text: str, read_tree: ReadTreeFile = no_tree_file) -> "Project":
         """The project that a text holds; raises `WorkloadError` if it is not a usable one.
 
         A text of a single scenario is a project of that one.
+
+        read_tree: reads a file of areas, when they are needed
         """
         with refusing(WorkloadError, "This is not a usable project"):
             content: Any = loads(text)
@@ -169,9 +166,10 @@ class Project:
                     "purpose."
                 )
             if isinstance(content, dict) and content.get("format") != FORMAT:
-                return cls((Scenario.from_json(content),))
+                return cls((Scenario.from_json(content, read_tree),))
             check_format(content, FORMAT, FORMAT_VERSION, "project")
             check_keys(content, {*_KEYS, *({SEAL} & content.keys())}, "a project")
             # One more than there may be is enough to be refused.
             listed = list_of(content, "scenarios")[: MOST_SCENARIOS + 1]
-            return cls(tuple(map(Scenario.from_json, listed)), content["open"])
+            scenarios = tuple(Scenario.from_json(one, read_tree) for one in listed)
+            return cls(scenarios, content["open"])

@@ -14,7 +14,8 @@ import numpy as np
 
 from rpexplore.common.exact_numbers import shown
 from rpexplore.common.json_fields import check_format, check_keys, loads, refusing
-from rpexplore.common.names import is_text
+from rpexplore.common.names import check_text
+from rpexplore.domain.area_tree_reference import ReadTreeFile, no_tree_file
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
 from rpexplore.errors import WorkloadError
@@ -25,6 +26,8 @@ from rpexplore.planning.planner import plan
 from rpexplore.privacy.budget import Budget
 from rpexplore.queries.definitions import StatedQueries
 from rpexplore.queries.definitions_file import stated_from_json, stated_to_json
+from rpexplore.scenarios.area_study import AreaStudy
+from rpexplore.scenarios.area_study_file import study_from_json, study_to_json
 from rpexplore.scenarios.basis_choices import changed_basis_choices
 from rpexplore.scenarios.board_notes import BoardNotes
 from rpexplore.scenarios.codebook_change import CodebookChange
@@ -46,7 +49,7 @@ NAME_LENGTH = 60  # also of a survey
 NOTE_LENGTH = 2000
 RECORD_NOUN_LENGTH = 100
 
-_LEFT_OUT_EMPTY = ("survey", "board")  # of files
+_LEFT_OUT_EMPTY = ("survey", "board", "areas")  # of files
 _UNUSABLE = "This is not a usable scenario"
 
 
@@ -67,6 +70,7 @@ class Scenario:
     query_list   queries beside the tables, if there are any: about attributes of their own, so that
                  a change of the codebook leaves them as they are
     board        what the report tells the board beside the plan, and what it has decided
+    areas        tables for areas, if there are any: of attributes of their own, at the same budget
 
     Example:
         >>> scenario = Scenario(Domain.from_sizes({"age": 100}), name="Ages")
@@ -88,6 +92,7 @@ class Scenario:
     query_list: StatedQueries | None = None
     board: BoardNotes = field(default_factory=BoardNotes)
     survey: str = ""
+    areas: AreaStudy | None = None
 
     def __post_init__(self) -> None:
         for noun, text, most in (
@@ -96,15 +101,7 @@ class Scenario:
             ("name of a survey", self.survey, NAME_LENGTH),
             ("word for what is counted", self.record_noun, RECORD_NOUN_LENGTH),
         ):
-            if not is_text(text):
-                raise WorkloadError(
-                    f"The {noun} must be a text that UTF-8 can write, got {shown(ascii(text))}; "
-                    "type it anew."
-                )
-            if len(text) > most:
-                raise WorkloadError(
-                    f"The {noun} can have {most:,} characters, got {len(text):,}; shorten it."
-                )
+            check_text(text, f"The {noun}", most, WorkloadError)
         if not self.name.strip():
             raise WorkloadError("A scenario needs a name; type one.")
         if not isinstance(self.uniform_reference, bool):
@@ -266,18 +263,23 @@ class Scenario:
         }
         if self.survey:
             content["survey"] = self.survey
+        if self.areas is not None:
+            content["areas"] = study_to_json(self.areas)
         return content if self.board.is_empty else content | {"board": self.board.to_json()}
 
     @classmethod
-    def parse(cls, text: str) -> "Scenario":
+    def parse(cls, text: str, read_tree: ReadTreeFile = no_tree_file) -> "Scenario":
         """The scenario that a text holds; raises `WorkloadError` if it is not a usable one."""
         with refusing(WorkloadError, _UNUSABLE):
             content = loads(text)
-        return cls.from_json(content)
+        return cls.from_json(content, read_tree)
 
     @classmethod
-    def from_json(cls, content: Any) -> "Scenario":
-        """The scenario of a file's content; raises `WorkloadError` if it is not a usable one."""
+    def from_json(cls, content: Any, read_tree: ReadTreeFile = no_tree_file) -> "Scenario":
+        """The scenario of a file's content; raises `WorkloadError` if it is not a usable one.
+
+        read_tree: reads the file of its areas, when they are needed
+        """
         with refusing(WorkloadError, _UNUSABLE):
             check_format(content, FORMAT, FORMAT_VERSION, "scenario")
             empty = {name for name in _LEFT_OUT_EMPTY if name not in content}
@@ -286,6 +288,7 @@ class Scenario:
             # Unlike the codebook of a plan, that of a scenario may be one that is only begun.
             domain = Domain.from_schema(content["domain"], may_be_empty=True)
             expected, queries = content["expected"], content["query_list"]
+            areas = content.get("areas")
             if expected is not None:
                 expected = ExpectedCounts.from_json(expected).fitted(domain)
             request = WorkloadRequest.from_json(content["tables"])
@@ -307,6 +310,7 @@ class Scenario:
                 query_list=None if queries is None else stated_from_json(queries),
                 board=BoardNotes.from_json(content.get("board", {})),
                 survey=content.get("survey", ""),
+                areas=None if areas is None else study_from_json(areas, read_tree),
             )
             _ = scenario.workload
         return scenario

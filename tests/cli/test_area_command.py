@@ -39,7 +39,7 @@ def _targets(study):
 
 
 def _cells(study):
-    pairs = {(level, ()): None for level in study.book.tree.levels}
+    pairs = {(level, ()): None for level in study.levels}
     return replace(study.with_weights(pairs), loss=rp.SumOfVariances(weighting="cells"))
 
 

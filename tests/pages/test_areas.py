@@ -11,9 +11,11 @@ import rpexplore as rp
 from pages.components.areas import study as areas
 from pages.components.shared.background import task_name
 from rpexplore.common.webapp_files import sample_data_folder
+from rpexplore.domain import area_tree_reference
 from rpexplore.export.area_bundle import area_bundle
 from rpexplore.planning.areas.area_minimum_budget import minimum_area_budget
 from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.scenarios.autosave import Autosaves
 from tests.pages.conftest import check_charts, plain
 
 TOWNS = b"town\nN|1\nN|2\nS|1\n"
@@ -54,13 +56,17 @@ def drop(session, *files):
     return session
 
 
+def give(session, codebook, towns):
+    return drop(
+        session,
+        ("register.json", json.dumps(codebook).encode(), "application/json"),
+        ("towns.csv", towns, "text/csv"),
+    )
+
+
 @pytest.fixture
 def towns(app):
-    session = drop(
-        app("areas"),
-        ("register.json", json.dumps(CODEBOOK).encode(), "application/json"),
-        ("towns.csv", TOWNS, "text/csv"),
-    )
+    session = give(app("areas"), CODEBOOK, TOWNS)
     assert session.metrics()["Areas"] == "6"
     return session
 
@@ -103,7 +109,51 @@ def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path
     exec(lines.replace("plan.json", str(tmp_path / "plan.json")), {})  # noqa: S102
     again = rp.load_plan(tmp_path / "plan.json")
     assert again.text == plan.text
-    assert area_bundle(plan, session.session_state["area study"])[:2] == b"PK"
+    assert area_bundle(plan, session.session_state["project"].current.areas)[:2] == b"PK"
+
+
+def test_areas_are_a_part_of_the_scenario(towns, app):
+    begun = towns.scenario.areas
+    show(towns, "Tables").type_in_grid("area weights", 0, "level 1", "4")
+    show(towns, "Plan")
+    towns.radio(key="area objective").set_value("max").run()
+    changed = towns.scenario.areas
+    assert (changed.tables["region"].weights[0], changed.loss) == (4, rp.MaxVariance())
+    towns.press("Undo").press("Undo")
+    assert towns.scenario.areas is begun
+    towns.press("Redo").press("Redo")
+    assert towns.scenario.areas is changed
+
+    # Another server finds them again, in the file beside the autosave.
+    area_tree_reference._in_memory.clear()
+    key = towns.query_params["project"]
+    again = app("areas", key=key)
+    assert again.metrics()["Areas"] == "6"
+    assert again.scenario.areas == changed
+    assert again.scenario.areas.areas.tree is not changed.areas.tree
+    again.press("Open other areas")
+    assert again.scenario.areas is None
+    again.press("Undo")
+    assert again.metrics()["Areas"] == "6"
+
+    # Without that file they are asked for; the same ones keep their tables, others do not.
+    (tree,) = Autosaves.of_user().folder.glob("*.parquet")
+    tree.unlink()
+    area_tree_reference._in_memory.clear()
+    lost = app("areas", key=key)
+    assert "6 areas is not on this computer; give it again" in plain(lost.texts("error"))
+    give(lost, CODEBOOK, TOWNS)
+    assert lost.metrics()["Areas"] == "6"
+    assert lost.scenario.areas == changed
+    others = TOWNS + b"S|2\n"
+    field = CODEBOOK["fields"][0]
+    areas = field["areas"] | {"sha256": hashlib.sha256(others).hexdigest()}
+    area_tree_reference._in_memory.clear()
+    tree.unlink()
+    lost = app("areas", key=key)
+    give(lost, {"fields": [field | {"areas": areas}, CODEBOOK["fields"][1]]}, others)
+    assert "are not those that this scenario had" in plain(lost.texts("warning"))
+    assert lost.scenario.areas.n_tables == 7 * 2
 
 
 def test_targets_are_asked_for_where_the_objective_needs_them(towns):
@@ -161,7 +211,7 @@ def test_files_that_are_no_areas_give_one_clear_error(app, files, error):
     session = drop(app("areas"), *((name, text, None) for name, text in files.items()))
     (text,) = session.texts("error")
     assert error in plain([text])
-    assert "area study" not in session.session_state
+    assert session.session_state["project"].current.areas is None
 
 
 def test_names_full_of_formatting_stay_text(app):

@@ -152,4 +152,4 @@ def test_the_project_file_is_made_without_the_session(app, small, monkeypatch):
     session = app("scenarios", small)
     with ThreadPoolExecutor() as elsewhere:
         texts = {label: elsewhere.submit(data).result() for label, data in made if callable(data)}
-    assert texts["Save project.json"] == session.project.text()
+    assert texts["Save project.json"] == session.project.text().encode()

@@ -144,12 +144,6 @@ def test_what_is_no_study_is_refused(text):
         Project.parse(text)
 
 
-def test_what_is_too_large_is_not_even_read(monkeypatch):
-    monkeypatch.setattr("rpexplore.scenarios.project.MOST_BYTES", 10)
-    with pytest.raises(WorkloadError, match=r"big\.json is too large for a project"):
-        Project.from_bytes(b" " * 11, "big.json")
-
-
 def test_names_are_distinct():
     with pytest.raises(WorkloadError, match="'a' already"):
         project_of("a", "b").with_scenario(1, Scenario(DOMAIN, name="a"))

@@ -12,6 +12,7 @@ from rpexplore.analysis.area_accuracy import (
     areas_above,
     divided_parts,
 )
+from rpexplore.domain.area_tree import AreaTree
 from rpexplore.figures.areas import AREA_COLUMNS, SIZE_COLUMNS, parts_chart
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.scenarios.area_study import AreaStudy
@@ -60,7 +61,8 @@ def by_area(opened: AreaStudy) -> None:
 def _walk(errors: AreaErrors) -> int:
     """The area looked into: a way back up, and the parts that can be looked into."""
     tree = errors.tree
-    top = st.session_state.get(_LOOKED_INTO, 0)
+    of_tree, top = st.session_state.get(_LOOKED_INTO, (tree.sha256, 0))
+    top = top if of_tree == tree.sha256 else 0
     line = st.container(horizontal=True, vertical_alignment="center", gap="xsmall")
     *above, here = areas_above(tree, top)
     for area in above:
@@ -69,7 +71,7 @@ def _walk(errors: AreaErrors) -> int:
             key=f"up to {area}",
             type="tertiary",
             on_click=_look_into,
-            args=(area,),
+            args=(tree, area),
         )
     line.markdown(f"**{escaped(area_title(tree, here))}**", width="content")
     parts = {area_title(tree, area): area for area in divided_parts(tree, top, _MOST_LISTED)}
@@ -81,11 +83,11 @@ def _walk(errors: AreaErrors) -> int:
             key=_CHOSEN,
             placeholder="Choose, or type to search",
             width=360,
-            on_change=lambda: _look_into(parts[st.session_state[_CHOSEN]]),
+            on_change=lambda: _look_into(tree, parts[st.session_state[_CHOSEN]]),
         )
     return top
 
 
-def _look_into(area: int) -> None:
-    st.session_state[_LOOKED_INTO] = area
+def _look_into(tree: AreaTree, area: int) -> None:
+    st.session_state[_LOOKED_INTO] = (tree.sha256, area)
     st.session_state[_CHOSEN] = None

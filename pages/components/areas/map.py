@@ -21,7 +21,7 @@ def on_a_map(opened: AreaStudy) -> None:
     if planned is None:
         return
     errors = table_of_areas(planned)
-    shapes: AreaMap | None = st.session_state.get(_MAP)
+    shapes: AreaMap | None = st.session_state.get(_MAP, {}).get(opened.areas.sha256)
     upload(
         "Drop the shapes of the areas" if shapes is None else "Drop other shapes",
         ["geojson", "json"],
@@ -44,6 +44,8 @@ def _take(content: bytes, name: str) -> None:
     if opened is None:
         return
     try:
-        st.session_state[_MAP] = read_map(content, name, opened.book.tree)
+        shapes = read_map(content, name, opened.areas.tree)
     except RpexploreError as error:
         say(HERE, "error", f"{error} No map was drawn.")
+        return
+    st.session_state[_MAP] = {opened.areas.sha256: shapes}  # for these areas only

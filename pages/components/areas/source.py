@@ -1,6 +1,7 @@
 """Where the areas come from: the sample country, files; and what their levels are like."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from pages.components.areas.study import HERE, open_study
 from pages.components.shared.background import Task, begin, finish
 from pages.components.shared.charts import metrics, numbers
 from pages.components.shared.file_choice import data_files, path_choice
-from pages.components.shared.session import escaped, kept, say
+from pages.components.shared.session import escaped, kept, project, say
 from rpexplore.analysis.area_accuracy import describe_levels
 from rpexplore.analysis.areas import level_sizes
 from rpexplore.common.concurrency import Progress
@@ -21,6 +22,7 @@ from rpexplore.errors import DomainError
 from rpexplore.figures.areas import LEVEL_COLUMNS
 from rpexplore.scenarios.area_example import CODEBOOK, COUNTRY, sample_areas
 from rpexplore.scenarios.area_study import AreaStudy
+from rpexplore.scenarios.autosave import Autosaves
 
 READING = "areas task"
 _PATIENCE = 2.0  # seconds a click waits for small files before their progress is shown
@@ -49,6 +51,7 @@ def choose_areas() -> None:
         help="A JSON codebook of which one attribute names a file of areas, and that file: CSV or "
         "Parquet with a column for each level, with whole codes, or with codes and their parents.",
     )
+    other_areas()
     path = path_choice(
         "Or choose a codebook on this computer",
         "areas path",
@@ -60,13 +63,25 @@ def choose_areas() -> None:
         st.button("Open these areas", on_click=_take_path, args=(path,))
 
 
+def other_areas() -> None:
+    """Those of other scenarios of the project, each to be taken by a click, tables and all."""
+    studies = {scenario.areas: scenario.name for scenario in project().scenarios if scenario.areas}
+    for number, (opened, name) in enumerate(studies.items()):
+        st.button(
+            f"Take {escaped(opened.filename)} as in “{escaped(name)}”",
+            key=f"areas of another {number}",
+            on_click=open_study,
+            args=(opened,),
+        )
+
+
 def levels(opened: AreaStudy) -> None:
     """The levels of the areas, never a list of these; and how to open others."""
-    tree, domain = opened.book.tree, opened.book.domain
+    tree, domain = opened.areas.tree, opened.domain
     sizes = kept(level_sizes, tree, by=(tree,))
     metrics(
         ("Areas", f"{tree.n_areas:,}", escaped(opened.filename)),
-        ("Levels", f"{len(tree.levels):,}", escaped(f"attribute {opened.book.name}")),
+        ("Levels", f"{len(tree.levels):,}", escaped(f"attribute {opened.attribute}")),
         ("Other attributes", f"{len(domain):,}", escaped(joined(domain.names))),
     )
     st.markdown(escaped(describe_levels(sizes)))
@@ -106,9 +121,13 @@ def _begin(name: str, load: Callable[[], AreaCodebook]) -> None:
     def read(on_progress: Progress) -> AreaStudy:
         on_progress("Reading the areas", 0.0)
         try:
-            return AreaStudy.of(name, load())
+            opened = AreaStudy.of(name, load())
         except DomainError as error:
             raise DomainError(f"{error} Nothing was opened.") from None
+        on_progress("Keeping them beside the project", 0.6)
+        with suppress(OSError):  # the page says so when it saves the project
+            Autosaves.of_user().save_tree(opened.areas.tree)
+        return opened
 
     def use(task: Task[AreaStudy]) -> None:
         if task.result is None:

@@ -1,18 +1,18 @@
-"""The areas that the session has open, what is asked for them, and their plan."""
+"""The areas of the open scenario, what is asked for them, and their plan."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import streamlit as st
 
-from pages.components.shared.background import worked_out
+from pages.components.shared.background import task_name, worked_out
 from pages.components.shared.editors import revision
-from pages.components.shared.session import current, escaped, project, say
+from pages.components.shared.session import change, change_fields, current, escaped, say
 from pages.components.shared.solutions import NO_PLAN
 from rpexplore.analysis.area_grid import Setting
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import plural
 from rpexplore.common.typed_numbers import needed_number_of
-from rpexplore.errors import RpexploreError
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.privacy.budget import Budget
@@ -20,33 +20,60 @@ from rpexplore.scenarios.area_study import AreaStudy
 
 HERE = "areas"  # where messages of the page go
 GRIDS: Mapping[Setting, str] = {"weight": "area weights", "target": "area targets"}
-_STUDY, _TARGET = "area study", "area target for all"
+_TARGET = "area target for all"
 
 
 def study() -> AreaStudy | None:
-    """What is open; None before areas were chosen."""
-    project()  # a first visit that went straight to this page comes back with all of the app
-    return st.session_state.get(_STUDY)
+    """The areas of the open scenario, and what is asked for them; None if it has none."""
+    return current().areas
 
 
 def open_study(opened: AreaStudy | None) -> None:
-    """Go over to other areas, or to none."""
-    st.session_state[_STUDY] = opened
-    for name in ("area map", "area looked into"):
-        st.session_state.pop(name, None)
+    """Give the open scenario these areas, or none.
+
+    If they are those that it has, and whose file was missing, their tables stay.
+    """
+    before = study()
+    if opened is not None and before is not None:
+        if (before.areas.sha256, before.domain) == (opened.areas.sha256, opened.domain):
+            before.areas.give(opened.areas.tree)
+            opened = replace(before, filename=opened.filename)
+        else:
+            say(
+                HERE,
+                "warning",
+                f"The areas of {opened.filename} are not those that this scenario had, so that "
+                "their tables begin anew. Undo brings back the others.",
+            )
+    change_fields(HERE, areas=opened)
 
 
 def change_study(make: Callable[[AreaStudy], AreaStudy]) -> bool:
     """Replace the open study; what is refused leaves the old one, and a message."""
     opened = study()
-    if opened is None:
-        return False
-    try:
-        st.session_state[_STUDY] = make(opened)
-    except RpexploreError as error:
-        say(HERE, "error", f"{error} Nothing was changed.")
-        return False
-    return True
+    return opened is not None and change(HERE, lambda: current().replaced(areas=make(opened)))
+
+
+def is_read(opened: AreaStudy) -> bool:
+    """Whether the areas are in memory; they are read, and the page says how far or what is wrong.
+
+    Where their file is missing, the page asks for it.
+    """
+    if opened.areas.is_read:
+        st.session_state.pop(task_name(_read), None)  # it would keep them in memory
+        return True
+    return worked_out(_read, opened, by=(opened.areas.sha256,)) is not None
+
+
+def file_is_missing(opened: AreaStudy) -> bool:
+    """Whether the areas could not be read."""
+    _, task = st.session_state[task_name(_read)]
+    return not opened.areas.is_read and not task.is_going
+
+
+def _read(opened: AreaStudy, on_progress: Progress) -> bool:
+    on_progress(f"Reading {plural(opened.areas.n_areas, 'area')}", 0.0)
+    return opened.areas.tree is not None
 
 
 def area_plan(opened: AreaStudy) -> AreaPlan | None:
@@ -91,7 +118,7 @@ def forget_typed() -> None:
 
 
 def _solve(opened: AreaStudy, budget: Budget, on_progress: Progress) -> AreaPlan:
-    on_progress(f"Planning {plural(opened.workload.n_tables, 'table')}", 0.0)
+    on_progress(f"Planning {plural(opened.n_tables, 'table')}", 0.0)
     planned = plan_areas(
         opened.workload,
         loss=opened.loss,

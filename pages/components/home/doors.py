@@ -5,7 +5,12 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components.shared.autosave import is_saved, open_key, recent_projects
+from pages.components.shared.autosave import (
+    is_saved,
+    open_key,
+    project_of_upload,
+    recent_projects,
+)
 from pages.components.shared.files import upload
 from pages.components.shared.session import (
     EVERYWHERE,
@@ -79,7 +84,7 @@ def _own_data() -> None:
 def _saved() -> None:
     def load(content: bytes, name: str) -> None:
         try:
-            open_new(Project.from_bytes(content, name))
+            open_new(project_of_upload(content, name))
         except RpexploreError as error:
             say(HERE, "error", f"{error} Nothing was opened.")
             return
@@ -104,7 +109,7 @@ def _saved() -> None:
                 args=(key,),
             )
     with st.popover("Open a project file"):
-        upload("A project.json saved by this app", ["json"], "project file on home", load)
+        upload("A project file saved by this app", ["json", "zip"], "project file on home", load)
 
 
 def _described(saved: SavedProject) -> str:

@@ -3,19 +3,23 @@
 import streamlit as st
 
 from pages.components.release.release_task import give_up_release
-from pages.components.shared.autosave import new_project, other_saved_projects
+from pages.components.shared.autosave import (
+    new_project,
+    other_saved_projects,
+    project_of_upload,
+)
 from pages.components.shared.files import download, upload
 from pages.components.shared.session import change_project, escaped, open_saved, project, say
 from rpexplore.common.formatting import plural
 from rpexplore.domain.provenance import except_from_records
-from rpexplore.scenarios.project import Project
+from rpexplore.scenarios.project_file import content_of, filename_of
 
 
 def project_file(slot: str) -> None:
     """Widgets to save and load the whole project; messages go to `slot`."""
 
     def load(content: bytes, name: str) -> None:
-        if change_project(slot, lambda: Project.from_bytes(content, name)):
+        if change_project(slot, lambda: project_of_upload(content, name)):
             give_up_release()
             scenarios = plural(len(project().scenarios), "scenario")
             say(slot, "success", f"Opened {name}: {scenarios}. Undo brings back the others.")
@@ -33,7 +37,10 @@ def project_file(slot: str) -> None:
         f"what you have chosen, and nothing from records{escaped(but)}."
     )
     held = project()  # the file is made by another thread, which knows no session
-    download("project.json", lambda: held.text(), "Save project.json")
+    file = filename_of(held)
+    download(file, lambda: content_of(held), f"Save {file}")
+    if held.areas:
+        st.caption("It is a zip file because the areas are in it, for another computer.")
     # Only when it is open: the saved projects are read and checked for it.
     expander = st.expander("Open another project", key="other projects", on_change="rerun")
     if not expander.open:
@@ -41,8 +48,8 @@ def project_file(slot: str) -> None:
     with expander:
         _saved_projects()
         upload(
-            "A project.json saved here, in place of all scenarios above",
-            ["json"],
+            "A project file saved here, in place of all scenarios above",
+            ["json", "zip"],
             "project file",
             load,
         )

@@ -17,6 +17,7 @@ from rpexplore.errors import RpexploreError
 from rpexplore.scenarios.autosave import Autosaves, SavedProject
 from rpexplore.scenarios.examples import EXAMPLES
 from rpexplore.scenarios.project import Project
+from rpexplore.scenarios.project_file import project_of_file
 
 PARAMETER = "project"
 MOST_REMEMBERED = 50  # keys in a cookie, which must stay below 4 KB
@@ -37,6 +38,7 @@ def begin() -> str:
     """
     if "project" not in st.session_state:
         autosaves, remembered = Autosaves.of_user(), remembered_keys()
+        autosaves.remove_unused_areas()
         st.session_state.update({"project": new_project(), _KEY: Autosaves.new_key(), _SAVED: None})
         in_address = [key for key in remembered if key == st.query_params.get(PARAMETER)]
         for key in (*in_address, *remembered[:1]):
@@ -84,6 +86,11 @@ def start_project(project: Project) -> None:
     save_project(project)
 
 
+def project_of_upload(content: bytes, filename: str) -> Project:
+    """The project in a file; areas that are not in it may be those of another project here."""
+    return project_of_file(content, filename, Autosaves.of_user().read_tree)
+
+
 def _open(key: str, saved: SavedProject) -> None:
     st.session_state.update({"project": saved.project, _KEY: key, _SAVED: saved.text})
 
@@ -92,6 +99,7 @@ def save_project(project: Project) -> bool:
     """Save the project; False if another window had changed it, so that this one has a new key."""
     autosaves, text = Autosaves.of_user(), project.text()
     try:
+        autosaves.save_areas(project)
         is_same = autosaves.save(st.session_state[_KEY], text, st.session_state[_SAVED])
         if not is_same:
             st.session_state[_KEY] = Autosaves.new_key()

@@ -24,7 +24,7 @@ EXPLANATIONS = {
     "accuracy it needs.",
     "Areas": "Areas in areas, such as the municipalities of a country, are planned together: every "
     "area gets the noise that is best for it, and areas agree with the parts that they consist of. "
-    "The budget is that of the Plan page; everything else belongs to this page.",
+    "Their tables belong to the scenario, and so does the budget, that of the Plan page.",
     "Release": "The plan leaves the app here: as a report for the board, as files for "
     "colleagues, or as a release, which counts the records and adds the noise. Only the run of a "
     "release spends privacy budget, and it spends it for good.",

@@ -120,10 +120,8 @@ def _asked(tables: Workload) -> list[list[str]]:
 def _of_levels(study: AreaStudy, orders: Mapping[str, int], most: int) -> list[list[str]]:
     """Options for the levels that do not get all tables."""
     texts = {level: str(order) for level, order in orders.items() if order < most}
-    texts |= {level: "none" for level in study.book.tree.levels if level not in orders}
-    return [
-        [f"--level={level}={texts[level]}"] for level in study.book.tree.levels if level in texts
-    ]
+    texts |= {level: "none" for level in study.levels if level not in orders}
+    return [[f"--level={level}={texts[level]}"] for level in study.levels if level in texts]
 
 
 def _tables(tables: Workload) -> str:

@@ -31,6 +31,7 @@ from rpexplore.common.json_fields import (
     indices_by_first_use,
     lists,
     positive_exact,
+    sha256_of,
     text_of,
 )
 from rpexplore.domain import codebook
@@ -128,7 +129,7 @@ def text_of_plan(plan: "AreaPlan") -> str:
             for name, size in zip(tree.levels, sizes, strict=True)
         ],
         "workloads": [
-            dumps({"areas": areas, "tables": _tables_in_json(workload)})
+            dumps({"areas": areas, "tables": tables_to_json(workload)})
             for workload, areas in zip(
                 plan.workload.workloads, plan.workload.areas_asked.tolist(), strict=True
             )
@@ -140,7 +141,8 @@ def text_of_plan(plan: "AreaPlan") -> str:
     return canonical_text(head, sections)
 
 
-def _tables_in_json(workload: Workload) -> list[dict[str, Any]]:
+def tables_to_json(workload: Workload) -> list[dict[str, Any]]:
+    """Attributes, by their numbers in the domain, weight and target of each table."""
     columns = (
         map(list, map(workload.attribute_indices, range(len(workload)))),
         workload.weights.tolist(),
@@ -176,7 +178,7 @@ def fields_of_plan(content: dict[str, Any], folder: Path | None) -> dict[str, An
     tree = tree_of_parquet(files.areas, names, sizes)
     domain = Domain(tuple(codebook.attributes_from_schema(content["domain"])))
     stated = columns(content, "workloads", ("areas", "tables"))
-    workloads = [_workload(tables, domain) for tables in lists(stated["tables"], "workload")]
+    workloads = [tables_from_json(tables, domain) for tables in lists(stated["tables"], "workload")]
     nowhere = AreaWorkload(tree, tuple(workloads), np.full(tree.n_areas, -1))
     closure = Closure.of(nowhere.tables)
     residuals = columns(content, "residuals", ("profile", "factor"))
@@ -222,9 +224,7 @@ def _files(stated: Any, folder: Path | None) -> AreaFiles:
         raise PlanError("a plan for areas has files beside it; read it from its folder.")
     contents = {}
     for role in _ROLES:
-        sha256 = text_of(stated, role)
-        if len(sha256) != 64 or not set(sha256) <= set("0123456789abcdef"):
-            raise PlanError(f"the SHA-256 of its {role} must be 64 hexadecimal digits.")
+        sha256 = sha256_of(stated, role)
         name = name_of_file(role, sha256)
         contents[role] = file_bytes(
             folder / name, f"the file {name}, which belongs beside it,", PlanError
@@ -237,8 +237,8 @@ def _files(stated: Any, folder: Path | None) -> AreaFiles:
     return AreaFiles(**contents)
 
 
-def _workload(listed: list[Any], domain: Domain) -> Workload:
-    """The tables of a workload; each attribute by its number in the domain."""
+def tables_from_json(listed: list[Any], domain: Domain) -> Workload:
+    """The tables that `tables_to_json` wrote; raises what `refusing` takes."""
     rows = columns({"tables": listed}, "tables", _TABLE_KEYS)
     tables = [
         tuple(indices(table, len(domain), "attribute of a table").tolist())
