@@ -42,7 +42,7 @@ def _plain(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")
 
 
-def _asked_tables(plan: AreaPlan) -> np.ndarray:
+def asked_tables(plan: AreaPlan) -> np.ndarray:
     """Which tables are asked for by each of the workloads, bool[n_workloads + 1, n_tables].
 
     The last row is that of no workload.
@@ -66,7 +66,7 @@ def area_files(parts: AreaParts) -> dict[str, list[str] | None]:
 
 def tables_of_part(parts: AreaParts, part: int) -> Iterator[tuple[int, int]]:
     """The levels of a part, and the tables of `plan.workload.tables` that are asked for there."""
-    first, asked = 0 if part == 0 else parts.level, _asked_tables(parts.plan)
+    first, asked = 0 if part == 0 else parts.level, asked_tables(parts.plan)
     for level, areas in enumerate(parts.areas[part].slices, start=first):
         kinds = np.unique(parts.plan.workload.kinds[areas])
         for table in np.flatnonzero(asked[kinds].any(axis=0)).tolist():
@@ -131,7 +131,7 @@ def write_table(of_part: PartAnswers, part: int, level: int, table: int, folder:
     parts, plan = of_part.parts, of_part.parts.plan
     own_level = level - (0 if part == 0 else parts.level)
     areas, rows = of_part.areas.slices[own_level], of_part.areas.rows(own_level)
-    within = np.flatnonzero(_asked_tables(plan)[plan.workload.kinds[areas], table])
+    within = np.flatnonzero(asked_tables(plan)[plan.workload.kinds[areas], table])
     attributes = plan.workload.tables.attribute_indices(table)
     _write_cells(
         plan,

@@ -26,6 +26,7 @@ import pyarrow.parquet
 
 from rpexplore.common.concurrency import Progress, in_order
 from rpexplore.data.counts import Counts
+from rpexplore.domain.area_range import AreaRange
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.areas.area_plan import AreaPlan
@@ -47,6 +48,7 @@ from rpexplore.releases.areas.area_measurement import (
     measure_areas,
 )
 from rpexplore.releases.areas.area_parts import AreaParts
+from rpexplore.releases.areas.area_rows import rows_of_areas
 from rpexplore.releases.manifest import FinishedRelease, TableFiles, file_entry
 from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import MeasurementNote
@@ -98,18 +100,23 @@ class AreaRelease(FinishedRelease[AreaPlan]):
         folder = self.folder / table_folder(plan, number, table)
         if not folder.is_dir():
             raise self._no_table(level, attributes)
-        filters = None
-        if within:
-            within = self.tree.path(area_number(self.tree, within))
-            if len(within) > number:
-                raise ReleaseError(
-                    f"An area {' > '.join(within)!r} has no areas on the level {level!r}, which is "
-                    "above it; give fewer codes."
-                )
-            filters = list(zip(levels[1:], ["=="] * len(within), within, strict=False)) or None
-        paths = sorted(map(str, folder.iterdir()))
-        found = [pyarrow.parquet.read_table(path, filters=filters) for path in paths]
-        return pyarrow.concat_tables(found).unify_dictionaries().to_pandas()
+        top = area_number(self.tree, within) if within else 0
+        depth = int(self.tree.level_of[top])
+        if depth > number:
+            raise ReleaseError(
+                f"An area {' > '.join(self.tree.path(top))!r} has no areas on the level {level!r}, "
+                "which is above it; give fewer codes."
+            )
+        areas = AreaRange.within(self.tree, depth, top, top + 1, number).slices[-1]
+        rows = rows_of_areas(self.parts, self.folder, number, table, areas)
+        if rows is None:
+            rows = pyarrow.parquet.read_schema(min(folder.iterdir())).empty_table()
+        return rows.to_pandas()
+
+    @cached_property
+    def parts(self) -> AreaParts:
+        """The subtrees that its files are of."""
+        return AreaParts(self.plan)
 
     def _no_table(self, level: str, attributes: Sequence[str]) -> ReleaseError:
         table = ", ".join(attributes) or "total"

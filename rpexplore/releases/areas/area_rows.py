@@ -1,0 +1,63 @@
+"""Rows of the tables of areas: where those of some areas lie in the files, and nothing else read."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+
+from rpexplore.releases.areas.area_files import asked_tables, table_file
+from rpexplore.releases.areas.area_parts import AreaParts
+
+
+def asked_areas(parts: AreaParts, table: int, areas: slice) -> np.ndarray:
+    """Which of some areas are asked for a table, by their numbers: int64[n]."""
+    kinds = parts.plan.workload.kinds[areas]
+    return areas.start + np.flatnonzero(asked_tables(parts.plan)[kinds, table])
+
+
+def rows_of_areas(
+    parts: AreaParts, folder: Path, level: int, table: int, areas: slice
+) -> pa.Table | None:
+    """A table in those areas of a level that are asked for it, one row a cell; None for none.
+
+    Areas stand in a file in the order of their numbers, each with all cells, so that the rows of
+    some that follow one another need no search.
+
+    Args:
+        folder: Of a release, or of whole counts of one.
+        table: Its place in the plan's list of tables.
+        areas: That follow one another, by their numbers.
+    """
+    n_cells = int(parts.plan.workload.tables.exact_cells[table])
+    pieces = []
+    for part, own in _parts_with(parts, level):
+        within = slice(max(own.start, areas.start), min(own.stop, areas.stop))
+        if within.start >= within.stop:
+            continue
+        n_before = len(asked_areas(parts, table, slice(own.start, within.start)))
+        n_areas = len(asked_areas(parts, table, within))
+        if n_areas:
+            path = folder / table_file(parts.plan, level, table, part)
+            pieces.append(_rows(path, n_before * n_cells, n_areas * n_cells))
+    return pa.concat_tables(pieces).unify_dictionaries() if pieces else None
+
+
+def _parts_with(parts: AreaParts, level: int) -> Iterator[tuple[int, slice]]:
+    """The parts that have areas of a level, and these areas."""
+    for part, areas in enumerate(parts.areas):
+        own_level = level - (0 if part == 0 else parts.level)
+        if 0 <= own_level < len(areas.slices):
+            yield part, areas.slices[own_level]
+
+
+def _rows(path: Path, start: int, count: int) -> pa.Table:
+    """So many rows of a Parquet file from one on; only groups of rows that have some are read."""
+    with pyarrow.parquet.ParquetFile(path) as file:
+        sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+        ends = np.cumsum(sizes)
+        first, last = np.searchsorted(ends, [start, start + count - 1], side="right").tolist()
+        rows = file.read_row_groups(range(first, last + 1))
+        before = int(ends[first]) - sizes[first]
+    return rows.slice(start - before, count)
