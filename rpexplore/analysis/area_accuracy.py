@@ -10,6 +10,7 @@ import pandas as pd
 from rpexplore.analysis.accuracy import Z_95
 from rpexplore.common.formatting import describe_share, joined, plural, rounded
 from rpexplore.domain.area_range import AreaRange
+from rpexplore.domain.area_titles import area_title
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.workload.table_text import Table, title
@@ -297,24 +298,7 @@ def describe_parts(frame: pd.DataFrame, table: str) -> str:
     )
 
 
-def area_title(tree: AreaTree, area: int) -> str:
-    """What an area is called: its name and code, or its code; the top by its level."""
-    code = tree.codes[area].as_py()
-    if area == 0 and not code:
-        return tree.levels[0]
-    name = "" if tree.names is None else tree.names[area].as_py()
-    return f"{name} ({code})" if name else code
-
-
 def divided_parts(tree: AreaTree, area: int, most: int) -> list[int]:
     """The parts of an area that are divided themselves, so many at most."""
     first, count = int(tree.first_parts[area]), int(tree.n_parts[area])
     return (first + np.flatnonzero(tree.n_parts[first : first + count])[:most]).tolist()
-
-
-def areas_above(tree: AreaTree, area: int) -> list[int]:
-    """The areas that an area lies in, from the top, and itself."""
-    above = [area]
-    while tree.parents[above[-1]] >= 0:
-        above.append(int(tree.parents[above[-1]]))
-    return above[::-1]

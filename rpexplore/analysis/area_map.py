@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.area_accuracy import AreaErrors, area_title
+from rpexplore.analysis.area_accuracy import AreaErrors
 from rpexplore.common.exact_numbers import shown
 from rpexplore.common.formatting import joined, plural
+from rpexplore.domain.area_titles import area_title
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.errors import DomainError
 

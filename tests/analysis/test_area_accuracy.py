@@ -8,8 +8,6 @@ from hypothesis import given, settings
 import rpexplore as rp
 from rpexplore.analysis.area_accuracy import (
     AreaErrors,
-    area_title,
-    areas_above,
     describe_levels,
     describe_shares,
     divided_parts,
@@ -18,6 +16,7 @@ from rpexplore.analysis.area_accuracy import (
 )
 from rpexplore.analysis.areas import beside_shares_by_level, level_sizes
 from rpexplore.common.webapp_files import sample_data_folder
+from rpexplore.domain.area_titles import area_title, areas_above
 from tests.support.area_trees import area_trees, incidence
 
 

@@ -8,10 +8,9 @@ from pages.components.shared.session import escaped, kept
 from rpexplore.analysis.area_accuracy import (
     SIZES,
     AreaErrors,
-    area_title,
-    areas_above,
     divided_parts,
 )
+from rpexplore.domain.area_titles import area_title, areas_above
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.figures.areas import AREA_COLUMNS, SIZE_COLUMNS, parts_chart
 from rpexplore.planning.areas.area_plan import AreaPlan
