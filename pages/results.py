@@ -1,5 +1,6 @@
 """Results: look at what was released, and make other tables of it."""
 
+from pages.components.results.areas import browse_areas
 from pages.components.results.browser import browse, browse_answers
 from pages.components.results.downloads import workbook_download
 from pages.components.results.postprocess import HERE, POSTPROCESSING, postprocessing
@@ -14,6 +15,7 @@ from pages.components.results.synthetic import (
 from pages.components.shared.background import finish, follow_begun
 from pages.components.shared.explanations import explained_title
 from pages.components.shared.session import project, show_messages
+from rpexplore.postprocessing.areas.area_results import AreaResults
 from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.postprocessing.synthetic.records import SyntheticRecords
 from rpexplore.releases.query_release import QueryRelease
@@ -25,7 +27,9 @@ show_messages(HERE)
 results = results_source()
 if results is not None:
     source, folder = results
-    if isinstance(source, QueryRelease):
+    if isinstance(source, AreaResults):
+        browse_areas(source)
+    elif isinstance(source, QueryRelease):
         browse_answers(source)
     elif isinstance(source, SyntheticRecords):
         browse_records(source)

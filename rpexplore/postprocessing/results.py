@@ -9,16 +9,23 @@ from typing import Any, TypeAlias
 import pyarrow.parquet
 
 from rpexplore.errors import ReleaseError
+from rpexplore.postprocessing.areas.area_counts import AreaCounts
+from rpexplore.postprocessing.areas.area_results import AreaResults, AreaTables
 from rpexplore.postprocessing.combination_folder import KIND as COMBINED
 from rpexplore.postprocessing.combination_folder import load_unbiased
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.processed_tables import KIND as PROCESSED
 from rpexplore.postprocessing.processed_tables import ProcessedTables
+from rpexplore.releases.areas.area_release import AreaRelease
 from rpexplore.releases.manifest import manifest_sha256, read_manifest
 from rpexplore.releases.table_release import Release
 
 Results: TypeAlias = Release | Estimates | ProcessedTables
 """Tables from one source: their label, domain and table_names, table, counts and answer."""
+
+
+ShownTables: TypeAlias = Results | AreaTables
+"""What can be shown table by table: those, or tables of areas."""
 
 
 def load_results(folder: str | Path) -> Results:
@@ -31,12 +38,35 @@ def load_results(folder: str | Path) -> Results:
     return ProcessedTables.load(folder) if is_processed else load_unbiased(folder)
 
 
-def is_biased(results: Results) -> bool:
+def load_area_results(folder: str | Path, others: Iterable[Path] = ()) -> AreaResults:
+    """A release of tables in areas, or whole counts of one, which lies beside them or in `others`.
+
+    Raises `ReleaseError` if it is neither, a file was changed, or the release of whole counts is
+    not found: it has the areas.
+    """
+    folder = Path(folder)
+    if read_manifest(folder).get("format") == AreaRelease.release_format[0]:
+        return AreaResults(AreaRelease.load(folder))
+    whole = AreaCounts.load(folder)
+    sources = whole.manifest["sources"]
+    beside = [folder.parent / source["name"] for source in sources]
+    release = source_folder(sources, [*beside, *others])
+    if release is None:
+        raise ReleaseError(
+            f"The whole counts in {str(folder)!r} need the release that they were made of, "
+            f"{sources[0]['name']!r}, which holds the areas; put its folder beside them."
+        )
+    return AreaResults(AreaRelease.load(release), whole)
+
+
+def is_biased(results: ShownTables) -> bool:
     """Whether the counts were processed, so that intervals are not their own."""
+    if isinstance(results, AreaTables):
+        return results.is_biased
     return isinstance(results, ProcessedTables)
 
 
-def is_smooth(results: Results) -> bool:
+def is_smooth(results: ShownTables) -> bool:
     """Whether the counts are best guesses by a model, with a model-based error."""
     return isinstance(results, ProcessedTables) and results.is_smooth
 
@@ -60,7 +90,7 @@ def guarantee_of(results: Results) -> str:
     return results.manifest["guarantee"]
 
 
-def attributes_in_tables(results: Results) -> tuple[str, ...]:
+def attributes_in_tables(results: ShownTables) -> tuple[str, ...]:
     """The attributes that are in some table, in the domain's order where it is known."""
     used = {name: None for table in results.table_names for name in table}
     order = used if results.domain is None else results.domain.names
@@ -83,13 +113,13 @@ def source_folder(sources: Sequence[Mapping[str, Any]], folders: Iterable[Path])
     return None
 
 
-def in_column_order(results: Results, attributes: Collection[str]) -> tuple[str, ...]:
+def in_column_order(results: ShownTables, attributes: Collection[str]) -> tuple[str, ...]:
     """The attributes in the order in which tables have them as columns."""
     tables = (table for table in results.table_names if set(table) == set(attributes))
     in_order = (name for name in attributes_in_tables(results) if name in attributes)
     return next(tables, None) or tuple(in_order)
 
 
-def has_counts(results: Results, attributes: Collection[str]) -> bool:
+def has_counts(results: ShownTables, attributes: Collection[str]) -> bool:
     """Whether there are counts of these attributes together: a table, or within one."""
     return set(attributes) <= set(attributes_in_tables(results)) and results.has(attributes)

@@ -49,6 +49,23 @@ def test_areas_are_checked_booked_and_released_like_tables(app, tmp_path):
     assert away.max() < 6.8
     (entry,) = Ledger.beside(records).account(records).entries
     assert (entry.state, entry.record_rho) == ("finished", plan.record_rho)
+    # The same tables, walked down to one area, and side by side.
+    session.open("results")
+    assert not session.exception
+    one = done.table("region", "sex", within="N")
+    session.selectbox(key=f"area of {output}: part").select("N").run()
+    session.radio(key="results view").set_value("List").run()
+    assert session.dataframe[0].value["value"].tolist() == one["value"].tolist()
+    session.selectbox(key="areas shown within 1").select("2 areas of the level town, side by side")
+    session.run()
+    towns = done.table("town", "sex", within="N")
+    assert session.dataframe[0].value["upper_95"].tolist() == towns["upper_95"].tolist()
+    assert session.dataframe[0].value["town"].tolist() == ["N|1", "N|1", "N|2", "N|2"]
+    session.text_input(key=f"area of {output}: code").input("S|1").run()
+    session.selectbox(key="table of areas looked at").select("(total)").run()
+    assert session.dataframe[0].value["value"].tolist() == total["value"].tolist()[2:]
+    session.text_input(key=f"area of {output}: code").input("nowhere").run()
+    assert "nowhere" in plain(session.texts("error"))
     session.open("release")  # whose form is for tables
     assert not session.success
     assert any("released on the page Areas" in link.label for link in session.get("page_link"))

@@ -94,7 +94,7 @@ def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path
     show(session, "By area")
     check_charts(session)
     session.selectbox(key="table of areas").select("sex").run()
-    session.selectbox(key="area to look into").select("Eastport (R03)").run()
+    session.selectbox(key="area looked into: part").select("Eastport (R03)").run()
     (chart,) = session.get("plotly_chart")
     assert chart.proto.alt.startswith("Standard error of sex in Eastport (R03) and its parts")
     session.press("all ›")
@@ -230,7 +230,7 @@ def test_names_full_of_formatting_stay_text(app):
             planned(session)
         if view == "By area":
             session.selectbox(key="level of areas").select("`x` :red[y]").run()
-            session.selectbox(key="area to look into").select("<b>[a](b)").run()
+            session.selectbox(key="area looked into: part").select("<b>[a](b)").run()
         assert not session.exception
         for kind in ("markdown", "caption", "error", "metric"):
             for shown in map(str, session.texts(kind)):

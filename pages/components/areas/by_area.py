@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages.components.areas.study import area_plan
+from pages.components.shared.area_walk import looked_into, way_down, way_up
 from pages.components.shared.charts import chart_with_numbers, listing, numbers
 from pages.components.shared.session import escaped, kept
 from rpexplore.analysis.area_accuracy import (
@@ -10,15 +11,13 @@ from rpexplore.analysis.area_accuracy import (
     AreaErrors,
     divided_parts,
 )
-from rpexplore.domain.area_titles import area_title, areas_above
-from rpexplore.domain.area_tree import AreaTree
 from rpexplore.figures.areas import AREA_COLUMNS, SIZE_COLUMNS, parts_chart
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.workload.table_text import title
 
 _MOST_LISTED = 1000  # areas in a list, and to choose from
-_LOOKED_INTO, _CHOSEN = "area looked into", "area to look into"
+_WALK = "area looked into"
 
 
 def table_of_areas(planned: AreaPlan) -> AreaErrors:
@@ -36,7 +35,9 @@ def by_area(opened: AreaStudy) -> None:
     if planned is None:
         return
     errors = table_of_areas(planned)
-    top = _walk(errors)
+    way_up(errors.tree, _WALK)
+    top = looked_into(errors.tree, _WALK)
+    way_down(errors.tree, _WALK, divided_parts(errors.tree, top, _MOST_LISTED))
     chart_with_numbers(kept(parts_chart, errors, top))
     st.subheader("The least accurate areas of a level, and why")
     level = st.selectbox(
@@ -55,38 +56,3 @@ def by_area(opened: AreaStudy) -> None:
         if len(sizes) > 1:
             st.markdown(f"**{heading}**")
             listing(sizes, SIZE_COLUMNS, heading)
-
-
-def _walk(errors: AreaErrors) -> int:
-    """The area looked into: a way back up, and the parts that can be looked into."""
-    tree = errors.tree
-    of_tree, top = st.session_state.get(_LOOKED_INTO, (tree.sha256, 0))
-    top = top if of_tree == tree.sha256 else 0
-    line = st.container(horizontal=True, vertical_alignment="center", gap="xsmall")
-    *above, here = areas_above(tree, top)
-    for area in above:
-        line.button(
-            f"{escaped(area_title(tree, area))} ›",
-            key=f"up to {area}",
-            type="tertiary",
-            on_click=_look_into,
-            args=(tree, area),
-        )
-    line.markdown(f"**{escaped(area_title(tree, here))}**", width="content")
-    parts = {area_title(tree, area): area for area in divided_parts(tree, top, _MOST_LISTED)}
-    if parts:
-        st.selectbox(
-            "Look into one of its parts",
-            list(parts),
-            index=None,
-            key=_CHOSEN,
-            placeholder="Choose, or type to search",
-            width=360,
-            on_change=lambda: _look_into(tree, parts[st.session_state[_CHOSEN]]),
-        )
-    return top
-
-
-def _look_into(tree: AreaTree, area: int) -> None:
-    st.session_state[_LOOKED_INTO] = (tree.sha256, area)
-    st.session_state[_CHOSEN] = None

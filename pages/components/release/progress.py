@@ -18,6 +18,7 @@ from pages.components.shared.background import Task, follow, has_ended
 from pages.components.shared.session import escaped
 from rpexplore.analysis.glossary import meaning
 from rpexplore.data.source import Source
+from rpexplore.releases.areas.area_release import AreaRelease
 from rpexplore.releases.ledger import Account
 from rpexplore.releases.manifest import FinishedRelease
 from rpexplore.releases.query_release import QueryRelease
@@ -99,6 +100,12 @@ def finished_release(release: FinishedRelease, task: ReleaseTask) -> None:
     if isinstance(release, QueryRelease):
         st.subheader("The noisy answers")
         browse_answers(release)
+    elif isinstance(release, AreaRelease):
+        st.page_link(
+            "pages/results.py",
+            label="Look at its tables, area by area",
+            icon=":material/account_tree:",
+        )
     elif isinstance(release, Release):
         st.subheader("The noisy tables")
         browse(release, task.inputs.scenario.record_noun)

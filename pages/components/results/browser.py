@@ -23,6 +23,7 @@ from rpexplore.postprocessing.publication import (
 )
 from rpexplore.postprocessing.results import (
     Results,
+    ShownTables,
     attributes_in_tables,
     has_counts,
     in_column_order,
@@ -55,6 +56,13 @@ def browse(results: Results, record_noun: str) -> tuple[tuple[str, ...], Publica
     record_noun: what a record stands for, in the plural
     """
     attributes = _attributes(results)
+    return attributes, browse_table(results, attributes, record_noun)
+
+
+def browse_table(
+    results: ShownTables, attributes: tuple[str, ...], record_noun: str
+) -> Publication:
+    """The table with these attributes in one of several views, and its subtotals."""
     with st.container(horizontal=True, gap="medium"):
         view = st.radio(
             "Show as", list(VIEWS), key="results view", horizontal=True, persist_state="session"
@@ -65,7 +73,7 @@ def browse(results: Results, record_noun: str) -> tuple[tuple[str, ...], Publica
         what = "processed" if is_biased(results) else "released"
         exactly = "exactly these attributes" if is_biased(results) else "all of these attributes"
         st.info(f"There is no {what} table with {exactly}.{others}")
-        return attributes, publication
+        return publication
     least, draw, name = VIEWS[view]
     try:
         if len(attributes) < least:
@@ -88,11 +96,11 @@ def browse(results: Results, record_noun: str) -> tuple[tuple[str, ...], Publica
         st.error(escaped(error.on_screen()))
     except OSError as error:
         st.error(escaped(f"The tables cannot be read any more ({error.strerror or error})."))
-    return attributes, publication
+    return publication
 
 
 def _say_what_is_publishable(
-    results: Results, attributes: tuple[str, ...], publication: Publication
+    results: ShownTables, attributes: tuple[str, ...], publication: Publication
 ) -> None:
     frame = kept(results.table, attributes)
     publishable, smooth = publication.publishable(frame), is_smooth(results)
@@ -126,7 +134,7 @@ def _attributes(results: Results) -> tuple[str, ...]:
 
 
 def _subtotal(
-    results: Results, attributes: tuple[str, ...], record_noun: str, publication: Publication
+    results: ShownTables, attributes: tuple[str, ...], record_noun: str, publication: Publication
 ) -> None:
     """Widgets to choose values of each attribute of a table, and what they add up to."""
     domain = results.domain
@@ -152,7 +160,10 @@ def _subtotal(
 
 
 def _answer(
-    results: Results, domain: Domain, attributes: tuple[str, ...], chosen: dict[str, Sequence[int]]
+    results: ShownTables,
+    domain: Domain,
+    attributes: tuple[str, ...],
+    chosen: dict[str, Sequence[int]],
 ) -> Answer:
     query = {name: subtotals.vector_of(domain[name], chosen.get(name, ())) for name in attributes}
     return results.answer(attributes, where=query)

@@ -7,10 +7,10 @@ from pages.components.shared.numbers import number_field
 from pages.components.shared.session import current
 from rpexplore.domain.expected_counts import CV_LIMIT
 from rpexplore.postprocessing.publication import CV_MEANING, Publication
-from rpexplore.postprocessing.results import Results
+from rpexplore.postprocessing.results import ShownTables
 
 
-def publication_input(results: Results) -> Publication:
+def publication_input(results: ShownTables) -> Publication:
     """A limit, at first that of the open scenario where the tables can be its, and a choice."""
     usual = current().cv_limit if is_of_current(results) else CV_LIMIT
     with st.container(horizontal=True, vertical_alignment="bottom", width="content"):

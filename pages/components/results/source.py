@@ -11,15 +11,20 @@ from pages.components.shared.file_choice import path_choice, released_folders
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import capitalised
+from rpexplore.postprocessing.areas.area_counts import KIND as WHOLE_COUNTS
+from rpexplore.postprocessing.areas.area_results import AreaResults
 from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.postprocessing.results import (
     Results,
+    ShownTables,
     attributes_in_tables,
+    load_area_results,
     load_results,
     source_folder,
 )
 from rpexplore.postprocessing.synthetic.records import KIND as SYNTHETIC
 from rpexplore.postprocessing.synthetic.records import SyntheticRecords
+from rpexplore.releases.areas.area_release import AreaRelease
 from rpexplore.releases.manifest import read_manifest
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.table_release import Release
@@ -27,7 +32,7 @@ from rpexplore.releases.table_release import Release
 SESSION, FOLDER = "The release of this project", "A folder"
 
 
-Source = Results | QueryRelease | SyntheticRecords
+Source = Results | QueryRelease | SyntheticRecords | AreaResults
 
 
 def results_source() -> tuple[Source, Path] | None:
@@ -38,25 +43,30 @@ def results_source() -> tuple[Source, Path] | None:
     top = st.container()
     task = project_task()
     release = None if task is None else task.result
-    if isinstance(release, Release | QueryRelease):
+    if isinstance(release, Release | QueryRelease | AreaRelease):
         choices = [SESSION, FOLDER]
         chosen = st.radio(
             "Results of", choices, key="results from", horizontal=True, persist_state="session"
         )
         if chosen == SESSION:
             st.caption(escaped(str(release.folder.absolute())))
+            if isinstance(release, AreaRelease):
+                return kept(AreaResults, release), release.folder
             return release, release.folder
     folder = _folder()
     if folder is None:
         return None
-    results = worked_out(_load, folder, by=(folder, _finished_at(folder)))
+    others = tuple(released_folders().names)
+    results = worked_out(_load, folder, others, by=(folder, _finished_at(folder)))
     if results is None:
         return None
     if not isinstance(results, QueryRelease):
         with top:
             _label(results)
+            if isinstance(results, AreaResults):
+                _way_back_to(results.release.folder if results.is_biased else None)
             if isinstance(results, ProcessedTables | SyntheticRecords):
-                _way_back(results)
+                _way_back_to(kept(origin_of, results))
     return results, folder
 
 
@@ -71,18 +81,20 @@ def record_noun_of(source: Results) -> str:
     return current().record_noun if is_of_current(source) else "records"
 
 
-def is_of_current(source: Results) -> bool:
+def is_of_current(source: ShownTables) -> bool:
     """Whether these tables can be those of the open scenario."""
     return set(attributes_in_tables(source)) <= set(current().domain.names)
 
 
-def _load(folder: Path, on_progress: Progress) -> Source:
+def _load(folder: Path, others: tuple[Path, ...], on_progress: Progress) -> Source:
     on_progress(f"Reading {folder.name}", 0.0)
     kind = read_manifest(folder).get("format")
     if kind == QueryRelease.release_format[0]:
         return QueryRelease.load(folder)
     if kind == SYNTHETIC[0]:
         return SyntheticRecords.load(folder)
+    if kind in (AreaRelease.release_format[0], WHOLE_COUNTS[0]):
+        return load_area_results(folder, others)
     return load_results(folder)
 
 
@@ -112,9 +124,8 @@ def _finished_at(folder: Path) -> int:
         return 0
 
 
-def _way_back(results: ProcessedTables | SyntheticRecords) -> None:
+def _way_back_to(origin: Path | None) -> None:
     """A button that opens what processed tables or records were made of, where it is found."""
-    origin = kept(origin_of, results)
     if origin is None:
         return
     st.button(
@@ -132,11 +143,18 @@ def origin_of(results: ProcessedTables | SyntheticRecords) -> Path | None:
     return source_folder(sources, [*beside, *released_folders().names])
 
 
-def _label(results: Results | SyntheticRecords) -> None:
+def _label(results: Results | SyntheticRecords | AreaResults) -> None:
     if isinstance(results, SyntheticRecords):
         st.warning(
             "**Synthetic records: no row is a person.** They are drawn from a model of the "
             "released tables. For any figure that is published or decided on, use the tables.",
+            icon=":material/label_important:",
+        )
+    elif isinstance(results, AreaResults) and results.is_biased:
+        st.warning(
+            "**Whole counts of areas:** never negative, and areas add up to what they are parts "
+            "of; biased. The 95 % intervals are those of the unbiased counts. To add up or compare "
+            "counts, use the unbiased ones.",
             icon=":material/label_important:",
         )
     elif isinstance(results, ProcessedTables):

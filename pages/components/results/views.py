@@ -20,6 +20,7 @@ from rpexplore.figures.released_cells import (
     heat_map,
     is_crossed,
 )
+from rpexplore.postprocessing.areas.area_results import AreaTables
 from rpexplore.postprocessing.publication import (
     CV_COLUMN,
     PUBLISHABLE_COLUMN,
@@ -28,7 +29,7 @@ from rpexplore.postprocessing.publication import (
     has_errors,
 )
 from rpexplore.postprocessing.results import (
-    Results,
+    ShownTables,
     has_counts,
     in_column_order,
     is_biased,
@@ -42,14 +43,14 @@ COUNTS, MARGINS = "Counts", "Margins of error"
 
 
 def grid_view(
-    results: Results, attributes: tuple[str, ...], record_noun: str, publication: Publication
+    results: ShownTables, attributes: tuple[str, ...], record_noun: str, publication: Publication
 ) -> None:
     """One attribute down, maybe a second across, as a plan shows a table; others fixed."""
     if not attributes:
         list_view(results, attributes, record_noun, publication)
         return
     cells, remark = kept(_as_released, results, attributes), ""
-    axes = _by_size(cells)[:2]
+    axes = _down_and_across(results, cells)[:2]
     if len(attributes) > len(axes):
         part, remark = _across_and_down(results, attributes, "grid", publication)
         if part is None:
@@ -81,11 +82,11 @@ def grid_view(
         )
     sentences = (margin, marked, cells.remarks, remark)
     st.caption(escaped(" ".join(filter(None, sentences))))
-    table_downloads(publication.table(released), _file_of(attributes, publication))
+    table_downloads(publication.table(released), _file_of(_named(results, attributes), publication))
 
 
 def list_view(
-    results: Results, attributes: tuple[str, ...], record_noun: str, publication: Publication
+    results: ShownTables, attributes: tuple[str, ...], record_noun: str, publication: Publication
 ) -> None:
     """The table as it was released, one row a cell, with its interval and CV."""
     released = kept(results.table, attributes)
@@ -109,11 +110,11 @@ def list_view(
         )
     frame = publication.table(released)
     listing(frame, _columns_of(frame), _alt(results))
-    table_downloads(frame, _file_of(attributes, publication))
+    table_downloads(frame, _file_of(_named(results, attributes), publication))
 
 
 def bar_view(
-    results: Results, attributes: tuple[str, ...], record_noun: str, publication: Publication
+    results: ShownTables, attributes: tuple[str, ...], record_noun: str, publication: Publication
 ) -> None:
     """One attribute on the axis, maybe a second side by side; others fixed or together."""
     cells = _cells(results, attributes)
@@ -143,7 +144,7 @@ def bar_view(
 
 
 def heat_view(
-    results: Results, attributes: tuple[str, ...], record_noun: str, publication: Publication
+    results: ShownTables, attributes: tuple[str, ...], record_noun: str, publication: Publication
 ) -> None:
     """Two attributes on the axes; others fixed or together."""
     left, right = st.columns([1, 3], gap="large")
@@ -174,12 +175,16 @@ def heat_view(
 
 
 def _across_and_down(
-    results: Results, attributes: tuple[str, ...], key: str, publication: Publication
+    results: ShownTables, attributes: tuple[str, ...], key: str, publication: Publication
 ) -> tuple[ReleasedCells | None, str]:
     """Cells along two attributes, of which it draws the choice, as `_part` has them."""
     cells = _cells(results, attributes)
-    across = st.selectbox("Across", _by_size(cells), key=f"{key} across {attributes}")
-    others = [name for name in _by_size(cells) if name != across]
+    names = _down_and_across(results, cells)
+    is_beside = isinstance(results, AreaTables) and results.axis  # areas are rows
+    across = st.selectbox(
+        "Across", [*names[1:], names[0]] if is_beside else names, key=f"{key} across {attributes}"
+    )
+    others = [name for name in names if name != across]
     down = st.selectbox("Down", others, key=f"{key} down {others}")
     return _part(results, cells, [down, across], publication)
 
@@ -212,7 +217,7 @@ def _groups(
 
 
 def _part(
-    results: Results, cells: ReleasedCells, axes: Sequence[str], publication: Publication
+    results: ShownTables, cells: ReleasedCells, axes: Sequence[str], publication: Publication
 ) -> tuple[ReleasedCells | None, str]:
     """The cells along these axes, and a remark on attributes that are summed; or None and why.
 
@@ -235,6 +240,8 @@ def _part(
         else:
             fixed[axis.name] = axis.labels.index(label)
     names = in_column_order(results, [*axes, *fixed])
+    if not has_counts(results, names) and not is_biased(results):
+        return None, f"Areas are not added up here; choose one at {escaped(' and '.join(summed))}."
     if not has_counts(results, names):
         return None, (
             "Processed counts cannot be summed any further, and there is no processed table "
@@ -248,18 +255,25 @@ def _shown(cells: ReleasedCells, publication: Publication) -> ReleasedCells:
     return cells.suppressed(publication.cv_limit) if publication.leave_empty else cells
 
 
-def _cells(results: Results, attributes: tuple[str, ...]) -> ReleasedCells:
+def _cells(results: ShownTables, attributes: tuple[str, ...]) -> ReleasedCells:
     """All cells of the table of these attributes."""
     return kept(_all_cells, results, attributes, slot=str(len(attributes)))
 
 
-def _all_cells(results: Results, attributes: tuple[str, ...]) -> ReleasedCells:
+def _all_cells(results: ShownTables, attributes: tuple[str, ...]) -> ReleasedCells:
     return ReleasedCells.of(results.counts(attributes), attributes)
 
 
-def _as_released(results: Results, attributes: tuple[str, ...]) -> ReleasedCells:
+def _as_released(results: ShownTables, attributes: tuple[str, ...]) -> ReleasedCells:
     """The cells with the aggregation that the table has."""
     return ReleasedCells.of(results.table(attributes), attributes)
+
+
+def _down_and_across(results: ShownTables, cells: ReleasedCells) -> list[str]:
+    """The attributes by size; areas that stand side by side come first, one row each."""
+    names = _by_size(cells)
+    axis = results.axis if isinstance(results, AreaTables) else ""
+    return sorted(names, key=lambda name: name != axis) if axis else names
 
 
 def _by_size(cells: ReleasedCells) -> list[str]:
@@ -282,7 +296,7 @@ def _chart(
     chart_with_numbers(Chart(figure, subject, sentence, frame, columns, file, remark))
 
 
-def _alt(results: Results) -> str:
+def _alt(results: ShownTables) -> str:
     return "Processed table" if is_biased(results) else "Noisy table"
 
 
@@ -307,6 +321,13 @@ def _columns_of(frame: pd.DataFrame) -> dict[str, Column]:
         of_counts["model_error"] = Column("model-based error", term="Model-based error")
         of_counts[CV_COLUMN] = Column("model-based CV", "share")
     return {name: of_counts.get(name, Column(name, "name")) for name in frame.columns}
+
+
+def _named(results: ShownTables, attributes: tuple[str, ...]) -> tuple[str, ...]:
+    """The attributes that a file is named by; of one area after it."""
+    if isinstance(results, AreaTables) and not results.axis:
+        return (results.title, *(attributes or ("total",)))
+    return attributes
 
 
 def _file_of(names: Sequence[str], publication: Publication) -> str:

@@ -1,4 +1,4 @@
-"""Rows of the tables of areas: where those of some areas lie in the files, and nothing else read."""
+"""Rows of the tables of areas: where those of some areas lie, so that no others are read."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,0 +1,279 @@
+"""Tables of areas as results to look at: those of one area, or of some areas side by side."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from rpexplore.domain.area_range import AreaRange
+from rpexplore.domain.area_titles import area_title, distinct_titles
+from rpexplore.domain.area_tree import AreaTree
+from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
+from rpexplore.errors import ReleaseError
+from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.mechanism.marginal_noise import (
+    MarginalNoise,
+    Where,
+    query_attributes,
+    residuals_within,
+)
+from rpexplore.postprocessing.areas.area_counts import LABEL, AreaCounts
+from rpexplore.releases.areas.area_files import asked_tables
+from rpexplore.releases.areas.area_release import AreaRelease
+from rpexplore.releases.areas.area_rows import asked_areas, rows_of_areas
+from rpexplore.releases.marginal_estimate import Answer
+from rpexplore.releases.table_cells import ESTIMATES, label_columns, table_of_cells
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+UNBIASED = "unbiased; as released"
+
+
+@dataclass(frozen=True, eq=False)
+class AreaResults:
+    """A release of tables in areas, or whole counts of it, to be walked through.
+
+    whole  the counts, if these are looked at
+    """
+
+    release: AreaRelease
+    whole: AreaCounts | None = None
+
+    @property
+    def folder(self) -> Path:
+        return self.release.folder if self.whole is None else self.whole.folder
+
+    @property
+    def plan(self) -> AreaPlan:
+        return self.release.plan
+
+    @property
+    def tree(self) -> AreaTree:
+        return self.release.tree
+
+    @property
+    def is_biased(self) -> bool:
+        """Whether these are whole counts, so that intervals are not their own."""
+        return self.whole is not None
+
+    @property
+    def label(self) -> str:
+        """How the tables came about, in words that go with them."""
+        return LABEL if self.is_biased else UNBIASED
+
+    def within(self, area: int, level: int) -> slice:
+        """The areas of a level that lie in an area, by their numbers."""
+        own = int(self.tree.level_of[area])
+        return AreaRange.within(self.tree, own, area, area + 1, level).slices[-1]
+
+    def of_area(self, area: int) -> "AreaTables":
+        """The tables of one area."""
+        return AreaTables(self, int(self.tree.level_of[area]), slice(area, area + 1), "")
+
+    def side_by_side(self, level: int, areas: slice) -> "AreaTables":
+        """The tables of areas of a level that follow one another, with one row an area and cell."""
+        name = self.tree.levels[level]
+        while name in (*self.plan.domain.names, *ESTIMATES):
+            name += " (area)"
+        return AreaTables(self, level, areas, name)
+
+
+@dataclass(frozen=True, eq=False)
+class AreaTables:
+    """Tables of areas, in the form of other `Results`.
+
+    areas  that follow one another on a level, by their numbers
+    axis   the column that says which area a row is of, before all attributes; "" for one area
+    """
+
+    results: AreaResults
+    level: int
+    areas: slice
+    axis: str
+
+    @property
+    def label(self) -> str:
+        """How the tables came about."""
+        return self.results.label
+
+    @property
+    def is_biased(self) -> bool:
+        return self.results.is_biased
+
+    @property
+    def title(self) -> str:
+        """What the area is called, or the level."""
+        tree = self.results.tree
+        return tree.levels[self.level] if self.axis else area_title(tree, self.areas.start)
+
+    @property
+    def domain(self) -> Domain | None:
+        """The attributes that can be added up; None for counts of which none can be."""
+        return None if self.axis or self.is_biased else self._plan.domain
+
+    @property
+    def table_names(self) -> tuple[tuple[str, ...], ...]:
+        """The attributes of each table that some of the areas are asked for."""
+        names = self._plan.workload.tables.tables
+        return tuple((*self._axes, *names[table]) for table in self._asked)
+
+    def has(self, attributes: AttributeSet) -> bool:
+        """Whether a table holds these attributes together, or has exactly them if it is biased."""
+        names = set(attributes)
+        if not names.issuperset(self._axes):
+            return False
+        tables = (set(table) for table in self.table_names)
+        if self.is_biased:
+            return any(names == table for table in tables)
+        return any(names <= table for table in tables)
+
+    def table(self, *attributes: AttributeSet) -> "pd.DataFrame":
+        """A table as it was released, one row a cell; `counts` if it is within a released one.
+
+        Columns: the area, labels, value, standard_error, lower_95, upper_95; of whole counts those
+        of `AreaCounts.table`. Raises `ReleaseError` where there is none.
+        """
+        indices = self._indices(attributes)
+        asked = {self._tables.attribute_indices(table): table for table in self._asked}
+        if indices in asked:
+            return self._of_axis(self._rows(asked[indices]), asked[indices]).to_pandas()
+        return self.counts(*attributes)
+
+    def counts(self, *attributes: AttributeSet) -> "pd.DataFrame":
+        """A table, or what is within one, with its exact errors."""
+        indices = self._indices(attributes)
+        table = self._smallest_with(indices)
+        if self.is_biased:
+            return self._of_axis(self._rows(table), table).to_pandas()
+        labels = [label_columns(self._plan.domain.attributes[index]) for index in indices]
+        values, areas = self._cells(indices, table), asked_areas(self._parts, table, self.areas)
+        variances = self._variances(indices, areas)
+        if self.axis:
+            labels = [[(self.axis, self._titles(areas))], *labels]
+        else:
+            values, variances = values[0], variances[0]
+        return table_of_cells(labels, values, variances).to_pandas()
+
+    def answer(self, *attributes: AttributeSet, where: Where | None = None) -> Answer:
+        """The unbiased answer of one area to a product query, as `Release.answer`."""
+        if self.domain is None:
+            raise ReleaseError(
+                "Sums with exact errors are those of the unbiased counts of one area; open it."
+            )
+        indices = query_attributes(self.domain, attributes, where)
+        noise = self._noise(indices, int(self._plan.groups.of_area[self.areas.start]))
+        vectors = noise.vectors(where or {})
+        value = self._cells(indices, self._smallest_with(indices))[0]
+        for index in reversed(indices):
+            value = value @ vectors[index]
+        return Answer(float(value), float(np.sqrt(noise.covariance(vectors, vectors))))
+
+    def reading_lines(self, *attributes: str) -> str:
+        """Python lines that read a table for all areas of the level."""
+        tree, folder = self.results.tree, self.results.folder
+        names = [tree.levels[self.level], *attributes]
+        kind = "AreaCounts" if self.is_biased else "AreaRelease"
+        return (
+            "import rpexplore as rp\n\n"
+            f"tables = rp.{kind}.load({str(folder)!r})\n"
+            f"table = tables.table({', '.join(map(repr, names))})\n"
+        )
+
+    # ---- where it comes from
+
+    @property
+    def _plan(self) -> AreaPlan:
+        return self.results.plan
+
+    @property
+    def _parts(self):
+        return self.results.release.parts
+
+    @property
+    def _tables(self):
+        return self._plan.workload.tables
+
+    @property
+    def _axes(self) -> tuple[str, ...]:
+        return (self.axis,) if self.axis else ()
+
+    @cached_property
+    def _asked(self) -> list[int]:
+        """The tables of the plan that some of the areas are asked for."""
+        kinds = np.unique(self._plan.workload.kinds[self.areas])
+        return np.flatnonzero(asked_tables(self._plan)[kinds].any(axis=0)).tolist()
+
+    def _indices(self, attributes: Collection[AttributeSet]) -> AttributeIndices:
+        names = [
+            name
+            for name in chain.from_iterable(
+                [each] if isinstance(each, str) else each for each in attributes
+            )
+            if name != self.axis
+        ]
+        return self._plan.domain.positions(names)
+
+    def _smallest_with(self, indices: AttributeIndices) -> int:
+        """The table with the fewest cells that holds these attributes; if biased just these."""
+        wanted = set(indices)
+        found = [
+            table
+            for table in self._asked
+            if wanted <= set(own := self._tables.attribute_indices(table))
+            and (len(own) == len(wanted) or not self.is_biased)
+        ]
+        if not found:
+            names = " × ".join(self._plan.domain.names[index] for index in indices) or "total"
+            raise ReleaseError(
+                f"There is no table of ({names}) for {self.title}; choose one that was asked for "
+                "there."
+            )
+        return min(found, key=lambda table: int(self._tables.exact_cells[table]))
+
+    def _rows(self, table: int) -> pa.Table:
+        """The rows of a table as they are in its files; `ReleaseError` where they are not."""
+        rows = rows_of_areas(self._parts, self.results.folder, self.level, table, self.areas)
+        assert rows is not None
+        return rows
+
+    def _cells(self, indices: AttributeIndices, table: int) -> np.ndarray:
+        """Values of a marginal of a table, float64[n_areas, …]."""
+        own = self._tables.attribute_indices(table)
+        shape = self._plan.domain.sizes[list(own)].tolist()
+        values = self._rows(table)["value"].to_numpy().reshape(-1, *shape)
+        summed = tuple(axis for axis, index in enumerate(own, start=1) if index not in indices)
+        return values.sum(axis=summed)
+
+    def _variances(self, indices: AttributeIndices, areas: np.ndarray) -> np.ndarray:
+        """Of the cells of a marginal in some areas, float64[n_areas, …]."""
+        groups, own = np.unique(self._plan.groups.of_area[areas], return_inverse=True)
+        return np.stack([self._noise(indices, group).variances for group in groups.tolist()])[own]
+
+    def _noise(self, indices: AttributeIndices, group: int) -> MarginalNoise:
+        plan = self._plan
+        residuals = residuals_within(plan.closure, indices)
+        variances = plan.residual_variances[:, group]
+        sigma_squared = {subset: float(variances[row]) for subset, row in residuals.items()}
+        return MarginalNoise(plan.domain, indices, plan.closure.strategies, sigma_squared)
+
+    def _titles(self, areas: np.ndarray) -> pa.Array:
+        return pa.array(distinct_titles(self.results.tree, areas.tolist()))
+
+    def _of_axis(self, rows: pa.Table, table: int) -> pa.Table:
+        """The rows with one column that says which area they are of, or none, in place of codes."""
+        tree = self.results.tree
+        n_codes = self.level + int(bool(self.level) and tree.names is not None)
+        rows = rows.select(rows.column_names[n_codes:])
+        if not self.axis:
+            return rows
+        areas = asked_areas(self._parts, table, self.areas)
+        n_cells = int(self._tables.exact_cells[table])
+        of_rows = np.repeat(np.arange(len(areas), dtype=np.int32), n_cells)
+        column = pa.DictionaryArray.from_arrays(of_rows, self._titles(areas))
+        return rows.add_column(0, self.axis, column)
