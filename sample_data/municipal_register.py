@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 
 from country import REGIONS, SEX
+from country_map import write_map
 from drawing import (
     Row,
     listed_field,
@@ -23,6 +24,7 @@ from drawing import (
 
 SEED = 20_310_101
 AREAS, RECORDS = "municipal-register-areas.csv", "municipal-register.csv.gz"
+MAP = "municipal-register-map.geojson"
 LEVELS = ("region", "county", "municipality", "district")
 
 AGE_GROUPS = {"0-17": 19, "18-34": 21, "35-49": 20, "50-64": 20, "65-79": 15, "80+": 5}
@@ -103,8 +105,18 @@ def sample_rows() -> list[Row]:
     return shuffled(rows, random)
 
 
+def write_municipalities(path: Path) -> None:
+    """Write a map of the municipalities: the fewer people live in one, the more room it has."""
+    made = [area for area in areas() if len(area.code) <= len("R010101")]
+    parts: dict[str, list[str]] = {"": []}
+    for area in sorted(made, key=lambda area: len(area.code)):
+        parts.setdefault(area.parent, []).append(area.code)
+    rooms = {area.code: 1.6 - area.rank for area in made if area.code not in parts}
+    write_map(path, parts, {area.code: area.name for area in made}, rooms, Random(SEED + 2).random)
+
+
 def write(folder: Path) -> None:
-    """Write the areas, the codebook and the records."""
+    """Write the areas, the codebook, the map and the records."""
     listed = [(area.code, area.parent, area.name) for area in areas()]
     write_csv(folder / AREAS, ("code", "parent", "name"), listed)
     digest = sha256((folder / AREAS).read_bytes()).hexdigest()
@@ -116,4 +128,5 @@ def write(folder: Path) -> None:
         listed_field("birthplace", "Place of birth", BIRTHPLACES),
     ]  # fmt: skip
     write_schema(folder / "municipal-register.json", fields)
+    write_municipalities(folder / MAP)
     write_csv(folder / RECORDS, [field["name"] for field in fields], sample_rows())

@@ -57,7 +57,11 @@ def test_generator_writes_the_files_that_are_here(tmp_path, monkeypatch, key):
 
 
 def test_every_data_file_is_one_of_an_example():
-    files = [path.name for path in SAMPLE.iterdir() if path.suffix in (".csv", ".gz", ".json")]
+    files = [
+        path.name
+        for path in SAMPLE.iterdir()
+        if path.suffix in (".csv", ".gz", ".json", ".geojson")
+    ]
     assert all(name.startswith(tuple(KEYS)) for name in files)
 
 
@@ -270,3 +274,14 @@ def test_people_live_in_areas_that_are_not_divided():
     sizes = np.diff(tree.starts).tolist()[1:]
     for level, size in zip(tree.levels[1:], sizes, strict=True):
         assert f"{size:,} {level}" in readme
+
+
+def test_the_map_has_every_municipality_and_no_gaps():
+    tree = rp.AreaCodebook.load(SAMPLE / f"{OF_AREAS}.json").tree
+    shapes = json.loads((SAMPLE / f"{OF_AREAS}-map.geojson").read_text())["features"]
+    assert [shape["id"] for shape in shapes] == sorted(tree.codes[tree.level_slice(3)].to_pylist())
+    rings = [np.array(shape["geometry"]["coordinates"][0]) for shape in shapes]
+    surfaces = [np.linalg.det(np.stack([r[:-1], r[1:]], 1)).sum() / 2 for r in rings]
+    assert min(surfaces) > 0.02
+    # Two islands with 40 and 16 corners, nearly ellipses.
+    assert 0.99 < sum(surfaces) / (np.pi * (3.4 * 2.1 + 0.75 * 0.35)) < 1

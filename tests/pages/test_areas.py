@@ -99,6 +99,10 @@ def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path
     assert chart.proto.alt.startswith("Standard error of sex in Eastport (R03) and its parts")
     session.press("all ›")
     assert not session.exception
+    show(session, "Map (optional)").press("Use the sample's map")
+    assert "485 of 485 shapes are areas of the level municipality" in plain(
+        session.texts("caption")
+    )
 
     show(session, "Release")
     script, then = session.code  # a table is left out on one level: no options say that

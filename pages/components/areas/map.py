@@ -1,5 +1,7 @@
 """The areas of a level on a map, where the user gives their shapes."""
 
+from pathlib import Path
+
 import streamlit as st
 
 from pages.components.areas.by_area import table_of_areas
@@ -10,6 +12,7 @@ from pages.components.shared.session import kept, say
 from rpexplore.analysis.area_map import AreaMap, read_map
 from rpexplore.errors import RpexploreError
 from rpexplore.figures.areas import map_chart
+from rpexplore.scenarios.area_example import sample_map_for
 from rpexplore.scenarios.area_study import AreaStudy
 
 _MAP = "area map"
@@ -35,8 +38,16 @@ def on_a_map(opened: AreaStudy) -> None:
             "A map is optional: with a GeoJSON file of your own the areas of one level are drawn. "
             "Everything else works without."
         )
+        if path := sample_map_for(opened.areas.tree):
+            st.button(
+                "Use the sample's map", icon=":material/map:", on_click=_take_sample, args=(path,)
+            )
     else:
         chart_with_numbers(kept(map_chart, shapes, errors))
+
+
+def _take_sample(path: Path) -> None:
+    _take(path.read_bytes(), path.name)
 
 
 def _take(content: bytes, name: str) -> None:
