@@ -28,6 +28,7 @@ from rpexplore.workload.workload import Workload
 
 MOST_TABLES = 200  # of the other attributes, to choose from
 _USUAL_ORDER = 3  # of the tables to begin with
+Setting = tuple[float | None, float | None]  # the weight and the target of a table
 _REDISTRICTING = ("race", "hispanic", "voting_age")
 
 
@@ -65,9 +66,14 @@ class AreaStudy:
 
     @cached_property
     def _compared(self) -> tuple[Any, ...]:
-        settings = {level: self._settings(level) for level in self.levels}
         areas = (self.areas.sha256, self.areas.levels, self.areas.sizes)
-        return self.filename, self.attribute, self.domain, areas, settings, self.loss, self.uniform
+        asked = (self.settings, self.loss, self.uniform)
+        return self.filename, self.attribute, self.domain, areas, asked
+
+    @property
+    def settings(self) -> dict[str, dict[Table, Setting]]:
+        """Weight and target of each table, by level."""
+        return {level: self._settings(level) for level in self.levels}
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -131,7 +137,7 @@ class AreaStudy:
         Raises:
             WorkloadError: For a table that is not asked for on the level.
         """
-        changed = {level: self._settings(level) for level in self.levels}
+        changed = self.settings
         for (level, table), target in targets.items():
             if table not in changed[level]:
                 raise WorkloadError(
@@ -151,15 +157,13 @@ class AreaStudy:
         }
         return self.with_targets(missing)
 
-    def _with_settings(
-        self, settings: Mapping[str, Mapping[Table, tuple[float | None, float | None]]]
-    ) -> "AreaStudy":
+    def _with_settings(self, settings: Mapping[str, Mapping[Table, Setting]]) -> "AreaStudy":
         """Itself if nothing differs: what was planned for it then stays."""
         asked = {
             level: {table: pair for table, pair in of_level.items() if pair[0]}
             for level, of_level in settings.items()
         }
-        if asked == {level: self._settings(level) for level in self.levels}:
+        if asked == self.settings:
             return self
         tables = {
             level: Workload.of(
@@ -175,7 +179,7 @@ class AreaStudy:
             raise WorkloadError("Some table must be asked for on some level; give one a weight.")
         return replace(self, tables=tables)
 
-    def _settings(self, level: str) -> dict[Table, tuple[float | None, float | None]]:
+    def _settings(self, level: str) -> dict[Table, Setting]:
         """Weight and target of each table of a level."""
         if level not in self.tables:
             return {}

@@ -6,10 +6,12 @@ import pytest
 import rpexplore as rp
 from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.measures import COEFFICIENT_OF_VARIATION, VARIANCE
-from rpexplore.analysis.scenarios import shared_tables
+from rpexplore.analysis.scenarios import areas_side_by_side, shared_tables
 from rpexplore.analysis.scenarios import side_by_side as comparison
 from rpexplore.analysis.scenarios.shared_tables import Contender
+from rpexplore.common.formatting import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
 from rpexplore.scenarios.table_settings import TableSetting
 from tests.analysis.bases import MARGINALS, SCENARIO
@@ -241,3 +243,33 @@ def test_differences_in_other_measures_with_shares_and_targets():
     error = left.plan.standard_errors[left.plan.workload.position(("age", "sex"))]
     shown = frame.set_index("table").loc["age × sex", "left"]
     assert shown == pytest.approx(error / 50)
+
+
+def test_areas_stand_side_by_side():
+    tree = rp.AreaTree.from_columns({"county": [*"NNS"], "town": [*"121"]})
+    study = AreaStudy.of("home.json", rp.AreaCodebook("home", tree, DOMAIN))
+    same = PLAIN.replaced(areas=study)
+    # A weight, which no text tells, no tables of counties, and four times the budget.
+    other = PLAIN.replaced(
+        areas=study.with_weights(
+            {("town", ("age",)): 3} | {("county", table): None for table in study.rows}
+        ),
+        budget=rp.Budget(rho="0.4"),
+    )
+    inputs = areas_side_by_side.area_inputs([same, other])
+    assert inputs.loc["Areas", [0, 1]].tolist() == ["6 on 3 levels, home.json"] * 2
+    assert differing(inputs) == {"Tables", "Privacy budget"}
+    assert comparison.summary(same).endswith("; ρ = 0.1; 6 areas")
+    plans = [
+        rp.plan_areas(scenario.areas.workload, loss=scenario.areas.loss, budget=scenario.budget)
+        for scenario in (same, other)
+    ]
+    outcomes = [areas_side_by_side.AreaOutcome.of(plan) for plan in plans]
+    texts = areas_side_by_side.area_outcomes([same, other], outcomes)
+    losses = [rounded(plan.loss_value, 4) for plan in plans]
+    assert texts.loc["Objective, the less the better", [0, 1]].tolist() == losses
+    assert texts.loc["Privacy, ρ", [0, 1]].tolist() == ["0.1", "0.4"]
+    assert texts.loc["county, least accurate area", 1] == "not asked for"
+    tables = plans[1].tables.query("level == 'town'")
+    margin = rounded(1.959964 * tables["largest_standard_error"].max(), 3)
+    assert texts.loc["town, least accurate area", 1] == f"±{margin} people"

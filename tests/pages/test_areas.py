@@ -46,6 +46,15 @@ def planned(session) -> AreaPlan:
     return session.session_state[task_name(areas._solve)][1].result
 
 
+def finish(session):
+    """Wait until both plans that are compared are there."""
+    for _ in range(100):
+        if "Outcomes" in str(session.texts("markdown")):
+            return
+        time.sleep(0.05)
+        session.run()
+
+
 def show(session, view):
     session.query_params["areas"] = view  # which wins over the state
     return session.show("areas", view)
@@ -127,6 +136,17 @@ def test_areas_are_a_part_of_the_scenario(towns, app):
     assert towns.scenario.areas is begun
     towns.press("Redo").press("Redo")
     assert towns.scenario.areas is changed
+
+    # A duplicate shares the areas, and both are compared.
+    towns.open("scenarios").press("Duplicate").open("areas")
+    assert towns.scenario.areas is changed
+    show(towns, "Plan").toggle(key="area uniform").set_value(True).run()
+    towns.open("scenarios").show("compared_by", "Areas")
+    finish(towns)
+    inputs, outcomes = (grid.value.set_index("row") for grid in towns.dataframe[-2:])
+    assert inputs.index[inputs["differs"] == "≠"].tolist() == ["Noise"]
+    assert float(outcomes.loc["Objective, the less the better", "scenario 0"]) > 0
+    towns.open("scenarios").press("Undo").press("Undo").open("areas")
 
     # Another server finds them again, in the file beside the autosave.
     area_tree_reference._in_memory.clear()

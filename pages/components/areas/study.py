@@ -10,6 +10,7 @@ from pages.components.shared.editors import revision
 from pages.components.shared.session import change, change_fields, current, escaped, say
 from pages.components.shared.solutions import NO_PLAN
 from rpexplore.analysis.area_grid import Setting
+from rpexplore.analysis.scenarios.areas_side_by_side import AreaOutcome
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import plural
 from rpexplore.common.typed_numbers import needed_number_of
@@ -17,6 +18,7 @@ from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.area_study import AreaStudy
+from rpexplore.scenarios.scenario import Scenario
 
 HERE = "areas"  # where messages of the page go
 GRIDS: Mapping[Setting, str] = {"weight": "area weights", "target": "area targets"}
@@ -89,6 +91,21 @@ def area_plan(opened: AreaStudy) -> AreaPlan | None:
         return None
     budget = current().budget
     return worked_out(_solve, opened, budget, problem=NO_PLAN, by=(opened, budget))
+
+
+def area_outcome(scenario: Scenario) -> AreaOutcome | None:
+    """What comes of a scenario's areas; None while it is planned, and where there is no plan."""
+    asked, problem = scenario.areas, f"{scenario.name}: {NO_PLAN}"
+    assert asked is not None
+    if missing := asked.misses_targets:
+        st.info(escaped(f"{problem}its objective needs a target of {missing}."))
+        return None
+    by = (asked, scenario.budget)
+    return worked_out(_outcome, *by, problem=problem, slot=scenario.name, by=by)
+
+
+def _outcome(asked: AreaStudy, budget: Budget, on_progress: Progress) -> AreaOutcome:
+    return AreaOutcome.of(_solve(asked, budget, on_progress))
 
 
 def target_for_all() -> None:

@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
-import pandas as pd
 import streamlit as st
 
+from pages.components.scenarios.areas import areas_of_scenarios
+from pages.components.scenarios.texts import texts_of_scenarios
 from pages.components.shared.charts import chart_with_numbers, numbers
 from pages.components.shared.expected_counts import expected_cells
 from pages.components.shared.measure import measure_input
@@ -44,6 +45,8 @@ def comparison() -> None:
         "Tables of one alone": lambda: _own_tables(contenders),
         "Inputs and outcomes": lambda: _texts(scenarios, plans),
     }
+    if any(scenario.areas is not None for scenario in scenarios):
+        views["Areas"] = lambda: areas_of_scenarios(scenarios)
     for tab, draw in zip(
         st.tabs(list(views), key="compared_by", bind="query-params"), views.values(), strict=True
     ):
@@ -80,8 +83,8 @@ def _texts(scenarios: list[Scenario], plans: list[Plan]) -> None:
     differing = st.toggle("Only where they differ", key="only differing", persist_state="session")
     inputs = kept(side_by_side.inputs, scenarios)
     outcomes = kept(side_by_side.outcomes, scenarios, plans)
-    _side_by_side("Inputs", inputs, scenarios, differing)
-    _side_by_side("Outcomes, all tables", outcomes, scenarios, differing)
+    texts_of_scenarios("Inputs", inputs, scenarios, differing=differing)
+    texts_of_scenarios("Outcomes, all tables", outcomes, scenarios, differing=differing)
 
 
 def _chosen() -> list[Scenario]:
@@ -100,33 +103,6 @@ def _chosen() -> list[Scenario]:
         **bound("compared", shown, choose),
     )
     return [scenario for scenario in project().scenarios if scenario.name in chosen]
-
-
-def _side_by_side(
-    heading: str, texts: pd.DataFrame, scenarios: list[Scenario], differing: bool
-) -> None:
-    """A table of texts; rows that differ carry a mark, and can be all that is shown."""
-    st.markdown(f"**{heading}**")
-    rows = texts.loc[texts["differs"]] if differing else texts
-    names = [f"scenario {index}" for index in range(len(scenarios))]
-    frame = rows.set_axis([*names, "differs"], axis=1)
-    frame["differs"] = ["≠" if differs else "" for differs in rows["differs"]]
-    frame.insert(0, "row", frame.index)
-    if frame.empty:
-        st.caption("The same in all scenarios.")
-        return
-    st.dataframe(
-        frame,
-        hide_index=True,
-        height="content",
-        alt=f"{heading}, side by side; ≠ marks what differs",
-        column_order=["row", "differs", *names],
-        column_config={
-            "row": st.column_config.TextColumn("", pinned=True),
-            "differs": st.column_config.TextColumn("≠", width=40, help="≠: not the same in all"),
-            **{name: scenario.name for name, scenario in zip(names, scenarios, strict=True)},
-        },
-    )
 
 
 def _measure(contenders: list[Contender]) -> Measure:

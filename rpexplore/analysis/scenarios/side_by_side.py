@@ -28,7 +28,7 @@ def inputs(scenarios: Sequence[Scenario]) -> pd.DataFrame:
         del rows["Aggregation"]
     texts = {name: [text for text, _ in row] for name, row in rows.items()}
     values = [[text if value is None else value for text, value in row] for row in rows.values()]
-    return _side_by_side(texts, values)
+    return texts_side_by_side(texts, values)
 
 
 def outcomes(scenarios: Sequence[Scenario], plans: Sequence[Plan]) -> pd.DataFrame:
@@ -60,7 +60,7 @@ def outcomes(scenarios: Sequence[Scenario], plans: Sequence[Plan]) -> pd.DataFra
     for delta in deltas:
         epsilons = [rounded(plan.epsilon(delta), 3, "up") for plan in plans]
         texts[f"Privacy, ε at δ = {delta}"] = epsilons
-    return _side_by_side(texts, list(texts.values()))
+    return texts_side_by_side(texts, list(texts.values()))
 
 
 def common_noun(scenarios: Sequence[Scenario]) -> str:
@@ -70,13 +70,14 @@ def common_noun(scenarios: Sequence[Scenario]) -> str:
 
 
 def summary(scenario: Scenario) -> str:
-    """A scenario in a line: tables, objective, budget."""
+    """A scenario in a line: tables, objective, budget, areas."""
     tables = plural(len(scenario.workload), "table")
-    return f"{tables}; {scenario.loss.title}; {stated_text(scenario.budget)}"
+    areas = f"; {plural(scenario.areas.areas.n_areas, 'area')}" if scenario.areas else ""
+    return f"{tables}; {scenario.loss.title}; {stated_text(scenario.budget)}{areas}"
 
 
-def _side_by_side(texts: dict[str, list[str]], values: list[list[Any]]) -> pd.DataFrame:
-    """values: of each row, what is compared."""
+def texts_side_by_side(texts: dict[str, list[str]], values: list[list[Any]]) -> pd.DataFrame:
+    """One row an input or outcome, as `inputs`; values: of each row, what is compared."""
     frame = pd.DataFrame(list(texts.values()), index=pd.Index(list(texts)))
     return frame.assign(differs=[any(value != row[0] for value in row) for row in values])
 
