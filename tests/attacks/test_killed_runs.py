@@ -25,7 +25,7 @@ from tests.support.stopped_runs import killed_at_line, lines_of
 NIGHTLY = os.environ.get("RPEXPLORE_TEST_PROFILE") == "nightly"
 
 
-@pytest.fixture(scope="module", params=["tables", "queries"])
+@pytest.fixture(scope="module", params=["tables", "queries", "areas"])
 def plan(request, tmp_path_factory) -> Path:
     """A plan file."""
     domain = rp.Domain.from_sizes({"age": 4, "sex": 2, "region": 3})
@@ -33,8 +33,13 @@ def plan(request, tmp_path_factory) -> Path:
         made = rp.plan(
             rp.Workload.all_up_to(domain, 2), loss=rp.SumOfVariances(), budget=rp.Budget(rho=1)
         )
-    else:
+    elif request.param == "queries":
         made = rp.query_plan(marginal_queries(domain, 2), budget=rp.Budget(rho=1))
+    else:
+        tree = rp.AreaTree.from_columns({"region": ["0", "1", "2"]})
+        tables = rp.Workload.of(rp.Domain(domain.attributes[:2]), [("age", "sex")])
+        asked = rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, tables))
+        made = rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
     path = tmp_path_factory.mktemp("plan") / "plan.json"
     made.save(path)
     return path
@@ -74,6 +79,7 @@ def store(request) -> Callable[[Path], tuple[Path | DatabaseSource, int]]:
         ("tables", "duckdb"),
         ("tables", "postgresql"),
         ("queries", "file"),
+        pytest.param("areas", "postgresql", marks=pytest.mark.nightly),
         pytest.param("queries", "duckdb", marks=pytest.mark.nightly),
         pytest.param("queries", "postgresql", marks=pytest.mark.nightly),
     ],

@@ -76,6 +76,7 @@ class ADBCSession(Session):
                 "out; make a view that holds what is counted of each, or count an export."
             )
         columns = {f"v{index}": names[index] for index in request.attribute_indices}
+        columns |= request.area_columns
         if rule is not None:
             columns[_PERSON] = rule.column
         with engine_errors(self.connection, name):

@@ -77,7 +77,7 @@ def code_columns(
         given[f"m{index}"] = _is_missing(column)
         values = attribute.values
         if isinstance(values, Categories):
-            digits = _hex_digits(_category_text(column, values, engine), engine)
+            digits = hex_digits(_category_text(column, values, engine), engine)
             if values.size > _MOST_CASES:
                 joined[index] = values
                 given[f"h{index}"] = digits
@@ -106,7 +106,7 @@ def _is_missing(column: Value) -> Value:
     return column.isnull()
 
 
-def _hex_digits(text: Value, engine: str) -> Value:
+def hex_digits(text: Value, engine: str) -> Value:
     """The UTF-8 bytes of texts as hexadecimal digits, 0-9 and a-f."""
     if engine == "postgresql":
         return _encode(_bytes(_sql_text(text), "UTF8"), "hex")
@@ -123,10 +123,15 @@ def person_columns(table: ir.Table, rule: PersonRule, engine: str) -> dict[str, 
     elif kind.is_integer() or kind.is_decimal():
         person = column
     else:
-        person = _hex_digits(as_text(column), engine).nullif("")  # an empty text names nobody
+        person = hex_digits(as_text(column), engine).nullif("")  # an empty text names nobody
     if rule.excess == "refuse" or rule.order is None:
         return {PERSON: person}
     return {PERSON: person, ORDER: table[rule.order]}
+
+
+def area_text(column: Value, engine: str) -> Value:
+    """The code of an area as text."""
+    return _sql_text(as_text(column)) if engine == "postgresql" else as_text(column)
 
 
 def _listed_digits(values: Categories) -> Iterator[tuple[str, int]]:

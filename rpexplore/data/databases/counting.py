@@ -22,8 +22,9 @@ from rpexplore.data.databases.coding import (
     ORDER,
     PERSON,
     Value,
-    as_text,
+    area_text,
     code_columns,
+    hex_digits,
     person_columns,
 )
 from rpexplore.data.databases.packing import Word
@@ -50,14 +51,18 @@ def coded_records(table: ir.Table, request: Request, engine: str) -> ir.Table:
     """
     rule, indices = request.rule, request.attribute_indices
     more = {} if rule is None else person_columns(table, rule, engine)
-    more |= {area: as_text(table[column]) for area, column in request.area_columns.items()}
+    more |= {
+        area: area_text(table[column], engine) for area, column in request.area_columns.items()
+    }
     records = code_columns(table, request.domain, indices, request.unknown_codes, engine, more)
     if rule is None:
         return records
     order = None
     if rule.excess == "keep first":
-        counted = [*(f"c{index}" for index in indices), *request.area_columns]
-        order = [records[ORDER], *(records[name] for name in counted)]
+        codes = [records[f"c{index}"] for index in indices]
+        # By their bytes: there are collations that take two codes for one.
+        digits = [hex_digits(records[area], engine) for area in request.area_columns]
+        order = [records[ORDER], *codes, *digits]
     window = ibis.window(group_by=records[PERSON], order_by=order)
     return records.mutate(**{RANK: ibis.row_number().over(window)})
 

@@ -1,18 +1,20 @@
-"""Coded records as whole numbers of 64 bits, and how PostgreSQL's binary COPY hands them over.
+"""Coded records as whole numbers of 64 bits, and how PostgreSQL's COPY hands records over.
 
 A number on the way costs a server more than arithmetic, so that many codes share one. PostgreSQL
-documents the format under COPY: a head, for each row the number of its fields and each field behind
-its length, and an end.
+documents the binary format under COPY: a head, for each row the number of its fields and each field
+behind its length, and an end. What has texts comes as CSV.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import csv
 
 from rpexplore.data.coding import MISSING
 from rpexplore.data.databases.request import STATE, Request
+from rpexplore.data.databases.streaming import nothing_quoted
 from rpexplore.errors import DataError
 
 Word: TypeAlias = Mapping[str, int]
@@ -24,6 +26,7 @@ _SIGNATURE = b"PGCOPY\n\xff\r\n\0"
 _HEAD = len(_SIGNATURE) + 8  # with flags, and the length of extensions, of which there are none
 _END = b"\xff\xff"
 _BYTES = 8  # of a number
+_CSV_BYTES = 1 << 22  # read at a time
 
 
 def words_of(request: Request, attribute_indices: Sequence[int] | None = None) -> Sequence[Word]:
@@ -97,6 +100,41 @@ def _first_rows(pending: bytearray, row: np.dtype) -> np.ndarray:
     if np.any(rows["n_fields"] != fields.shape[1]) or np.any(fields["n_bytes"] != _BYTES):
         raise _form_error()
     return fields["number"].astype(np.int64)
+
+
+def csv_batches(
+    rows: Iterable[bytes | memoryview], texts: Collection[str]
+) -> Iterator[pa.RecordBatch]:
+    """Batches of what COPY hands over as CSV with a header.
+
+    rows: each complete, as libpq gives them (PQgetCopyData). texts: the columns that hold texts,
+        which may be null; the others hold whole numbers. Raises `DataError` for what does not.
+    """
+    stream = iter(rows)
+    names = bytes(next(stream)).decode().rstrip("\n").split(",")
+    form = {
+        "read_options": csv.ReadOptions(column_names=names),
+        "parse_options": csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
+        "convert_options": csv.ConvertOptions(
+            column_types={name: pa.string() if name in texts else pa.int64() for name in names},
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
+    }
+
+    def read(pending: bytearray) -> list[pa.RecordBatch]:
+        with nothing_quoted():
+            return csv.read_csv(pa.BufferReader(bytes(pending)), **form).to_batches()
+
+    pending = bytearray()
+    for row in stream:
+        pending += row
+        if len(pending) >= _CSV_BYTES:
+            yield from read(pending)
+            pending.clear()
+    if pending:
+        yield from read(pending)
 
 
 def _form_error() -> DataError:

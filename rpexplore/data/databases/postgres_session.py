@@ -1,6 +1,6 @@
 """Sessions on PostgreSQL: one transaction that reads only."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -8,12 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from rpexplore.common.concurrency import Progress
+from rpexplore.common.concurrency import Progress, part_of_progress
 from rpexplore.data.counts import Counts
 from rpexplore.data.databases.connections import Connection
-from rpexplore.data.databases.packing import numbers_of, unpacked, words_of
+from rpexplore.data.databases.grouping import N_RECORDS, GroupTally
+from rpexplore.data.databases.packing import csv_batches, numbers_of, unpacked, words_of
 from rpexplore.data.databases.postgres_servers import Snapshot, begin, connect
-from rpexplore.data.databases.request import Request
+from rpexplore.data.databases.request import STATE, Request
 from rpexplore.data.databases.session import (
     ROWS_AT_ONCE,
     Provenance,
@@ -80,6 +81,8 @@ class PostgresSession(SQLSession):
         # Of an optional extra.
         from rpexplore.data.databases.counting import Tally, blocks_of, statement
 
+        if request.area_coder is not None:
+            return self._count_in_areas(name, request, on_progress)
         counted = blocks_of(request)
         n_beside = len(counted) // _BLOCKS_AT_LEAST - 1
         if n_beside < 1 or not self._is_read_alike(name):
@@ -110,6 +113,40 @@ class PostgresSession(SQLSession):
                 for piece in pieces:
                     tally.add(piece)
         return tally.counts()
+
+    def _count_in_areas(self, name: str, request: Request, on_progress: Progress) -> Counts:
+        """Of groups that the server makes, by one set of attributes after another."""
+        tally, text = GroupTally(request), self._streamed(name, request)
+        for number, attributes in enumerate(tally.sets):
+            columns = [*(f"c{index}" for index in attributes), *([STATE] if request.rule else [])]
+            statement = _grouped(text, list(request.area_columns), columns)
+            share = part_of_progress(
+                on_progress, number / len(tally.sets), (number + 1) / len(tally.sets)
+            )
+            with closing(self._copied(name, statement, request, share)) as rows:
+                for batch in rows:
+                    tally.add(attributes, batch)
+        return tally.counts()
+
+    def _streamed(self, name: str, request: Request) -> str:
+        """The statement of `counting.streamed`."""
+        # Of an optional extra.
+        from rpexplore.data.databases.counting import streamed
+
+        with engine_errors(self.connection, name):
+            return self.backend.compile(streamed(self.coded_records(name, request), request))
+
+    def _copied(
+        self, name: str, statement: str, request: Request, on_progress: Progress
+    ) -> Generator[pa.RecordBatch, None, None]:
+        """The rows of a statement, in which texts are codes of areas."""
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            copied = f"COPY ({statement}) TO STDOUT (FORMAT CSV, HEADER)"
+            with self.backend.con.cursor() as cursor, cursor.copy(copied) as copy:
+                yield from csv_batches(copy, list(request.area_columns))
+
+        return self.pieces(batches, name, on_progress)
 
     def _is_read_alike(self, name: str) -> bool:
         """Whether all transactions on a snapshot are sure to read the same records.
@@ -151,10 +188,17 @@ class PostgresSession(SQLSession):
         )
 
     def count_streamed(self, name: str, request: Request, on_progress: Progress) -> Counts:
-        """Of records that the server codes and sends, many codes a number, by a binary COPY."""
+        """Of records that the server codes and sends, many codes a number, by a binary COPY.
+
+        Those that are counted in areas come as CSV, with the codes of areas as they are.
+        """
         # Of an optional extra.
         from rpexplore.data.databases.counting import packed
 
+        if request.area_coder is not None:
+            text = self._streamed(name, request)
+            with closing(self._copied(name, text, request, on_progress)) as rows:
+                return count_streamed(rows, request, on_progress)
         words = words_of(request)
         with engine_errors(self.connection, name):
             text = self.backend.compile(packed(self.coded_records(name, request), request, words))
@@ -168,6 +212,16 @@ class PostgresSession(SQLSession):
         # Records that are refused stop the copy before the connection is closed.
         with closing(self.pieces(batches, name, on_progress)) as rows:
             return count_streamed(rows, request, on_progress)
+
+
+def _grouped(records: str, areas: Sequence[str], columns: Sequence[str]) -> str:
+    """A statement that counts the records of another one that have the same in these columns."""
+    # There are collations that take two codes for one.
+    listed = [*(f'{area} COLLATE "C" AS {area}' for area in areas), *columns]
+    grouped = ", ".join(str(position) for position in range(1, len(listed) + 1))
+    by = f" GROUP BY {grouped}" if listed else ""
+    given = ", ".join([*listed, f"count(*) AS {N_RECORDS}"])
+    return f"SELECT {given} FROM ({records}) AS records{by}"
 
 
 def _batches(server: Any, text: str) -> Generator[pa.RecordBatch, None, None]:

@@ -1,8 +1,8 @@
 """Records in a table of a database or a cluster: a `Source` that is counted as its engine allows.
 
 Of a server or a cluster nothing but counts ever comes back, whatever the table holds, unless it is
-told to stream. Then, and of DuckDB, which is in this process, come codes of categories; by ADBC, of
-SQLite and others, the columns that are counted.
+told to stream. Then, and of DuckDB, which is in this process, come codes of categories and areas;
+by ADBC, of SQLite and others, the columns that are counted.
 """
 
 import hashlib
@@ -160,11 +160,6 @@ class DatabaseSource:
         areas: AreaCuts | None = None,
         on_progress: Progress = no_progress,
     ) -> Counts:
-        if areas is not None and self.connection.engine not in ("duckdb", "spark"):
-            raise DataError(
-                f"The records {self.name!r} are in a database in which none are counted in areas; "
-                "export the columns that the plan needs as Parquet, or to DuckDB."
-            )
         request = Request(
             self.name,
             domain,

@@ -5,6 +5,7 @@ For engines whose records may pass through this process. Memory is that of `coun
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -80,22 +81,34 @@ def count_streamed(
             state = None if request.rule is None else batch.column(STATE).to_numpy()
             codes = inspection.codes(columns, state)
             request.refuse(inspection.checks.tolist())
-            if request.area_coder is not None:
-                texts = {name: batch.column(area) for area, name in request.area_columns.items()}
-                codes = {**codes, **request.area_coder.codes(pa.record_batch(texts))}
-            yield codes, batch.num_rows, 0.0
+            yield {**codes, **area_codes(batch, request)}, batch.num_rows, 0.0
 
     return counts_of(inspected(), request.tables, request.sizes, on_progress=on_progress)
+
+
+def area_codes(batch: pa.RecordBatch, request: Request) -> Codes:
+    """The codes of the areas that records are counted by, of `area_columns`; none without these.
+
+    Raises `DataError` for a record that lies in no area.
+    """
+    if request.area_coder is None:
+        return {}
+    texts = {name: batch.column(area) for area, name in request.area_columns.items()}
+    return request.area_coder.codes(pa.record_batch(texts))
 
 
 def coded(batches: Iterable[pa.RecordBatch], request: Request) -> Iterator[pa.RecordBatch]:
     """Batches as `count_streamed` has them, without STATE.
 
-    batches: v<index> of records as they are, for every attribute of the request
+    batches: v<index> of records as they are, for every attribute of the request, and its
+        `area_columns`
     """
     coders = coders_of(request, request.attribute_indices)
     for batch in batches:
-        columns = {f"c{i}": codes for i, codes in signed_codes(batch, coders).items()}
+        columns: dict[str, Any] = {
+            f"c{i}": codes for i, codes in signed_codes(batch, coders).items()
+        }
+        columns |= {area: batch.column(area) for area in request.area_columns}
         # A batch without a column would have no length.
         yield pa.record_batch(columns or {"any": batch.column(0)})
 
