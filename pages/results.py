@@ -1,5 +1,6 @@
 """Results: look at what was released, and make other tables of it."""
 
+from pages.components.results.area_work import area_work
 from pages.components.results.areas import browse_areas
 from pages.components.results.browser import browse, browse_answers
 from pages.components.results.downloads import workbook_download
@@ -29,6 +30,10 @@ if results is not None:
     source, folder = results
     if isinstance(source, AreaResults):
         browse_areas(source)
+        if source.is_biased:
+            follow_begun(POSTPROCESSING)
+        else:
+            area_work(source)
     elif isinstance(source, QueryRelease):
         browse_answers(source)
     elif isinstance(source, SyntheticRecords):

@@ -28,12 +28,16 @@ if TYPE_CHECKING:
 LIST, TOTAL = "list", "total"
 
 
-def lists_of_areas(tree: AreaTree, path: str | Path) -> dict[str, list[int]]:
+def lists_of_areas(
+    tree: AreaTree, path: str | Path, content: bytes | None = None
+) -> dict[str, list[int]]:
     """List -> the numbers of its areas, of a file with one row an area of a list.
 
     Its columns are `list`, and those that name the area. `DomainError` for what cannot be used.
+
+    content: of the file, where it is not to be read
     """
-    areas, names, row_name = _named(tree, path, LIST, "lists of areas")
+    areas, names, row_name = _named(tree, path, content, LIST, "lists of areas")
     lists: dict[str, list[int]] = {}
     for row, (area, name) in enumerate(zip(areas.tolist(), names, strict=True), 1):
         if not name.strip():
@@ -42,12 +46,39 @@ def lists_of_areas(tree: AreaTree, path: str | Path) -> dict[str, list[int]]:
     return lists
 
 
-def totals_of_areas(tree: AreaTree, path: str | Path) -> dict[int, int]:
+def typed_lists(text: str) -> dict[str, list[str | tuple[str, ...]]]:
+    """List -> the codes of its areas, of lines such as "harbour: R0301, R03 > R0302".
+
+    An area is named by its own code, or by its codes from the top. `DomainError` for other lines.
+    """
+    lists: dict[str, list[str | tuple[str, ...]]] = {}
+    for line in filter(str.strip, text.splitlines()):
+        name, _, typed = (part.strip() for part in line.rpartition(":"))
+        codes = [code.strip() for code in typed.split(",") if code.strip()]
+        if not name or not codes:
+            raise DomainError(
+                f"The line {shown(line)!r} must be a name, a colon and codes of areas with commas "
+                "between, such as “harbour: R0301, R0302”."
+            )
+        if name in lists:
+            raise DomainError(f"The list {shown(name)!r} stands there twice; make one line of it.")
+        lists[name] = [
+            tuple(part.strip() for part in code.split(">")) if ">" in code else code
+            for code in codes
+        ]
+    return lists
+
+
+def totals_of_areas(
+    tree: AreaTree, path: str | Path, content: bytes | None = None
+) -> dict[int, int]:
     """The numbers of areas -> their totals, of a file with one row an area.
 
     Its columns are `total`, and those that name the area. `DomainError` for what cannot be used.
+
+    content: of the file, where it is not to be read
     """
-    areas, texts, row_name = _named(tree, path, TOTAL, "known totals")
+    areas, texts, row_name = _named(tree, path, content, TOTAL, "known totals")
     totals: dict[int, int] = {}
     for row, (area, text) in enumerate(zip(areas.tolist(), texts, strict=True), 1):
         if not re.fullmatch("[0-9]{1,15}", text.strip()):
@@ -66,11 +97,12 @@ def totals_of_areas(tree: AreaTree, path: str | Path) -> dict[int, int]:
 
 
 def _named(
-    tree: AreaTree, path: str | Path, column: str, noun: str
+    tree: AreaTree, path: str | Path, content: bytes | None, column: str, noun: str
 ) -> tuple[np.ndarray, list[str], RowName]:
     """The areas of a file's rows, int64[n], what they have in a column, and names of its rows."""
     path = Path(path)
-    content = file_bytes(path, f"The file of {noun} {str(path)!r}", DomainError)
+    if content is None:
+        content = file_bytes(path, f"The file of {noun} {str(path)!r}", DomainError)
     table, row_name = columns_of_file(content, path.name)
     levels = [level for level in tree.levels[1:] if level in table and level != column]
     from_top = list(tree.levels[1 : len(levels) + 1])

@@ -66,6 +66,25 @@ def test_areas_are_checked_booked_and_released_like_tables(app, tmp_path):
     assert session.dataframe[0].value["value"].tolist() == total["value"].tolist()[2:]
     session.text_input(key=f"area of {output}: code").input("nowhere").run()
     assert "nowhere" in plain(session.texts("error"))
+    # Sums over lists of areas, and whole counts, which are opened when they are made.
+    session.text_area(key="lists of areas").input("ends: N|1, S\nnorth: N").run()
+    sums = rp.sums_of_areas(done, {"ends": ["N|1", "S"], "north": ["N"]})
+    shown = session.dataframe[1].value.sort_values("list", ignore_index=True)
+    assert shown["upper_95"].tolist() == sums["upper_95"].tolist()
+    session.text_area(key="lists of areas").input("N|1").run()
+    assert "must be a name, a colon" in plain(session.texts("error"))
+    session.text_area(key="lists of areas").input("").run()
+    session.press("Make whole counts")
+    session.session_state["postprocessing"][0].wait(60)
+    session.run()
+    assert "Whole counts of areas" in plain(session.texts("warning"))
+    whole = rp.AreaCounts.load(f"{output}-whole").table("region")
+    session.press("all ›")  # the way goes on where it was
+    shown = session.selectbox(key="areas shown within 0")
+    shown.select("2 areas of the level region, side by side").run()
+    assert session.dataframe[0].value["value"].tolist() == whole["value"].tolist()
+    session.press("Open the source: towns")
+    assert not session.warning
     session.open("release")  # whose form is for tables
     assert not session.success
     assert any("released on the page Areas" in link.label for link in session.get("page_link"))

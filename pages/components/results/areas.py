@@ -18,7 +18,7 @@ _ONE = -1  # in place of a level: the area itself
 
 def browse_areas(results: AreaResults) -> None:
     """The way through the areas, what of them is shown, and a table of it."""
-    tree, walk = results.tree, f"area of {results.folder}"
+    tree, walk = results.tree, f"area of {results.release.folder}"
     way_up(tree, walk)
     top = looked_into(tree, walk)
     parts = results.within(top, min(int(tree.level_of[top]) + 1, len(tree.levels) - 1))
