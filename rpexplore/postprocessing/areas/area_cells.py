@@ -51,6 +51,55 @@ class AreaCells:
         return shaped.sum(axis=axes, dtype=np.int64).reshape(len(counts), -1)
 
     @cached_property
+    def stages(self) -> list[tuple[int, ...]]:
+        """Of each level how many cells the tables have that are made one after another.
+
+        From the total on, each has the attributes of the one before and one more, that of the
+        fewest values, as long as there are answers to all of the table; the last has all
+        attributes. They are margins of the table as `in_stages` makes it, on its first axes.
+        """
+        found = []
+        for level, order in enumerate(self._orders):
+            sizes = [1]
+            for count in range(1, len(order)):
+                if not self._is_known(level, order[:count]):
+                    break
+                sizes.append(sizes[-1] * self.sizes[order[count - 1]])
+            if order:
+                sizes.append(prod(self.shape(level)))
+            found.append(tuple(sizes))
+        return found
+
+    def in_stages(self, values: np.ndarray, level: int) -> np.ndarray:
+        """Tables of a level with the attributes in the order of `stages`, [n_areas, n_cells]."""
+        axes = [self.attributes[level].index(each) + 1 for each in self._orders[level]]
+        shaped = values.reshape(len(values), *self.shape(level))
+        return shaped.transpose(0, *axes).reshape(len(values), -1)
+
+    def from_stages(self, values: np.ndarray, level: int) -> np.ndarray:
+        """Tables with attributes in the order of `stages` as all others, [n_areas, n_cells]."""
+        order = self._orders[level]
+        axes = [order.index(each) + 1 for each in self.attributes[level]]
+        shaped = values.reshape(len(values), *(self.sizes[each] for each in order))
+        return shaped.transpose(0, *axes).reshape(len(values), -1)
+
+    @cached_property
+    def _orders(self) -> list[AttributeIndices]:
+        """The attributes of each level in the order in which `stages` add them."""
+        orders = []
+        for level, attributes in enumerate(self.attributes):
+            order: AttributeIndices = ()
+            while left := [each for each in attributes if each not in order]:
+                known = [each for each in left if self._is_known(level, (*order, each))]
+                order = (*order, min(known or left, key=lambda each: self.sizes[each]))
+            orders.append(order)
+        return orders
+
+    def _is_known(self, level: int, attributes: AttributeIndices) -> bool:
+        """Whether there are answers to all of a table."""
+        return all(each in self.known[level] for each in subsets_of(tuple(sorted(attributes))))
+
+    @cached_property
     def _unknown(self) -> list[list[AttributeIndices]]:
         return [
             [each for each in subsets_of(attributes) if each not in known]

@@ -1,9 +1,10 @@
 """Whole counts from the top down: nonnegative, and the parts of an area add up to it.
 
 All tables of an area are margins of one table of cells, and so agree exactly. Of the parts of an
-area first the totals are found, then the cells with these totals that add up to the area's cells:
-by least squares, then in whole numbers (docs/mathematics.md §15.10). Biased, as whatever is
-never negative is; deterministic; nothing but answers is looked at.
+area first the totals are found, then tables of more and more attributes up to all cells, each with
+the sums of the one before, that add up to the area's: by least squares, then in whole numbers
+(docs/mathematics.md §15.10). Biased, as whatever is never negative is; deterministic; nothing but
+answers is looked at.
 """
 
 from collections.abc import Callable, Iterator
@@ -41,20 +42,23 @@ class WholeCounts:
 
     def of_top(self) -> np.ndarray:
         """Counts of the top, int64[1, n_cells]."""
-        possible = self.cells.possible
         answers, known = self.answers(0, slice(0, 1))[0], int(self.totals[0])
         total = max(round(float(np.sum(answers))), 0) if known == UNKNOWN else known
-        counts = np.zeros((1, len(possible)), dtype=np.int64)
-        if total and not np.any(possible):
+        if total and not np.any(self.cells.possible):
             raise ReleaseError(
                 f"All combinations of values are stated to be impossible, but there are {total:,} "
                 "records; leave some out."
             )
-        if total:
-            first, totals = np.zeros(1, dtype=np.int64), np.array([total])
-            nearest = nearest_parts(answers[possible], first, totals.astype(float))
-            counts[0, possible] = _whole_parts(nearest, first, totals)
-        return counts
+        own = self.cells.in_stages(answers[None], 0)[0]
+        possible = self.cells.in_stages(self.cells.possible[None], 0)[0]
+        counts = np.array([total])
+        for n_cells in self.cells.stages[0][1:]:
+            counts = _cells_of_top(
+                own.reshape(n_cells, -1).sum(axis=1),
+                np.any(possible.reshape(n_cells, -1), axis=1),
+                counts,
+            )
+        return self.cells.from_stages(counts[None], 0)
 
     def downwards(
         self, level: int, areas: slice, counts: np.ndarray, last: int
@@ -101,19 +105,64 @@ class WholeCounts:
         if self.cells.has_unknown(level):
             shares = totals / np.maximum(wholes, 1)[family]
             answers = answers + self.cells.unknown_part(level, above[family] * shares[:, None])
-        rows, columns = totals > 0, above > 0
-        entries = rows[:, None] & columns[family]  # those of a family are a table, row by row
-        counts = np.zeros(entries.shape, dtype=np.int64)
-        counted = wholes > 0
-        if np.any(counted):
-            n_rows = np.add.reduceat(rows, first, dtype=np.int64)[counted]
-            tables = FamilyTables(n_rows, np.count_nonzero(columns, axis=1)[counted])
-            row_sums, column_sums = totals[rows], above[columns]
-            nearest = nearest_tables(
-                answers[entries], tables, row_sums.astype(float), column_sums.astype(float)
+        answers, above = (self.cells.in_stages(each, level) for each in (answers, above))
+        counts = totals[:, None]
+        for n_cells in self.cells.stages[level][1:]:
+            own, wanted = (
+                each.reshape(len(each), n_cells, -1).sum(axis=2) for each in (answers, above)
             )
-            counts[entries] = rounded_tables(nearest, tables, row_sums, column_sums)
-        return counts
+            counts = _cells_of_parts(own, n_parts, counts, wanted)
+        return self.cells.from_stages(counts, level)
+
+
+def _cells_of_top(answers: np.ndarray, possible: np.ndarray, above: np.ndarray) -> np.ndarray:
+    """Whole cells of the top, int64[n_cells], of which those after another add up to `above`.
+
+    possible: bool[n_cells]: where there may be records; somewhere in each count above 0
+    """
+    counts = np.zeros(len(answers), dtype=np.int64)
+    cells = np.flatnonzero(possible & np.repeat(above > 0, len(answers) // len(above)))
+    _, first = np.unique(cells // (len(answers) // len(above)), return_index=True)
+    if len(cells):
+        wholes = above[above > 0]
+        nearest = nearest_parts(answers[cells], first, wholes.astype(float))
+        counts[cells] = _whole_parts(nearest, first, wholes)
+    return counts
+
+
+def _cells_of_parts(
+    answers: np.ndarray, n_parts: np.ndarray, margins: np.ndarray, above: np.ndarray
+) -> np.ndarray:
+    """Whole cells of the parts of some areas, int64[n_areas, n_cells].
+
+    Args:
+        answers: float64[n_areas, n_cells].
+        n_parts: int64[n_families], of each of the areas that they are parts of.
+        margins: int64[n_areas, n_margins]: of cells after another, what they sum to in a part.
+        above: int64[n_families, n_cells]: what the parts of an area sum to in a cell.
+    """
+    n_margins = margins.shape[1]
+    # A table for each area and margin cell: a row for each part, a column for each cell in it.
+    family = np.repeat(np.arange(len(n_parts)), n_parts)
+    order = np.argsort((family[:, None] * n_margins + np.arange(n_margins)).ravel(), kind="stable")
+    answers = answers.reshape(len(order), -1)[order]
+    row_sums, column_sums = margins.ravel()[order], above.reshape(-1, answers.shape[1])
+    n_parts = np.repeat(n_parts, n_margins)
+    rows, columns = row_sums > 0, column_sums > 0
+    entries = rows[:, None] & np.repeat(columns, n_parts, axis=0)  # of a table, row by row
+    counts = np.zeros(entries.shape, dtype=np.int64)
+    counted = np.any(columns, axis=1)
+    if np.any(counted):
+        n_rows = np.add.reduceat(rows, np.cumsum(n_parts) - n_parts, dtype=np.int64)[counted]
+        tables = FamilyTables(n_rows, np.count_nonzero(columns, axis=1)[counted])
+        row_sums, column_sums = row_sums[rows], column_sums[columns]
+        nearest = nearest_tables(
+            answers[entries], tables, row_sums.astype(float), column_sums.astype(float)
+        )
+        counts[entries] = rounded_tables(nearest, tables, row_sums, column_sums)
+    found = np.empty_like(counts)
+    found[order] = counts
+    return found.reshape(len(margins), -1)
 
 
 def _whole_parts(values: np.ndarray, first: np.ndarray, wholes: np.ndarray) -> np.ndarray:
