@@ -135,7 +135,7 @@ def _properties(features: list[dict[str, Any]]) -> "dict[str, pa.Array]":
 
 
 def _codes_by_level(tree: AreaTree) -> "Iterator[tuple[str, pa.Array, int]]":
-    """For each level below the top what its areas may be called, and its first area; unique."""
+    """For each level below the top what its areas may be called, and its first area."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -143,20 +143,33 @@ def _codes_by_level(tree: AreaTree) -> "Iterator[tuple[str, pa.Array, int]]":
     for number, level in list(enumerate(tree.levels))[1:]:
         here, above = tree.level_slice(number), tree.level_slice(number - 1)
         codes = tree.codes.slice(here.start, here.stop - here.start).cast(pa.string())
+        yield level, codes, here.start
+        if number == 1:  # nothing stands before these
+            whole = codes
+            continue
         parents = pa.array(tree.parents[here] - above.start)
         whole = pc.binary_join_element_wise(whole.take(parents), codes, "")
-        for forms in (codes, whole):
-            if pc.count_distinct(forms).as_py() == len(forms):
-                yield level, forms, here.start
+        yield level, whole, here.start
 
 
 def _places(texts: "pa.Array", codes: "pa.Array") -> np.ndarray:
-    """Where each text stands among the codes, int64; −1 where it does not."""
-    import pyarrow as pa
+    """Where each text stands among the codes, int64; −1 where it does not.
+
+    Nowhere if one of them stands there twice: the codes are then no names of areas.
+    """
     import pyarrow.compute as pc
 
-    found = pc.index_in(texts.cast(pa.string()), value_set=codes, skip_nulls=True)
-    return pc.fill_null(found, -1).to_numpy().astype(np.int64)
+    # Not the other way round: there may be millions of codes, and there are few texts.
+    wanted = texts.drop_null().unique()
+    hits = pc.index_in(codes, value_set=wanted)
+    rows = np.flatnonzero(pc.is_valid(hits).to_numpy(zero_copy_only=False))
+    which = hits.take(rows).to_numpy()
+    if len(np.unique(which)) < len(which):
+        rows = which = np.zeros(0, dtype=np.int64)
+    place = np.full(len(wanted) + 1, -1)  # and that of a missing text behind
+    place[which] = rows
+    of_texts = pc.fill_null(pc.index_in(texts, value_set=wanted), len(wanted))
+    return place[of_texts.to_numpy()]
 
 
 # ---- reading

@@ -31,6 +31,10 @@ def test_shapes_are_matched_to_the_level_that_most_of_them_fit():
     assert (regions.level, regions.areas.tolist()) == ("region", [2])
     numbered = rp.AreaTree.from_columns({"town": ["7", "12"]})
     assert read_map(features(12), "m", numbered).areas.tolist() == [1]  # in the order of codes
+    # Two towns are called "1", so that it names none; "2" is the only one.
+    with pytest.raises(DomainError, match="has the code of an area"):
+        read_map(features("1", "2"), "m", TREE)
+    assert read_map(features("2"), "m", TREE).areas.tolist() == [TREE.find(("N", "2"))]
 
 
 def test_outer_rings_are_wound_one_way_and_holes_the_other():
