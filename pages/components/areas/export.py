@@ -27,12 +27,11 @@ def take_along(planned: AreaPlan, opened: AreaStudy) -> None:
     shown = st.expander("The same in Python and on the command line", key="area commands")
     with shown:
         budget = planned.budget
-        # In one colour: those of Streamlit's code are too faint.
         st.markdown("**In Python**, beside the codebook and its file of areas")
-        st.code(kept(area_script, opened, budget), language=None, wrap_lines=True)
+        st.code(kept(area_script, opened, budget), language="python", wrap_lines=True)
         st.markdown("**On the command line**")
         if command := kept(area_command, opened, budget):
-            st.code(command, language=None, wrap_lines=True)
+            st.code(command, language="bash", wrap_lines=True)
         else:
             st.caption(
                 "Options cannot say these tables: they take all tables up to some number of "
@@ -40,4 +39,4 @@ def take_along(planned: AreaPlan, opened: AreaStudy) -> None:
                 "script instead."
             )
         st.markdown("**Then**, beside the records: check, release, and make whole counts")
-        st.code(RUN, language=None, wrap_lines=True)
+        st.code(RUN, language="bash", wrap_lines=True)

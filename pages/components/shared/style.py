@@ -9,6 +9,8 @@ button[data-selected="true"] p,
 [data-testid="stSlider"] [data-testid="stMarkdownContainer"] p {
     color: light-dark(#060c13, #e8edf3);
 }
+/* Code in the colour of text: the colours of its words are too faint on their ground. */
+[data-testid="stCode"] code span { color: inherit !important; font: inherit !important; }
 .modebar { display: none; }  /* clicked for `chart_pictures` */
 [data-testid="stMetricLabel"] p, [data-testid="stMetricValue"] div {
     overflow: visible;
