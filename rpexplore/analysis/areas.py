@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rpexplore.common.concurrency import Progress, no_progress, part_of_progress
 from rpexplore.common.exact_numbers import shown
 from rpexplore.common.formatting import joined
 from rpexplore.domain.area_tree import AreaTree
@@ -21,6 +22,8 @@ from rpexplore.privacy.budget import Budget
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_OF_BEST_SHARES = 0.9  # of the time that a comparison takes
 
 Shares = Mapping[str, float]
 """Level -> its part of the budget, relative to the others."""
@@ -54,13 +57,17 @@ def level_sizes(tree: AreaTree) -> "pd.DataFrame":
 
 
 def beside_shares_by_level(
-    plan: AreaPlan, stated: Mapping[str, Shares] | None = None
+    plan: AreaPlan,
+    stated: Mapping[str, Shares] | None = None,
+    on_progress: Progress = no_progress,
 ) -> "pd.DataFrame":
     """The loss of a plan beside that of shares of its budget by level, all by least squares.
 
     Args:
         plan: Any plan whose tables are the same in all areas of a level.
         stated: Shares by level, by what they are called.
+        on_progress: Called with what is being done and the share that is done; what it raises ends
+            the work.
 
     Returns:
         One row for the best shares by level, for equal ones and for each of those stated: title,
@@ -91,10 +98,17 @@ def beside_shares_by_level(
     by_level = plan
     if not plan.uniform:
         by_level = plan_areas(
-            plan.workload, loss=plan.loss, budget=plan.budget, uniform_levels=True
+            plan.workload,
+            loss=plan.loss,
+            budget=plan.budget,
+            uniform_levels=True,
+            on_progress=part_of_progress(on_progress, 0, _OF_BEST_SHARES),
         )
     rows = [("best shares by level", by_level.loss_value, _shares_of(by_level))]
-    for title, shares in {"equal shares": dict.fromkeys(levels, 1.0), **(stated or {})}.items():
+    of_titles = {"equal shares": dict.fromkeys(levels, 1.0), **(stated or {})}
+    for number, (title, shares) in enumerate(of_titles.items()):
+        done = _OF_BEST_SHARES + (1 - _OF_BEST_SHARES) * number / len(of_titles)
+        on_progress(f"Working out {title}", done)
         part = _checked(title, shares, list(levels))
         rows.append((title, loss_of_shares(plan, part), part))
     return pd.DataFrame(

@@ -134,7 +134,7 @@ def plan(
             )
         else:
             made = plan_areas(workload, loss=objective, budget=budget, **search)
-        beside = beside_shares_by_level(made) if compare else None
+        beside = beside_shares_by_level(made, on_progress=on_progress) if compare else None
         refuse_existing(out, force)
         made.save(out)
     compared = None if beside is None else row_facts(beside)

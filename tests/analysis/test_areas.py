@@ -57,7 +57,12 @@ def test_the_sample_country_is_planned_better_than_by_level():
     tables = rp.Workload.all_up_to(book.domain, 3)
     asked = rp.AreaWorkload.of_levels(book.tree, dict.fromkeys(book.tree.levels, tables))
     plan = rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
-    best, equal = beside_shares_by_level(plan)["ratio"]
+    told = []
+    frame = beside_shares_by_level(plan, on_progress=lambda *report: told.append(report))
+    assert told[-1] == ("Working out equal shares", 0.9)
+    assert all(0 <= share < 0.9 for _, share in told[:-1])
+    assert len(told) > 2
+    best, equal = frame["ratio"]
     assert 0.85 < equal < best < 0.945
     assert equal < 0.935
 

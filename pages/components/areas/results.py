@@ -142,10 +142,11 @@ def _shares(planned: AreaPlan) -> None:
         st.caption(
             "Agencies often give each level a share of the budget, and all its areas the same "
             "noise. The objective is to be as small as possible; this plan's stands beside it as a "
-            "share of it."
+            "share of it. Compared only where all areas of a level have the same tables, as they "
+            "always do on this page."
         )
 
 
 def _beside(planned: AreaPlan, on_progress: Progress) -> pd.DataFrame:
     on_progress("Planning with shares by level", 0.0)
-    return beside_shares_by_level(planned)
+    return beside_shares_by_level(planned, on_progress=on_progress)
