@@ -258,7 +258,11 @@ def test_areas_stand_side_by_side():
     )
     inputs = areas_side_by_side.area_inputs([same, other])
     assert inputs.loc["Areas", [0, 1]].tolist() == ["6 on 3 levels, home.json"] * 2
-    assert differing(inputs) == {"Tables", "Privacy budget"}
+    assert inputs.loc["Tables", [0, 1]].tolist() == [
+        "8 tables on every level",
+        "all 8, county 0, town 8",
+    ]
+    assert differing(inputs) == {"Tables", "Tables in all areas", "Privacy budget"}
     assert comparison.summary(same).endswith("; ρ = 0.1; 6 areas")
     plans = [
         rp.plan_areas(scenario.areas.workload, loss=scenario.areas.loss, budget=scenario.budget)

@@ -8,11 +8,11 @@ import pandas as pd
 
 from rpexplore.analysis.accuracy import Z_95
 from rpexplore.analysis.area_accuracy import level_accuracy
-from rpexplore.analysis.area_grid import describe_grid
 from rpexplore.analysis.scenarios.side_by_side import texts_side_by_side
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.privacy.conversions import rho_text
+from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.scenario import Scenario
 
 
@@ -41,7 +41,8 @@ def area_inputs(scenarios: Sequence[Scenario]) -> pd.DataFrame:
             for study in studies
         ],
         "Other attributes": [", ".join(study.domain.names) for study in studies],
-        "Tables": [describe_grid(study) for study in studies],
+        "Tables": [_tables(study) for study in studies],
+        "Tables in all areas": [f"{study.n_tables:,}" for study in studies],
         "Objective": [study.loss.title for study in studies],
         "Noise": [
             "the same for all areas of a level" if study.uniform else "each area its own"
@@ -54,12 +55,21 @@ def area_inputs(scenarios: Sequence[Scenario]) -> pd.DataFrame:
         [(study.areas.sha256, text) for study, text in zip(studies, texts["Areas"], strict=True)],
         [study.domain for study in studies],
         [study.settings for study in studies],
+        texts["Tables in all areas"],
         [study.loss for study in studies],
-        *list(texts.values())[4:5],
+        texts["Noise"],
         [scenario.budget.privacy_cost for scenario in scenarios],
         texts["Privacy unit"],
     ]
     return texts_side_by_side(texts, values)
+
+
+def _tables(study: AreaStudy) -> str:
+    """How many tables the levels are asked for, in a few words."""
+    counts = {level: len(study.tables.get(level, ())) for level in study.levels}
+    if len(set(counts.values())) == 1:
+        return f"{plural(next(iter(counts.values())), 'table')} on every level"
+    return ", ".join(f"{level} {count:,}" for level, count in counts.items())
 
 
 def area_outcomes(scenarios: Sequence[Scenario], outcomes: Sequence[AreaOutcome]) -> pd.DataFrame:
