@@ -21,6 +21,7 @@ _BELOW_QUERIES = {
     "planning.mechanism",
     "planning.solvers",
     "planning.areas",
+    "planning.baselines",
     *_BELOW_PLANNING,
 }
 _BELOW_SCENARIOS = {"queries", *_BELOW_QUERIES}
@@ -35,6 +36,13 @@ MAY_IMPORT = {
     "planning.solvers": {"planning.losses", "planning.mechanism", *_BELOW_PLANNING},
     "planning": {"planning.losses", "planning.mechanism", "planning.solvers", *_BELOW_PLANNING},
     "planning.areas": {
+        "planning",
+        "planning.losses",
+        "planning.mechanism",
+        "planning.solvers",
+        *_BELOW_PLANNING,
+    },
+    "planning.baselines": {
         "planning",
         "planning.losses",
         "planning.mechanism",

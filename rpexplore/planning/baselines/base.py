@@ -1,0 +1,97 @@
+"""Baseline: a plainer mechanism, by the error that it has in every table."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from rpexplore.errors import PlanError
+from rpexplore.planning.losses.base import Loss
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.workload.workload import Workload
+
+_DIGITS = 1e-6  # of a ratio of losses
+
+
+class UnsuitableError(PlanError):
+    """A baseline does not exist for some tables, or not for so many; says why."""
+
+
+@dataclass(frozen=True, eq=False)
+class LogVariances:
+    """Natural logarithms of the variance of each table's cells, float64[n_tables] each.
+
+    Noise in every cell of hundreds of attributes has variances beyond what floats hold.
+
+    mean over the cells of the table; largest: of its least accurate cell
+    """
+
+    mean: np.ndarray
+    largest: np.ndarray
+
+    def of_loss(self, loss: Loss) -> np.ndarray:
+        """Those that a loss looks at."""
+        return self.largest if loss.looks_at_least_accurate_cells else self.mean
+
+    def ratio(self, loss: Loss, workload: Workload, value: float) -> float:
+        """Natural logarithm of what all variances must be divided by for the loss to be this."""
+        variances = self.of_loss(loss)
+
+        def is_above(log_divisor: float) -> bool:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return not loss.value(np.exp(variances - log_divisor), workload) <= value
+
+        # Any loss that grows with variances has one such divisor; most are ratios of two values.
+        low, high = float(np.min(variances)) - 1.0, float(np.max(variances)) + 1.0
+        step = 1.0
+        while not is_above(low):
+            low, step = low - step, 2 * step
+        step = 1.0
+        while is_above(high):
+            high, step = high + step, 2 * step
+        while high - low > _DIGITS:
+            middle = (low + high) / 2
+            low, high = (middle, high) if is_above(middle) else (low, middle)
+        return high
+
+
+@dataclass(frozen=True)
+class Baseline(ABC):
+    """A mechanism to compare a plan with.
+
+    name    on the command line and in files
+    title   in a sentence: "noise in every cell"
+    source  where it is from
+    """
+
+    name: str
+    title: str
+    source: str
+
+    @abstractmethod
+    def variances(self, workload: Workload, closure: Closure, loss: Loss) -> LogVariances:
+        """At privacy cost 1, with what it can choose chosen for the loss.
+
+        closure: of the workload, with the strategies of the plan that is compared
+
+        Raises:
+            UnsuitableError: If there is no such mechanism for the workload.
+        """
+
+
+def shares_for(loss: Loss, weights: np.ndarray, logs: np.ndarray) -> np.ndarray:
+    """Shares of the budget for parts whose variances are `exp(logs)` at all of it, by their loss.
+
+    weights: of the parts, float64[n]; those of 0 get next to nothing
+    """
+    with np.errstate(divide="ignore"):
+        log_weighted = np.log(np.maximum(weights, np.max(weights) * 1e-12)) + logs
+    # Σ w v / c is smallest at c ∝ √(w v), and max w v / c where all are the same.
+    log_shares = log_weighted / 2 if is_sum(loss) else log_weighted
+    shares = np.exp(log_shares - np.max(log_shares))
+    return shares / np.sum(shares)
+
+
+def is_sum(loss: Loss) -> bool:
+    """Whether tables count by their mean variance, as in a weighted sum."""
+    return not loss.looks_at_least_accurate_cells

@@ -1,0 +1,179 @@
+"""Baselines that measure marginals, or their Fourier coefficients; for tables of single values."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rpexplore.planning.baselines.base import Baseline, LogVariances, UnsuitableError, is_sum
+from rpexplore.planning.losses.base import Loss
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.workload.workload import Workload
+
+MOST_ATTRIBUTES = 15  # of which all marginals are weighed
+_MOST_ROUNDS, _GAP = 1000, 1e-3
+_CANDIDATES = 60  # marginals that may be merged, in pairs
+_AT_ONCE = 1 << 22  # numbers worked on together
+
+
+@dataclass(frozen=True)
+class Fourier(Baseline):
+    """The same noise in every Fourier coefficient that some table needs (Barak et al. 2007).
+
+    A record adds a number of absolute value 1 to each of them; a table of n cells has the mean of
+    n of them, over n, as its variance.
+    """
+
+    def variances(self, workload: Workload, closure: Closure, loss: Loss) -> LogVariances:
+        _refuse_other_bases(workload)
+        n_coefficients = np.sum(closure.pairs / closure.residual_cells)
+        logs = np.log(n_coefficients) - np.log(workload.counted_cells)
+        return LogVariances(logs, logs)
+
+
+@dataclass(frozen=True)
+class BestMarginals(Baseline):
+    """All marginals with the best precision each (OPT_M of HDMM), the tables by least squares.
+
+    A marginal B measured with precision θ_B measures residual S ⊆ B with θ_B / ∏_{i∈B∖S} n_i. The
+    loss is convex in θ; at a cost of Σ θ = 1 it is found as precisions of areas are
+    (docs/mathematics.md §15.4).
+    """
+
+    def variances(self, workload: Workload, closure: Closure, loss: Loss) -> LogVariances:
+        _refuse_other_bases(workload)
+        used = [index for index in workload.used if closure.sizes[index] > 1]
+        if len(used) > MOST_ATTRIBUTES:
+            raise UnsuitableError(f"only for at most {MOST_ATTRIBUTES} attributes.")
+        bits = np.zeros(len(closure.sizes) + 1, dtype=np.int64)
+        bits[used] = 1 << np.arange(len(used))
+        residuals = np.sum(bits[closure.members], axis=1)
+        sizes = closure.sizes[used].astype(float)
+        weights = loss.table_weights(workload)
+        precisions = np.full(1 << len(used), 1.0 / (1 << len(used)))
+        prices = np.ones(len(workload))
+        logs = np.zeros(len(workload))
+        for _ in range(_MOST_ROUNDS):
+            sigma_squared = 1 / _upwards(precisions, sizes)[residuals]
+            variances = closure.variances(sigma_squared)
+            logs = np.log(variances)
+            if not is_sum(loss):
+                prices = prices * weights * variances
+                prices = np.maximum(prices / np.sum(prices), 1e-12)
+            of_residuals = closure.residual_weights(weights * prices)
+            slopes = np.zeros(len(precisions))
+            slopes[residuals] = of_residuals * sigma_squared**2
+            gradient = _downwards(slopes, sizes)
+            value = float(np.sum(of_residuals * sigma_squared))
+            reached = value if is_sum(loss) else float(np.max(weights * variances))
+            if reached <= value**2 / np.max(gradient) * (1 + _GAP):
+                break
+            precisions = precisions * np.sqrt(gradient / value)
+            precisions /= np.sum(precisions)
+        return LogVariances(logs, logs)
+
+
+def _upwards(of_marginals: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Σ_{B⊇S} of_marginals[B] / ∏_{i∈B∖S} n_i for all S, by the bits of the sets."""
+    sums = of_marginals.copy()
+    for bit, size in enumerate(sizes):
+        pairs = sums.reshape(-1, 2, 1 << bit)
+        pairs[:, 0] += pairs[:, 1] / size
+    return sums
+
+
+def _downwards(of_residuals: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Σ_{S⊆B} of_residuals[S] / ∏_{i∈B∖S} n_i for all B: the transpose."""
+    sums = of_residuals.copy()
+    for bit, size in enumerate(sizes):
+        pairs = sums.reshape(-1, 2, 1 << bit)
+        pairs[:, 1] += pairs[:, 0] / size
+    return sums
+
+
+@dataclass(frozen=True)
+class DataCube(Baseline):
+    """Some marginals with the same noise, each table summed from the smallest that holds it.
+
+    After Ding et al. (2011), who also choose few marginals greedily. Here, for the loss: from the
+    largest tables that are asked for on, two are replaced by the marginal of the attributes of
+    both as long as that is better.
+    """
+
+    def variances(self, workload: Workload, closure: Closure, loss: Loss) -> LogVariances:
+        _refuse_other_bases(workload)
+        if not is_sum(loss):
+            raise UnsuitableError("only for the average error, for which it is chosen.")
+        log_sizes = np.log(closure.sizes.astype(float))
+        has = np.zeros((len(workload), len(closure.sizes) + 1), dtype=bool)
+        np.put_along_axis(has, workload.members.astype(np.int64), True, axis=1)
+        has = has[:, :-1]
+        weights = loss.table_weights(workload)
+        chosen = _chosen_marginals(has, log_sizes, weights)
+        chosen = chosen[np.argsort(chosen @ log_sizes, kind="stable")]
+        cells = (chosen @ log_sizes)[_first_with(has, chosen)]
+        logs = np.log(len(chosen)) + cells - has @ log_sizes
+        return LogVariances(logs, logs)
+
+
+def _chosen_marginals(has: np.ndarray, log_sizes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """bool[n_marginals, d]: which are measured.
+
+    What a marginal adds to the loss is its number of cells times a factor: the sum of weight over
+    cells of the tables that are computed from it.
+    """
+    chosen, of_table = _largest(has)
+    factors = np.bincount(of_table, weights * np.exp(-(has @ log_sizes)), len(chosen))
+    while len(chosen) > 1:
+        parts = np.exp(chosen @ log_sizes) * factors
+        smallest = np.argsort(parts, kind="stable")[:_CANDIDATES]
+        some, own = chosen[smallest], factors[smallest]
+        unions = some[:, None] | some[None]
+        added = np.exp(unions @ log_sizes) * (own[:, None] + own[None])
+        added -= parts[smallest][:, None] + parts[smallest][None]
+        np.fill_diagonal(added, np.inf)
+        first, second = np.unravel_index(int(np.argmin(added)), added.shape)
+        total = float(np.sum(parts))
+        if (len(chosen) - 1) * (total + added[first, second]) >= len(chosen) * total:
+            break
+        union = unions[first, second]
+        inside = ~np.any(chosen & ~union, axis=1)
+        factor = float(np.sum(factors[inside]))
+        chosen = np.vstack([chosen[~inside], union])
+        factors = np.append(factors[~inside], factor)
+    return chosen
+
+
+def _largest(has: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The tables that are in no other one, and for each table one of those that it is in."""
+    orders = np.sum(has, axis=1)
+    kept = np.zeros(0, dtype=np.int64)
+    of_table = np.zeros(len(has), dtype=np.int64)
+    for order in np.unique(orders)[::-1].tolist():
+        tables = np.flatnonzero(orders == order)
+        first = _first_with(has[tables], has[kept])
+        is_within = first < len(kept)
+        of_table[tables] = first
+        of_table[tables[~is_within]] = len(kept) + np.arange(np.count_nonzero(~is_within))
+        kept = np.append(kept, tables[~is_within])
+    return has[kept], of_table
+
+
+def _first_with(tables: np.ndarray, marginals: np.ndarray) -> np.ndarray:
+    """For each table the first of some marginals that has all its attributes; their number: none.
+
+    bool[n, d] and bool[m, d], to int64[n]
+    """
+    first = np.full(len(tables), len(marginals))
+    outside = (~marginals).T.astype(np.float32)
+    step = max(_AT_ONCE // max(len(marginals), 1), 1)
+    for start in range(0, len(tables) if len(marginals) else 0, step):
+        rows = tables[start : start + step].astype(np.float32)
+        is_within = rows @ outside == 0
+        found = np.where(np.any(is_within, axis=1), np.argmax(is_within, axis=1), len(marginals))
+        first[start : start + step] = found
+    return first
+
+
+def _refuse_other_bases(workload: Workload) -> None:
+    if not workload.is_marginals:
+        raise UnsuitableError("only for tables of single values.")
