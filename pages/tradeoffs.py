@@ -6,6 +6,7 @@ from pages.components.shared.explanations import explained_title
 from pages.components.shared.measure import cells_of_open_scenario, measure_input
 from pages.components.shared.next_page import next_page
 from pages.components.shared.solutions import optimum, plan
+from pages.components.tradeoffs.baselines import baselines_view
 from pages.components.tradeoffs.budget_curves import budget_view, targets_view
 from pages.components.tradeoffs.frontier import frontier_view
 from pages.components.tradeoffs.what_if import what_if_view
@@ -18,6 +19,7 @@ VIEWS = {  # what each is called, the question it answers, and what answers it
         frontier_view,
     ),
     "What if": ("What do some tables cost all the others?", what_if_view),
+    "Baselines": ("Why not something simpler?", baselines_view),
 }
 
 

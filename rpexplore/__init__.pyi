@@ -1,6 +1,7 @@
 # The public names, and where they are: read by type checkers, and by __init__.py as it runs.
 
 from rpexplore import errors as errors
+from rpexplore.analysis.baselines import compare as compare
 from rpexplore.analysis.usefulness import publishable as publishable
 from rpexplore.data.databases.source import DatabaseSource as DatabaseSource
 from rpexplore.data.frames import FrameSource as FrameSource

@@ -4,6 +4,7 @@ import typer
 
 from rpexplore.cli import options
 from rpexplore.cli.areas import areas
+from rpexplore.cli.compare import compare
 from rpexplore.cli.console import Verbs, heed_signals, say
 from rpexplore.cli.plan_files import rewrite, show, verify
 from rpexplore.cli.planning import plan, report, schema
@@ -35,8 +36,8 @@ def program(
 ) -> None:
     """Plan, inspect and run the release of noisy tables under differential privacy.
 
-    The way: schema, plan, show, rehearse, verify, report, release, answer. Only release reads
-    records; combine, postprocess, synthesize and workbook work on what was released.
+    The way: schema, plan, show, compare, rehearse, verify, report, release, answer. Only release
+    reads records; combine, postprocess, synthesize and workbook work on what was released.
     """
     if version:
         from importlib.metadata import version as installed
@@ -59,7 +60,7 @@ def app(
 
 cli.command()(schema)
 cli.command(cls=options.LossHelp)(plan)
-for verb in (show, verify, rewrite, rehearse, report, answer, release, ledger):
+for verb in (show, verify, rewrite, compare, rehearse, report, answer, release, ledger):
     cli.command()(verb)
 for verb in (combine, postprocess, synthesize, workbook, app):
     cli.command()(verb)

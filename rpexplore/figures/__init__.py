@@ -4,7 +4,7 @@
 what the file of its name in `analysis` computes; `fairness`, with the Fairness chart, what
 `analysis.variance_by_size` does. Plan page: `accuracy`. Fairness: `fairness`, `distributions`,
 `accuracy_by_attribute`, `shadow_prices`, `cell_accuracy`. Trade-offs: `budget_curves` (also of
-targets), `frontier`, `what_if`. Query lists: `queries`. Areas: `areas`. Results:
+targets), `frontier`, `what_if`, `baselines`. Query lists: `queries`. Areas: `areas`. Results:
 `released_cells`.
 
 Imports `analysis`, `privacy`, `common` and `errors`.

@@ -22,6 +22,7 @@ SECTIONS = (
     "Tables",
     "Accuracy",
     "Fairness",
+    "Baselines",
     "Relative errors",
     "Targets",
     "Readings of the release",

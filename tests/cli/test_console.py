@@ -21,7 +21,16 @@ def test_version_and_help(run):
     overview = run.done()
     assert overview == run.done("--help")
     verbs = ["schema", "plan", "show", "verify", "report", "release", "answer", "ledger", "app"]
-    verbs += ["rewrite", "rehearse", "queries", "areas", "combine", "postprocess", "workbook"]
+    verbs += [
+        "rewrite",
+        "compare",
+        "rehearse",
+        "queries",
+        "areas",
+        "combine",
+        "postprocess",
+        "workbook",
+    ]
     # No summary of a verb is cut off.
     assert [re.search(rf"^  {verb} .*\.$", overview, re.MULTILINE) is None for verb in verbs] == [
         False

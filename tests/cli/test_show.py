@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import rpexplore as rp
 from rpexplore.planning.plan import Plan
 from rpexplore.workload.table_text import title
 from tests.cli.program import BUDGET
@@ -50,6 +51,21 @@ def test_show_as_json_has_every_table(planned):
     assert by_table[("age", "sex")]["standard_error"] == plan.standard_errors[4]
     assert by_table[()]["target"] is None
     assert len(planned.json("show", "plan.json", "--tables", "2")["tables"]) == 2
+
+
+def test_compare_with_plainer_mechanisms(planned):
+    compared = rp.compare(Plan.load("plan.json"))
+    text = planned.done("compare", "plan.json")
+    assert all(sentence in text for sentence in compared.sentences)
+    row = compared.frame().iloc[0]
+    line = rf"^{row['name']} +{row['baseline']} .* {row['budget_text']}$"
+    assert re.search(line, text, re.MULTILINE)
+    assert "Standard errors" not in text
+    listed = planned.done("compare", "plan.json", "--tables", "2").splitlines()
+    assert listed[-4].split("  ")[0] == "table"
+    facts = planned.json("compare", "plan.json")
+    assert facts["baselines"][0]["times_budget"] == row["times_budget"]
+    assert len(facts["tables"]) == 7
 
 
 def test_show_refuses_a_plan_that_claims_too_much(planned):

@@ -46,7 +46,7 @@ VIEWS = {
         "Binding targets",
         "Relative errors",
     ),
-    "tradeoffs": ("Smaller errors", "Targets", "Average vs worst case", "What if"),
+    "tradeoffs": ("Smaller errors", "Targets", "Average vs worst case", "What if", "Baselines"),
     "queries": ("Query by query", "Baselines", "Privacy profile", "Release"),
     "compared_by": (
         "Share of tables by accuracy",

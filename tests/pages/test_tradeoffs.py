@@ -14,7 +14,7 @@ from rpexplore.scenarios.table_settings import GroupSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from tests.pages.conftest import VIEWS, plain
 
-BUDGETS, TARGETS, FRONTIER, WHAT_IF = VIEWS["tradeoffs"]
+BUDGETS, TARGETS, FRONTIER, WHAT_IF, BASELINES = VIEWS["tradeoffs"]
 
 
 def charts(session):
@@ -287,3 +287,11 @@ def test_work_that_is_not_needed_any_more_is_given_up(tradeoffs, small, monkeypa
     session.selectbox(key="average").set_value("cells").run()
     assert ended == [rp.SumOfVariances()]
     session.press("Cancel")
+
+
+def test_plainer_mechanisms_stand_beside_the_plan(tradeoffs, small):
+    compared = rp.compare(rp.optimum(small.workload, loss=small.loss).at(small.budget))
+    session = tradeoffs(small, BASELINES)
+    assert len(charts(session)) == 1
+    texts = all_texts(session)
+    assert all(plain([sentence]) in texts for sentence in compared.sentences)

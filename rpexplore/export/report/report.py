@@ -23,6 +23,7 @@ from rpexplore.domain.provenance import except_from_records
 from rpexplore.domain.smooth_rehearsal import SmoothRehearsal
 from rpexplore.errors import PlanError
 from rpexplore.export.report.accuracy import accuracy, relative_errors_section, tables_section
+from rpexplore.export.report.baselines import baselines_section
 from rpexplore.export.report.board import board_section, in_short, with_comments
 from rpexplore.export.report.codebook import aggregations, all_values, codebook
 from rpexplore.export.report.context import context
@@ -134,6 +135,7 @@ def report(
             tables_section(plan),
             accuracy(plan, record_noun),
             fairness_section(plan, record_noun),
+            *([baselines_section(plan)] if plan.loss.is_available else []),
             *([] if expected is None else [relative_errors_section(plan, expected, cv_limit)]),
             targets(plan, request),
             readings(request, rehearsal, record_noun),

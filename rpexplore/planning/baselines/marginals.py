@@ -94,9 +94,9 @@ def _downwards(of_residuals: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 class DataCube(Baseline):
     """Some marginals with the same noise, each table summed from the smallest that holds it.
 
-    After Ding et al. (2011), who also choose few marginals greedily. Here, for the loss: from the
-    largest tables that are asked for on, two are replaced by the marginal of the attributes of
-    both as long as that is better.
+    After Ding et al. (2011), who also choose few marginals greedily. Here, for the loss: from all
+    tables that are asked for, or from the largest of them, on, two are replaced by the marginal of
+    the attributes of both as long as that is better.
     """
 
     def variances(self, workload: Workload, closure: Closure, loss: Loss) -> LogVariances:
@@ -108,21 +108,28 @@ class DataCube(Baseline):
         np.put_along_axis(has, workload.members.astype(np.int64), True, axis=1)
         has = has[:, :-1]
         weights = loss.table_weights(workload)
-        chosen = _chosen_marginals(has, log_sizes, weights)
-        chosen = chosen[np.argsort(chosen @ log_sizes, kind="stable")]
-        cells = (chosen @ log_sizes)[_first_with(has, chosen)]
-        logs = np.log(len(chosen)) + cells - has @ log_sizes
+        found = []
+        for marginals, of_table in (_largest(has), (has, np.arange(len(has)))):
+            chosen = _merged(marginals, of_table, log_sizes, weights * np.exp(-(has @ log_sizes)))
+            chosen = chosen[np.argsort(chosen @ log_sizes, kind="stable")]
+            cells = (chosen @ log_sizes)[_first_with(has, chosen)]
+            found.append(np.log(len(chosen)) + cells - has @ log_sizes)
+        logs = min(found, key=lambda logs: loss.value(np.exp(logs), workload))
         return LogVariances(logs, logs)
 
 
-def _chosen_marginals(has: np.ndarray, log_sizes: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """bool[n_marginals, d]: which are measured.
+def _merged(
+    chosen: np.ndarray, of_table: np.ndarray, log_sizes: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
+    """Marginals, bool[n, d], with some of them replaced by that of the attributes of both.
 
     What a marginal adds to the loss is its number of cells times a factor: the sum of weight over
     cells of the tables that are computed from it.
+
+    of_table  which of them each table is computed from
+    weights   of the tables, over their cells
     """
-    chosen, of_table = _largest(has)
-    factors = np.bincount(of_table, weights * np.exp(-(has @ log_sizes)), len(chosen))
+    factors = np.bincount(of_table, weights, len(chosen))
     while len(chosen) > 1:
         parts = np.exp(chosen @ log_sizes) * factors
         smallest = np.argsort(parts, kind="stable")[:_CANDIDATES]
@@ -136,10 +143,12 @@ def _chosen_marginals(has: np.ndarray, log_sizes: np.ndarray, weights: np.ndarra
         if (len(chosen) - 1) * (total + added[first, second]) >= len(chosen) * total:
             break
         union = unions[first, second]
-        inside = ~np.any(chosen & ~union, axis=1)
-        factor = float(np.sum(factors[inside]))
-        chosen = np.vstack([chosen[~inside], union])
-        factors = np.append(factors[~inside], factor)
+        replaced = np.all(chosen == union, axis=1)
+        replaced[smallest[[first, second]]] = True
+        chosen, factors = (
+            np.vstack([chosen[~replaced], union]),
+            np.append(factors[~replaced], np.sum(factors[replaced])),
+        )
     return chosen
 
 

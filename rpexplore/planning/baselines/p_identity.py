@@ -2,24 +2,29 @@
 
 A = [I; Θ] D with Θ ≥ 0 of p rows, and D the diagonal for which every column has the norm 1. So the
 sensitivity is 1 whatever Θ is, and the error is smooth in Θ. It is not convex: of some starts the
-best is taken, the same in every run.
+best is taken, the same in every run; of many values the first.
 """
 
 import numpy as np
 
 from rpexplore.planning.baselines.attribute_strategies import AttributeStrategy
+from rpexplore.planning.baselines.base import UnsuitableError
 
 _IRRATIONAL = tuple(np.sqrt((2.0, 3.0, 5.0)))
-_MOST_STEPS = 500
+_MOST_STEPS = 200
+_FEW_VALUES = 128  # for which all starts are tried
+_MOST_VALUES = 256
 
 
 def p_identity(size: int, gram: np.ndarray) -> AttributeStrategy:
     """The best found for Laplace noise, with a sixteenth as many rows as values (HDMM's OPT_0)."""
     from scipy.optimize import minimize  # heavy
 
+    if size > _MOST_VALUES:
+        raise UnsuitableError(f"only for attributes of at most {_MOST_VALUES} values.")
     n_rows = max(size // 16, 1)
     best = None
-    for irrational in _IRRATIONAL:
+    for irrational in _IRRATIONAL[: None if size <= _FEW_VALUES else 1]:
         # Spread evenly over 0 to 1, and without a pattern that the search could keep.
         given = (np.arange(1, n_rows * size + 1) * irrational) % 1.0
         found = minimize(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rpexplore.common.concurrency import one_thread
-from rpexplore.planning.baselines.attribute_strategies import AttributeStrategy, Measure
+from rpexplore.planning.baselines.attribute_strategies import Measure, single_values
 from rpexplore.planning.baselines.base import Baseline, LogVariances, UnsuitableError
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.closure import Closure
@@ -69,7 +69,7 @@ class _Moments:
         self._known: dict[tuple, tuple[float, tuple[float, float]]] = {}
 
     def is_plain(self, attribute: int) -> bool:
-        """Whether no table has it in other than single values."""
+        """Whether all tables have its single values, each of which is measured."""
         return all(basis.is_identity for basis in self._workload.bases[attribute])
 
     def of(self, attribute: int, basis: Basis) -> tuple[float, tuple[float, float]]:
@@ -97,5 +97,6 @@ class _Moments:
         queries = [self._queries(attribute, basis) for basis in self._workload.bases[attribute]]
         gram = sum((each.gram / each.n_rows for each in queries), np.zeros(()))
         size = int(self._workload.domain.sizes[attribute])
-        strategy: AttributeStrategy = self._product.measure(size, gram)
+        measure = self._product.measure if size > 1 else single_values
+        strategy = measure(size, gram)
         return strategy.covariance(self._product.norm)

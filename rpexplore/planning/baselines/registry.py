@@ -25,7 +25,7 @@ BASELINES: tuple[Baseline, ...] = (
     Product("hb", "hierarchies of the best width", "HB, Qardaji et al. 2013", strategies.wide_tree),
     Product("wavelets", "wavelets", "Privelet, Xiao et al. 2010", strategies.wavelet),
     Fourier("fourier", "Fourier coefficients", "Barak et al. 2007"),
-    DataCube("data-cube", "a few larger marginals", "DataCube, Ding et al. 2011"),
+    DataCube("data-cube", "a choice of marginals", "DataCube, Ding et al. 2011"),
     BestProduct("product", "the best product", _HDMM.format("OPT_⊗")),
     BestMarginals("marginals", "the best marginals", _HDMM.format("OPT_M")),
 )

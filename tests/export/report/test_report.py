@@ -84,7 +84,7 @@ def test_a_margin_has_the_same_digits_everywhere(groups):
 def test_sections_are_listed_and_numbered(groups):
     sections = [text for attrs, text in groups.all("section") if attrs.get("id")]
     links = [attrs["href"] for attrs, _ in groups.all("a") if attrs["href"].startswith("#")]
-    assert len(sections) == len(links) == 12
+    assert len(sections) == len(links) == 13
     ids = {attrs["id"] for _, attrs, _ in groups.elements if "id" in attrs}
     assert {link[1:] for link in links} <= ids
 

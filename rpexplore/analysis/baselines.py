@@ -1,0 +1,278 @@
+"""A plan beside plainer mechanisms at the same privacy cost, and beside what none can go below."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from rpexplore.analysis.accuracy import least_accurate_first
+from rpexplore.common.concurrency import Progress, no_progress
+from rpexplore.common.formatting import capitalised, describe_count, joined, rounded
+from rpexplore.errors import PlanError
+from rpexplore.planning.baselines.base import Baseline, LogVariances, UnsuitableError
+from rpexplore.planning.baselines.bound import SingularValues
+from rpexplore.planning.baselines.registry import BASELINES, LAPLACE_BASELINES
+from rpexplore.planning.optimum import record_cost
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.workload.table_text import titles
+
+PLAN = "this plan"
+# Columns of `Comparison.frame` that are shown, with their headings.
+BASELINE_HEADINGS = {
+    "baseline": "mechanism",
+    "source": "known as",
+    "budget_text": "privacy cost for the same errors",
+}
+_SAME = 1.005  # budgets that differ by no more than this factor are the same
+_LARGEST = 1e15  # factors beyond it are told as powers of ten
+
+
+@dataclass(frozen=True, eq=False)
+class BaselineError:
+    """How a baseline compares with a plan.
+
+    variances  at the plan's budget; None if there is no such mechanism for its tables
+    log_times  natural logarithm of the factor by which the privacy cost would have to be larger
+               for the plan's loss; NaN if there is no such mechanism
+    reason     why there is none; "" if there is one
+    """
+
+    baseline: Baseline
+    variances: LogVariances | None
+    log_times: float
+    reason: str = ""
+
+    @property
+    def times_budget(self) -> float:
+        """How many times the budget it would need for the plan's loss; inf beyond 10^308."""
+        return math.exp(self.log_times) if self.log_times < 700 else math.inf * (self.log_times > 0)
+
+    @property
+    def budget_text(self) -> str:
+        """ "72 times", "about 10^23 times", "the same"; "" if there is no such mechanism."""
+        if self.variances is None:
+            return ""
+        return describe_times(self.log_times)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """A plan beside the mechanisms that people use or know.
+
+    rows     with Gaussian noise, in the order of the registry
+    laplace  with Laplace noise at ε = 1
+    """
+
+    plan: Plan
+    rows: tuple[BaselineError, ...]
+    laplace: tuple[BaselineError, ...]
+
+    # ---- Gaussian noise
+
+    @property
+    def there(self) -> list[BaselineError]:
+        """Those that there are for the plan's tables, the most expensive first."""
+        found = [row for row in self.rows if row.variances is not None]
+        return sorted(found, key=lambda row: -row.log_times)
+
+    @property
+    def missing(self) -> list[BaselineError]:
+        """Those that there are not."""
+        return [row for row in self.rows if row.variances is None]
+
+    def frame(self, *, missing: bool = True) -> pd.DataFrame:
+        """One row a baseline, the most expensive first; then, if wanted, those that there are not.
+
+        Columns: name, baseline, source, times_budget (what it would need for the plan's loss: inf
+        beyond 10^308, NaN if there is no such mechanism), budget_text (the same in words) and
+        reason.
+        """
+        rows = [*self.there, *(self.missing if missing else ())]
+        return pd.DataFrame(
+            {
+                "name": [row.baseline.name for row in rows],
+                "baseline": [row.baseline.title for row in rows],
+                "source": [row.baseline.source for row in rows],
+                "times_budget": [row.times_budget for row in rows],
+                "budget_text": [row.budget_text for row in rows],
+                "reason": [row.reason for row in rows],
+            }
+        )
+
+    def of_tables(self, tables: Sequence[int] | np.ndarray | None = None) -> pd.DataFrame:
+        """Standard errors at the plan's budget, root mean square of a table's cells.
+
+        tables: their positions; None: all, the least accurate first
+
+        Columns: table, "this plan", and the title of each baseline that there is.
+        """
+        if tables is None:
+            tables = least_accurate_first(self.plan)
+        tables = np.asarray(tables, dtype=np.int64)
+        columns: dict[str, object] = {"table": titles(self.plan.workload, tables)}
+        columns[PLAN] = self.plan.standard_errors[tables]
+        for row in self.there:
+            assert row.variances is not None
+            with np.errstate(over="ignore"):
+                columns[row.baseline.title] = np.exp(row.variances.mean[tables] / 2)
+        return pd.DataFrame(columns)
+
+    @property
+    def sentences(self) -> list[str]:
+        """What it means: noise in every cell, the nearest plainer one, bounds, Laplace noise."""
+        said = []
+        there = {row.baseline.name: row for row in self.there}
+        cells = there["cells"]
+        said.append(self._sentence(cells))
+        nearest = self.there[-1]
+        if nearest is not cells:
+            said.append("Of the others, the nearest is " + self._nearest(nearest))
+        said.append(self.bound_sentence)
+        if self.laplace_sentence:
+            said.append(self.laplace_sentence)
+        return said
+
+    def _sentence(self, row: BaselineError) -> str:
+        title = capitalised(row.baseline.title)
+        if row.log_times < math.log(_SAME):
+            return f"{title} would do as well as this plan, by its objective."
+        return (
+            f"{title} would need {row.budget_text} the privacy cost (ρ) for what this plan reaches "
+            "by its objective."
+        )
+
+    def _nearest(self, row: BaselineError) -> str:
+        title, source = row.baseline.title, row.baseline.source
+        if row.log_times < math.log(_SAME):
+            return f"{title} ({source}), which does as well here."
+        return f"{title} ({source}), at {row.budget_text} the privacy cost."
+
+    # ---- what no mechanism can go below
+
+    @cached_property
+    def least_share(self) -> float:
+        """No Gaussian mechanism reaches the plan's loss with a smaller share of its budget."""
+        plan = self.plan
+        if plan.workload.is_marginals:
+            return min(plan.certificate.lower_bound / plan.loss_value, 1.0)
+        bound = _at_budget(_BOUND, plan)
+        return min(bound.times_budget, 1.0)
+
+    @property
+    def bound_sentence(self) -> str:
+        """How near the plan is to what no Gaussian mechanism can go below."""
+        share = self.least_share
+        if share > 1 / _SAME:
+            return "No Gaussian mechanism, whatever it measures, does better by more than 0.5 %."
+        less = f"{rounded(100 * (1 - share), 2, 'up')} %"
+        if len(self.plan.workload) == 1:
+            return (
+                f"No Gaussian mechanism, whatever it measures, could save more than {less} of the "
+                "privacy cost."
+            )
+        return (
+            "For several tables of ranges, prefix sums or groups together only a weak bound is "
+            f"known for all Gaussian mechanisms: none could save more than {less} of the privacy "
+            f"cost. {self.plan.proven}"
+        )
+
+    # ---- Laplace noise
+
+    @cached_property
+    def laplace_epsilon(self) -> float:
+        """ε at which the best of those with Laplace noise reaches the plan's loss, as pure ε-DP."""
+        best = min(row.log_times for row in self.laplace if row.variances is not None)
+        return math.exp(best / 2) if best < 1400 else math.inf
+
+    @property
+    def laplace_sentence(self) -> str:
+        """What pure differential privacy would take; "" where it is beyond all numbers."""
+        if not math.isfinite(self.laplace_epsilon):
+            return ""
+        rows = [row for row in self.laplace if row.variances is not None]
+        best = min(rows, key=lambda row: row.log_times)
+        return (
+            "With Laplace noise, which gives pure ε-differential privacy, "
+            f"{best.baseline.title} ({best.baseline.source}) would need "
+            f"ε = {rounded(self.laplace_epsilon, 3, 'up')} for the same."
+        )
+
+
+_BOUND = SingularValues("bound", "what no Gaussian mechanism can go below", "Li, Miklau 2013")
+
+
+def compare(plan: ReleasePlan, *, on_progress: Progress = no_progress) -> Comparison:
+    """What plainer mechanisms would need for the errors that a plan has. Reads no record.
+
+    All from formulas, at the plan's privacy cost and by its objective: noise in every cell, the
+    tables themselves, hierarchies, wavelets, Fourier coefficients, chosen marginals, and the best
+    strategies of HDMM (docs/mathematics.md §16).
+
+    Args:
+        plan: A plan of tables.
+        on_progress: Called with what is being done and the share that is done; what it raises ends
+            the comparison.
+
+    Raises:
+        PlanError: For a plan of another kind, or one whose loss cannot be computed.
+
+    Example:
+        >>> import rpexplore as rp
+        >>> tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 100, "sex": 2}), 2)
+        >>> best = rp.plan(tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
+        >>> compared = rp.compare(best).frame().set_index("name")
+        >>> round(float(compared["times_budget"]["cells"]), 1)
+        29.2
+    """
+    if not isinstance(plan, Plan):
+        raise PlanError(f"Plans of tables are compared with plainer ones, got a {plan.noun}.")
+    if not plan.loss.is_available:
+        raise PlanError(
+            "The plan's objective is an expression that this file does not hold; make the plan "
+            "again to compare it."
+        )
+    n_all = len(BASELINES) + len(LAPLACE_BASELINES)
+    rows = []
+    for done, baseline in enumerate((*BASELINES, *LAPLACE_BASELINES)):
+        on_progress(f"Comparing with {baseline.title}", done / n_all)
+        at_one = baseline in LAPLACE_BASELINES
+        rows.append(_at_budget(baseline, plan, at_one=at_one))
+    return Comparison(plan, tuple(rows[: len(BASELINES)]), tuple(rows[len(BASELINES) :]))
+
+
+def _at_budget(baseline: Baseline, plan: Plan, *, at_one: bool = False) -> BaselineError:
+    """A baseline at the plan's budget; or, with Laplace noise, at ε = 1."""
+    try:
+        found = baseline.variances(plan.workload, plan.closure, plan.loss)
+    except UnsuitableError as error:
+        return BaselineError(baseline, None, math.nan, str(error))
+    # Laplace noise of scale 1 has the variance 2.
+    shift = math.log(2) if at_one else -math.log(record_cost(plan.budget))
+    variances = LogVariances(found.mean + shift, found.largest + shift)
+    return BaselineError(
+        baseline, variances, variances.ratio(plan.loss, plan.workload, plan.loss_value)
+    )
+
+
+def describe_times(log_times: float) -> str:
+    """A factor by its natural logarithm: "1.5 times", "about 10^23 times", "the same as"."""
+    if log_times < math.log(_LARGEST):
+        times = math.exp(log_times)
+        if times < 1000:
+            return f"{rounded(times, 3)} times"
+        return f"{describe_count(round(times))} times"
+    return f"about 10^{math.floor(log_times / math.log(10))} times"
+
+
+def describe_missing(comparison: Comparison) -> str:
+    """Which baselines there are not, and why, for below a table; "" if there are all."""
+    by_reason: dict[str, list[str]] = {}
+    for row in comparison.missing:
+        by_reason.setdefault(row.reason, []).append(row.baseline.title)
+    return " ".join(
+        f"{capitalised(joined(given))}: {reason}" for reason, given in by_reason.items()
+    )

@@ -1,0 +1,74 @@
+"""What is told of plainer mechanisms beside a plan."""
+
+import math
+
+import pytest
+
+import rpexplore as rp
+from rpexplore.analysis.baselines import describe_missing, describe_times
+from rpexplore.errors import PlanError
+
+DOMAIN = rp.Domain.from_sizes({"age": 100, "sex": 2})
+MARGINALS = rp.Workload.all_up_to(DOMAIN, 2)
+AGES = rp.Workload.of(DOMAIN, [("age",)]).with_bases({"age": rp.Ranges()})
+
+
+def planned(tables, loss=None, rho="0.5"):
+    return rp.plan(tables, loss=loss or rp.SumOfVariances(), budget=rp.Budget(rho=rho))
+
+
+def test_noise_in_every_cell_by_hand():
+    plan = planned(MARGINALS, rho="0.125")
+    row = rp.compare(plan).frame().set_index("name").loc["cells"]
+    # At privacy cost 1/4 a sum of n cells has variance 4 n: the total, ages, sexes, and both.
+    assert row["times_budget"] == pytest.approx(4 * (200 + 2 + 100 + 1) / plan.loss_value, rel=1e-5)
+    assert row["budget_text"] == "29.2 times"
+    errors = rp.compare(plan).of_tables().set_index("table")["noise in every cell"]
+    assert errors["(total)"] == pytest.approx(math.sqrt(800))
+
+
+@pytest.mark.parametrize(
+    "loss", [rp.SumOfVariances(), rp.MaxVariance(), rp.PNorm(p=3)], ids=lambda loss: loss.option
+)
+def test_a_plan_with_so_many_times_the_budget_reaches_what_a_baseline_does(loss):
+    plan = planned(MARGINALS, loss)
+    row = rp.compare(plan).frame().set_index("name").loc["tables"]
+    equal = planned(MARGINALS, loss, rho=repr(0.5 / float(row["times_budget"])))
+    # Four tables with the same noise: variance 4 each.
+    wanted = loss.value(4.0 * (MARGINALS.weights > 0), MARGINALS)
+    assert equal.loss_value == pytest.approx(wanted, rel=1e-4)
+
+
+def test_sentences_name_the_nearest_the_bound_and_laplace_noise():
+    compared = rp.compare(planned(MARGINALS))
+    cells, nearest, bound, laplace = compared.sentences
+    assert cells.startswith("Noise in every cell would need 29.2 times the privacy cost (ρ)")
+    assert "does as well here" in nearest
+    assert bound.startswith("No Gaussian mechanism, whatever it measures, does better")
+    # The same noise in all four tables has variance 2 · 4² / ε².
+    epsilon = math.sqrt(32 * 4 / compared.plan.loss_value)
+    assert compared.laplace_epsilon == pytest.approx(epsilon, rel=1e-5)
+    assert "the same noise in every table" in laplace
+    assert describe_missing(compared).startswith("Binary hierarchies, hierarchies of the best")
+
+
+def test_of_ranges_of_one_attribute_the_bound_is_near():
+    compared = rp.compare(planned(AGES))
+    assert 0.95 < compared.least_share < 1
+    assert "could save more than" in compared.bound_sentence
+    assert "data-cube" not in [row.baseline.name for row in compared.there]
+
+
+def test_factors_in_words():
+    assert describe_times(math.log(1.234)) == "1.23 times"
+    assert describe_times(math.log(72)) == "72 times"
+    assert describe_times(math.log(12_345)) == "12,345 times"
+    assert describe_times(396.4 * math.log(10)) == "about 10^396 times"
+
+
+def test_only_plans_of_tables_are_compared():
+    queries = rp.QueryList(
+        rp.Domain.from_sizes({"sex": 2}), [[1, 1], [0, 1]], ("everybody", "women"), [5, 3]
+    )
+    with pytest.raises(PlanError, match="Plans of tables are compared"):
+        rp.compare(rp.query_plan(queries, budget=rp.Budget(rho="0.5")))
