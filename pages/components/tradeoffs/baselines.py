@@ -8,7 +8,7 @@ from pages.components.shared.session import escaped
 from pages.components.shared.solutions import plan
 from rpexplore.analysis.baselines import BASELINE_HEADINGS, compare, describe_missing
 from rpexplore.analysis.measures import Measure
-from rpexplore.figures.baselines import MOST_TIMES, times_of_baselines
+from rpexplore.figures.baselines import CUT_OFF, is_cut_off, times_of_baselines
 from rpexplore.figures.chart import Chart, Column
 from rpexplore.planning.optimum import Optimum
 
@@ -29,8 +29,7 @@ def baselines_view(solution: Optimum, measure: Measure) -> None:
             frame=comparison.frame(missing=False),
             columns=columns,
             file="baselines.csv",
-            remark="Errors are compared by the plan's objective. Bars are cut off at "
-            f"{MOST_TIMES:,.0f} times. {describe_missing(comparison)}",
+            remark=f"{CUT_OFF if is_cut_off(comparison) else ''} {describe_missing(comparison)}",
         )
     )
     for sentence in others:
