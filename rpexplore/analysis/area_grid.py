@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
 
 from rpexplore.common.formatting import joined, plural
 from rpexplore.common.typed_numbers import number_of, number_text
-from rpexplore.errors import RpexploreError
-from rpexplore.scenarios.area_study import AreaStudy
+from rpexplore.errors import RpexploreError, WorkloadError
+from rpexplore.scenarios.area_study import AreaStudy, AreaTarget, area_targets
 from rpexplore.workload.table_text import title
+from rpexplore.workload.targets import Target, parse_target
 from rpexplore.workload.workload import Workload
 
 Setting = Literal["weight", "target"]
@@ -25,7 +25,8 @@ def level_columns(study: AreaStudy) -> dict[str, str]:
 def level_grid(study: AreaStudy, setting: Setting) -> pd.DataFrame:
     """One row a table to choose from: table, cells, and a column for each level.
 
-    These hold weights or targets as texts, "" where a table is not asked for, or has no target.
+    These hold weights or targets as texts ("20 required"), "" where a table is not asked for, or
+    has no target.
     """
     rows = study.rows
     cells = Workload.of(study.domain, rows).exact_cells.tolist()
@@ -34,11 +35,28 @@ def level_grid(study: AreaStudy, setting: Setting) -> pd.DataFrame:
         asked = study.tables.get(level)
         values = {}
         if asked is not None:
-            numbers = asked.weights if setting == "weight" else asked.targets
-            values = dict(zip(asked.tables, numbers.tolist(), strict=True))
-        numbers = [values.get(table, np.nan) for table in rows]
-        grid[column] = ["" if np.isnan(number) else number_text(number) for number in numbers]
+            numbers = asked.weights.tolist() if setting == "weight" else area_targets(asked)
+            values = dict(zip(asked.tables, map(_text, numbers), strict=True))
+        grid[column] = [values.get(table, "") for table in rows]
     return pd.DataFrame(grid)
+
+
+def _text(setting: AreaTarget) -> str:
+    if isinstance(setting, Target):
+        return f"{number_text(setting.standard_error)} required"
+    return "" if setting is None else number_text(setting)
+
+
+def typed_target(text: str, name: str) -> AreaTarget:
+    """The target of a text such as "20" or "20 required"; raises `WorkloadError` with its name."""
+    if not text.strip():
+        return None
+    try:
+        target = parse_target(text)
+    except WorkloadError as error:
+        raise WorkloadError(f"{name} cannot be read: {error}") from None
+    error = target.standard_error
+    return Target(error, required=True) if target.required else error
 
 
 def study_from_grid(
@@ -51,9 +69,11 @@ def study_from_grid(
             table, level = rows[row], levels[column]
             name = f"The {setting} of {title(table)} on the level {level}"
             try:
-                number = number_of(text or "", name, least=0.0)
-                change = study.with_weights if setting == "weight" else study.with_targets
-                study = change({(level, table): number or None})
+                if setting == "weight":
+                    weight = number_of(text or "", name, least=0.0)
+                    study = study.with_weights({(level, table): weight or None})
+                else:
+                    study = study.with_targets({(level, table): typed_target(text or "", name)})
             except RpexploreError as error:
                 refused.append(str(error))
     return study, refused

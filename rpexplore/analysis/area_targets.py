@@ -3,7 +3,7 @@
 import numpy as np
 
 from rpexplore.analysis.budget_units import stated_text
-from rpexplore.common.formatting import describe_share, rounded
+from rpexplore.common.formatting import describe_share, plural, rounded
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.minimum_budget import rho_with_allowance, typed_above
 from rpexplore.privacy.budget import Budget
@@ -26,6 +26,17 @@ def missed_targets(plan: AreaPlan) -> tuple[int, int]:
     tables = plan.tables[plan.tables["target"].notna()]
     is_missed = tables["largest_standard_error"] > tables["target"] * MET_FACTOR
     return int(np.count_nonzero(is_missed)), len(tables)
+
+
+def describe_required(plan: AreaPlan) -> str:
+    """How many required targets a plan within them meets in all areas, in a sentence."""
+    rows = [row for row in plan.tables.to_dict("records") if row["required"]]
+    count = plural(sum(row["areas"] for row in rows), "required target")
+    ratio = max(row["largest_standard_error"] / row["target"] for row in rows)
+    return (
+        f"All of the {count} in all areas are met: the largest standard error is "
+        f"{describe_share(ratio, 3)} of its target."
+    )
 
 
 def describe_targets(plan: AreaPlan) -> str:

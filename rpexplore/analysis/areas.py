@@ -76,7 +76,8 @@ def beside_shares_by_level(
         others for the tables of each level alone.
 
     Raises:
-        WorkloadError: If areas of one level are asked for different tables.
+        WorkloadError: If areas of one level are asked for different tables, and for a plan within
+            required targets, which such shares would miss.
         BudgetError: For shares of other levels than those with tables, or not above 0.
 
     Example:
@@ -94,6 +95,11 @@ def beside_shares_by_level(
     """
     import pandas as pd
 
+    if plan.loss.meets_required_targets:
+        raise WorkloadError(
+            "Shares of the budget by level are compared by their loss, and here some would miss "
+            "required targets; compare them for another objective."
+        )
     levels = _levels_with_tables(plan)
     by_level = plan
     if not plan.uniform:

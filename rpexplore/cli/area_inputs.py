@@ -83,6 +83,8 @@ def loss_from_options(
 
     find_smallest: whether --minimum-budget finds the budget, which has an objective of its own
     """
+    from rpexplore.common.formatting import joined
+    from rpexplore.planning.areas.area_loss import AREA_LOSSES
     from rpexplore.planning.loss_serialization import loss_from_text
 
     if find_smallest:
@@ -94,8 +96,9 @@ def loss_from_options(
                     f"targets; leave --{name} out."
                 )
         return loss_from_text("max", relative_to="target")
-    if loss not in (None, "sum", "max"):
-        raise WorkloadError(f"--loss must be sum or max for areas, got {loss!r}.")
+    options = [known.option for known in AREA_LOSSES]
+    if loss is not None and loss not in options:
+        raise WorkloadError(f"--loss must be {joined(options, ' or ')} for areas, got {loss!r}.")
     return loss_from_text(loss or "sum", weighting=weighting, relative_to=relative_to)
 
 

@@ -92,8 +92,9 @@ AreaLoss = Annotated[
     typer.Option(
         "--loss",
         metavar="LOSS",
-        help="The objective: sum, the average error, where all levels count alike, or max, the "
-        "largest one; else sum.",
+        help="The objective: sum, the average error, where all levels count alike; max, the "
+        "largest one; required, or required-then-targets: meet the required targets (--target "
+        "'sex=20 required') in every area, then the same of the other tables; else sum.",
     ),
 ]
 Tolerance = Annotated[
@@ -101,7 +102,7 @@ Tolerance = Annotated[
     typer.Option(
         metavar="X",
         help="How far, relative, the objective may be from the best (else 0.0001 for sum, 0.003 "
-        "for max); larger = sooner done.",
+        "for others); larger = sooner done.",
     ),
 ]
 MinimumBudget = Annotated[

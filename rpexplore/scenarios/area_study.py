@@ -24,11 +24,14 @@ from rpexplore.planning.losses.base import Loss, SumOfVariances
 from rpexplore.queries.preset_roles import guessed_matches
 from rpexplore.queries.presets import REDISTRICTING
 from rpexplore.workload.table_text import Table, title
+from rpexplore.workload.targets import Target
 from rpexplore.workload.workload import Workload
 
 MOST_TABLES = 200  # of the other attributes, to choose from
 _USUAL_ORDER = 3  # of the tables to begin with
-Setting = tuple[float | None, float | None]  # the weight and the target of a table
+AreaTarget = float | Target | None
+"""A target of a table on a level: a standard error, one that is required as a `Target`, or none."""
+Setting = tuple[float | None, AreaTarget]  # the weight and the target of a table
 _REDISTRICTING = ("race", "hispanic", "voting_age")
 
 
@@ -112,6 +115,12 @@ class AreaStudy:
                 return f"{title(tables.tables[missing[0]])} on the level {level}"
         return ""
 
+    @property
+    def requires_none(self) -> bool:
+        """Whether the objective meets required targets, and there are none."""
+        required = any(bool(np.any(tables.required)) for tables in self.tables.values())
+        return self.loss.meets_required_targets and not required
+
     # ---- changes
 
     def with_preset(self, preset: str) -> "AreaStudy":
@@ -131,8 +140,8 @@ class AreaStudy:
         }  # fmt: skip
         return self._with_settings(changed)
 
-    def with_targets(self, targets: Mapping[tuple[str, Table], float | None]) -> "AreaStudy":
-        """With other targets, standard errors of a cell, by level and table; None: no target.
+    def with_targets(self, targets: Mapping[tuple[str, Table], AreaTarget]) -> "AreaStudy":
+        """With other targets of a cell, by level and table.
 
         Raises:
             WorkloadError: For a table that is not asked for on the level.
@@ -147,7 +156,7 @@ class AreaStudy:
             changed[level][table] = changed[level][table][0], target
         return self._with_settings(changed)
 
-    def with_target_where_missing(self, target: float) -> "AreaStudy":
+    def with_target_where_missing(self, target: AreaTarget) -> "AreaStudy":
         """With this target for every table that has none."""
         missing = {
             (level, table): target
@@ -184,12 +193,19 @@ class AreaStudy:
         if level not in self.tables:
             return {}
         tables = self.tables[level]
-        targets = [None if target != target else target for target in tables.targets.tolist()]
-        pairs = zip(tables.weights.tolist(), targets, strict=True)
+        pairs = zip(tables.weights.tolist(), area_targets(tables), strict=True)
         return dict(zip(tables.tables, pairs, strict=True))
 
-    def _target(self, level: str, table: Table) -> float | None:
+    def _target(self, level: str, table: Table) -> AreaTarget:
         return self._settings(level).get(table, (None, None))[1]
+
+
+def area_targets(tables: Workload) -> list[AreaTarget]:
+    """The targets of tables."""
+    return [
+        None if target != target else Target(target, required=True) if required else target
+        for target, required in zip(tables.targets.tolist(), tables.required.tolist(), strict=True)
+    ]
 
 
 def usual_tables(domain: Domain, order: int = _USUAL_ORDER) -> Workload:

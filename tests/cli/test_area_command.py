@@ -43,7 +43,13 @@ def _cells(study):
     return replace(study.with_weights(pairs), loss=rp.SumOfVariances(weighting="cells"))
 
 
-@pytest.mark.parametrize("change", [_less, _targets, _cells])
+def _required(study):
+    few = study.with_preset("Totals only").with_target_where_missing(rp.Target(30, required=True))
+    some = few.with_weights({(level, ("sex",)): 1.0 for level in study.book.tree.levels})
+    return replace(some, loss=rp.SumWithinTargets())
+
+
+@pytest.mark.parametrize("change", [_less, _targets, _cells, _required])
 def test_script_and_command_make_the_same_plan(begun, change, run):
     study = change(begun)
     plan = plan_areas(study.workload, loss=study.loss, budget=BUDGET, uniform_levels=study.uniform)

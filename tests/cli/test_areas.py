@@ -122,7 +122,7 @@ def test_redistricting_tables_are_found_in_a_codebook(homes):
         (("--up-to", "1", "--level", "town=x"), "town=x must be the most attributes"),
         (("--up-to", "1", "--level", "town=1", "--level", "town=0"), "the level 'town' twice"),
         (("--of-order", "2", "--level", "town=1"), "town gets tables of at most 1 attributes"),
-        (("--up-to", "1", "--loss", "p-norm:3"), "--loss must be sum or max for areas"),
+        (("--up-to", "1", "--loss", "p-norm:3"), "must be sum, max, required or required-then"),
         (("--detail", "totals", "--up-to", "1"), "totals has tables of its own; leave --up-to out"),
         (("--detail", "pl94-171"), "No attribute of the codebook looks like Race"),
         ((), "Say which tables"),

@@ -198,6 +198,14 @@ def test_targets_are_asked_for_where_the_objective_needs_them(towns):
     least = minimum_area_budget(plan.workload)
     assert float(met.rho) == pytest.approx(float(least.rho), rel=3e-3)
     assert "All targets are met" in plain(towns.texts("markdown"))
+    towns.radio(key="area objective").set_value("required").run()
+    assert "such as 20 required" in plain(towns.texts("info"))
+    show(towns, "Tables").type_in_grid("area targets", 0, "level 2", "12 required")
+    show(towns, "Plan")
+    within = planned(towns)
+    assert within.loss == rp.SumWithinTargets()
+    assert within.tables.query("required")["largest_standard_error"].max() <= 12
+    assert "All of the 3 required targets" in plain(towns.texts("markdown"))
     towns.radio(key="area objective").set_value("sum").run()
     towns.toggle(key="area uniform").set_value(True).run()
     assert planned(towns).uniform

@@ -11,15 +11,20 @@ from pages.components.shared.background import worked_out
 from pages.components.shared.charts import download_frame, listing, metrics
 from pages.components.shared.session import bound, change_fields, escaped, kept
 from rpexplore.analysis.area_accuracy import describe_shares, level_accuracy, table_accuracy
-from rpexplore.analysis.area_targets import describe_targets, sufficient_budget
+from rpexplore.analysis.area_targets import (
+    describe_required,
+    describe_targets,
+    sufficient_budget,
+)
 from rpexplore.analysis.areas import beside_shares_by_level
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import capitalised, rounded
 from rpexplore.figures.areas import ACCURACY_COLUMNS, TABLE_COLUMNS, shares_listed
+from rpexplore.planning.areas.area_loss import AREA_LOSSES
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.loss_serialization import loss_choices
-from rpexplore.planning.losses.base import WEIGHTINGS, MaxVariance, SumOfVariances
+from rpexplore.planning.losses.base import WEIGHTINGS, MaxVariance, WeightedSum
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.scenarios.area_study import AreaStudy
 
@@ -43,9 +48,7 @@ def plan_view(opened: AreaStudy) -> None:
 def _loss_input(opened: AreaStudy) -> None:
     """The objective, how tables count in a sum, and whether areas of a level are alike."""
     offered = {
-        choice: loss
-        for choice, loss in loss_choices().items()
-        if isinstance(loss, SumOfVariances | MaxVariance)
+        choice: loss for choice, loss in loss_choices().items() if isinstance(loss, AREA_LOSSES)
     }
     loss = opened.loss
     st.radio(
@@ -59,7 +62,7 @@ def _loss_input(opened: AreaStudy) -> None:
             lambda choice: change_study(lambda study: replace(study, loss=offered[choice])),
         ),
     )
-    if isinstance(loss, SumOfVariances):
+    if isinstance(loss, WeightedSum):
         st.selectbox(
             "How tables count in the sum",
             list(WEIGHTINGS),
@@ -69,7 +72,7 @@ def _loss_input(opened: AreaStudy) -> None:
                 "area weighting",
                 loss.weighting,
                 lambda weighting: change_study(
-                    lambda study: replace(study, loss=SumOfVariances(weighting))
+                    lambda study: replace(study, loss=type(loss)(weighting))
                 ),
             ),
         )
@@ -100,8 +103,11 @@ def _answer(planned: AreaPlan) -> None:
         help=f"{meaning('Optimality')} "
         f"The proven gap is {rounded(planned.certificate.gap, 2, 'up')} of the objective.",
     )
-    if planned.loss.compares_with_targets:
+    if isinstance(planned.loss, MaxVariance) and planned.loss.compares_with_targets:
         _targets(planned)
+    if planned.loss.meets_required_targets:
+        required = kept(describe_required, planned)
+        st.markdown(f":material/straighten: **Required targets.** {escaped(required)}")
     st.subheader("How accurate each level is")
     levels = kept(level_accuracy, planned)
     listing(levels, ACCURACY_COLUMNS, "Accuracy of the tables of each level")
@@ -114,7 +120,8 @@ def _answer(planned: AreaPlan) -> None:
         tables = kept(table_accuracy, planned)
         listing(tables, TABLE_COLUMNS, "Accuracy of each table on each level")
         download_frame(tables, "area_tables.csv")
-    _shares(planned)
+    if not planned.loss.meets_required_targets:
+        _shares(planned)
     with st.expander("What this plan guarantees, in full"):
         st.markdown(escaped(planned.guarantee))
 

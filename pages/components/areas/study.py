@@ -9,11 +9,10 @@ from pages.components.shared.background import task_name, worked_out
 from pages.components.shared.editors import revision
 from pages.components.shared.session import change, change_fields, current, escaped, say
 from pages.components.shared.solutions import NO_PLAN
-from rpexplore.analysis.area_grid import Setting
+from rpexplore.analysis.area_grid import Setting, typed_target
 from rpexplore.analysis.scenarios.areas_side_by_side import AreaOutcome
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import plural
-from rpexplore.common.typed_numbers import needed_number_of
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.privacy.budget import Budget
@@ -89,6 +88,12 @@ def area_plan(opened: AreaStudy) -> AreaPlan | None:
             )
             target_for_all()
         return None
+    if opened.requires_none:
+        st.info(
+            "No target is required yet: write required behind one in the view Tables above, such "
+            "as 20 required."
+        )
+        return None
     budget = current().budget
     return worked_out(_solve, opened, budget, problem=NO_PLAN, by=(opened, budget))
 
@@ -99,6 +104,9 @@ def area_outcome(scenario: Scenario) -> AreaOutcome | None:
     assert asked is not None
     if missing := asked.misses_targets:
         st.info(escaped(f"{problem}its objective needs a target of {missing}."))
+        return None
+    if asked.requires_none:
+        st.info(escaped(f"{problem}its objective needs a required target."))
         return None
     by = (asked, scenario.budget)
     return worked_out(_outcome, *by, problem=problem, slot=scenario.name, by=by)
@@ -122,7 +130,7 @@ def _set_missing() -> None:
     typed = st.session_state[_TARGET]
     if change_study(
         lambda opened: opened.with_target_where_missing(
-            needed_number_of(typed, "The target", least=0.0)
+            typed_target(typed.strip() or "none", "The target")
         )
     ):
         forget_typed()

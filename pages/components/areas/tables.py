@@ -49,15 +49,17 @@ def tables_view(opened: AreaStudy) -> None:
         st.button("Apply", on_click=_take_preset)
     st.markdown("**Weight of each table on each level**, empty: not asked for")
     _grid(opened, "weight")
-    if opened.loss.compares_with_targets:
-        st.markdown("**Target of each table on each level**, a standard error of a cell")
-        target_for_all()
+    loss = opened.loss
+    if loss.compares_with_targets or loss.meets_required_targets:
+        heading = "**Target of each table on each level**, a standard error of a cell"
+        if loss.meets_required_targets:
+            heading += "; one that has to be met in every area says so: 20 required"
+        st.markdown(heading)
+        if loss.compares_with_targets:
+            target_for_all()
         _grid(opened, "target")
     else:
-        st.caption(
-            "Targets come in with the objective “minimise the largest shortfall from targets”, "
-            "under Plan."
-        )
+        st.caption("Targets come in with objectives that compare with or meet them, under Plan.")
 
 
 def _grid(opened: AreaStudy, setting: Setting) -> None:

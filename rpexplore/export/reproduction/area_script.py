@@ -8,8 +8,9 @@ from rpexplore.common.typed_numbers import number_text
 from rpexplore.export.reproduction.script import call, literal, source_of_budget, source_of_loss
 from rpexplore.planning.loss_serialization import options_of_loss
 from rpexplore.privacy.budget import Budget
-from rpexplore.scenarios.area_study import AreaStudy
+from rpexplore.scenarios.area_study import AreaStudy, AreaTarget, area_targets
 from rpexplore.workload.table_text import texts_of_tables
+from rpexplore.workload.targets import Target
 from rpexplore.workload.workload import Workload
 
 PLAN = "plan.json"
@@ -83,17 +84,17 @@ def area_command(study: AreaStudy, budget: Budget) -> str:
 
 def _settings(
     tables: Workload, order: int | None = None, factor: float = 1.0
-) -> dict[tuple[str, ...], tuple[float, float | None]]:
+) -> dict[tuple[str, ...], tuple[float, AreaTarget]]:
     """Weight, times a factor, and target of each table of up to so many attributes."""
     rows = zip(
         tables.tables,
         (tables.weights * factor).tolist(),
-        tables.targets.tolist(),
+        area_targets(tables),
         tables.orders.tolist(),
         strict=True,
     )
     return {
-        table: (weight, None if target != target else target)
+        table: (weight, target)
         for table, weight, target, own in rows
         if order is None or own <= order
     }
@@ -113,7 +114,10 @@ def _asked(tables: Workload) -> list[list[str]]:
         if weight != 1:
             options.append([f"--weight={texts[table]}={weight!r}"])
         if target is not None:
-            options.append([f"--target={texts[table]}={target!r}"])
+            text = repr(target)
+            if isinstance(target, Target):
+                text = f"{target.standard_error!r} required"
+            options.append([f"--target={texts[table]}={text}"])
     return options
 
 
@@ -132,7 +136,12 @@ def _tables(tables: Workload) -> str:
         return f"rp.Workload.all_up_to(areas.domain, {order})"
     settings = _settings(tables)
     weights = [repr(weight) for weight, _ in settings.values()]
-    targets = [repr(target) for _, target in settings.values()]
+    targets = [
+        f"rp.Target({target.standard_error!r}, required=True)"
+        if isinstance(target, Target)
+        else repr(target)
+        for _, target in settings.values()
+    ]
     arguments = ["areas.domain", f"[{', '.join(map(literal, settings))}]"]
     if set(weights) != {"1.0"}:
         arguments.append(f"weights=[{', '.join(weights)}]")

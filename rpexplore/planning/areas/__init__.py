@@ -3,7 +3,8 @@
 In reading order: `area_workload` (which tables are asked for on which level), `level_tables`
 (presets of these), `area_groups` (areas that are alike, counted as one), `estimation` (variances of
 the least-squares answers, and their gradient, in two passes), `least_squares` (the answers
-themselves), `solvers` (the best precisions, with a proof), `exact_precisions`, `area_plan`,
+themselves), `solvers` and `capped_solver` (losses, and proofs of what no precisions can better),
+`search` (the best precisions), `area_loss`, `area_planner`, `exact_precisions`, `area_plan`,
 `area_plan_file` with `group_file`, `area_minimum_budget`, `area_verification`; `area_sums` (of
 areas that are no area of the tree).
 

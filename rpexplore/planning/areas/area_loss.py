@@ -4,10 +4,20 @@ import numpy as np
 
 from rpexplore.planning.areas.area_groups import AreaGroups
 from rpexplore.planning.areas.area_workload import AreaWorkload
+from rpexplore.planning.areas.capped_solver import AreaCapped
 from rpexplore.planning.areas.profiles import Profiles
 from rpexplore.planning.areas.solvers import AreaMaximum, AreaProblem, AreaSum
-from rpexplore.planning.losses.base import Loss, SumOfVariances
+from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances, WeightedSum
+from rpexplore.planning.losses.constrained import (
+    MaxWithinTargets,
+    SumWithinTargets,
+    WithinTargets,
+)
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.privacy.budget import Budget
+
+AREA_LOSSES = (SumOfVariances, MaxVariance, SumWithinTargets, MaxWithinTargets)
+"""What plans for areas can make small."""
 
 
 def loss_of_variances(
@@ -18,16 +28,16 @@ def loss_of_variances(
     residual_variances: np.ndarray,
 ) -> float:
     """The loss where residuals have these variances, float64[n_residuals, n_groups]."""
-    total, largest = 0.0, 0.0
-    for kind, asked in enumerate(workload.workloads):
+    total, largest, weights = 0.0, 0.0, table_weights(workload, loss)
+    for kind in range(len(workload.workloads)):
         of_kind = groups.kinds == kind
         matrix = closure.variance_matrix[workload.rows[kind]]
-        weighted = loss.table_weights(asked)[:, None] * (matrix @ residual_variances[:, of_kind])
+        weighted = weights[kind][:, None] * (matrix @ residual_variances[:, of_kind])
         total += float(np.sum(weighted @ groups.multiplicity[of_kind])) / float(
             workload.areas_asked[kind]
         )
         largest = max(largest, float(np.max(weighted)))
-    return total if isinstance(loss, SumOfVariances) else largest
+    return total if isinstance(loss, WeightedSum) else largest
 
 
 def profiles_of(workload: AreaWorkload, closure: Closure, loss: Loss) -> Profiles:
@@ -46,24 +56,75 @@ def area_problem(
     loss: Loss,
     profiles: Profiles,
     uniform: bool,
+    budget: Budget,
 ) -> AreaProblem:
-    """What the search for the best precisions is given."""
+    """What the search for the best precisions is given.
+
+    Its variances are those at a privacy cost of 1, its losses those at the budget.
+    """
+    cost = float(budget.record_privacy_cost)
     if isinstance(loss, SumOfVariances):
-        weights = _of_groups(profiles.columns, groups)
+        weights = _of_groups(profiles.columns / cost, groups)
         return AreaSum(groups, profiles.costs, uniform, weights)
-    weights = _of_groups(_table_weights(workload, closure, loss), groups)
-    return AreaMaximum(groups, profiles.costs, uniform, profiles.columns, weights)
+    of_tables = _table_weights(workload, closure, loss) / cost
+    largest = not isinstance(loss, WeightedSum)
+    if not largest:
+        of_tables /= workload.areas_asked[:, None]
+    weights = _of_groups(of_tables, groups)
+    if not isinstance(loss, WithinTargets) or (largest and requires_all(workload)):
+        return AreaMaximum(groups, profiles.costs, uniform, profiles.columns, weights)
+    caps = np.full(of_tables.shape, np.inf)
+    for kind, limits in enumerate(caps_of(workload, loss)):
+        caps[kind, workload.rows[kind]] = limits * cost
+    caps = _of_groups(caps, groups, np.inf)
+    return AreaCapped(groups, profiles.costs, uniform, profiles.columns, weights, caps, largest)
+
+
+def requires_all(workload: AreaWorkload) -> bool:
+    """Whether the targets of all tables in all areas are required."""
+    return all(bool(np.all(asked.required)) for asked in workload.workloads)
+
+
+def table_weights(workload: AreaWorkload, loss: Loss) -> list[np.ndarray]:
+    """Weight of the variance of each table of each of the workloads; 0: it does not count.
+
+    If every target is required, all tables count, as in plans without areas.
+    """
+    all_count = not loss.meets_required_targets or requires_all(workload)
+    return [
+        loss.table_weights(asked)
+        if all_count or not np.all(asked.required)
+        else np.zeros(len(asked))
+        for asked in workload.workloads
+    ]
+
+
+def caps_of(workload: AreaWorkload, loss: WithinTargets) -> list[np.ndarray]:
+    """The largest variance that each table of each of the workloads may have; inf: any.
+
+    Raises `WorkloadError` if no target is required.
+    """
+    required = [bool(np.any(asked.required)) for asked in workload.workloads]
+    if not any(required):
+        return [loss.caps(asked) for asked in workload.workloads]  # which says what is missing
+    return [
+        loss.caps(asked) if has_some else np.full(len(asked), np.inf)
+        for asked, has_some in zip(workload.workloads, required, strict=True)
+    ]
 
 
 def _table_weights(workload: AreaWorkload, closure: Closure, loss: Loss) -> np.ndarray:
     """Weight of each table where a workload is asked for, float64[n_workloads, n_tables]."""
     weights = np.zeros((len(workload.workloads), len(closure.cells)))
-    for kind, asked in enumerate(workload.workloads):
-        weights[kind, workload.rows[kind]] = loss.table_weights(asked)
+    for kind, of_tables in enumerate(table_weights(workload, loss)):
+        weights[kind, workload.rows[kind]] = of_tables
     return weights
 
 
-def _of_groups(of_kinds: np.ndarray, groups: AreaGroups) -> np.ndarray:
-    """Rows of kinds as columns of groups, [n_columns, n_groups]; 0 where nothing is asked."""
-    nothing = np.zeros((1, of_kinds.shape[1]))
+def _of_groups(of_kinds: np.ndarray, groups: AreaGroups, otherwise: float = 0.0) -> np.ndarray:
+    """Rows of kinds as columns of groups, [n_columns, n_groups].
+
+    otherwise: where nothing is asked
+    """
+    nothing = np.full((1, of_kinds.shape[1]), otherwise)
     return np.ascontiguousarray(np.append(of_kinds, nothing, axis=0)[groups.kinds].T)

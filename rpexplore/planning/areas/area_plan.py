@@ -54,8 +54,8 @@ class AreaPlan(ReleasePlan):
     where that is 0.
 
     workload      what is asked
-    loss          what is minimised: `SumOfVariances`, where areas asked for the same count by their
-                  mean, or `MaxVariance` over all areas
+    loss          what is minimised: a sum, where areas asked for the same count by their mean, or
+                  the largest over all areas, of all tables or of those without a required target
     budget        the most that the plan may cost
     uniform       whether all areas of a level have one precision
     groups        areas that are alike
@@ -246,22 +246,14 @@ class AreaPlan(ReleasePlan):
 
 
 def proven_bound(plan: AreaPlan) -> float:
-    """What the precisions and prices of a plan prove of all plans; not above 0 where nothing.
-
-    Prices that sum to more than 1 are lowered: they would prove too much.
-    """
+    """What the precisions and prices of a plan prove of all plans; not above 0 where nothing."""
     profiles = profiles_of(plan.workload, plan.closure, plan.loss)
     problem = area_problem(
-        plan.workload, plan.groups, plan.closure, plan.loss, profiles, plan.uniform
+        plan.workload, plan.groups, plan.closure, plan.loss, profiles, plan.uniform, plan.budget
     )
-    sizes, table_prices = plan.groups.multiplicity, plan.table_prices
-    if table_prices is not None and (total := float(np.sum(table_prices @ sizes))) > 1:
-        table_prices = table_prices / total
-    prices = plan.prices / max(float(np.sum(sizes * plan.prices)), 1.0)
-    state = AreaState(plan.precisions, prices, table_prices)
+    state = AreaState(plan.precisions, plan.prices, plan.table_prices)
     with np.errstate(divide="ignore", invalid="ignore"):  # a price of 0 proves nothing
-        at_one = problem.visit(state).bound
-    return float(at_one / float(plan.budget.record_privacy_cost))
+        return float(problem.proven(state))
 
 
 def area_loss(plan: AreaPlan) -> float:

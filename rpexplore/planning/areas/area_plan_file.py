@@ -20,6 +20,7 @@ import numpy as np
 
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.common.files import file_bytes, write_whole
+from rpexplore.common.formatting import joined
 from rpexplore.common.json_fields import (
     SEAL,
     canonical_text,
@@ -38,12 +39,13 @@ from rpexplore.domain import codebook
 from rpexplore.domain.area_tree_file import parquet_of_tree, tree_of_parquet
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import ContradictionError, PlanError
+from rpexplore.planning.areas.area_loss import AREA_LOSSES
 from rpexplore.planning.areas.area_workload import AreaWorkload
 from rpexplore.planning.areas.exact_precisions import FACTOR_BITS
 from rpexplore.planning.areas.group_file import fields_of_groups, parquet_of_groups
 from rpexplore.planning.certificate import certificate_from_json
 from rpexplore.planning.loss_serialization import loss_from_json
-from rpexplore.planning.losses.base import MaxVariance, SumOfVariances
+from rpexplore.planning.losses.base import SumOfVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
@@ -165,11 +167,9 @@ def fields_of_plan(content: dict[str, Any], folder: Path | None) -> dict[str, An
     check_keys(content["certificate"], ("loss", "lower_bound", "gap"), "the certificate")
     files = _files(content["files"], folder)
     loss = loss_from_json(content["loss"])
-    if not isinstance(loss, SumOfVariances | MaxVariance):
-        raise PlanError(
-            f"the loss of a plan for areas must be {SumOfVariances.kind} or {MaxVariance.kind}, "
-            f"got {loss.kind}."
-        )
+    if not isinstance(loss, AREA_LOSSES):
+        kinds = joined([known.kind for known in AREA_LOSSES], " or ")
+        raise PlanError(f"the loss of a plan for areas must be {kinds}, got {loss.kind}.")
     if type(content["uniform_levels"]) is not bool:
         raise PlanError("uniform_levels must be true or false.")
     levels = columns(content, "levels", ("name", "areas"))

@@ -1,18 +1,24 @@
 """Area planner: (tables in areas, loss, budget) → plan. Never sees a record."""
 
+import numpy as np
+
 from rpexplore.common.concurrency import Progress, no_progress, one_thread
-from rpexplore.errors import PlanError
+from rpexplore.common.formatting import joined, rounded
+from rpexplore.errors import OutOfReachError, PlanError
 from rpexplore.planning.areas.area_groups import AreaGroups
-from rpexplore.planning.areas.area_loss import area_problem, profiles_of
+from rpexplore.planning.areas.area_loss import AREA_LOSSES, area_problem, profiles_of
 from rpexplore.planning.areas.area_plan import AreaPlan, exact_plan
 from rpexplore.planning.areas.area_workload import AreaWorkload
-from rpexplore.planning.areas.solvers import best_precisions
-from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
+from rpexplore.planning.areas.capped_solver import AreaCapped
+from rpexplore.planning.areas.search import best_precisions, problem_with_room
+from rpexplore.planning.areas.solvers import AreaState
+from rpexplore.planning.losses.base import Loss, SumOfVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.privacy.budget import Budget
 
 # Relative gaps at which the searches end.
-_SUM_TOLERANCE, _MAXIMUM_TOLERANCE = 1e-4, 3e-3
+_SUM_TOLERANCE, _TOLERANCE = 1e-4, 3e-3
+_MOST_NAMED = 3  # tables and levels in an error message
 
 
 def plan_areas(
@@ -29,10 +35,11 @@ def plan_areas(
     Args:
         workload: The tables of each area, with weights and targets; of single values.
         loss: `SumOfVariances`, where the areas that are asked for the same count by their mean, or
-            `MaxVariance`, over all areas and tables.
+            `MaxVariance`, over all areas and tables; `SumWithinTargets` or `MaxWithinTargets`: the
+            same of tables without a required target, while all required ones are met.
         budget: The most that the plan may cost.
         tolerance: Relative gap to the best possible at which the search may end; if left out 1e-4
-            for a sum and 3e-3 for a largest variance.
+            for `SumOfVariances`, else 3e-3.
         uniform_levels: Whether all areas of a level get the same noise, which costs accuracy.
         on_progress: Called with what is being done and the share that is done; what it raises ends
             the search.
@@ -44,6 +51,7 @@ def plan_areas(
     Raises:
         PlanError: For another loss, other bases than single values, or if the search ends outside
             the tolerance.
+        OutOfReachError: If the required targets cannot all be met.
         WorkloadError: If the loss needs targets that are missing.
 
     Example:
@@ -57,10 +65,11 @@ def plan_areas(
         >>> best.gap < 1e-4
         True
     """
-    if not isinstance(loss, SumOfVariances | MaxVariance):
+    if not isinstance(loss, AREA_LOSSES):
         raise PlanError(
-            "Tables in areas can be planned for the average error (SumOfVariances) or the largest "
-            f"one (MaxVariance), got {type(loss).__name__}."
+            "Tables in areas can be planned for the average error (SumOfVariances), the largest "
+            "one (MaxVariance), or either within required targets (SumWithinTargets, "
+            f"MaxWithinTargets), got {type(loss).__name__}."
         )
     if not workload.tables.is_marginals:
         raise PlanError(
@@ -68,11 +77,42 @@ def plan_areas(
             "prefix sums and groups."
         )
     if tolerance is None:
-        tolerance = _SUM_TOLERANCE if isinstance(loss, SumOfVariances) else _MAXIMUM_TOLERANCE
+        tolerance = _SUM_TOLERANCE if isinstance(loss, SumOfVariances) else _TOLERANCE
     with one_thread():
         groups = AreaGroups.of(workload.tree, workload.kinds)
         closure = Closure.of(workload.tables)
         profiles = profiles_of(workload, closure, loss)
-        problem = area_problem(workload, groups, closure, loss, profiles, uniform_levels)
+        problem = area_problem(workload, groups, closure, loss, profiles, uniform_levels, budget)
+        if isinstance(problem, AreaCapped):
+            problem, inside, largest = problem_with_room(problem, tolerance, on_progress)
+            if largest >= 1:
+                raise _out_of_reach(workload, groups, inside, largest)
         state = best_precisions(problem, tolerance, on_progress)
-        return exact_plan(workload, loss, budget, problem, closure, profiles, state)
+        found = exact_plan(workload, loss, budget, problem, closure, profiles, state)
+    all_required = loss.meets_required_targets and not isinstance(problem, AreaCapped)
+    if all_required and found.loss_value > 1:
+        raise _out_of_reach(workload, groups, state, found.loss_value)
+    return found
+
+
+def _out_of_reach(
+    workload: AreaWorkload, groups: AreaGroups, inside: AreaState, largest: float
+) -> OutOfReachError:
+    """Which targets bind most, and what budget would do.
+
+    inside, largest: what comes as far inside as can be, with its largest variance over its cap
+    """
+    prices, names = inside.table_prices, []
+    assert prices is not None
+    in_groups = prices * groups.multiplicity
+    while len(names) < _MOST_NAMED and np.any(in_groups > 0):
+        by_level = np.add.reduceat(in_groups, groups.starts[:-1], axis=1)
+        table, level = np.unravel_index(np.argmax(by_level), by_level.shape)
+        names.append(f"{workload.tables.describe(int(table))} on {workload.tree.levels[level]}")
+        in_groups[table, groups.starts[level] : groups.starts[level + 1]] = 0
+    return OutOfReachError(
+        "The required targets cannot all be met at this budget; among those that bind are "
+        f"{joined(names)}. Use {rounded(largest, 4, 'up')} times the budget and a little more, "
+        "make some of these targets wider, or do not require them.",
+        needed=largest,
+    )

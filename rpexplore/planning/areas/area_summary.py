@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rpexplore.common.formatting import plural
+from rpexplore.planning.areas.area_loss import caps_of, table_weights
+from rpexplore.planning.losses.base import WeightedSum
+from rpexplore.planning.losses.constrained import WithinTargets
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,8 +21,9 @@ def area_tables(plan: "AreaPlan") -> "pd.DataFrame":
 
     level, attributes, areas (that are asked for the table), cells (in one area), mean_variance and
     max_variance (over areas), standard_error (root of the mean variance), largest_standard_error,
-    smallest_standard_error, weight, target, and shadow_price: by how many per cent the smallest
-    possible loss grows when the weights of the table in these areas grow by one per cent.
+    smallest_standard_error, weight, target, required, and shadow_price: by how many per cent the
+    smallest possible loss grows when the weights of the table in these areas grow by one per cent;
+    with required targets, its share of all that the plan's proof weighs.
     """
     import pandas as pd
 
@@ -30,6 +34,10 @@ def area_tables(plan: "AreaPlan") -> "pd.DataFrame":
 
 def _rows(plan: "AreaPlan") -> Iterator[dict[str, Any]]:
     groups, tree = plan.groups, plan.workload.tree
+    weights = table_weights(plan.workload, plan.loss)
+    caps = [np.full(len(asked), np.inf) for asked in plan.workload.workloads]
+    if isinstance(plan.loss, WithinTargets):
+        caps = caps_of(plan.workload, plan.loss)
     level_of = np.repeat(np.arange(len(tree.levels)), np.diff(groups.starts))
     for level, name in enumerate(tree.levels):
         for kind in np.unique(groups.kinds[level_of == level]).tolist():
@@ -39,11 +47,16 @@ def _rows(plan: "AreaPlan") -> Iterator[dict[str, Any]]:
             here = level_of[groups.kinds == kind] == level
             of_level = (groups.kinds == kind) & (level_of == level)
             sizes, variances = groups.multiplicity[of_level], plan.table_variances(kind)[:, here]
-            weighted = plan.loss.table_weights(asked)[:, None] * variances
-            if plan.table_prices is None:
-                shares = weighted / plan.workload.areas_asked[kind]
-            else:
-                shares = weighted * plan.table_prices[plan.workload.rows[kind]][:, of_level]
+            shares = weights[kind][:, None] * variances
+            if isinstance(plan.loss, WeightedSum):
+                shares /= plan.workload.areas_asked[kind]
+            if plan.table_prices is not None:
+                prices = plan.table_prices[plan.workload.rows[kind]][:, of_level]
+                of_caps = prices * variances / caps[kind][:, None]
+                if isinstance(plan.loss, WeightedSum):
+                    shares += of_caps
+                else:
+                    shares = shares * prices + of_caps
             for row in range(len(asked)):
                 mean = float(variances[row] @ sizes / np.sum(sizes))
                 yield {
@@ -58,6 +71,7 @@ def _rows(plan: "AreaPlan") -> Iterator[dict[str, Any]]:
                     "smallest_standard_error": float(np.sqrt(np.min(variances[row]))),
                     "weight": float(asked.weights[row]),
                     "target": float(asked.targets[row]),
+                    "required": bool(asked.required[row]),
                     "shadow_price": float(shares[row] @ sizes),
                 }
 

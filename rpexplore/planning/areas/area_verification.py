@@ -9,11 +9,14 @@ from itertools import pairwise
 import numpy as np
 
 from rpexplore.common.concurrency import one_thread
-from rpexplore.planning.areas.area_loss import profiles_of
+from rpexplore.common.formatting import joined, plural
+from rpexplore.planning.areas.area_loss import caps_of, profiles_of
 from rpexplore.planning.areas.area_plan import AreaPlan, area_loss, proven_bound
+from rpexplore.planning.losses.constrained import WithinTargets
 from rpexplore.planning.verification import (
     DECODED_TOLERANCE,
     PRICE_TOLERANCE,
+    VARIANCE_TOLERANCE,
     Check,
     bound_check,
     privacy_check,
@@ -32,6 +35,8 @@ def area_checks(plan: AreaPlan, *, strategies: bool) -> tuple[Check, ...]:
         checks = [privacy_check(plan, plan.exact_record_cost), _check_answers(plan)]
         if plan.uniform:
             checks.append(_check_levels(plan))
+        if isinstance(plan.loss, WithinTargets):
+            checks.append(_check_required(plan, plan.loss))
         if all(check.holds for check in checks):
             checks += _check_loss_and_bound(plan, bound)
     return tuple(checks)
@@ -71,6 +76,23 @@ def _check_levels(plan: AreaPlan) -> Check:
     return Check("levels", True, "all areas of a level that are measured have one precision")
 
 
+def _check_required(plan: AreaPlan, loss: WithinTargets) -> Check:
+    """Whether every required target is met in every area, in floats."""
+    missed, count = [], 0
+    for kind, caps in enumerate(caps_of(plan.workload, loss)):
+        asked, variances = plan.workload.workloads[kind], plan.table_variances(kind)
+        sizes = plan.groups.multiplicity[plan.groups.kinds == kind]
+        over = variances > caps[:, None] * (1 + float(VARIANCE_TOLERANCE))
+        count += int(np.sum(np.isfinite(caps))) * int(np.sum(sizes))
+        missed += [
+            f"{asked.describe(table)} in {plural(int(sizes @ over[table]), 'area')}"
+            for table in np.flatnonzero(np.any(over, axis=1)).tolist()
+        ]
+    if missed:
+        return Check("required", False, f"required targets are missed: {joined(missed)}")
+    return Check("required", True, f"all {count:,} required targets are met")
+
+
 def _check_loss_and_bound(plan: AreaPlan, bound: float | None) -> list[Check]:
     if bound is None:
         return [Check("optimality", False, "the profiles of residuals are not those of the tables")]
@@ -82,7 +104,7 @@ def _check_loss_and_bound(plan: AreaPlan, bound: float | None) -> list[Check]:
     )
     sizes = plan.groups.multiplicity
     totals = [plan.prices @ sizes]
-    if plan.table_prices is not None:
+    if plan.table_prices is not None and not plan.loss.meets_required_targets:
         totals.append(np.sum(plan.table_prices @ sizes))
     if any(abs(float(total) - 1) > PRICE_TOLERANCE for total in totals):
         return [loss, Check("optimality", False, "the prices of areas or tables do not sum to 1")]

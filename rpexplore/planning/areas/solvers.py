@@ -13,22 +13,14 @@ from functools import cached_property
 
 import numpy as np
 
-from rpexplore.common.concurrency import Progress, no_progress
-from rpexplore.errors import PlanError
 from rpexplore.planning.areas.area_groups import AreaGroups
 from rpexplore.planning.areas.estimation import Estimation
-from rpexplore.planning.solvers.solution import report_gap
 
-_MOST_ROUNDS = 20_000
 # Prices that vanish would leave their areas' precisions undefined: all together may be so much.
 _LEAST_PRICES = 1e-9
 # What a bound is lowered by, relative: for rounding in the passes, and because the residuals of a
 # profile are alike to 10^-10 only.
 _ALLOWANCE = 1e-9
-_PATIENCE, _LESS = 150, 0.9  # rounds within which the gap has to shrink to this share
-# Much smaller steps leave prices where they are, also wrong ones: where levels were asked for
-# different tables, searches took twice the rounds with 1/10, and ended nowhere without a limit.
-_LEAST_STEP = 0.5
 _LEAST_PRECISION = 1e-30  # where the largest cost of a record is 1
 
 
@@ -40,28 +32,33 @@ class AreaState:
     prices        float64[n_groups]: of the privacy of records in one area of each group, 0 for
                   areas with parts; summed over areas 1
     table_prices  float64[n_tables, n_groups]: of a largest variance, the weight of each scaled
-                  variance in the sum that proves the bound; summed over areas 1
+                  variance in the sum that proves the bound, summed over areas 1; of caps, what
+                  each is worth in the unit of the loss
     step          exponent of the next change of table prices
+    known         where caps are kept, the highest bound and the smallest value that were met
     """
 
     precisions: np.ndarray
     prices: np.ndarray
     table_prices: np.ndarray | None = None
     step: float = 1.0
+    known: tuple[float, float] = (0.0, np.inf)
 
 
 @dataclass(frozen=True, eq=False)
 class AreaRound:
     """What a state is worth at a privacy cost of 1, and where to go from it.
 
-    value   the loss of its precisions
+    value   the loss of its precisions, or at most that of `mended` ones
     bound   no precisions have a smaller loss
     follow  makes the next state
+    mended  makes the state with precisions that keep all caps; None where its own do
     """
 
     value: float
     bound: float
     follow: Callable[[], AreaState]
+    mended: Callable[[], AreaState] | None = None
 
     @property
     def gap(self) -> float:
@@ -114,6 +111,15 @@ class AreaProblem(ABC):
         for siblings in self.groups.downwards:
             under_asked[:, siblings.groups] |= under_asked[:, siblings.parents]
         return measured & under_asked
+
+    def proven(self, state: AreaState) -> float:
+        """What a state proves, which may be anybody's; not above 0 where that is nothing."""
+        return self.visit(self.lawful(state)).bound
+
+    def lawful(self, state: AreaState) -> AreaState:
+        """With prices lowered that sum to more than 1: they would prove too much."""
+        total = float(np.sum(self.groups.multiplicity * state.prices))
+        return replace(state, prices=state.prices / max(total, 1.0))
 
     def estimations(self, precisions: np.ndarray) -> Iterator[Estimation]:
         """Of each profile, one at a time."""
@@ -191,8 +197,8 @@ class AreaSum(AreaProblem):
 
 
 @dataclass(frozen=True, eq=False)
-class AreaMaximum(AreaProblem):
-    """The largest weight times variance; Var is Σ_k columns_Ak costs_k V_k of table A in an area.
+class TableProblem(AreaProblem):
+    """A loss of variances of tables; Var is Σ_k columns_Ak costs_k V_k of table A in an area.
 
     columns  float64[n_tables, n_profiles]
     weights  of each table of one area of each group, float64[n_tables, n_groups]; 0: not asked for
@@ -200,6 +206,38 @@ class AreaMaximum(AreaProblem):
 
     columns: np.ndarray
     weights: np.ndarray
+
+    def variances_and_gradients(
+        self, precisions: np.ndarray, weights: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Of tables, [n_tables, n_groups], and of a weighted sum, [n_profiles, n_groups].
+
+        weights: of profiles in that sum, [n_profiles, n_groups], overwritten
+        """
+        variances, gradients = np.zeros_like(self.weights), weights  # each in the other's place
+        for profile, estimation in enumerate(self.estimations(precisions)):
+            counts = self.columns[:, profile] * self.costs[profile]
+            for row, count in zip(variances, counts, strict=True):
+                row += count * estimation.variances
+            gradients[profile] = estimation.gradient(weights[profile])
+        return variances, gradients
+
+    def lowered(self, table_prices: np.ndarray) -> np.ndarray:
+        """Prices of tables, lowered where they sum to more than 1 over areas."""
+        return table_prices / max(float(np.sum(table_prices @ self.groups.multiplicity)), 1.0)
+
+    def even_shares(self, counted: np.ndarray) -> np.ndarray:
+        """The same for all levels, whatever their numbers of areas; sum over areas 1.
+
+        counted: which tables of one area of each group have one, bool[n_tables, n_groups]
+        """
+        sizes = self.groups.by_level(self.groups.multiplicity * counted)
+        return self.shares(counted / np.maximum(sizes, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class AreaMaximum(TableProblem):
+    """The largest weight times variance of a table."""
 
     @property
     def asked(self) -> np.ndarray:
@@ -225,23 +263,20 @@ class AreaMaximum(AreaProblem):
         )
 
     def start(self) -> AreaState:
-        """All levels count alike, whatever their numbers of areas."""
-        asked = (self.weights > 0).astype(float)
-        sizes = self.groups.by_level(self.groups.multiplicity * asked)
-        prices = self.shares(asked / np.maximum(sizes, 1))
+        prices = self.even_shares(self.weights > 0)
         return AreaState(self.measured.astype(float), self.even_prices(), prices)
+
+    def lawful(self, state: AreaState) -> AreaState:
+        assert state.table_prices is not None
+        lowered = replace(state, table_prices=self.lowered(state.table_prices))
+        return super().lawful(lowered)
 
     def visit(self, state: AreaState) -> AreaRound:
         table_prices = state.table_prices
         assert table_prices is not None
         precisions, prices = self.normalised(state)
         weights = self.columns.T @ (table_prices * self.weights)
-        variances, gradients = np.zeros_like(self.weights), weights  # each in the other's place
-        for profile, estimation in enumerate(self.estimations(precisions)):
-            counts = self.columns[:, profile] * self.costs[profile]
-            for row, count in zip(variances, counts, strict=True):
-                row += count * estimation.variances
-            gradients[profile] = estimation.gradient(weights[profile])
+        variances, gradients = self.variances_and_gradients(precisions, weights)
         scaled = np.multiply(variances, self.weights, out=variances)
         # In one step: with many tables each array is a large part of what verification takes.
         loss = float(np.einsum("v,av,av->", self.groups.multiplicity, table_prices, scaled))
@@ -252,45 +287,3 @@ class AreaMaximum(AreaProblem):
             return AreaState(precisions * np.sqrt(ratios / loss), prices, following, state.step)
 
         return AreaRound(float(np.max(scaled)), bound, follow)
-
-
-def best_precisions(
-    problem: AreaProblem, tolerance: float, on_progress: Progress = no_progress
-) -> AreaState:
-    """The state of a round whose value is within the tolerance of its bound.
-
-    Raises:
-        PlanError: If none is found.
-    """
-    factors = problem.factors if isinstance(problem, AreaMaximum) else None
-    state = problem.start() if factors is None else _product(*factors, tolerance, on_progress)
-    best, improved = np.inf, 0
-    for number in range(_MOST_ROUNDS):
-        found = problem.visit(state)
-        report_gap(on_progress, found.gap)
-        if found.gap <= tolerance:
-            return state
-        state = found.follow()
-        if found.gap < best * _LESS:
-            best, improved = found.gap, number
-        elif number - improved >= _PATIENCE:  # prices swing around where they belong
-            state, improved = replace(state, step=max(state.step / 2, _LEAST_STEP)), number
-    raise PlanError(
-        f"The search came within {best:.2g} of the best possible, and not within "
-        f"{tolerance:g}; ask for a larger tolerance."
-    )
-
-
-def _product(
-    of_tables: AreaMaximum, of_areas: AreaMaximum, tolerance: float, on_progress: Progress
-) -> AreaState:
-    """The product of the states that are best for two factors: its gaps multiply."""
-    tables = best_precisions(of_tables, tolerance / 10)
-    areas = best_precisions(of_areas, (1 + tolerance) / (1 + tolerance / 10) - 1, on_progress)
-    assert tables.table_prices is not None
-    assert areas.table_prices is not None
-    return AreaState(
-        tables.precisions * areas.precisions,
-        areas.prices,
-        tables.table_prices * areas.table_prices,
-    )

@@ -142,7 +142,11 @@ def test_any_changed_byte_is_noticed(saved):
     ("place", "value", "message"),
     [
         (("uniform_levels",), 1, "uniform_levels must be true or false"),
-        (("loss",), rp.PNorm(2).to_json(), "must be sum_of_variances or max_variance"),
+        (
+            ("loss",),
+            rp.PNorm(2).to_json(),
+            "must be sum_of_variances, max_variance, sum",
+        ),
         (("files", "areas"), "../" * 21 + "x", "must be 64 hexadecimal digits"),
         (("unit",), "-1", "unit must be positive"),
         (("levels", 0, "areas"), 2, "one area at the top"),

@@ -1,0 +1,167 @@
+"""Required targets of tables in areas: plans within them against CVXPY, and what cannot be met."""
+
+import json
+
+import cvxpy
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rpexplore as rp
+from rpexplore.errors import OutOfReachError, WorkloadError
+from tests.support.area_trees import area_trees, incidence
+from tests.support.plan_texts import laid_out_compact
+
+SEX = rp.Domain.from_sizes({"sex": 2})
+TABLES = [(), ("sex",)]
+LOSSES = [rp.SumWithinTargets(), rp.MaxWithinTargets()]
+
+
+@st.composite
+def required_tables(draw):
+    """Both tables on each level, with a target each; some are required, and some are not."""
+    tree = draw(area_trees(max_rows=6))
+    count = 2 * len(tree.levels)
+    required = draw(st.lists(st.booleans(), min_size=count, max_size=count))
+    if len(set(required)) == 1:
+        required[0] = not required[0]
+    target = st.floats(0.5, 3)
+    return rp.AreaWorkload.of_levels(
+        tree,
+        {
+            level: rp.Workload.of(
+                SEX,
+                TABLES,
+                targets=[draw(target), draw(target)],
+                required=required[2 * k : 2 * k + 2],
+            )
+            for k, level in enumerate(tree.levels)
+        },
+    )
+
+
+class Explicit:
+    """The same as a convex problem: both residuals' precisions in all areas as variables."""
+
+    def __init__(self, asked: rp.AreaWorkload) -> None:
+        within = incidence(asked.tree)
+        shape = (2, len(within))
+        precisions = cvxpy.Variable(shape, nonneg=True)
+        costs = within.T @ (precisions[0] + precisions[1] / 2)  # p of the residual of sex is 1/2
+        total, sexes = (
+            [cvxpy.matrix_frac(row, within.T @ cvxpy.diag(t) @ within) for row in within]
+            for t in (precisions[0], precisions[1])
+        )
+        # A sex is half of the total and half of the difference (docs/mathematics.md §3.2).
+        variances = [total, [a / 4 + b / 2 for a, b in zip(total, sexes, strict=True)]]
+        self.cost, self.free, self.means, caps = costs, [], 0, []
+        for area, kind in enumerate(asked.kinds.tolist()):
+            workload = asked.workloads[kind]
+            for table in range(2):
+                ratio = variances[table][area] / workload.targets[table] ** 2
+                (caps if workload.required[table] else self.free).append(ratio)
+                if not workload.required[table]:
+                    self.means += variances[table][area] / asked.areas_asked[kind]
+        self.caps = cvxpy.hstack(caps)
+
+    def smallest_cost(self) -> float:
+        """At which the required targets can be met: variances fall as the cost rises."""
+        return self._solved(cvxpy.max(self.caps), [self.cost <= 1])
+
+    def best(self, loss, cost: float) -> float:
+        largest = cvxpy.max(cvxpy.hstack(self.free))
+        objective = self.means if isinstance(loss, rp.SumWithinTargets) else largest
+        return self._solved(objective, [self.cost <= cost, self.caps <= 1])
+
+    def _solved(self, objective, constraints) -> float:
+        return cvxpy.Problem(cvxpy.Minimize(objective), constraints).solve(solver="CLARABEL")
+
+
+@given(required_tables(), st.floats(0.4, 0.9), st.sampled_from(LOSSES))
+@settings(max_examples=12)
+def test_the_best_within_required_targets_is_that_of_cvxpy(asked, tightness, loss):
+    explicit = Explicit(asked)
+    cost = explicit.smallest_cost() / tightness
+    plan = rp.plan_areas(asked, loss=loss, budget=rp.Budget(privacy_cost=f"{cost:.12g}"))
+    assert rp.verify(plan).holds
+    best = explicit.best(loss, cost)
+    assert plan.lower_bound <= best * (1 + 1e-6)
+    assert best * (1 - 1e-6) <= plan.loss_value <= best * (1 + 3e-3)
+    for kind, workload in enumerate(asked.workloads):
+        limits = np.where(workload.required, workload.targets**2, np.inf)
+        assert np.all(plan.table_variances(kind) <= limits[:, None])
+
+
+@given(required_tables(), st.sampled_from(LOSSES))
+@settings(max_examples=5)
+def test_targets_out_of_reach_say_which_budget_would_do(asked, loss):
+    smallest = Explicit(asked).smallest_cost()
+    with pytest.raises(OutOfReachError, match="among those that bind are") as refused:
+        rp.plan_areas(asked, loss=loss, budget=rp.Budget(privacy_cost=f"{smallest / 2:.12g}"))
+    assert 2 * (1 - 1e-6) <= refused.value.needed <= 2 * (1 + 3e-3)
+
+
+def asked_for(required: bool = True, **targets: float) -> rp.AreaWorkload:
+    tree = rp.AreaTree.from_columns({"region": [*"NNNS"], "town": [*"1232"]})
+    levels = {
+        level: rp.Workload.of(SEX, TABLES, targets=[3, targets[level]], required=[False, required])
+        for level in tree.levels
+    }
+    return rp.AreaWorkload.of_levels(tree, levels)
+
+
+@pytest.fixture(scope="module", params=LOSSES, ids=["sum", "max"])
+def plan(request):
+    return rp.plan_areas(
+        asked_for(all=2, region=2, town=3), loss=request.param, budget=rp.Budget(rho="1/2")
+    )
+
+
+def test_what_is_saved_is_what_is_loaded_and_holds(plan, tmp_path):
+    plan.save(tmp_path / "plan.json")
+    loaded = rp.AreaPlan.load(tmp_path / "plan.json")
+    assert (loaded.text, loaded.loss, loaded.gap) == (plan.text, plan.loss, plan.gap)
+    assert rp.verify(loaded).holds
+    assert "all 7 required targets are met" in str(rp.verify(loaded))
+
+
+@pytest.mark.parametrize(
+    ("place", "failing"), [("target", "required"), ("lower_bound", "optimality")]
+)
+def test_false_claims_are_found(plan, tmp_path, place, failing):
+    plan.save(tmp_path / "plan.json")
+    content = json.loads((tmp_path / "plan.json").read_text("utf-8"))
+    if place == "target":
+        row = content["workloads"][2]["tables"][1]
+        row["target"] = float(np.sqrt(np.max(plan.table_variances(2)[1]))) * 0.999
+    else:
+        content["certificate"] |= {"lower_bound": content["certificate"]["loss"], "gap": 0.0}
+    (tmp_path / "plan.json").write_text(laid_out_compact(content), "utf-8")
+    checks = rp.verify(rp.load_plan(tmp_path / "plan.json")).checks
+    assert failing in [check.name for check in checks if not check.holds]
+
+
+def test_with_all_targets_required_all_tables_count():
+    tree = rp.AreaTree.from_columns({"region": [*"NNS"], "town": [*"121"]})
+    targets = rp.Workload.of(SEX, TABLES, targets=[3, 2], required=[True, True])
+    asked = rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, targets))
+    budget = rp.Budget(rho=2)
+    largest = rp.plan_areas(asked, loss=rp.MaxVariance(relative_to="target"), budget=budget)
+    assert rp.plan_areas(asked, loss=rp.MaxWithinTargets(), budget=budget).loss_value == (
+        largest.loss_value
+    )
+    free = rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=budget)
+    within = rp.plan_areas(asked, loss=rp.SumWithinTargets(), budget=budget)
+    assert free.lower_bound <= within.loss_value <= free.loss_value * (1 + 3e-3)
+    # The ratio at a cost of 4 is the cost at which it is 1, over 4.
+    tight = rp.Budget(privacy_cost=4 * 0.999 * largest.lower_bound)
+    for loss in LOSSES:
+        with pytest.raises(OutOfReachError):
+            rp.plan_areas(asked, loss=loss, budget=tight)
+
+
+def test_a_target_must_be_required():
+    asked = asked_for(required=False, all=2, region=2, town=2)
+    with pytest.raises(WorkloadError, match="No target is marked required"):
+        rp.plan_areas(asked, loss=rp.SumWithinTargets(), budget=rp.Budget(rho=1))
