@@ -23,6 +23,7 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
 
 FORMAT_VERSION = 1  # of plan files
+_GET_AGAIN = "Get the plan again from whoever made it, or plan anew."
 
 
 class ReleasePlan(ABC):
@@ -193,7 +194,7 @@ class ReleasePlan(ABC):
         if not plan.text.endswith(f'"{SEAL}":{dumps(seal)}\n}}\n'):
             raise ContradictionError(
                 f"{source} was changed since it was written: its {SEAL} is that of other contents. "
-                "Get it again from whoever made it, or plan anew."
+                + _GET_AGAIN
             )
         if canonical and not is_as_written:
             pairs = zip_longest(text.split("\n"), plan.text.split("\n"))
@@ -211,17 +212,32 @@ class ReleasePlan(ABC):
         with refusing(PlanError, f"{source} is not a {cls.noun} file"):
             content = loads(text)
             check_format(content, cls.file_format, FORMAT_VERSION, cls.noun)
-        with refusing(ContradictionError, f"{source} cannot be used"):
-            return cls(**cls._fields(content, folder)), text_of(content, SEAL)
+        try:
+            with refusing(ContradictionError, f"{source} cannot be used"):
+                return cls(**cls._fields(content, folder)), text_of(content, SEAL)
+        except ContradictionError as error:
+            raise ContradictionError(f"{error} {_GET_AGAIN}") from None
+        except OSError as problem:
+            raise PlanError(
+                f"{source} needs the file {Path(problem.filename).name} beside it, which cannot be "
+                f"read ({problem.strerror}); put it there from where the plan was made or released."
+            ) from None
 
     @classmethod
     def _fields(cls, content: dict[str, Any], folder: Path | None) -> dict[str, Any]:
-        """The fields of the plan that a file in a folder holds; raises what `refusing` takes."""
+        """The fields of the plan that a file in a folder holds; raises what `refusing` takes.
+
+        And `OSError` for a file beside it that cannot be read.
+        """
         return cls._fields_of_json(content)
 
 
 def plan_text(path: str | Path, noun: str = "plan") -> str:
     """What a plan file holds; raises `PlanError`, which calls it by the noun, if it is no text."""
+    if Path(path).is_dir():
+        inside = Path(path) / "plan.json"
+        named = f"that in it, {str(inside)!r}" if inside.is_file() else "a file"
+        raise PlanError(f"The {noun} must be a file, got the folder {str(path)!r}; name {named}.")
     try:
         return file_bytes(path, f"The {noun} {str(path)!r}", PlanError).decode()
     except UnicodeDecodeError:

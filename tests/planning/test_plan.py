@@ -218,7 +218,10 @@ def test_unusable_places_are_named(plan, tmp_path, target, monkeypatch):
 def test_unreadable_files_are_named(tmp_path):
     with pytest.raises(PlanError, match=r"no\.json.* cannot be read \(No such file"):
         rp.Plan.load(tmp_path / "no.json")
-    with pytest.raises(PlanError, match="cannot be read"):
+    with pytest.raises(PlanError, match=r"got the folder .*; name a file"):
+        rp.Plan.load(tmp_path)
+    (tmp_path / "plan.json").touch()
+    with pytest.raises(PlanError, match=r"name that in it, '.*plan.json'"):
         rp.Plan.load(tmp_path)
     (tmp_path / "binary.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(PlanError, match=r"binary\.json is not a plan file"):

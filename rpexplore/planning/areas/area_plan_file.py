@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rpexplore.common.exact_numbers import exact_text
-from rpexplore.common.files import file_bytes, write_whole
+from rpexplore.common.files import write_whole
 from rpexplore.common.formatting import joined
 from rpexplore.common.json_fields import (
     SEAL,
@@ -160,8 +160,8 @@ def tables_to_json(workload: Workload) -> list[dict[str, Any]]:
 def fields_of_plan(content: dict[str, Any], folder: Path | None) -> dict[str, Any]:
     """The fields of the plan that a file holds, with the files beside it in the folder.
 
-    Raises what `refusing` takes for what is unusable. Cost and certificate are taken as stated:
-    `area_verification` checks them.
+    Raises what `refusing` takes for what is unusable, and `OSError` for a file that cannot be read.
+    Cost and certificate are taken as stated: `area_verification` checks them.
     """
     check_keys(content, _KEYS, "the plan")
     check_keys(content["certificate"], ("loss", "lower_bound", "gap"), "the certificate")
@@ -226,14 +226,9 @@ def _files(stated: Any, folder: Path | None) -> AreaFiles:
     for role in _ROLES:
         sha256 = sha256_of(stated, role)
         name = name_of_file(role, sha256)
-        contents[role] = file_bytes(
-            folder / name, f"the file {name}, which belongs beside it,", PlanError
-        )
+        contents[role] = (folder / name).read_bytes()
         if hashlib.sha256(contents[role]).hexdigest() != sha256:
-            raise ContradictionError(
-                f"the file {name} beside it was changed since it was written; get it again from "
-                "whoever made it, or plan anew."
-            )
+            raise ContradictionError(f"the file {name} beside it was changed since it was written.")
     return AreaFiles(**contents)
 
 
