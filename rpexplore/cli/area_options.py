@@ -57,9 +57,9 @@ ChosenDetail = Annotated[
     typer.Option(
         help="The tables of the levels: same, those that are asked for on every level; shrinking, "
         "of fewer attributes the lower the level, one at the lowest; totals, the number of records "
-        "alone; pl94-171, the tables of redistricting on every level, or with those of group "
-        "quarters (of a codebook with attributes such as race, hispanic and voting_age, for the "
-        "latter also quarters)."
+        "alone; pl94-171, those of the redistricting data (P.L. 94-171) on every level, or "
+        "pl94-171-quarters, with group quarters (of a codebook with attributes such as race, "
+        "hispanic and voting_age, for the latter also quarters)."
     ),
 ]
 Level = Annotated[

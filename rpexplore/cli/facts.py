@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.accuracy import least_accurate_first, of_tables
+from rpexplore.analysis.area_accuracy import AreaErrors
 from rpexplore.analysis.queries import spare_cells
 from rpexplore.cli.area_facts import area_table, level_facts
 from rpexplore.cli.console import one_line, text_table
@@ -148,6 +149,8 @@ def plan_text(plan: ReleasePlan, rows: pd.DataFrame, count: int) -> str:
         items, table = "queries", query_table(rows.head(count))
     elif isinstance(plan, AreaPlan):
         table = area_table(rows.head(count))
+        worst = rows.iloc[0]  # the least accurate table
+        parts.append(AreaErrors.of(plan, worst["attributes"]).describe(worst["level"]))
     else:
         assert isinstance(plan, Plan)
         table = accuracy_table(plan, count)

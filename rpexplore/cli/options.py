@@ -178,7 +178,9 @@ class LossHelp(TyperCommand):
 # ---- every verb
 
 AsJson = Annotated[bool, _flag("--json", "Print one JSON object, for machines.")]
-ParquetOnly = Annotated[bool, _flag("--parquet-only", "Write no CSV files.")]
+ParquetOnly = Annotated[
+    bool, _flag("--parquet-only", "Write no CSV files (tables in areas never have any).")
+]
 EscapeFormulas = Annotated[bool, _flag("--escape-formulas", _ESCAPE_FORMULAS)]
 Force = Annotated[bool, _flag("--force", "Overwrite the file if it exists.")]
 

@@ -48,8 +48,10 @@ def release(
     from rpexplore.privacy.conversions import rho_text
     from rpexplore.queries.plan_kinds import load_plan
     from rpexplore.releases import release as releases
+    from rpexplore.releases.atomic_folder import check_new
     from rpexplore.releases.charged_run import booked_run
     from rpexplore.releases.ledger import ledger_for
+    from rpexplore.releases.measurement_file import NOTE
 
     if out is None:
         raise RpexploreError("Name the folder for the tables: --out FOLDER.")
@@ -76,6 +78,7 @@ def release(
         raise RpexploreError("Name the plan to run: rpexplore release PLAN DATA --out FOLDER.")
     with progress("Reading the plan"):
         loaded = load_plan(plan_file)
+    check_new(out, drawn=NOTE)  # before anything is announced
     source = inputs.source_from_options(data, database, table, stream=stream)
     run_options = {
         "unknown_values": inputs.texts_by_attribute(

@@ -191,7 +191,7 @@ def _sexes_and_ages() -> Domain:
 # ---- the presets
 
 REDISTRICTING = Preset(
-    "Redistricting data (PL 94-171)",
+    "Redistricting data (P.L. 94-171)",
     "Tables P1 to P5 of the United States' redistricting data: people and adults by race and by "
     "Hispanic origin, and people in group quarters, with every subtotal that is printed.",
     (_RACE, _HISPANIC, _VOTING_AGE, _QUARTERS, GEOGRAPHY),

@@ -257,7 +257,9 @@ PRESETS: Mapping[str, Callable[[AreaCodebook], dict[str, Workload]]] = MappingPr
             book.tree, usual_tables(book.domain)
         ),
         "Totals only": lambda book: totals(book.tree, usual_tables(book.domain)),
-        "Redistricting (P.L. 94-171)": lambda book: _redistricting(book, with_quarters=False),
-        "Redistricting with group quarters": lambda book: _redistricting(book, with_quarters=True),
+        "Redistricting data (P.L. 94-171)": lambda book: _redistricting(book, with_quarters=False),
+        "Redistricting data with group quarters": lambda book: _redistricting(
+            book, with_quarters=True
+        ),
     }
 )

@@ -41,7 +41,9 @@ def test_a_plan_for_areas_is_made_shown_and_verified(homes):
     assert shown["levels"][2] == {"level": "town", "areas": 5}
     largest = [row["largest_standard_error"] for row in shown["tables"]]
     assert largest == sorted(frame["largest_standard_error"], reverse=True)
-    assert "largest standard error" in homes.done("show", "p.json")
+    text = homes.done("show", "p.json")
+    assert "largest standard error" in text
+    assert f"On the level {shown['tables'][0]['level']} " in text  # which area is least accurate
     homes.done("show", "p.json", "--csv", "tables.csv")
     assert len(Path("tables.csv").read_text("utf-8").splitlines()) == 12
     homes.done("rewrite", "p.json", "--out", "again.json")

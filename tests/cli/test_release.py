@@ -259,7 +259,8 @@ def test_a_dry_run_refuses_what_a_run_would(planned):
     assert "not in the codebook" in planned.refused(*command, "--dry-run")
     assert "not in the codebook" in message(planned, *command)
     Path("out").mkdir()
-    assert "already something" in planned.refused(*command, "--dry-run")
+    for more in (["--dry-run"], ["--yes"]):  # nothing is announced before
+        assert "already something" in planned.refused(*command, *more)
 
 
 def test_a_dry_run_of_queries(run):

@@ -26,7 +26,7 @@ def test_presets_ask_for_what_they_say():
         {"all": 5, "region": 5, "town": 5},
     ]
     with pytest.raises(WorkloadError, match="No attribute of the codebook looks like"):
-        study({"sex": 2}).with_preset("Redistricting with group quarters")
+        study({"sex": 2}).with_preset("Redistricting data with group quarters")
 
 
 def test_there_are_never_too_many_tables_to_choose_from():

@@ -81,7 +81,7 @@ def area_summary(plan: "AreaPlan") -> str:
     tree, tables = plan.workload.tree, plan.tables
     rows = [
         f"Plan for {plural(plan.n_items, 'table')} in {plural(tree.n_areas, 'area')} on "
-        f"{plural(len(tree.levels), 'level')} ({plural(len(plan.closure), 'residual')} of an area)",
+        f"{plural(len(tree.levels), 'level')}",
         *plan.privacy_lines,
         f"  Objective  {plan.loss.description}: {plan.loss_value:.6g}",
         f"  Proven     {plan.proven}",
