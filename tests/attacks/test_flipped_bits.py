@@ -13,6 +13,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.common.json_fields import sealed_text
+from rpexplore.domain import area_tree_reference
 from rpexplore.errors import LedgerError, PlanError, RpexploreError, WorkloadError
 from rpexplore.postprocessing.combination import combine
 from rpexplore.postprocessing.combination_folder import load_combined, write_combined
@@ -24,8 +25,10 @@ from rpexplore.queries.query_list import QueryList
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.table_release import Release
+from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.autosave import Autosaves
 from rpexplore.scenarios.project import Project
+from rpexplore.scenarios.project_file import content_of, project_of_file
 from rpexplore.scenarios.scenario import Scenario
 from tests.attacks.malformed import edited, flipped
 
@@ -158,4 +161,23 @@ def test_of_a_saved_project(tmp_path):
             assert read.project.text() == good.text()
         except WorkloadError:
             refused += 1
+    assert refused > FLIPS // 2
+
+
+def test_of_a_project_with_areas():
+    tree = rp.AreaTree.from_columns({"region": [*"NNS"], "town": [*"121"]})
+    study = AreaStudy.of("home.json", rp.AreaCodebook("home", tree, DOMAIN))
+    good = Project((Scenario(DOMAIN, areas=study),))
+    content, codes, refused = content_of(good), tree.codes.to_pylist(), 0
+    for changed in flipped(content, random.Random(7), FLIPS):
+        area_tree_reference._in_memory.clear()
+        try:
+            read = project_of_file(changed, "project.zip")
+        except WorkloadError:
+            refused += 1
+            continue
+        assert read == good
+        areas = read.current.areas
+        if areas.areas.is_read:
+            assert areas.areas.tree.codes.to_pylist() == codes
     assert refused > FLIPS // 2

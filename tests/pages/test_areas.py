@@ -146,7 +146,12 @@ def test_areas_are_a_part_of_the_scenario(towns, app):
     inputs, outcomes = (grid.value.set_index("row") for grid in towns.dataframe[-2:])
     assert inputs.index[inputs["differs"] == "≠"].tolist() == ["Noise"]
     assert float(outcomes.loc["Objective, the less the better", "scenario 0"]) > 0
-    towns.open("scenarios").press("Undo").press("Undo").open("areas")
+    show(towns.open("areas"), "Levels").press("Open other areas")
+    towns.press("Take register")
+    assert towns.scenario.areas is changed
+    for _ in range(4):  # taken, left, uniform, duplicated
+        towns.press("Undo")
+    assert len(towns.project.scenarios) == 1
 
     # Another server finds them again, in the file beside the autosave.
     area_tree_reference._in_memory.clear()
