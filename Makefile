@@ -59,7 +59,7 @@ sample: $(VENV)/.installed-app  ## generate the sample data again
 pictures: $(VENV)/.installed-dev  ## take the screenshots of the guide again
 	@mkdir -p tests/browser/screenshots
 	@RPEXPLORE_SCREENSHOTS=tests/browser/screenshots $(BIN)/python -m pytest -q \
-		tests/browser/test_story.py -k finished_release
+		tests/browser/test_story.py -k "finished_release or areas"
 
 # The product is locked inside the versions of the development lock, so that both agree. Tests need
 # the optional extras as well; Spark and mbi, some 400 MB each, are locked apart, for who wants their

@@ -215,6 +215,22 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
     assert run.plan_sha256 == plan.sha256
 
 
+@pytest.mark.nightly
+def test_areas_are_found_again_after_a_reload(page):
+    go_to(page, "Areas")
+    page.get_by_role("button", name="Open the sample country").click()
+    expect(metric(page, "Areas")).to_contain_text("2,814")
+    page.get_by_role("tab", name="By area", exact=True).click()
+    expect(page.get_by_text("The least accurate areas of a level")).to_be_visible()
+    picture(page, "8-areas")
+    page.get_by_role("tab", name="Map (optional)", exact=True).click()
+    page.get_by_role("button", name="Use the sample's map").click()
+    expect(page.get_by_text("485 of 485 shapes")).to_be_visible()
+    page.reload()
+    page.get_by_role("tab", name="Levels", exact=True).click()
+    expect(metric(page, "Areas")).to_contain_text("2,814")
+
+
 def test_a_grid_cell_is_typed(page):
     """The editors draw on a canvas that only a real browser has."""
     go_to(page, "Codebook")
