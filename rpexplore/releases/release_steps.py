@@ -189,8 +189,8 @@ class PartCounts:
     def _totals_of(self, counts: Counts) -> list[bytes]:
         """What all parts have to agree on: how many records have each value of each attribute."""
         indices = list(self._plan.attribute_indices)
-        if self._parts[0].areas is not None:  # and in the highest areas
-            indices.append(len(self._plan.domain))
+        if (areas := self._parts[0].areas) is not None:  # and in areas down to the subtrees
+            indices.append(len(self._plan.domain) + len(areas.cuts) - 1)
         sums = [counts.counts(()), *(counts.counts((index,)) for index in indices)]
         return [each.tobytes() for each in sums]
 

@@ -223,11 +223,17 @@ class AreaPass:
 
     @cached_property
     def cuts(self) -> AreaCuts:
-        """First by the areas above all subtrees, if there are any, then down to each depth."""
-        level = self.of.level
+        """First by the areas above all subtrees, if there are any, then down to each depth.
+
+        Of several passes each counts by all areas down to the subtrees last: there they must agree,
+        or a record that was moved meanwhile would be in two subtrees.
+        """
+        level, tree = self.of.level, self.of.plan.workload.tree
         cuts = [AreaCut(self.of.areas[0])] if level else []
         cuts += [AreaCut(self.areas.down_to(depth + 1 - level)) for depth in self._depths]
-        return AreaCuts(self.of.plan.workload.tree, tuple(cuts))
+        if len(self.of.passes) > 1:
+            cuts.append(AreaCut(AreaRange.within(tree, 0, 0, 1, level)))
+        return AreaCuts(tree, tuple(cuts))
 
     def cuts_of(self, part: int) -> range:
         """By which cuts a part is counted."""
@@ -254,4 +260,6 @@ class AreaPass:
             for attributes, depth in self.of.sets
             if depth >= self.of.level
         ]
+        if len(self.of.passes) > 1:
+            tables.append((first + len(self.cuts.cuts) - 1,))
         return tables

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import rpexplore as rp
+from rpexplore.data.files.source import FileSource
 from rpexplore.errors import DataError, ReleaseError, WorkloadError
 from rpexplore.releases.areas import area_measurement, area_parts
 from rpexplore.releases.areas.area_release import AreaRelease
@@ -207,6 +208,24 @@ def test_a_record_outside_of_the_tree_is_refused_for_nothing(data, output):
         rp.release(PLAN, data, output)
     assert runs(data) == ()
     assert entries(output.parent) == []
+
+
+@pytest.mark.usefixtures("in_parts")
+def test_a_record_that_moves_between_two_passes_is_refused(data, output, monkeypatch):
+    rows = [*RECORDS]
+    moved = rows.index(RECORDS[0] | {"region": "N", "town": "1", "block": "a"})
+    rows[moved] = rows[moved] | {"town": "2", "block": None}  # where the next pass counts
+    after, count, called = data.with_name("after.csv"), FileSource.count, []
+    pd.DataFrame(rows).to_csv(after, index=False)
+
+    def counting(self, *arguments, **options):
+        called.append(arguments)
+        return count(self if len(called) < 2 else FileSource(after), *arguments, **options)
+
+    monkeypatch.setattr(FileSource, "count", counting)
+    with pytest.raises(DataError, match="have changed while they were counted"):
+        rp.release(PLAN, data, output)
+    assert len(called) == 2
 
 
 def test_persons_have_their_first_records_counted(output, tmp_path):
