@@ -180,6 +180,7 @@ def report(
     from rpexplore.export.report.board import other_plan_text
     from rpexplore.export.report.report import html
     from rpexplore.export.report.report import report as contents_of
+    from rpexplore.planning.areas.area_plan import AreaPlan
     from rpexplore.planning.plan import Plan
     from rpexplore.queries.plan_kinds import load_plan
     from rpexplore.scenarios.board_notes import BoardNotes
@@ -193,10 +194,14 @@ def report(
     notes = None if board is None else BoardNotes.load(board)
     with progress("Writing the report") as on_progress:
         loaded = load_plan(plan_file)
-        if not isinstance(loaded, Plan):
+        if not isinstance(loaded, Plan | AreaPlan):
             raise RpexploreError(
                 f"{plan_file.name} is a {loaded.noun}, and reports are made on plans of tables; "
                 "`rpexplore show` says what it promises."
+            )
+        if rehearse and isinstance(loaded, AreaPlan):
+            raise RpexploreError(
+                "--rehearse is for smooth tables, which are not made of areas; leave it out."
             )
         wanted = expected_from_options(loaded.domain, expected_count, expected, cv_limit)
         counts = {} if wanted is None else {"expected": wanted[0], "cv_limit": wanted[1]}
@@ -206,7 +211,11 @@ def report(
             survey=survey,
             note=note,
             record_noun=record_noun,
-            rehearsal=rehearsed(loaded, wanted, on_progress) if rehearse else None,
+            rehearsal=(
+                rehearsed(loaded, wanted, on_progress)
+                if rehearse and isinstance(loaded, Plan)
+                else None
+            ),
             board=notes,
             **counts,
         )

@@ -1,9 +1,12 @@
-"""The plan files of areas in one zip file, with the script and the command that make them."""
+"""What one takes along of a plan for areas: its files and how they are made again; its report."""
 
 from rpexplore.common.zip_file import zip_of
+from rpexplore.export.report.pdf import pdf
+from rpexplore.export.report.report import Report, html, report
 from rpexplore.export.reproduction.area_script import PLAN, RUN, area_command, area_script
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.scenarios.area_study import AreaStudy
+from rpexplore.scenarios.scenario import Scenario
 
 FILENAME = "area-plan.zip"
 
@@ -15,3 +18,24 @@ def area_bundle(plan: AreaPlan, study: AreaStudy) -> bytes:
     make = area_command(study, plan.budget)
     files["commands.txt"] = (f"{make}\n\n{RUN}" if make else RUN).encode()
     return zip_of(files)
+
+
+def area_report_html(plan: AreaPlan, scenario: Scenario) -> str:
+    """The report on the plan for a scenario's areas as HTML."""
+    return html(_contents_of(plan, scenario))
+
+
+def area_report_pdf(plan: AreaPlan, scenario: Scenario) -> bytes:
+    """The report on the plan for a scenario's areas as PDF."""
+    return pdf(_contents_of(plan, scenario))
+
+
+def _contents_of(plan: AreaPlan, scenario: Scenario) -> Report:
+    # Not with the board's notes, which are on the scenario's plan of tables.
+    return report(
+        plan,
+        name=scenario.name,
+        survey=scenario.survey,
+        note=scenario.note,
+        record_noun=scenario.record_noun,
+    )

@@ -120,3 +120,10 @@ def test_whole_counts_of_areas_are_made_with_known_totals(released):
     other = ("postprocess", "tables", *both, "--known-totals", "totals.csv", "--out", "more")
     assert "--known-totals goes with a release of tables in areas" in released.refused(*other)
     assert "more" not in released.files()
+
+
+def test_a_plan_for_areas_has_a_report(released):
+    assert "Written to areas.html" in released.done("report", "plan.json", "--out", "areas.html")
+    assert "Beside shares of the budget by level" in Path("areas.html").read_text("utf-8")
+    refused = released.refused("report", "plan.json", "--out", "r.html", "--rehearse")
+    assert "--rehearse is for smooth tables" in refused

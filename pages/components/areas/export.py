@@ -1,10 +1,14 @@
 """What one takes along of a plan for areas: its files, and how it is made again."""
 
+from functools import partial
+
 import streamlit as st
 
+from pages.components.release.export import MANY, piece
 from pages.components.shared.files import download
-from pages.components.shared.session import kept
-from rpexplore.export.area_bundle import FILENAME, area_bundle
+from pages.components.shared.session import current, kept
+from rpexplore.export.area_bundle import FILENAME, area_bundle, area_report_html, area_report_pdf
+from rpexplore.export.report import pdf
 from rpexplore.export.reproduction.area_script import RUN, area_command, area_script
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.scenarios.area_study import AreaStudy
@@ -23,6 +27,24 @@ def take_along(planned: AreaPlan, opened: AreaStudy) -> None:
     )
     st.caption(
         "The plan file, the two Parquet files that belong beside it, and how it is made again."
+    )
+    scenario = current()
+    key = (planned, scenario)
+    slow = key if planned.workload.tree.n_areas > MANY else None
+    piece(
+        "report.html",
+        "For the board that approves the plan: what is promised to whom, how accurate each level "
+        "and table is, which areas are least accurate, and what is proven.",
+        partial(area_report_html, planned, scenario),
+        slow=slow,
+    )
+    no_browser = pdf.find_browser() is None
+    piece(
+        "report.pdf",
+        f"{pdf.NO_BROWSER}." if no_browser else "The same to print or to file.",
+        partial(area_report_pdf, planned, scenario),
+        disabled=no_browser,
+        slow=key,
     )
     shown = st.expander("The same in Python and on the command line", key="area commands")
     with shown:

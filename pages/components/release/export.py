@@ -37,7 +37,7 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
     rehearsed = ", and what the rehearsal of smooth tables found" if rehearsal else ""
     key = (planned, scenario, rehearsal)
     slow = key if len(planned.workload) > MANY else None
-    _piece(
+    piece(
         bundle.FILENAME,
         "Report, plan and single files, as below but without the PDF; the scenario as a file that "
         "this app can open; and commands.txt.",
@@ -45,7 +45,7 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
         label="Download plan and report (.zip)",
         slow=slow,
     )
-    _piece(
+    piece(
         "report.html",
         "For the board that approves the plan: what is promised to whom, how accurate each table "
         f"is, what is proven, what is left to do{rehearsed}.",
@@ -53,31 +53,31 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
         slow=slow,
     )
     no_browser = pdf.find_browser() is None
-    _piece(
+    piece(
         "report.pdf",
         f"{pdf.NO_BROWSER}." if no_browser else "The same to print or to file.",
         partial(bundle.report_pdf, planned, scenario, rehearsal),
         disabled=no_browser,
         slow=key,
     )
-    _piece(
+    piece(
         "plan.json",
         "All that a release needs: “rpexplore verify” checks it, “rpexplore release” runs it.",
         lambda: planned.text,
     )
     with st.expander("Single files for programs"):
-        _piece(
+        piece(
             "tables.csv",
             "Every table with its cells, standard error, weight and target.",
             lambda: in_other_process(csv_of_tables, planned) if slow else csv_of_tables(planned),
         )
-        _piece(
+        piece(
             "plan.py",
             "A Python script that makes the plan again, checks that it is this one, and can run "
             "the release.",
             lambda: python_script(planned, scenario),
         )
-        _piece(
+        piece(
             "codebook.json",
             "The attributes and their values, for the command line.",
             lambda: domain.text("codebook.json"),
@@ -90,7 +90,7 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
             st.code(commands, language="bash", wrap_lines=True)
 
 
-def _piece(
+def piece(
     name: str,
     purpose: str,
     make: Callable[[], Content],

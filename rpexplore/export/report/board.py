@@ -15,6 +15,7 @@ from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError
 from rpexplore.export.report.section import Facts, Part, Section
 from rpexplore.planning.plan import Plan
+from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.scenarios.board_notes import BoardNotes
 
 HEADING = "Questions and decision"
@@ -75,7 +76,7 @@ def _publishable(plan: Plan, expected: ExpectedCounts | None, cv_limit: float) -
     return f"Publishable: {useful.share_text}", text
 
 
-def board_section(notes: BoardNotes, plan: Plan, headings: Iterable[str]) -> Section:
+def board_section(notes: BoardNotes, plan: ReleasePlan, headings: Iterable[str]) -> Section:
     """What is open and what was decided; lines to fill in by hand where nothing was typed.
 
     headings: of the other sections of the report
@@ -94,14 +95,14 @@ def board_section(notes: BoardNotes, plan: Plan, headings: Iterable[str]) -> Sec
     return Section(HEADING, (), parts)
 
 
-def _plan_decided_on(notes: BoardNotes, plan: Plan) -> list[str]:
+def _plan_decided_on(notes: BoardNotes, plan: ReleasePlan) -> list[str]:
     """Which plan the decision is on, in a sentence, where that is known."""
     if not notes.decided_on:
         return []
     return [other_plan_text(notes, plan) or "This is the plan that the decision is on."]
 
 
-def other_plan_text(notes: BoardNotes, plan: Plan) -> str:
+def other_plan_text(notes: BoardNotes, plan: ReleasePlan) -> str:
     """Which other plan than this one the decision is on, in a sentence; "" if it is not."""
     if plan.sha256.startswith(notes.decided_on):
         return ""

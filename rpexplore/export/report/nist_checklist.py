@@ -8,18 +8,19 @@ this project's own words.
 """
 
 from rpexplore.analysis.accuracy import headline
+from rpexplore.analysis.area_distributions import area_headline
 from rpexplore.analysis.budget_units import HIGH_EPSILON
 from rpexplore.domain.provenance import describe_attributes_from_records, except_from_records
-from rpexplore.export.report.privacy_label import mechanism
+from rpexplore.export.report.privacy_label import ReportedPlan, mechanism
 from rpexplore.export.report.section import Checklist, Section, template_blocks
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.areas.area_plan import AreaPlan
 
 SUSPICIOUS_DELTA = "1e-5"
 
 
-def nist_checklist(plan: Plan, record_noun: str) -> Section:
+def nist_checklist(plan: ReportedPlan, record_noun: str) -> Section:
     """What this plan settles of each point, and what the organisation still has to do."""
-    domain = plan.workload.domain
+    domain = plan.domain
     (heading, introduction), *points = template_blocks(
         "nist_checklist.txt.j2",
         plan=plan,
@@ -28,9 +29,10 @@ def nist_checklist(plan: Plan, record_noun: str) -> Section:
         delta=SUSPICIOUS_DELTA,
         epsilon=plan.epsilon(SUSPICIOUS_DELTA),
         high_epsilon=HIGH_EPSILON,
-        is_marginals=plan.workload.is_marginals,
+        is_of_areas=isinstance(plan, AreaPlan),
+        is_marginals=isinstance(plan, AreaPlan) or plan.workload.is_marginals,
         mechanism=mechanism(plan),
-        top=headline(plan),
+        top=area_headline(plan) if isinstance(plan, AreaPlan) else headline(plan),
         record_noun=record_noun,
         from_records=describe_attributes_from_records(domain),
         exception=except_from_records(domain),

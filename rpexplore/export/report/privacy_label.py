@@ -2,9 +2,11 @@
 
 import math
 from fractions import Fraction
+from typing import TypeAlias
 
 import pandas as pd
 
+from rpexplore.analysis.area_distributions import n_tables_below
 from rpexplore.analysis.budget_units import USUAL_DELTA, typed_text
 from rpexplore.common.formatting import rounded, small
 from rpexplore.domain.provenance import describe_attributes_from_records
@@ -16,10 +18,13 @@ from rpexplore.export.report.section import (
     Section,
     template_blocks,
 )
+from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.mechanism.table_variances import cells_differ
 from rpexplore.planning.plan import Plan
+from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.privacy.conversions import USUAL_DELTAS, max_true_positive_rate
 
+ReportedPlan: TypeAlias = Plan | AreaPlan
 DELTAS = tuple(map(Fraction, ("1e-5", *USUAL_DELTAS)))
 FALSE_ALARMS = Fraction(1, 20)
 
@@ -27,11 +32,10 @@ FALSE_ALARMS = Fraction(1, 20)
 COARSE = 2.0
 
 
-def label(plan: Plan) -> Section:
+def label(plan: ReportedPlan) -> Section:
     """The privacy label of a plan."""
     most = plan.budget.max_records_per_person
     delta = plan.budget.stated_delta or Fraction(USUAL_DELTA)
-    best = plan.table_variances.standard_errors("smallest")
     blocks = template_blocks(
         "privacy_label.txt.j2",
         plan=plan,
@@ -45,9 +49,9 @@ def label(plan: Plan) -> Section:
         false_alarms=FALSE_ALARMS,
         detected=max_true_positive_rate(plan.rho, float(FALSE_ALARMS)),
         coarse=COARSE,
-        n_coarse=int((best < COARSE).sum()),
-        cells_differ=cells_differ(plan.table_variances),
-        from_records=describe_attributes_from_records(plan.workload.domain),
+        n_coarse=_n_coarse(plan),
+        cells_differ=isinstance(plan, Plan) and cells_differ(plan.table_variances),
+        from_records=describe_attributes_from_records(plan.domain),
     )
     meaning, *limits = (Points(sentences, title) for title, *sentences in blocks[-4:])
     return Section(
@@ -55,7 +59,14 @@ def label(plan: Plan) -> Section:
     )
 
 
-def epsilons(plan: Plan) -> Numbers:
+def _n_coarse(plan: ReportedPlan) -> int:
+    """How many tables have a cell whose noise shows its whole steps."""
+    if isinstance(plan, AreaPlan):
+        return n_tables_below(plan, COARSE)
+    return int((plan.table_variances.standard_errors("smallest") < COARSE).sum())
+
+
+def epsilons(plan: ReleasePlan) -> Numbers:
     """ε at several δ, with what it means."""
     stated = plan.budget.stated_delta
     deltas = sorted({*DELTAS, stated or DELTAS[0]}, reverse=True)
@@ -78,12 +89,14 @@ def epsilons(plan: Plan) -> Numbers:
     )
 
 
-def mechanism(plan: Plan) -> str:
+def mechanism(plan: ReportedPlan) -> str:
     """The mechanism's name: that of marginals, or that of other aggregations as well."""
+    if isinstance(plan, AreaPlan):
+        return "ResidualPlanner in every area of a tree"
     return "ResidualPlanner" if plan.workload.is_marginals else "ResidualPlanner+"
 
 
-def _stated(plan: Plan) -> str:
+def _stated(plan: ReleasePlan) -> str:
     """The budget as it was stated: "ε = 1 at δ = 1e-9"."""
     stated = dict(plan.budget.stated)
     if "epsilon" in stated:

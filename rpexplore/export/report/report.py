@@ -23,14 +23,16 @@ from rpexplore.domain.provenance import except_from_records
 from rpexplore.domain.smooth_rehearsal import SmoothRehearsal
 from rpexplore.errors import PlanError
 from rpexplore.export.report.accuracy import accuracy, relative_errors_section, tables_section
+from rpexplore.export.report.areas import area_front, area_sections
 from rpexplore.export.report.baselines import baselines_section
-from rpexplore.export.report.board import board_section, in_short, with_comments
+from rpexplore.export.report.board import board_section, with_comments
+from rpexplore.export.report.board import in_short as short_of_tables
 from rpexplore.export.report.codebook import aggregations, all_values, codebook
 from rpexplore.export.report.context import context
 from rpexplore.export.report.fairness import fairness_section
 from rpexplore.export.report.glossary import glossary
 from rpexplore.export.report.nist_checklist import nist_checklist
-from rpexplore.export.report.privacy_label import label
+from rpexplore.export.report.privacy_label import ReportedPlan, label
 from rpexplore.export.report.proof import proof, versions
 from rpexplore.export.report.readings import readings
 from rpexplore.export.report.section import (
@@ -41,7 +43,7 @@ from rpexplore.export.report.section import (
 )
 from rpexplore.export.report.targets import targets
 from rpexplore.figures.chart import Chart
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.queries.plan_kinds import verify
 from rpexplore.scenarios.board_notes import BoardNotes
 from rpexplore.scenarios.workload_request import WorkloadRequest
@@ -76,7 +78,7 @@ class Report:
 
 
 def report(
-    plan: Plan,
+    plan: ReportedPlan,
     *,
     name: str = "",
     survey: str = "",
@@ -91,6 +93,7 @@ def report(
     """The contents of the report on a plan.
 
     Args:
+        plan: Of tables, or of tables in areas, which has no request and no rehearsal.
         name: What to call the plan: the scenario's name, say.
         survey: What the records are: "Household survey".
         note: A remark of its author.
@@ -124,13 +127,16 @@ def report(
             "The rehearsal is of another plan, with the SHA-256 "
             f"{rehearsal.plan_sha256[:16]}…; rehearse this one, or leave the rehearsal out."
         )
-    domain, notes = plan.workload.domain, board or BoardNotes()
-    tables = plural(len(plan.workload), "table")
-    attributes = plural(len(plan.workload.used), "attribute")
-    first, *others = with_comments(
-        [
-            label(plan),
-            codebook(domain),
+    domain, notes = plan.domain, board or BoardNotes()
+    tables = plural(plan.n_items, "table")
+    attributes = plural(len(plan.attribute_indices), "attribute")
+    if isinstance(plan, AreaPlan):
+        in_areas = f" of {plural(plan.workload.tree.n_areas, 'area')}"
+        in_short, about_tables = area_front(plan, record_noun), area_sections(plan, record_noun)
+    else:
+        in_areas = ""
+        in_short = short_of_tables(plan, record_noun, expected, cv_limit)
+        about_tables = [
             *aggregations(plan),
             tables_section(plan),
             accuracy(plan, record_noun),
@@ -139,6 +145,12 @@ def report(
             *([] if expected is None else [relative_errors_section(plan, expected, cv_limit)]),
             targets(plan, request),
             readings(request, rehearsal, record_noun),
+        ]
+    first, *others = with_comments(
+        [
+            label(plan),
+            codebook(domain),
+            *about_tables,
             context(plan),
             proof(plan, verified),
             nist_checklist(plan, record_noun),
@@ -156,12 +168,12 @@ def report(
         title=names[0],
         head=" · ".join(names),
         subtitle=(
-            f"{scenario}A plan to release {tables} over {attributes} with noise, under "
+            f"{scenario}A plan to release {tables}{in_areas} over {attributes} with noise, under "
             "differential privacy. Made without looking at any record"
             f"{except_from_records(domain)}."
         ),
         front=(
-            in_short(plan, record_noun, expected, cv_limit),
+            in_short,
             board_section(notes, plan, headings),
         ),
         note=note.strip(),
