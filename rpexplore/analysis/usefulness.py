@@ -167,7 +167,7 @@ class Usefulness:
     @property
     def share_text(self) -> str:
         """ "64 %"; "100 %" only where every table is publishable in full."""
-        return describe_share(self.share if self.whole == self.tables else _below_1(self.share))
+        return describe_share(self.share if self.whole == self.tables else below_1(self.share))
 
     @property
     def tables_text(self) -> str:
@@ -252,7 +252,7 @@ def _share_of_all(shares: np.ndarray, cells: np.ndarray) -> float:
     return float(np.sum(shares * cells) / np.sum(cells)) if len(cells) else np.nan
 
 
-def _below_1(share: float) -> float:
+def below_1(share: float) -> float:
     """A few cells of very many are lost in the rounding of the share, not in its text."""
     return min(share, 1 - 1e-15)
 

@@ -21,6 +21,7 @@ from rpexplore.errors import RpexploreError, WorkloadError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from rpexplore.analysis.area_usefulness import AreaUsefulness
     from rpexplore.analysis.usefulness import Usefulness
     from rpexplore.domain.domain import Domain
     from rpexplore.planning.release_plan import ReleasePlan
@@ -47,23 +48,38 @@ def expected_from_options(
 
 def usefulness_of(
     plan: "ReleasePlan", wanted: tuple[ExpectedCounts, float] | None
-) -> "Usefulness | None":
+) -> "Usefulness | AreaUsefulness | None":
     """What of a plan is publishable; None without expected counts."""
+    from rpexplore.analysis.area_usefulness import publishable_in_areas
     from rpexplore.analysis.usefulness import publishable
+    from rpexplore.planning.areas.area_plan import AreaPlan
     from rpexplore.planning.plan import Plan
 
     if wanted is None:
         return None
+    expected, limit = wanted
+    if isinstance(plan, AreaPlan):
+        return publishable_in_areas(plan, expected, cv_limit=limit)
     if not isinstance(plan, Plan):
         raise RpexploreError(f"Publishable shares are those of tables, and this is a {plan.noun}.")
-    expected, limit = wanted
     return publishable(plan, expected, cv_limit=limit)
 
 
-def publishable_facts(useful: "Usefulness | None") -> dict[str, Any] | None:
+def publishable_facts(useful: "Usefulness | AreaUsefulness | None") -> dict[str, Any] | None:
     """Publishable shares in plain values; None without expected counts."""
+    from rpexplore.analysis.area_usefulness import AreaUsefulness
+
     if useful is None:
         return None
+    if isinstance(useful, AreaUsefulness):
+        return {
+            "expected_counts": useful.expected_text,
+            "cv_limit": useful.cv_limit,
+            "share": useful.share,
+            "cell_count": useful.n_cells,
+            "by_level": row_facts(useful.by_level),
+            "by_table": row_facts(useful.of_tables),
+        }
     share = None if np.isnan(useful.share) else useful.share
     return {
         "expected_counts": useful.cells.expected.text,
@@ -78,10 +94,25 @@ def publishable_facts(useful: "Usefulness | None") -> dict[str, Any] | None:
     }
 
 
-def publishable_text(useful: "Usefulness | None") -> str:
+def publishable_text(useful: "Usefulness | AreaUsefulness | None") -> str:
     """The publishable share by number of attributes, by level of a hierarchy, and in all."""
+    from rpexplore.analysis.area_usefulness import AreaUsefulness
+
     if useful is None:
         return ""
+    if isinstance(useful, AreaUsefulness):
+        rows = useful.by_level
+        table = text_table(
+            {
+                "level": rows["level"].tolist(),
+                "tables": [f"{count:,}" for count in rows["tables"]],
+                "in full": [f"{count:,}" for count in rows["in_full"]],
+                "cells": [f"{count:,}" for count in rows["cells"]],
+                "records in the median area": [rounded(count, 3) for count in rows["median_count"]],
+                "publishable": [describe_share(share) for share in rows["share"]],
+            }
+        )
+        return "\n\n".join((f"Expected counts: {useful.expected_text}.", table, useful.describe()))
     by_order, by_level = useful.by_order(), useful.by_level()
     levels = (by_level["attribute"] + ", " + by_level["level"]).tolist()
     parts = [

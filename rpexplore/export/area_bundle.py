@@ -1,6 +1,7 @@
 """What one takes along of a plan for areas: its files and how they are made again; its report."""
 
 from rpexplore.common.zip_file import zip_of
+from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.export.report.pdf import pdf
 from rpexplore.export.report.report import Report, html, report
 from rpexplore.export.reproduction.area_script import PLAN, RUN, area_command, area_script
@@ -20,17 +21,21 @@ def area_bundle(plan: AreaPlan, study: AreaStudy) -> bytes:
     return zip_of(files)
 
 
-def area_report_html(plan: AreaPlan, scenario: Scenario) -> str:
+def area_report_html(
+    plan: AreaPlan, scenario: Scenario, expected: ExpectedCounts | None = None
+) -> str:
     """The report on the plan for a scenario's areas as HTML."""
-    return html(_contents_of(plan, scenario))
+    return html(_contents_of(plan, scenario, expected))
 
 
-def area_report_pdf(plan: AreaPlan, scenario: Scenario) -> bytes:
+def area_report_pdf(
+    plan: AreaPlan, scenario: Scenario, expected: ExpectedCounts | None = None
+) -> bytes:
     """The report on the plan for a scenario's areas as PDF."""
-    return pdf(_contents_of(plan, scenario))
+    return pdf(_contents_of(plan, scenario, expected))
 
 
-def _contents_of(plan: AreaPlan, scenario: Scenario) -> Report:
+def _contents_of(plan: AreaPlan, scenario: Scenario, expected: ExpectedCounts | None) -> Report:
     # Not with the board's notes, which are on the scenario's plan of tables.
     return report(
         plan,
@@ -38,4 +43,6 @@ def _contents_of(plan: AreaPlan, scenario: Scenario) -> Report:
         survey=scenario.survey,
         note=scenario.note,
         record_noun=scenario.record_noun,
+        expected=expected,
+        cv_limit=scenario.cv_limit,
     )

@@ -57,6 +57,13 @@ TABLE_COLUMNS = {
     "target": Column("target", term="Target"),
     "shadow_price": Column("contribution", "share", term="Binding targets"),
 }
+USEFUL_COLUMNS = {
+    "level": COLUMNS["level"],
+    "share": Column("publishable cells", "share", term="Publishable share"),
+    "in_full": Column("tables in full", "count"),
+    "tables": Column("of tables", "count"),
+    "median_count": Column("records in the median area"),
+}
 SIZE_COLUMNS = {
     "size": Column("number", "text"),
     "areas": Column("areas", "count"),

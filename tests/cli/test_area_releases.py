@@ -123,7 +123,13 @@ def test_whole_counts_of_areas_are_made_with_known_totals(released):
 
 
 def test_a_plan_for_areas_has_a_report(released):
-    assert "Written to areas.html" in released.done("report", "plan.json", "--out", "areas.html")
+    counts = ("--expected-count", "90")
+    useful = released.json("show", "plan.json", *counts)["publishable"]
+    made = released.done("report", "plan.json", "--out", "areas.html", *counts)
+    assert "Written to areas.html" in made
+    share = f"Publishable: {useful['share']:.0%}".replace("%", " %")
+    assert share in Path("areas.html").read_text("utf-8")
+    assert share.removeprefix("Publishable: ") in released.done("show", "plan.json", *counts)
     assert "Beside shares of the budget by level" in Path("areas.html").read_text("utf-8")
     refused = released.refused("report", "plan.json", "--out", "r.html", "--rehearse")
     assert "--rehearse is for smooth tables" in refused

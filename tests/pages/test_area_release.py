@@ -5,6 +5,7 @@ import json
 import numpy as np
 
 import rpexplore as rp
+from rpexplore.analysis.area_usefulness import publishable_in_areas
 from rpexplore.releases.ledger import Ledger
 from tests.pages.conftest import finish, open_dialog, plain, set_up
 from tests.pages.test_areas import CODEBOOK, TOWNS, drop, planned, show
@@ -21,6 +22,11 @@ def released(app, tmp_path):
         ("register.json", json.dumps(CODEBOOK).encode(), "application/json"),
         ("towns.csv", TOWNS, "text/csv"),
     )
+    show(session, "Plan")
+    plan = planned(session)
+    session.text_input(key="expected records of areas").set_value("90").run()
+    useful = publishable_in_areas(plan, rp.ExpectedCounts.of_total(90))
+    assert useful.describe() in plain(session.texts("markdown"))
     show(session, "Release")
     planned(session)
     set_up(session.run(), records, output)

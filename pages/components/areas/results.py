@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.components.areas.study import area_plan, change_study
+from pages.components.areas.usefulness import usefulness_of_areas
 from pages.components.plan.budget import HERE, budget_inputs, budget_meaning, unit_inputs
 from pages.components.shared.background import worked_out
 from pages.components.shared.charts import download_frame, listing, metrics
@@ -116,6 +117,7 @@ def _answer(planned: AreaPlan) -> None:
         "Standard error σ and its margin are root mean squares over the areas and tables of a "
         "level; the largest σ is that of a cell of the least accurate table in one area."
     )
+    usefulness_of_areas(planned)
     with st.expander("Every table on every level"):
         tables = kept(table_accuracy, planned)
         listing(tables, TABLE_COLUMNS, "Accuracy of each table on each level")

@@ -14,11 +14,13 @@ from rpexplore.analysis.area_accuracy import (
 )
 from rpexplore.analysis.area_distributions import area_headline, errors_by_level
 from rpexplore.analysis.area_targets import describe_required, describe_targets, missed_targets
+from rpexplore.analysis.area_usefulness import AreaUsefulness, publishable_in_areas
 from rpexplore.analysis.areas import beside_shares_by_level, level_sizes
 from rpexplore.analysis.budget_units import right_guesses
 from rpexplore.analysis.targets_met import describe_targets_met
 from rpexplore.common.csv_text import csv_of_frame
 from rpexplore.common.formatting import describe_count, plural, rounded
+from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError
 from rpexplore.export.report.section import Attachment, Facts, Numbers, Part, Section
 from rpexplore.figures.areas import (
@@ -27,6 +29,7 @@ from rpexplore.figures.areas import (
     LEVEL_COLUMNS,
     SIZE_COLUMNS,
     TABLE_COLUMNS,
+    USEFUL_COLUMNS,
     shares_listed,
 )
 from rpexplore.figures.chart import COLUMNS, Column
@@ -46,7 +49,21 @@ _ERROR_COLUMNS = {
 }
 
 
-def area_facts(plan: AreaPlan, record_noun: str) -> list[tuple[str, ...]]:
+def useful_in_areas(
+    plan: AreaPlan, expected: ExpectedCounts | None, cv_limit: float
+) -> AreaUsefulness | str:
+    """What of a plan is publishable; or why that is not known, in a sentence."""
+    if expected is None:
+        return "Not known without expected counts."
+    try:
+        return publishable_in_areas(plan, expected, cv_limit=cv_limit)
+    except WorkloadError:
+        return "Not known, as the expected counts do not fit the tables."
+
+
+def area_facts(
+    plan: AreaPlan, record_noun: str, useful: AreaUsefulness | str
+) -> list[tuple[str, ...]]:
     """What is released, how accurate it is and what it costs, for who has a minute."""
     tree, top = plan.workload.tree, area_headline(plan)
     names = ", ".join(plan.domain.names[index] for index in plan.attribute_indices)
@@ -56,6 +73,12 @@ def area_facts(plan: AreaPlan, record_noun: str) -> list[tuple[str, ...]]:
             f"{plan.contents} of {plural(tree.n_areas, 'area')} on "
             f"{plural(len(tree.levels), 'level')} ({', '.join(tree.levels)}), which count "
             f"{record_noun} by {names or 'nothing but the area'}.",
+        ),
+        ("Publishable", useful)
+        if isinstance(useful, str)
+        else (
+            f"Publishable: {useful.share_text}",
+            f"{useful.describe()} Expected counts: {useful.expected_text}.",
         ),
         (
             "Margin of error",
@@ -72,17 +95,18 @@ def area_facts(plan: AreaPlan, record_noun: str) -> list[tuple[str, ...]]:
     ]
     missed, targets = missed_targets(plan)
     if targets:
-        rows.insert(2, ("Targets", describe_targets_met(targets - missed, targets)))
+        rows.insert(3, ("Targets", describe_targets_met(targets - missed, targets)))
     return rows
 
 
-def area_sections(plan: AreaPlan, record_noun: str) -> list[Section]:
-    """Areas, tables, accuracy, fairness and targets."""
+def area_sections(plan: AreaPlan, record_noun: str, useful: AreaUsefulness | str) -> list[Section]:
+    """Areas, tables, accuracy, fairness, relative errors and targets."""
     return [
         _areas(plan),
         _tables(plan),
         _accuracy(plan, record_noun),
         _fairness(plan),
+        *([] if isinstance(useful, str) else [_relative_errors(useful)]),
         *_targets(plan),
     ]
 
@@ -207,6 +231,31 @@ def _least_accurate(found: Mapping[str, tuple[float, AreaErrors]]) -> list[Part]
     return parts
 
 
+def _relative_errors(useful: AreaUsefulness) -> Section:
+    tables = useful.of_tables
+    shown = tables.sort_values("share", kind="stable").head(MOST_TABLES)
+    what = "All tables" if len(shown) == len(tables) else f"{len(shown)} of {len(tables):,} tables"
+    columns = {
+        "level": COLUMNS["level"],
+        "table": COLUMNS["table"],
+        "share": USEFUL_COLUMNS["share"],
+        "in_full": Column("areas in full", "count"),
+        "areas": Column("of areas", "count"),
+    }
+    return Section(
+        "Relative errors",
+        (
+            f"Expected counts: {useful.expected_text}. They were typed in or loaded as public, and "
+            "no record was looked at for them; the plan does not depend on them.",
+            useful.describe(),
+        ),
+        (
+            Numbers(useful.by_level, USEFUL_COLUMNS, "Publishable cells by level"),
+            Numbers(shown, columns, f"{what} by level, the least publishable first"),
+        ),
+    )
+
+
 def _targets(plan: AreaPlan) -> list[Section]:
     """How many targets are met, and what more the objective says; nothing without targets."""
     missed, targets = missed_targets(plan)
@@ -223,6 +272,6 @@ def _targets(plan: AreaPlan) -> list[Section]:
     return [Section("Targets", sentences)]
 
 
-def area_front(plan: AreaPlan, record_noun: str) -> Section:
+def area_front(plan: AreaPlan, record_noun: str, useful: AreaUsefulness | str) -> Section:
     """The first page's figures."""
-    return Section("In short", (), (Facts(area_facts(plan, record_noun)),))
+    return Section("In short", (), (Facts(area_facts(plan, record_noun, useful)),))

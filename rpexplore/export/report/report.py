@@ -23,7 +23,7 @@ from rpexplore.domain.provenance import except_from_records
 from rpexplore.domain.smooth_rehearsal import SmoothRehearsal
 from rpexplore.errors import PlanError
 from rpexplore.export.report.accuracy import accuracy, relative_errors_section, tables_section
-from rpexplore.export.report.areas import area_front, area_sections
+from rpexplore.export.report.areas import area_front, area_sections, useful_in_areas
 from rpexplore.export.report.baselines import baselines_section
 from rpexplore.export.report.board import board_section, with_comments
 from rpexplore.export.report.board import in_short as short_of_tables
@@ -132,7 +132,9 @@ def report(
     attributes = plural(len(plan.attribute_indices), "attribute")
     if isinstance(plan, AreaPlan):
         in_areas = f" of {plural(plan.workload.tree.n_areas, 'area')}"
-        in_short, about_tables = area_front(plan, record_noun), area_sections(plan, record_noun)
+        useful = useful_in_areas(plan, expected, cv_limit)
+        in_short = area_front(plan, record_noun, useful)
+        about_tables = area_sections(plan, record_noun, useful)
     else:
         in_areas = ""
         in_short = short_of_tables(plan, record_noun, expected, cv_limit)
