@@ -107,7 +107,7 @@ class AreaErrors:
         """What the table is called."""
         return title(self.table)
 
-    @property
+    @cached_property
     def levels(self) -> list[str]:
         """The levels on which the table is asked for somewhere."""
         slices = map(self.tree.level_slice, range(len(self.tree.levels)))
@@ -117,7 +117,7 @@ class AreaErrors:
             if not np.all(np.isnan(self.errors[areas]))
         ]
 
-    @property
+    @cached_property
     def most_different_level(self) -> str:
         """The level whose areas differ most in accuracy, the largest error over the smallest."""
 
