@@ -115,6 +115,10 @@ class Autosaves:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_whole(path, parquet_of_tree(tree), mode=0o600)
 
+    def has_tree(self, sha256: str) -> bool:
+        """Whether areas are saved."""
+        return self._path_of_tree(sha256).exists()
+
     def read_tree(self, sha256: str) -> bytes | None:
         """The file of saved areas; None if there is none, or it cannot be read."""
         with suppress(OSError):

@@ -16,6 +16,8 @@ from rpexplore.export.area_bundle import area_bundle
 from rpexplore.planning.areas.area_minimum_budget import minimum_area_budget
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.scenarios.autosave import Autosaves
+from rpexplore.scenarios.project import Project
+from rpexplore.scenarios.project_file import content_of
 from tests.pages.conftest import check_charts, plain
 
 TOWNS = b"town\nN|1\nN|2\nS|1\n"
@@ -171,6 +173,14 @@ def test_areas_are_a_part_of_the_scenario(towns, app):
     area_tree_reference._in_memory.clear()
     lost = app("areas", key=key)
     assert "6 areas is not on this computer; give it again" in plain(lost.texts("error"))
+    saved = content_of(Project((lost.scenario.replaced(areas=changed),)))
+    lost.open("scenarios").unfold("other projects")
+    lost.file_uploader(key="project file").upload("project.zip", saved).run()
+    assert lost.open("areas").metrics()["Areas"] == "6"  # the same project, with its areas
+    tree.unlink()
+    area_tree_reference._in_memory.clear()
+    lost = app("areas", key=key)
+    assert not lost.metrics()
     give(lost, CODEBOOK, TOWNS)
     assert lost.metrics()["Areas"] == "6"
     assert lost.scenario.areas == changed

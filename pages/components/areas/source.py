@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components.areas.study import HERE, open_study
+from pages.components.areas.study import HERE, open_study, study
 from pages.components.shared.background import Task, begin, finish
 from pages.components.shared.charts import metrics, numbers
 from pages.components.shared.file_choice import data_files, path_choice
@@ -65,7 +65,11 @@ def choose_areas() -> None:
 
 def other_areas() -> None:
     """Those of other scenarios of the project, each to be taken by a click, tables and all."""
-    studies = {scenario.areas: scenario.name for scenario in project().scenarios if scenario.areas}
+    studies = {
+        scenario.areas: scenario.name
+        for scenario in project().scenarios
+        if scenario.areas is not None and scenario.areas != study()
+    }
     for number, (opened, name) in enumerate(studies.items()):
         st.button(
             f"Take {escaped(opened.filename)} as in “{escaped(name)}”",

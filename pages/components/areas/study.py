@@ -17,6 +17,7 @@ from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.area_study import AreaStudy
+from rpexplore.scenarios.autosave import Autosaves
 from rpexplore.scenarios.scenario import Scenario
 
 HERE = "areas"  # where messages of the page go
@@ -63,13 +64,21 @@ def is_read(opened: AreaStudy) -> bool:
     if opened.areas.is_read:
         st.session_state.pop(task_name(_read), None)  # it would keep them in memory
         return True
-    return worked_out(_read, opened, by=(opened.areas.sha256,)) is not None
+    sha256 = opened.areas.sha256
+    by = sha256, Autosaves.of_user().has_tree(sha256)  # read anew if a missing file is there again
+    return worked_out(_read, opened, by=by) is not None
 
 
 def file_is_missing(opened: AreaStudy) -> bool:
-    """Whether the areas could not be read."""
+    """Whether the areas could not be read; then the page says how they come back."""
     _, task = st.session_state[task_name(_read)]
-    return not opened.areas.is_read and not task.is_going
+    if opened.areas.is_read or task.is_going:
+        return False
+    st.info(
+        f"The tables of these areas are kept. Open {escaped(opened.filename)} with its file of "
+        "areas below, or the project.zip in which they were saved, on the Scenarios page."
+    )
+    return True
 
 
 def _read(opened: AreaStudy, on_progress: Progress) -> bool:

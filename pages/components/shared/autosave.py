@@ -88,7 +88,11 @@ def start_project(project: Project) -> None:
 
 def project_of_upload(content: bytes, filename: str) -> Project:
     """The project in a file; areas that are not in it may be those of another project here."""
-    return project_of_file(content, filename, Autosaves.of_user().read_tree)
+    autosaves = Autosaves.of_user()
+    project = project_of_file(content, filename, autosaves.read_tree)
+    with suppress(OSError):  # said when the project is saved
+        autosaves.save_areas(project)  # also if it is the open one, whose areas were missing
+    return project
 
 
 def _open(key: str, saved: SavedProject) -> None:
