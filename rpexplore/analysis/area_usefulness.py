@@ -192,8 +192,14 @@ def publishable_in_areas(
 
     Raises:
         WorkloadError: If the counts do not fit the plan's codebook, the limit is none, or the
-            totals do not cover every area once.
+            totals do not cover every area once; and if tables are in other bases than single
+            values, whose cells have standard errors of their own.
     """
+    if not plan.workload.tables.is_marginals:
+        raise WorkloadError(
+            "Publishable cells of areas are those of tables of single values, and some tables of "
+            "this plan are in other bases; plan them in single values to see how many there are."
+        )
     expected, tree = expected.fitted(plan.domain), plan.workload.tree
     source = "spread evenly over the areas without parts"
     if totals is not None:

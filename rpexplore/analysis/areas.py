@@ -18,6 +18,7 @@ from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.areas.estimation import Estimation
 from rpexplore.planning.areas.exact_precisions import profile_costs
+from rpexplore.planning.mechanism.strategy import measured_attributes
 from rpexplore.privacy.budget import Budget
 
 if TYPE_CHECKING:
@@ -76,8 +77,9 @@ def beside_shares_by_level(
         others for the tables of each level alone.
 
     Raises:
-        WorkloadError: If areas of one level are asked for different tables, and for a plan within
-            required targets, which such shares would miss.
+        WorkloadError: If areas of one level are asked for different tables, or levels for an
+            attribute in different bases; and for a plan within required targets, which such shares
+            would miss.
         BudgetError: For shares of other levels than those with tables, or not above 0.
 
     Example:
@@ -133,9 +135,18 @@ def loss_of_shares(plan: AreaPlan, shares: Shares) -> float:
     for level, kind in _levels_with_tables(plan).items():
         number = levels.index(level)
         cost = plan.budget.record_privacy_cost * Fraction(shares[level])
-        alone = planner.plan(
-            plan.workload.workloads[kind], loss=plan.loss, budget=Budget(privacy_cost=cost)
-        )
+        asked = plan.workload.workloads[kind]
+        strategies = {
+            index: strategy for index, strategy in closure.strategies.items() if index in asked.used
+        }
+        if list(strategies) != measured_attributes(asked):
+            raise WorkloadError(
+                f"The level {level} has an attribute by its single values that other levels have "
+                "in another basis; shares of the budget by level are compared where all have the "
+                "same."
+            )
+        alone = planner.optimum(asked, loss=plan.loss, strategies=strategies or None)
+        alone = alone.at(Budget(privacy_cost=cost))
         for residual, sigma_squared in enumerate(alone.sigma_squared.floats):
             row = closure.find(alone.closure.attributes(residual))
             precisions[row, groups.starts[number] : groups.starts[number + 1]] = 1 / sigma_squared

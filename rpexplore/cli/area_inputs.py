@@ -59,8 +59,8 @@ def tables_from_options(domain: "Domain", detail: str, **asked: Any) -> "Workloa
 
     named = [key for key in _WAYS if asked[key] not in (None, [])]
     if detail not in _WITH_TABLES:
-        return workload_from_options(domain, **asked, basis=[])
-    named += [key for key in ("weight", "target") if asked[key]]
+        return workload_from_options(domain, **asked)
+    named += [key for key in ("weight", "target", "basis") if asked[key]]
     if named:
         raise WorkloadError(
             f"--detail {detail} has tables of its own; leave --{named[0]} out, or "

@@ -63,6 +63,7 @@ def plan(
     tables: options.TablesFile = None,
     weight: options.Weight = None,
     target: options.Target = None,
+    basis: options.Basis = None,
     loss: area_options.AreaLoss = None,
     weighting: options.TheWeighting = None,
     relative_to: options.TheRelativeTo = None,
@@ -117,6 +118,7 @@ def plan(
             tables=tables,
             weight=weight or [],
             target=target or [],
+            basis=basis or [],
         )
         of_levels = area_inputs.levels_from_options(
             tree, asked, detail, level or [], level_weight or []

@@ -39,11 +39,15 @@ from rpexplore.planning.certificate import Certificate, certificate_from_json
 from rpexplore.planning.loss_serialization import loss_from_json
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.mechanism.strategy import Strategy, measured_attributes
 from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.planning.solvers.solution import CellPrices
+from rpexplore.planning.strategy_serialization import (
+    bases_from_json,
+    basis_lines,
+    strategies_from_json,
+    strategy_lines,
+)
 from rpexplore.privacy.budget import Budget
-from rpexplore.workload.bases import Basis, from_json, to_json
 from rpexplore.workload.workload import Workload, padded
 
 if TYPE_CHECKING:
@@ -84,12 +88,8 @@ def text_of_plan(plan: "Plan") -> str:
     scales = plan.sigma_squared
     first_scales, scale_index = distinct_rows((scales.digits, scales.exponents))
     sections = {
-        "bases": [
-            dumps({"attribute": name, "bases": [to_json(basis) for basis in bases]})
-            for name, bases in zip(workload.domain.names, workload.bases, strict=True)
-            if bases
-        ],
-        "strategies": _strategy_lines(workload, plan.closure),
+        "bases": basis_lines(workload),
+        "strategies": strategy_lines(workload, plan.closure),
         "classes": classes,
         "tables": _table_lines(workload, class_index),
         "cells": _cell_lines(workload, certificate.cells),
@@ -97,15 +97,6 @@ def text_of_plan(plan: "Plan") -> str:
         "residuals": list(map(str, scale_index.tolist())),
     }
     return canonical_text(head, sections)
-
-
-def _strategy_lines(workload: Workload, closure: Closure) -> list[str]:
-    """One row of a matrix a line."""
-    return [
-        f'{{"attribute":{dumps(workload.domain.names[attribute])},"bits":{strategy.bits},'
-        '"matrix":[\n' + ",\n".join(dumps(row) for row in strategy.integers.tolist()) + "\n]}"
-        for attribute, strategy in sorted(closure.strategies.items())
-    ]
 
 
 def _class_lines(
@@ -168,7 +159,7 @@ def fields_of_plan(content: dict[str, Any]) -> dict[str, Any]:
             "by number of attributes and then in domain order, and each have a noise scale; there "
             f"must be {len(closure):,} residuals, got {len(scale_index):,}."
         )
-    closure = closure.with_strategies(workload, _strategies(content, workload))
+    closure = closure.with_strategies(workload, strategies_from_json(content, workload))
     loss = loss_from_json(content["loss"])
 
     def of_tables(key: str, check: Callable[..., np.ndarray] = not_negative) -> np.ndarray:
@@ -213,11 +204,7 @@ def _workload(
 ) -> tuple[Workload, np.ndarray]:
     """The workload, and the class of each of its tables."""
     members, class_index = _tables(content, domain, len(classes["weight"]))
-    listed = columns(content, "bases", ("attribute", "bases"))
-    bases: list[tuple[Basis, ...]] = [()] * len(domain)
-    contents = lists(listed["bases"], "bases")
-    for name, of_attribute in zip(listed["attribute"], contents, strict=True):
-        bases[domain.position(name)] = tuple(from_json(basis) for basis in of_attribute)
+    bases = bases_from_json(content, domain)
     rows = lists(classes["basis_index"], "basis_index")
     if not {type(index) for row in rows for index in row} <= {int}:
         raise PlanError("every basis_index must be a list of whole numbers.")
@@ -233,7 +220,7 @@ def _workload(
         members,
         floats(classes["weight"], "weight")[class_index],
         floats(targets, "target")[class_index],
-        tuple(bases),
+        bases,
         basis_index,
         np.array(classes["required"], dtype=bool)[class_index],
     )
@@ -241,39 +228,11 @@ def _workload(
         raise PlanError(
             "the tables must each be listed once, by number of attributes and then in domain order."
         )
-    in_order = [domain.names[index] for index, used in enumerate(workload.bases) if used]
-    if (
-        tuple(bases) != workload.bases
-        or listed["attribute"] != in_order
-        or not np.array_equal(basis_index, workload.basis_index)
-    ):
+    if bases != workload.bases or not np.array_equal(basis_index, workload.basis_index):
         raise PlanError(
-            "the bases must be those that some table uses, each once, single values first, and "
-            "their attributes in the order of the domain."
+            "the bases must be those that some table uses, each once, single values first."
         )
     return workload, class_index
-
-
-def _strategies(content: dict[str, Any], workload: Workload) -> dict[int, Strategy]:
-    listed = columns(content, "strategies", ("attribute", "bits", "matrix"))
-    attributes = [workload.domain.position(name) for name in listed["attribute"]]
-    if attributes != measured_attributes(workload):
-        raise PlanError(
-            "there must be one strategy for each attribute with another basis than single values, "
-            "in the order of the domain."
-        )
-    strategies = {}
-    for attribute, bits, rows in zip(attributes, listed["bits"], listed["matrix"], strict=True):
-        size = int(workload.domain.sizes[attribute])
-        entries = [entry for row in lists(rows, "row of a strategy") for entry in row]
-        whole = all(type(entry) is int and abs(entry) < 2**62 for entry in [bits, *entries])
-        if not whole or [len(row) for row in rows] != [size] * (size - 1):
-            raise PlanError(
-                f"the strategy of {workload.domain.names[attribute]!r} must be {size - 1} rows of "
-                f"{size} whole numbers, over a power of two."
-            )
-        strategies[attribute] = Strategy(np.array(entries, dtype=np.int64).reshape(-1, size), bits)
-    return strategies
 
 
 def _cells(content: dict[str, Any], workload: Workload) -> CellPrices | None:

@@ -103,7 +103,8 @@ def measure_together(plan: Plan, residuals: np.ndarray, counts: Counts) -> np.nd
     Residuals of one σ² and one form get their noise from one call of the sampler, the first of them
     its first samples, and so on: samples of a call are independent.
     """
-    closure, sigma_squared, scales = plan.closure, plan.sigma_squared, _integer_scales(plan)
+    closure, sigma_squared = plan.closure, plan.sigma_squared
+    scales = integer_scales(closure)
     cells = measured_cells(closure, residuals)
     starts = np.cumsum(cells) - cells
     together = np.empty(int(cells.sum()) if len(residuals) > 1 else 0, dtype=np.int64)
@@ -212,7 +213,7 @@ def check_measurable(plan: Plan) -> None:
             f"table of a release can have {MAX_TABLE_CELLS:,}; plan without it, or group its "
             "attributes into fewer values."
         )
-    gamma = np.sqrt(plan.sigma_squared.floats) * _product(plan, _integer_scales(plan))
+    gamma = np.sqrt(plan.sigma_squared.floats) * _product(plan, integer_scales(plan.closure))
     residual = int(np.argmax(gamma))
     if gamma[residual] >= LARGEST_GAMMA * (1 - 1e-9):
         raise ReleaseError(
@@ -229,10 +230,7 @@ def check_countable(plan: Plan, counts: Counts) -> None:
     matrix in absolute value, and n_i where there is none (docs/mathematics.md §7.4). Below 2^61 all
     fit, with noise (below 2^55) as well, however floating point has rounded the product.
     """
-    entries = plan.closure.sizes.astype(float)
-    for attribute, strategy in plan.closure.strategies.items():
-        entries[attribute] = float(max(strategy.integers.max(), -strategy.integers.min()))
-    sizes = _product(plan, entries)
+    sizes = _product(plan, largest_entries(plan.closure))
     largest = int(np.argmax(sizes))
     if sizes[largest] * max(counts.n_records, 1) >= 2.0**61:
         raise ReleaseError(
@@ -241,12 +239,20 @@ def check_countable(plan: Plan, counts: Counts) -> None:
         )
 
 
-def _integer_scales(plan: Plan) -> list[int]:
+def integer_scales(closure: Closure) -> list[int]:
     """What the measured integers of each attribute are larger by than the plan's: n_i, or 2^b."""
-    scales = plan.closure.sizes.tolist()
-    for attribute, strategy in plan.closure.strategies.items():
+    scales = closure.sizes.tolist()
+    for attribute, strategy in closure.strategies.items():
         scales[attribute] = 2**strategy.bits
     return scales
+
+
+def largest_entries(closure: Closure) -> np.ndarray:
+    """m_i of each attribute (docs/mathematics.md §7.4): float64[d]."""
+    entries = closure.sizes.astype(float)
+    for attribute, strategy in closure.strategies.items():
+        entries[attribute] = float(max(strategy.integers.max(), -strategy.integers.min()))
+    return entries
 
 
 def _product(plan: Plan, factors: Sequence[float] | np.ndarray) -> np.ndarray:

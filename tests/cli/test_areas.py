@@ -86,6 +86,18 @@ def test_weights_of_levels_and_losses_count(homes):
     assert json.loads(Path("max.json").read_text())["loss"]["kind"] == "max_variance"
 
 
+def test_attributes_may_be_in_other_bases(homes):
+    asked = ("--up-to", "1", "--basis", "age=prefix", *RHO, "--compare", "--out", "p.json")
+    facts = homes.json("areas", "plan", "codebook.csv", *AREAS, *asked)
+    assert len(facts["beside_shares_by_level"]) == 2
+    plan = rp.AreaPlan.load("p.json")
+    position = plan.workload.tables.position(["age"])
+    assert plan.workload.tables.basis_of(position, plan.domain.position("age")) == rp.Prefix()
+    assert homes.json("verify", "p.json")["holds"]
+    ages = [row for row in homes.json("show", "p.json")["tables"] if row["attributes"] == ["age"]]
+    assert all(row["smallest_standard_error"] < row["largest_standard_error"] for row in ages)
+
+
 def test_the_smallest_budget_for_targets_is_found(homes):
     asked = ("areas", "plan", "codebook.csv", *AREAS, "--table", "sex", "--target", "sex=10")
     facts = homes.json(*asked, "--minimum-budget", "--records-per-person", "2", "--out", "p.json")

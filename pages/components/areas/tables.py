@@ -48,6 +48,10 @@ def tables_view(opened: AreaStudy) -> None:
         st.selectbox("Preset", list(PRESETS), key=_PRESET, width=340, persist_state="session")
         st.button("Apply", on_click=_take_preset)
     st.markdown("**Weight of each table on each level**, empty: not asked for")
+    st.caption(
+        "Tables here are of single values; from Python and the command line attributes may be in "
+        "other bases, such as cumulative."
+    )
     _grid(opened, "weight")
     loss = opened.loss
     if loss.compares_with_targets or loss.meets_required_targets:

@@ -145,7 +145,10 @@ class AreaPlan(ReleasePlan):
     @property
     def proven(self) -> str:
         levels = " and one precision a level" if self.uniform else ""
-        return self.certificate.sentence(f" with independent noise on every area{levels}")
+        restriction = f" with independent noise on every area{levels}"
+        if self.closure.strategies:
+            restriction += " that measures the attributes as this one does"
+        return self.certificate.sentence(restriction)
 
     # ---- noise and accuracy
 
@@ -183,9 +186,10 @@ class AreaPlan(ReleasePlan):
         return read_only(found)
 
     def table_variances(self, kind: int) -> np.ndarray:
-        """Variance of a cell of each table of a workload in the groups that are asked for it.
+        """Mean variance of the cells of each table of a workload in the groups asked for it.
 
-        float64[n_tables, n_groups of this kind], the groups ascending
+        float64[n_tables, n_groups of this kind], the groups ascending; of single values all cells
+        of a table are alike
         """
         matrix = self.closure.variance_matrix[self.workload.rows[kind]]
         return matrix @ self.residual_variances[:, self.groups.kinds == kind]
@@ -207,8 +211,8 @@ class AreaPlan(ReleasePlan):
 
         Returns:
             One row a list and table, the least accurate first: list, attributes, areas (in the
-            list), standard_error (of a cell of the sum of the areas' unbiased tables; NaN where
-            one of them has no answer).
+            list), standard_error (of a cell of the sum of the areas' unbiased tables, the root
+            mean square where cells differ; NaN where one of them has no answer).
 
         Raises:
             DomainError: For an area that is not there, or that a list counts twice.

@@ -11,7 +11,6 @@ share a tree; the plan file holds the whole of them, so that any changed byte is
 """
 
 import hashlib
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +26,6 @@ from rpexplore.common.json_fields import (
     check_keys,
     columns,
     dumps,
-    floats,
     indices,
     indices_by_first_use,
     lists,
@@ -43,21 +41,27 @@ from rpexplore.planning.areas.area_loss import AREA_LOSSES
 from rpexplore.planning.areas.area_workload import AreaWorkload
 from rpexplore.planning.areas.exact_precisions import FACTOR_BITS
 from rpexplore.planning.areas.group_file import fields_of_groups, parquet_of_groups
+from rpexplore.planning.areas.tables_in_json import tables_from_json, tables_to_json
 from rpexplore.planning.certificate import certificate_from_json
 from rpexplore.planning.loss_serialization import loss_from_json
 from rpexplore.planning.losses.base import SumOfVariances
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.strategy_serialization import (
+    bases_from_json,
+    basis_lines,
+    strategies_from_json,
+    strategy_lines,
+)
 from rpexplore.privacy.budget import Budget
-from rpexplore.workload.workload import Workload
 
 if TYPE_CHECKING:
     from rpexplore.planning.areas.area_plan import AreaPlan
 
 _KEYS = (
     "format", "format_version", "library_version", "domain", "loss", "uniform_levels", "budget",
-    "privacy_cost", "certificate", "files", "unit", "levels", "workloads", "residuals", SEAL,
+    "privacy_cost", "certificate", "files", "unit", "bases", "strategies", "levels", "workloads",
+    "residuals", SEAL,
 )  # fmt: skip
-_TABLE_KEYS = ("attributes", "weight", "target", "required")
 _ROLES = ("areas", "precisions")
 _NAME_DIGITS = 16  # of a SHA-256 in the name of a file
 
@@ -125,15 +129,21 @@ def text_of_plan(plan: "AreaPlan") -> str:
     }
     sizes = np.diff(tree.starts).tolist()
     residuals = zip(plan.of_residual.tolist(), plan.factors.tolist(), strict=True)
+    tables = plan.workload.tables
     sections = {
+        "bases": basis_lines(tables),
+        "strategies": strategy_lines(tables, plan.closure),
         "levels": [
             dumps({"name": name, "areas": size})
             for name, size in zip(tree.levels, sizes, strict=True)
         ],
         "workloads": [
-            dumps({"areas": areas, "tables": tables_to_json(workload)})
-            for workload, areas in zip(
-                plan.workload.workloads, plan.workload.areas_asked.tolist(), strict=True
+            dumps({"areas": areas, "tables": tables_to_json(workload, tables.basis_index[rows])})
+            for workload, rows, areas in zip(
+                plan.workload.workloads,
+                plan.workload.rows,
+                plan.workload.areas_asked.tolist(),
+                strict=True,
             )
         ],
         "residuals": [
@@ -141,17 +151,6 @@ def text_of_plan(plan: "AreaPlan") -> str:
         ],
     }
     return canonical_text(head, sections)
-
-
-def tables_to_json(workload: Workload) -> list[dict[str, Any]]:
-    """Attributes, by their numbers in the domain, weight and target of each table."""
-    columns = (
-        map(list, map(workload.attribute_indices, range(len(workload)))),
-        workload.weights.tolist(),
-        [None if math.isnan(target) else target for target in workload.targets.tolist()],
-        workload.required.tolist(),
-    )
-    return [dict(zip(_TABLE_KEYS, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 # ---- reading
@@ -178,9 +177,18 @@ def fields_of_plan(content: dict[str, Any], folder: Path | None) -> dict[str, An
     tree = tree_of_parquet(files.areas, names, sizes)
     domain = Domain(tuple(codebook.attributes_from_schema(content["domain"])))
     stated = columns(content, "workloads", ("areas", "tables"))
-    workloads = [tables_from_json(tables, domain) for tables in lists(stated["tables"], "workload")]
+    bases = bases_from_json(content, domain)
+    workloads = [
+        tables_from_json(tables, domain, bases) for tables in lists(stated["tables"], "workload")
+    ]
     nowhere = AreaWorkload(tree, tuple(workloads), np.full(tree.n_areas, -1))
+    if nowhere.tables.bases != bases:
+        raise PlanError(
+            "the bases must be those that some table uses, each once, single values first."
+        )
     closure = Closure.of(nowhere.tables)
+    strategies = strategies_from_json(content, nowhere.tables)
+    closure = closure.with_strategies(nowhere.tables, strategies)
     residuals = columns(content, "residuals", ("profile", "factor"))
     n_profiles = 1 + max(indices(residuals["profile"], 2**31, "profile"), default=-1)
     of_residual = indices_by_first_use(residuals["profile"], n_profiles, "profile of a residual")
@@ -230,28 +238,3 @@ def _files(stated: Any, folder: Path | None) -> AreaFiles:
         if hashlib.sha256(contents[role]).hexdigest() != sha256:
             raise ContradictionError(f"the file {name} beside it was changed since it was written.")
     return AreaFiles(**contents)
-
-
-def tables_from_json(listed: list[Any], domain: Domain) -> Workload:
-    """The tables that `tables_to_json` wrote; raises what `refusing` takes."""
-    rows = columns({"tables": listed}, "tables", _TABLE_KEYS)
-    tables = [
-        tuple(indices(table, len(domain), "attribute of a table").tolist())
-        for table in lists(rows["attributes"], "table's attributes")
-    ]
-    targets = [math.nan if target is None else target for target in rows["target"]]
-    if not all(type(required) is bool for required in rows["required"]):
-        raise PlanError("whether a target is required must be true or false.")
-    workload = Workload.of(
-        domain,
-        [tuple(domain.names[index] for index in table) for table in tables],
-        weights=floats(rows["weight"], "weight").tolist(),
-        targets=[None if math.isnan(target) else target for target in floats(targets, "target")],
-        required=rows["required"],
-    )
-    if tables != [tuple(workload.attribute_indices(row)) for row in range(len(workload))]:
-        raise PlanError(
-            "the tables of a workload must each be listed once, by number of attributes and then "
-            "in domain order."
-        )
-    return workload

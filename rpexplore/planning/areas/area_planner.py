@@ -6,7 +6,12 @@ from rpexplore.common.concurrency import Progress, no_progress, one_thread
 from rpexplore.common.formatting import joined, rounded
 from rpexplore.errors import OutOfReachError, PlanError
 from rpexplore.planning.areas.area_groups import AreaGroups
-from rpexplore.planning.areas.area_loss import AREA_LOSSES, area_problem, profiles_of
+from rpexplore.planning.areas.area_loss import (
+    AREA_LOSSES,
+    area_problem,
+    profiles_of,
+    table_weights,
+)
 from rpexplore.planning.areas.area_plan import AreaPlan, exact_plan
 from rpexplore.planning.areas.area_workload import AreaWorkload
 from rpexplore.planning.areas.capped_solver import AreaCapped
@@ -14,6 +19,7 @@ from rpexplore.planning.areas.search import best_precisions, problem_with_room
 from rpexplore.planning.areas.solvers import AreaState
 from rpexplore.planning.losses.base import Loss, SumOfVariances
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.optimal_strategies import with_best_strategies
 from rpexplore.privacy.budget import Budget
 
 # Relative gaps at which the searches end.
@@ -33,7 +39,8 @@ def plan_areas(
     """The plan for tables in areas with the smallest loss within the budget, with its proof.
 
     Args:
-        workload: The tables of each area, with weights and targets; of single values.
+        workload: The tables of each area, with weights and targets, in any bases where the loss is
+            `SumOfVariances`.
         loss: `SumOfVariances`, where the areas that are asked for the same count by their mean, or
             `MaxVariance`, over all areas and tables; `SumWithinTargets` or `MaxWithinTargets`: the
             same of tables without a required target, while all required ones are met.
@@ -49,8 +56,8 @@ def plan_areas(
         by more than its `gap`.
 
     Raises:
-        PlanError: For another loss, other bases than single values, or if the search ends outside
-            the tolerance.
+        PlanError: For another loss, one that looks at the least accurate cells of tables in other
+            bases than single values, or if the search ends outside the tolerance.
         OutOfReachError: If the required targets cannot all be met.
         WorkloadError: If the loss needs targets that are missing.
 
@@ -71,16 +78,16 @@ def plan_areas(
             "one (MaxVariance), or either within required targets (SumWithinTargets, "
             f"MaxWithinTargets), got {type(loss).__name__}."
         )
-    if not workload.tables.is_marginals:
+    if not (workload.tables.is_marginals or isinstance(loss, SumOfVariances)):
         raise PlanError(
-            "Tables in areas must be of the single values of their attributes; leave out ranges, "
-            "prefix sums and groups."
+            "Tables in areas can be asked in other bases than single values for the average error "
+            "(SumOfVariances) alone; choose that, or ask for single values."
         )
     if tolerance is None:
         tolerance = _SUM_TOLERANCE if isinstance(loss, SumOfVariances) else _TOLERANCE
     with one_thread():
         groups = AreaGroups.of(workload.tree, workload.kinds)
-        closure = Closure.of(workload.tables)
+        closure = _measured_closure(workload, loss, on_progress)
         profiles = profiles_of(workload, closure, loss)
         problem = area_problem(workload, groups, closure, loss, profiles, uniform_levels, budget)
         if isinstance(problem, AreaCapped):
@@ -93,6 +100,15 @@ def plan_areas(
     if all_required and found.loss_value > 1:
         raise _out_of_reach(workload, groups, state, found.loss_value)
     return found
+
+
+def _measured_closure(workload: AreaWorkload, loss: Loss, on_progress: Progress) -> Closure:
+    """The closure of all tables, with the strategies that are best for all levels together."""
+    weights = np.zeros(len(workload.tables))
+    for rows, of_kind in zip(workload.rows, table_weights(workload, loss), strict=True):
+        weights[rows] += of_kind
+    closure = Closure.of(workload.tables)
+    return with_best_strategies(workload.tables, closure, weights, on_progress=on_progress)
 
 
 def _out_of_reach(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rpexplore.common.formatting import plural
+from rpexplore.planning.areas.area_cells import extreme_variances
 from rpexplore.planning.areas.area_loss import caps_of, table_weights
 from rpexplore.planning.losses.base import WeightedSum
 from rpexplore.planning.losses.constrained import WithinTargets
@@ -20,10 +21,11 @@ def area_tables(plan: "AreaPlan") -> "pd.DataFrame":
     """One row a table and level where it is asked for, the levels from the top.
 
     level, attributes, areas (that are asked for the table), cells (in one area), mean_variance and
-    max_variance (over areas), standard_error (root of the mean variance), largest_standard_error,
-    smallest_standard_error, weight, target, required, and shadow_price: by how many per cent the
-    smallest possible loss grows when the weights of the table in these areas grow by one per cent;
-    with required targets, its share of all that the plan's proof weighs.
+    max_variance (over areas and cells), standard_error (root of the mean variance),
+    largest_standard_error, smallest_standard_error (of any cell), weight, target, required, and
+    shadow_price: by how many per cent the smallest possible loss grows when the weights of the
+    table in these areas grow by one per cent; with required targets, its share of all that the
+    plan's proof weighs.
     """
     import pandas as pd
 
@@ -38,15 +40,19 @@ def _rows(plan: "AreaPlan") -> Iterator[dict[str, Any]]:
     caps = [np.full(len(asked), np.inf) for asked in plan.workload.workloads]
     if isinstance(plan.loss, WithinTargets):
         caps = caps_of(plan.workload, plan.loss)
+    extremes: dict[int, tuple[np.ndarray, np.ndarray]] = {}
     level_of = np.repeat(np.arange(len(tree.levels)), np.diff(groups.starts))
     for level, name in enumerate(tree.levels):
         for kind in np.unique(groups.kinds[level_of == level]).tolist():
             if kind < 0:
                 continue
+            if kind not in extremes:
+                extremes[kind] = extreme_variances(plan, kind)
             asked = plan.workload.workloads[kind]
             here = level_of[groups.kinds == kind] == level
             of_level = (groups.kinds == kind) & (level_of == level)
             sizes, variances = groups.multiplicity[of_level], plan.table_variances(kind)[:, here]
+            smallest, largest = (of_kind[:, here] for of_kind in extremes[kind])
             shares = weights[kind][:, None] * variances
             if isinstance(plan.loss, WeightedSum):
                 shares /= plan.workload.areas_asked[kind]
@@ -65,10 +71,10 @@ def _rows(plan: "AreaPlan") -> Iterator[dict[str, Any]]:
                     "areas": int(np.sum(sizes)),
                     "cells": int(asked.exact_cells[row]),
                     "mean_variance": mean,
-                    "max_variance": float(np.max(variances[row])),
+                    "max_variance": float(np.max(largest[row])),
                     "standard_error": float(np.sqrt(mean)),
-                    "largest_standard_error": float(np.sqrt(np.max(variances[row]))),
-                    "smallest_standard_error": float(np.sqrt(np.min(variances[row]))),
+                    "largest_standard_error": float(np.sqrt(np.max(largest[row]))),
+                    "smallest_standard_error": float(np.sqrt(np.min(smallest[row]))),
                     "weight": float(asked.weights[row]),
                     "target": float(asked.targets[row]),
                     "required": bool(asked.required[row]),

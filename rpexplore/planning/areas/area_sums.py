@@ -134,13 +134,10 @@ def accuracy_of_sums(
         if tables is None
         else np.array([asked.position(table) for table in tables])
     )
-    of_profiles = np.stack([sums.variances(estimation) for estimation in plan.estimations])
-    matrix = plan.closure.variance_matrix[rows]
+    matrix, of_residuals = plan.closure.variance_matrix[rows], variances_of_sums(plan, sums)
     variances = np.zeros((len(rows), len(sums.names)))
-    for residual, scale in enumerate(plan.scales):
-        counts = matrix[:, residual]
+    for counts, of_residual in zip(matrix.T, of_residuals, strict=True):
         counted = np.flatnonzero(counts)  # what a table does not have may be missing
-        of_residual = of_profiles[plan.of_residual[residual]] / scale
         variances[counted] += counts[counted, None] * of_residual
     table = pd.DataFrame(
         {
@@ -151,6 +148,12 @@ def accuracy_of_sums(
         }
     )
     return table.sort_values("standard_error", ascending=False, kind="stable", ignore_index=True)
+
+
+def variances_of_sums(plan: "AreaPlan", sums: AreaSums) -> np.ndarray:
+    """Of the sums of the answers to each residual, float64[n_residuals, n_lists]; NaN for none."""
+    of_profiles = np.stack([sums.variances(estimation) for estimation in plan.estimations])
+    return of_profiles[plan.of_residual] / plan.scales[:, None]
 
 
 def area_number(tree: AreaTree, area: AreaName) -> int:

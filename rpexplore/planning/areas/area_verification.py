@@ -111,5 +111,9 @@ def _check_loss_and_bound(plan: AreaPlan, bound: float | None) -> list[Check]:
     if not 0 < bound <= value * (1 + DECODED_TOLERANCE):
         return [loss, Check("optimality", False, "the prices cannot be computed with")]
     levels = " and one precision a level" if plan.uniform else ""
-    claim = f"no plan with this budget and independent noise on every area{levels} has a loss"
-    return [loss, bound_check(plan, bound, claim, BOUND_TOLERANCE)]
+    claim = f"no plan with this budget and independent noise on every area{levels}"
+    if not plan.closure.strategies:
+        return [loss, bound_check(plan, bound, f"{claim} has a loss", BOUND_TOLERANCE)]
+    # Strategies may be inverted a little differently elsewhere.
+    claim += " that measures the attributes as this one does has a loss"
+    return [loss, bound_check(plan, bound, claim, DECODED_TOLERANCE)]

@@ -26,13 +26,13 @@ def whole_multiples(values: np.ndarray, bits: int) -> np.ndarray:
 
 def profile_costs(closure: Closure, of_residual: np.ndarray, factors: np.ndarray) -> list[Fraction]:
     """Σ p_S factor_S over the residuals of each profile, exact."""
-    sizes = closure.sizes.tolist()
-    all_of_them = np.arange(len(closure))
-    above = closure.exact_product([n - 1 for n in sizes], all_of_them)
-    below = closure.exact_product(sizes, all_of_them)
+    factors_of_attributes = [Fraction(n - 1, n) for n in closure.sizes.tolist()]
+    for attribute, strategy in closure.strategies.items():
+        factors_of_attributes[attribute] = strategy.cost_factor
+    of_residuals = closure.exact_product(factors_of_attributes, np.arange(len(closure)))
     costs = [Fraction(0)] * (int(np.max(of_residual)) + 1)
     for residual, profile in enumerate(of_residual.tolist()):
-        costs[profile] += Fraction(above[residual], below[residual]) * int(factors[residual])
+        costs[profile] += of_residuals[residual] * int(factors[residual])
     return costs
 
 

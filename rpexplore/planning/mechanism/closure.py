@@ -12,6 +12,7 @@ Attributes with a single value carry no residual; they are left out here.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from itertools import chain, combinations
 
@@ -167,8 +168,10 @@ class Closure:
         """∏_{i∈A} n_i of each residual, float64[n_residuals]."""
         return _product(self.members, self.sizes.astype(float))
 
-    def exact_product(self, factors: list[int], residuals: np.ndarray) -> np.ndarray:
-        """∏_{i∈A} factors[i] of some residuals in Python integers, object[len(residuals)]."""
+    def exact_product(
+        self, factors: Sequence[int] | Sequence[Fraction], residuals: np.ndarray
+    ) -> np.ndarray:
+        """∏_{i∈A} factors[i] of some residuals, exact: object[len(residuals)]."""
         members = self.members[residuals]
         return np.multiply.reduce(np.array([*factors, 1], dtype=object)[members], axis=1)
 

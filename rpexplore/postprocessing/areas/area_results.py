@@ -115,7 +115,12 @@ class AreaTables:
     @property
     def domain(self) -> Domain | None:
         """The attributes that can be added up; None for counts of which none can be."""
-        return None if self.axis or self.is_biased else self._plan.domain
+        return None if self.axis or self._stand_alone else self._plan.domain
+
+    @property
+    def _stand_alone(self) -> bool:
+        """Whether nothing else is known from tables: of biased ones, and of other bases."""
+        return self.is_biased or not self._tables.is_marginals
 
     @property
     def table_names(self) -> tuple[tuple[str, ...], ...]:
@@ -129,7 +134,7 @@ class AreaTables:
         if not names.issuperset(self._axes):
             return False
         tables = (set(table) for table in self.table_names)
-        if self.is_biased:
+        if self._stand_alone:
             return any(names == table for table in tables)
         return any(names <= table for table in tables)
 
@@ -149,7 +154,7 @@ class AreaTables:
         """A table, or what is within one, with its exact errors."""
         indices = self._indices(attributes)
         table = self._smallest_with(indices)
-        if self.is_biased:
+        if self._stand_alone:
             return self._of_axis(self._rows(table), table).to_pandas()
         labels = [label_columns(self._plan.domain.attributes[index]) for index in indices]
         values, areas = self._cells(indices, table), asked_areas(self._parts, table, self.areas)
@@ -164,7 +169,8 @@ class AreaTables:
         """The unbiased answer of one area to a product query, as `Release.answer`."""
         if self.domain is None:
             raise ReleaseError(
-                "Sums with exact errors are those of the unbiased counts of one area; open it."
+                "Sums with exact errors are those of the unbiased counts of one area, of tables of "
+                "single values; open it."
             )
         indices = query_attributes(self.domain, attributes, where)
         noise = self._noise(indices, int(self._plan.groups.of_area[self.areas.start]))
@@ -226,7 +232,7 @@ class AreaTables:
             table
             for table in self._asked
             if wanted <= set(own := self._tables.attribute_indices(table))
-            and (len(own) == len(wanted) or not self.is_biased)
+            and (len(own) == len(wanted) or not self._stand_alone)
         ]
         if not found:
             names = " × ".join(self._plan.domain.names[index] for index in indices) or "total"

@@ -23,9 +23,14 @@ def cells_of(plan: AreaPlan) -> AreaCells:
 
     Raises:
         ReleaseError: If an area down to there has no answer to its total, or there are too many
-            cells.
+            cells, or if tables are in other bases than single values.
     """
     workload, tree, sizes = plan.workload, plan.workload.tree, plan.domain.sizes.tolist()
+    if not workload.tables.is_marginals:
+        raise ReleaseError(
+            "Whole counts are made of tables of single values, and some tables of this release "
+            "are in other bases; plan and release tables of single values for them."
+        )
     asked = [
         {int(kind) for kind in np.unique(workload.kinds[tree.level_slice(level)]) if kind >= 0}
         for level in range(len(tree.levels))

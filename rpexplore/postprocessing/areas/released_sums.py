@@ -7,9 +7,10 @@ import numpy as np
 
 from rpexplore.common.numerics import normal_quantile
 from rpexplore.errors import ReleaseError
-from rpexplore.planning.areas.area_sums import AreaName, AreaSums
+from rpexplore.planning.areas.area_sums import AreaName, AreaSums, variances_of_sums
 from rpexplore.planning.mechanism.marginal_noise import query_attributes
 from rpexplore.postprocessing.areas.released_cells import ReleasedAnswers
+from rpexplore.releases.areas.area_files import CellErrors
 from rpexplore.releases.areas.area_parts import AreaParts
 from rpexplore.releases.areas.area_release import AreaRelease
 from rpexplore.releases.manifest import CONFIDENCE
@@ -42,19 +43,22 @@ def sums_of_areas(
 
     plan = release.plan
     sums = AreaSums.of(plan.workload.tree, lists)
-    indices = query_attributes(plan.domain, [attributes])
+    indices, tables = query_attributes(plan.domain, [attributes]), plan.workload.tables
     names = tuple(plan.domain.names[index] for index in indices)
-    planned = plan.accuracy_of_sums(lists, [names])
-    accuracy = dict(zip(planned["list"], planned["standard_error"], strict=True))
-    without = [name for name in sums.names if np.isnan(accuracy[name])]
+    table, parts = tables.position(names), AreaParts(plan)
+    errors_of = CellErrors.of(parts, table)
+    variances = variances_of_sums(plan, sums)[errors_of.residuals]
+    without = np.flatnonzero(np.any(np.isnan(variances), axis=0)).tolist()
     if without:
         raise ReleaseError(
-            f"The list {without[0]!r} has an area for which the table "
+            f"The list {sums.names[without[0]]!r} has an area for which the table "
             f"({', '.join(names) or 'total'}) was not asked; take areas of another level."
         )
-    shape = tuple(plan.domain.sizes[list(indices)].tolist())
-    values = np.zeros((len(sums.names), *shape))
-    parts = AreaParts(plan)
+    labels = [
+        label_columns(plan.domain.attributes[index], tables.basis_of(table, index))
+        for index in indices
+    ]
+    values = np.zeros((len(sums.names), *(len(named[0][1]) for named in labels)))
     answers = ReleasedAnswers(parts, release.folder)
     for part, within in enumerate(parts.areas):
         inside = np.zeros(len(sums.areas), dtype=bool)
@@ -64,10 +68,10 @@ def sums_of_areas(
             inside |= here
             rows[here] = within.rows(level).start + sums.areas[here] - areas.start
         if np.any(inside):
-            tables = answers.of_part(part).tables(indices, rows[inside])
-            np.add.at(values, sums.lists[inside], tables)
-    errors = np.repeat([accuracy[name] for name in sums.names], values[0].size)
-    labels = [label_columns(plan.domain.attributes[index]) for index in indices]
+            of_areas = answers.of_part(part).tables(table, rows[inside])
+            np.add.at(values, sums.lists[inside], of_areas)
+    of_cells = errors_of.from_variances(variances)
+    errors = np.broadcast_to(of_cells, (len(values), values[0].size)).ravel()
     columns = iter(column_names(labels))
     codes = np.indices(values.shape).reshape(values.ndim, -1)
     found = {"list": np.array(sums.names, dtype=object)[codes[0]]}

@@ -9,8 +9,9 @@ import numpy as np
 from rpexplore.domain.area_range import AreaRange
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.planning.areas.least_squares import LeastSquares
+from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.marginal_noise import residuals_within
-from rpexplore.planning.mechanism.reconstruction import contribution, marginal
+from rpexplore.planning.mechanism.reconstruction import answers, contribution, marginal
 from rpexplore.releases.areas.area_parts import AreaParts
 from rpexplore.releases.measurement import measured_shape
 from rpexplore.releases.measurement_file import read_measured
@@ -21,22 +22,41 @@ class PartAnswers:
     """Least-squares answers to the residuals in the areas of a part.
 
     areas    down to the lowest level with an answer
-    answers  of each profile float64[n_rows, n_columns], of the first of the areas' rows; an area
-             that is neither measured nor known from its parts has none
+    answers  of each profile float64[n_rows, n_columns], of the first of the areas' rows: what each
+             residual adds to its own marginal, or as measured where an attribute has a strategy;
+             an area that is neither measured nor known from its parts has none
     """
 
     parts: AreaParts
     areas: AreaRange
     answers: list[np.ndarray]
 
-    def tables(self, attributes: AttributeIndices, rows: np.ndarray) -> np.ndarray:
-        """Unbiased tables of areas by their rows: float64[n_rows, …], one axis an attribute."""
-        closure, contributions = self.parts.plan.closure, {}
-        for subset, residual in residuals_within(closure, attributes).items():
-            profile, columns = self.parts.of_residuals[residual]
-            shape = measured_shape(closure, residual)
-            contributions[subset] = self.answers[profile][rows, columns].reshape(len(rows), *shape)
+    def marginals(self, attributes: AttributeIndices, rows: np.ndarray) -> np.ndarray:
+        """Unbiased marginals of areas by their rows, of single values: float64[n_rows, …]."""
+        closure = self.parts.plan.closure
+        contributions = {
+            subset: self.contribution(residual, rows)
+            for subset, residual in residuals_within(closure, attributes).items()
+        }
         return marginal(attributes, closure.sizes, contributions, closure.strategies)
+
+    def tables(self, table: int, rows: np.ndarray) -> np.ndarray:
+        """A table of `plan.workload.tables` in areas by their rows: float64[n_rows, …], unbiased.
+
+        One axis an attribute, of the queries of its basis.
+        """
+        values = self.marginals(self.parts.plan.workload.tables.attribute_indices(table), rows)
+        return answers(values, self.parts.queries_of(table))
+
+    def contribution(self, residual: int, rows: np.ndarray | slice) -> np.ndarray:
+        """What a residual adds to its own marginal in areas by their rows: float64[n_rows, …]."""
+        closure = self.parts.plan.closure
+        profile, columns = self.parts.of_residuals[residual]
+        own = self.answers[profile][rows, columns]
+        own = own.reshape(len(own), *measured_shape(closure, residual))
+        if has_strategy(closure, residual):
+            own = contribution(own, closure.attributes(residual), closure.strategies)
+        return own
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,15 +70,15 @@ class AreaAnswers:
         """Those of a part."""
         areas = self.parts.areas[part]
         if part == 0 and self.parts.level:
-            answers = [each[: len(areas)].copy() for each in self._above]
-            for profile, own in enumerate(answers):
+            found = [each[: len(areas)].copy() for each in self._above]
+            for profile, own in enumerate(found):
                 self._contribute(profile, own)
-            return PartAnswers(self.parts, areas, answers)
-        answers = []
+            return PartAnswers(self.parts, areas, found)
+        found = []
         for profile, solution in enumerate(self._solutions):
             own = self.parts.of_profile(part, profile)
             if own is None:
-                answers.append(np.empty((0, self.parts.widths[profile])))
+                found.append(np.empty((0, self.parts.widths[profile])))
                 continue
             estimates = self._from_within(part, profile, own)
             if self.parts.level:
@@ -66,8 +86,8 @@ class AreaAnswers:
                 estimates[own.rows(0)] = self._above[profile][own.slices[0]]
             solution.downwards(estimates, own)
             self._contribute(profile, estimates)
-            answers.append(estimates)
-        return PartAnswers(self.parts, areas, answers)
+            found.append(estimates)
+        return PartAnswers(self.parts, areas, found)
 
     @cached_property
     def _solutions(self) -> list[LeastSquares]:
@@ -123,15 +143,25 @@ class AreaAnswers:
         """What was measured of a profile in a part, int64[n_measured areas · n_columns]."""
         return read_measured(self.folder, *self.parts.bounds(part, profile))
 
-    def _contribute(self, profile: int, answers: np.ndarray) -> None:
-        """Make answers what each residual adds to its own marginal, float64[n_rows, n_columns]."""
+    def _contribute(self, profile: int, estimates: np.ndarray) -> None:
+        """Make estimates, float64[n_rows, n_columns], what each residual adds to its own marginal.
+
+        Where no attribute has a strategy.
+        """
         closure = self.parts.plan.closure
         for columns in self.parts.columns[profile]:
             for residual in columns.residuals:
+                if has_strategy(closure, residual):
+                    continue  # decoded it would have more columns, and is when it is needed
                 within, shape = (
                     self.parts.of_residuals[residual][1],
                     measured_shape(closure, residual),
                 )
-                own = answers[:, within].reshape(len(answers), *shape)
+                own = estimates[:, within].reshape(len(estimates), *shape)
                 own = contribution(own, closure.attributes(residual), closure.strategies)
-                answers[:, within] = own.reshape(len(answers), within.stop - within.start)
+                estimates[:, within] = own.reshape(len(estimates), within.stop - within.start)
+
+
+def has_strategy(closure: Closure, residual: int) -> bool:
+    """Whether some attribute of a residual is measured by a strategy."""
+    return any(attribute in closure.strategies for attribute in closure.attributes(residual))

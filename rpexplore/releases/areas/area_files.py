@@ -6,7 +6,8 @@ residuals/00007.parquet                     what was measured in the areas of a 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ import pyarrow.parquet
 
 from rpexplore.common.numerics import normal_quantile
 from rpexplore.domain.area_tree import AreaTree
-from rpexplore.domain.domain import AttributeIndices
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.releases.areas.area_answers import PartAnswers
 from rpexplore.releases.areas.area_parts import AreaParts
@@ -132,36 +132,64 @@ def write_table(of_part: PartAnswers, part: int, level: int, table: int, folder:
     own_level = level - (0 if part == 0 else parts.level)
     areas, rows = of_part.areas.slices[own_level], of_part.areas.rows(own_level)
     within = np.flatnonzero(asked_tables(plan)[plan.workload.kinds[areas], table])
-    attributes = plan.workload.tables.attribute_indices(table)
+    numbers, own_rows = areas.start + within, rows.start + within
+    errors_of = CellErrors.of(parts, table)
+
+    def cells_of(some: slice) -> tuple[np.ndarray, np.ndarray]:
+        values = of_part.tables(table, own_rows[some])
+        return values.reshape(len(values), -1), errors_of.areas(numbers[some])
+
     _write_cells(
-        plan,
-        level,
-        attributes,
-        areas.start + within,
-        of_part.tables(attributes, rows.start + within),
-        standard_errors(plan, table, areas.start + within),
-        folder / table_file(plan, level, table, part),
+        plan, level, table, numbers, cells_of, folder / table_file(plan, level, table, part)
     )
 
 
-def standard_errors(plan: AreaPlan, table: int, areas: np.ndarray) -> np.ndarray:
-    """The exact standard error of a cell of a table in some areas, by their numbers: float64[n]."""
-    variances = plan.residual_variances[:, plan.groups.of_area[areas]]
-    return np.sqrt(plan.closure.variance_matrix[[table]] @ variances)[0]
+@dataclass(frozen=True, eq=False)
+class CellErrors:
+    """The exact standard errors of the cells of a table.
+
+    residuals  int64[n]: those that the table has
+    factors    float64[n, n_cells]: how their variances get into its cells; [n, 1] where all cells
+               are alike
+    """
+
+    plan: AreaPlan
+    residuals: np.ndarray
+    factors: np.ndarray
+
+    @classmethod
+    def of(cls, parts: AreaParts, table: int) -> "CellErrors":
+        """Of a table of `plan.workload.tables`."""
+        return cls(parts.plan, *parts.cell_factors(table))
+
+    def areas(self, areas: np.ndarray) -> np.ndarray:
+        """In some areas, by their numbers: float64[n_areas, n_cells], or [n_areas, 1] if alike."""
+        groups = self.plan.groups.of_area[areas]
+        return self.from_variances(self.plan.residual_variances[np.ix_(self.residuals, groups)])
+
+    def from_variances(self, variances: np.ndarray) -> np.ndarray:
+        """From those of its residuals' answers, float64[n, m]: float64[m, n_cells or 1]."""
+        return np.sqrt(variances.T @ self.factors)
 
 
 def _write_cells(
     plan: AreaPlan,
     level: int,
-    attributes: AttributeIndices,
+    table: int,
     areas: np.ndarray,
-    values: np.ndarray,
-    errors: np.ndarray,
+    cells_of: Callable[[slice], tuple[np.ndarray, np.ndarray]],
     path: Path,
 ) -> None:
-    """Write a table of some areas of a level: a row a cell, the areas one after another."""
-    tree, shape = plan.workload.tree, values.shape[1:]
-    labels = [label_columns(plan.domain.attributes[index]) for index in attributes]
+    """Write a table of some areas of a level: a row a cell, the areas one after another.
+
+    areas: by their numbers. cells_of: values and standard errors of some of them, a row an area
+    """
+    tree, tables = plan.workload.tree, plan.workload.tables
+    labels = [
+        label_columns(plan.domain.attributes[index], tables.basis_of(table, index))
+        for index in tables.attribute_indices(table)
+    ]
+    shape = [len(named[0][1]) for named in labels]
     of_areas = list(tree.levels[1 : level + 1])
     if level and tree.names is not None:
         of_areas.append(f"{tree.levels[level]} label")
@@ -170,8 +198,7 @@ def _write_cells(
     n_cells = int(np.prod(shape, dtype=np.int64))
     codes = np.indices(shape, dtype=np.int32).reshape(len(shape), n_cells)
     step = max(_ROWS_AT_ONCE // n_cells, 1)
-    values, quantile = values.reshape(len(areas), -1), normal_quantile(CONFIDENCE)
-    writer = None
+    quantile, writer = normal_quantile(CONFIDENCE), None
     for start in range(0, len(areas), step):
         some = slice(start, start + step)
         n_areas = len(areas[some])
@@ -182,7 +209,7 @@ def _write_cells(
         for code, named in zip(codes, labels, strict=True):
             tiled = np.tile(code, n_areas)
             columns += [pa.DictionaryArray.from_arrays(tiled, texts) for _, texts in named]
-        piece, error = values[some], errors[some, None]
+        piece, error = cells_of(some)
         margin = quantile * error
         numbers = (piece, np.broadcast_to(error, piece.shape), piece - margin, piece + margin)
         columns += [pa.array(np.ascontiguousarray(each).reshape(-1)) for each in numbers]

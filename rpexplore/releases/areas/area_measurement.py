@@ -13,7 +13,7 @@ from rpexplore.errors import ReleaseError
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.releases.areas.area_parts import AreaParts, Columns
 from rpexplore.releases.discrete_gaussian import LARGEST_GAMMA, discrete_gaussian
-from rpexplore.releases.measurement import residual_answers
+from rpexplore.releases.measurement import MAX_TABLE_CELLS, largest_entries, residual_answers
 
 
 def measure_areas(parts: AreaParts, part: int, counts: Counts) -> Generator[np.ndarray, None, None]:
@@ -106,7 +106,15 @@ def _add_noise(noisy: np.ndarray, multiples: np.ndarray, columns: Columns, unit:
 
 
 def check_measurable(parts: AreaParts) -> None:
-    """Raise `ReleaseError` if a noise scale is too large to be measured."""
+    """Raise `ReleaseError` if a table or a noise scale is too large to be measured."""
+    tables = parts.plan.workload.tables
+    largest = int(np.argmax(tables.cells))
+    if tables.cells[largest] > MAX_TABLE_CELLS:
+        raise ReleaseError(
+            f"The table {tables.describe(largest)} has {tables.cells[largest]:,.0f} cells in an "
+            f"area, and a table of a release can have {MAX_TABLE_CELLS:,}; plan without it, or "
+            "group its attributes into fewer values."
+        )
     for profile, columns in enumerate(parts.columns):
         multiples = parts.plan.multiples[profile]
         multiple = int(np.min(multiples[multiples > 0]))
@@ -123,10 +131,10 @@ def check_measurable(parts: AreaParts) -> None:
 def check_countable(plan: AreaPlan, counts: Counts) -> None:
     """Raise `ReleaseError` if Ξ x, or a sum on the way to it, could leave 64-bit integers.
 
-    All of them are at most ∏ n_i · records, as those of one area are.
+    All of them are at most ∏ m_i · records, as those of one area are (docs/mathematics.md §7.4).
     """
-    sizes = np.append(plan.closure.sizes, 1).astype(float)
-    products = np.prod(sizes[plan.closure.members], axis=1)
+    entries = np.append(largest_entries(plan.closure), 1.0)
+    products = np.prod(entries[plan.closure.members], axis=1)
     largest = int(np.argmax(products))
     if products[largest] * max(counts.n_records, 1) >= 2.0**61:
         raise ReleaseError(

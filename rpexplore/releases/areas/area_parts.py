@@ -16,7 +16,16 @@ from rpexplore.data.blocks import maximal
 from rpexplore.domain.area_range import AreaRange
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.planning.areas.area_plan import AreaPlan
-from rpexplore.releases.measurement import PART_CELLS, Part, measured_cells, ranges_of
+from rpexplore.planning.mechanism.cell_variances import CellVariances
+from rpexplore.planning.mechanism.reconstruction import query_matrices
+from rpexplore.releases.measurement import (
+    PART_CELLS,
+    Part,
+    integer_scales,
+    measured_cells,
+    ranges_of,
+)
+from rpexplore.workload.query_matrix import QueryMatrix
 
 PART_NUMBERS = 16_000_000
 """Measured, or answered, at a time, 8 bytes each; of the format."""
@@ -28,7 +37,8 @@ class Columns:
 
     within         the columns
     residuals      ascending
-    scale_squared  ∏ n_i² of each of them: measured are integers that are so much larger
+    scale_squared  ∏ n_i² of each of them (4^b for attributes with a strategy): measured are
+                   integers that are larger by its root
     factor         of the plan, of each of them
     """
 
@@ -59,11 +69,13 @@ class AreaParts:
     def columns(self) -> list[list[Columns]]:
         """Of each profile: its residuals, those of the same noise together."""
         plan, sizes = self.plan, measured_cells(self.plan.closure)
+        every = np.arange(len(plan.closure))
+        scales = plan.closure.exact_product(integer_scales(plan.closure), every)
         found = []
         for profile in range(len(plan.multiples)):
             alike: dict[tuple[int, int], list[int]] = {}
             for residual in np.flatnonzero(plan.of_residual == profile).tolist():
-                key = int(sizes[residual]) ** 2, int(plan.factors[residual])
+                key = int(scales[residual]) ** 2, int(plan.factors[residual])
                 alike.setdefault(key, []).append(residual)
             start, columns = 0, []
             for (scale_squared, factor), residuals in alike.items():
@@ -89,6 +101,39 @@ class AreaParts:
     def widths(self) -> np.ndarray:
         """How many columns each profile has, int64[n_profiles]."""
         return np.array([columns[-1].within.stop for columns in self.columns])
+
+    # ---- what is answered in an area
+
+    @cached_property
+    def _queries(self) -> list[QueryMatrix | None]:
+        return query_matrices(self.plan.workload.tables)
+
+    def queries_of(self, table: int) -> list[QueryMatrix | None]:
+        """What a table of `plan.workload.tables` asks, an attribute after another."""
+        tables = self.plan.workload.tables
+        n_axes = len(tables.attribute_indices(table))
+        return [self._queries[basis] for basis in tables.attribute_basis_index[table, :n_axes]]
+
+    @cached_property
+    def _cells(self) -> CellVariances:
+        return CellVariances(self.plan.workload.tables, self.plan.closure)
+
+    def cell_factors(self, table: int) -> tuple[np.ndarray, np.ndarray]:
+        """How the variance of each residual gets into the cells of a table.
+
+        Returns:
+            The residuals that do, int64[n], and by how much, float64[n, n_cells]; one column where
+            all cells are alike.
+        """
+        closure = self.plan.closure
+        residuals = closure.subsets(table)
+        attributes = self.plan.workload.tables.attribute_indices(table)
+        if not set(attributes) & set(closure.strategies) and self.plan.workload.tables.is_marginals:
+            return residuals, closure.variance_matrix[table, residuals][:, None]
+        units = np.zeros((len(residuals), len(closure)))
+        units[np.arange(len(residuals)), residuals] = 1
+        rows = [self._cells.variances_of(table, unit).reshape(-1) for unit in units]
+        return residuals, np.stack(rows)
 
     # ---- parts
 

@@ -243,12 +243,6 @@ def test_bad_requests_are_refused():
         rp.AreaWorkload.of_levels(tree, {"town": ages})
     with pytest.raises(WorkloadError, match="No table is asked for"):
         rp.AreaWorkload.of_levels(tree, {})
-    prefix = rp.AreaWorkload.of_levels(tree, {"region": ages.with_bases({"age": rp.Prefix()})})
-    with pytest.raises(PlanError, match="single values"):
-        rp.plan_areas(prefix, loss=rp.SumOfVariances(), budget=COST_1)
-    both = {"all": ages, "region": ages.with_bases({"age": rp.Prefix()})}
-    with pytest.raises(WorkloadError, match="'age' in one basis on one level"):
-        _ = rp.AreaWorkload.of_levels(tree, both).tables
     asked = rp.AreaWorkload.of_levels(tree, {"region": ages})
     with pytest.raises(PlanError, match="got PNorm"):
         rp.plan_areas(asked, loss=rp.PNorm(p=2), budget=COST_1)

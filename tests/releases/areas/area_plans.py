@@ -14,6 +14,7 @@ TREE = rp.AreaTree.from_columns(
     names={"town": [None if row[1] is None else f"Town {row[0]}{row[1]}" for row in ROWS]},
 )
 BOTH = rp.Workload.of(OTHERS, [("sex", "age"), ("sex",), ("one",)])
+BASED = BOTH.with_bases({"age": rp.Prefix()})
 SEXES, TOTAL = rp.Workload.of(OTHERS, [("sex",), ()]), rp.Workload.of(OTHERS, [()])
 
 
@@ -29,6 +30,7 @@ PLANS = {
         "the same": asked(top=BOTH, region=BOTH, town=BOTH, block=BOTH),
         "less further down": asked(top=BOTH, region=BOTH, town=SEXES, block=TOTAL),
         "none below": asked(top=SEXES, region=BOTH),
+        "in bases": asked(top=BASED, region=BASED, town=SEXES, block=BASED),
         "some areas": asked(block=TOTAL).with_areas(np.array([2, 5]), BOTH),
     }.items()
 }

@@ -12,6 +12,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.data.files.source import FileSource
 from rpexplore.errors import DataError, ReleaseError, WorkloadError
+from rpexplore.postprocessing.areas.area_results import AreaResults
 from rpexplore.releases.areas import area_measurement, area_parts
 from rpexplore.releases.areas.area_release import AreaRelease
 from tests.releases.areas.area_plans import OTHERS, PLANS, RECORDS, TREE
@@ -104,6 +105,31 @@ def test_tables_of_areas_add_up_and_lie_within_their_errors(data, output):
     frame = pd.DataFrame(RECORDS)
     exact = frame[frame["region"] == "N"].groupby("town").size()
     assert abs(towns["value"][0] - exact["1"]) < 6 * towns["standard_error"][0]
+
+
+@pytest.mark.usefixtures("in_parts")
+def test_tables_in_other_bases_are_released_and_added_up(data, output):
+    plan = PLANS["in bases"]
+    release = rp.release(plan, data, output)
+    blocks = release.table("block", "sex", "age")
+    assert blocks["age"].unique().tolist() == ["≤ 0", "≤ 1", "≤ 2"]
+    assert len(set(np.round(blocks["standard_error"][:6], 9))) > 1  # cells differ
+    lists = {"two": [("N", "1", "a"), ("N", "1", "c")], "north": ["N"]}
+    sums = rp.sums_of_areas(release, lists, "sex", "age")
+    values = blocks["value"].to_numpy().reshape(-1, 6)
+    np.testing.assert_allclose(sums["value"][:6], values[0] + values[2])
+    of_north = release.table("region", "sex", "age", within="N")
+    np.testing.assert_allclose(sums["standard_error"][6:], of_north["standard_error"])
+    means = np.sqrt((sums["standard_error"] ** 2).groupby(sums["list"]).mean())
+    planned = plan.accuracy_of_sums(lists, [("sex", "age")]).set_index("list")["standard_error"]
+    np.testing.assert_allclose(means[planned.index], planned)
+    with pytest.raises(ReleaseError, match="in other bases; plan and release tables of single"):
+        rp.whole_area_counts(release, output.with_name("whole"))
+    (north,) = [area for area in range(TREE.n_areas) if TREE.path(area) == ("N",)]
+    tables = AreaResults(release).of_area(north)
+    assert tables.domain is None
+    assert not tables.has(["age"])
+    assert tables.table("sex", "age")["value"].tolist() == of_north["value"].tolist()
 
 
 @pytest.mark.parametrize(
@@ -251,8 +277,9 @@ def test_a_level_and_an_attribute_may_not_share_a_column():
         rp.AreaWorkload.of_levels(tree, {"sex": workload})
 
 
+@pytest.mark.parametrize("name", ["less further down", "in bases"])
 def test_answers_have_the_variance_and_their_intervals_the_coverage_that_is_stated(
-    output, tmp_path
+    name, output, tmp_path
 ):
     """No records at all: what is released is noise, of 10,000 regions that are alike."""
     n = 10_000
@@ -261,7 +288,9 @@ def test_answers_have_the_variance_and_their_intervals_the_coverage_that_is_stat
     regions = np.repeat([f"{number:05}" for number in range(n)], 4).tolist()
     tree = rp.AreaTree.from_columns({"region": regions, "town": towns, "block": blocks})
     plan = rp.plan_areas(
-        rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, PLAN.workload.workloads[0])),
+        rp.AreaWorkload.of_levels(
+            tree, dict.fromkeys(tree.levels, PLANS[name].workload.workloads[0])
+        ),
         loss=rp.SumOfVariances(),
         budget=rp.Budget(rho="0.02"),
     )
@@ -273,10 +302,12 @@ def test_answers_have_the_variance_and_their_intervals_the_coverage_that_is_stat
     for level in tree.levels[1:]:
         rows = release.table(level, "sex", "age")
         scaled = (rows["value"] / rows["standard_error"]).to_numpy()
-        # One cell of one area of each region: independent but for what is above the regions.
-        some = scaled[:: len(scaled) // n]
-        # Variance of a mean of n squares: 2/n; of a share: 0.95 · 0.05/n; 5 of these roots.
-        assert abs(np.mean(some**2) - 1) < 5 * np.sqrt(2 / n)
-        assert abs(np.mean(some)) < 5 / np.sqrt(n)
-        covered = (rows["lower_95"] <= 0) & (rows["upper_95"] >= 0)
-        assert abs(np.mean(covered[:: len(scaled) // n]) - 0.95) < 5 * np.sqrt(0.95 * 0.05 / n)
+        covered = ((rows["lower_95"] <= 0) & (rows["upper_95"] >= 0)).to_numpy()
+        for cell in range(6):  # which have standard errors of their own in other bases
+            # One cell of one area of each region: independent but for what is above the regions.
+            some = scaled[cell :: len(scaled) // n]
+            # Variance of a mean of n squares: 2/n; of a share: 0.95 · 0.05/n; 5 of these roots.
+            assert abs(np.mean(some**2) - 1) < 5 * np.sqrt(2 / n)
+            assert abs(np.mean(some)) < 5 / np.sqrt(n)
+            share = np.mean(covered[cell :: len(scaled) // n])
+            assert abs(share - 0.95) < 5 * np.sqrt(0.95 * 0.05 / n)

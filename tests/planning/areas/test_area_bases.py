@@ -1,0 +1,144 @@
+"""Tables of areas in other bases than single values, against dense algebra."""
+
+import json
+
+import numpy as np
+import pytest
+
+import rpexplore as rp
+from rpexplore.errors import PlanError, WorkloadError
+from rpexplore.planning.areas.area_cells import extreme_variances
+from rpexplore.releases.areas.area_files import CellErrors
+from rpexplore.releases.areas.area_parts import AreaParts
+from tests.planning.areas.test_area_plan_file import VALIDATOR
+from tests.support.area_trees import incidence
+from tests.support.explicit_optimum import dense_queries, lower_bound
+from tests.support.plan_texts import laid_out_compact
+
+OTHERS = rp.Domain.from_sizes({"sex": 2, "age": 5})
+TREE = rp.AreaTree.from_columns({"region": [*"NNNSW"], "town": ["1", "2", "3", "1", None]})
+AGES = rp.Workload.of(OTHERS, [(), ("age",), ("sex", "age")], weights=[1, 3, 2])
+GROUPS = rp.Hierarchy([2])
+
+
+def asked_in(basis) -> rp.AreaWorkload:
+    ages = AGES.with_bases({"age": basis})
+    fewer = rp.Workload.of(OTHERS, [("sex",), ("age",)]).with_bases({"age": basis})
+    return rp.AreaWorkload.of_levels(TREE, {"all": ages, "region": ages, "town": fewer})
+
+
+BASES = [rp.Prefix(), rp.Ranges(), GROUPS, rp.Windows(2)]
+
+
+@pytest.fixture(scope="module", params=BASES, ids=["prefix", "ranges", "groups", "windows"])
+def plan(request):
+    asked, budget = asked_in(request.param), rp.Budget(privacy_cost=1)
+    return rp.plan_areas(asked, loss=rp.SumOfVariances("cells"), budget=budget)
+
+
+def gram_of(plan: rp.AreaPlan) -> np.ndarray:
+    """Of all that is measured, over areas without parts × cells of the other attributes."""
+    sizes, gram = OTHERS.sizes.tolist(), 0.0
+    for residual in range(len(plan.closure)):
+        part = np.ones((1, 1))
+        for index, n in enumerate(sizes):
+            factor = np.ones((n, n))
+            if index in plan.closure.attributes(residual):
+                factor = np.eye(n) - 1 / n
+                if index in plan.closure.strategies:
+                    matrix = plan.closure.strategies[index].matrix
+                    factor = matrix.T @ matrix
+            part = np.kron(part, factor)
+        for within, group in zip(incidence(TREE), plan.groups.of_area, strict=True):
+            variance = plan.exact_variance(residual, int(group))
+            if variance is not None:
+                gram = gram + float(1 / variance) * np.kron(np.outer(within, within), part)
+    return gram
+
+
+def test_cost_loss_and_standard_errors_are_those_of_everything_that_is_measured(plan):
+    gram = gram_of(plan)
+    cost = float(plan.exact_privacy_cost)
+    assert 0.97 < np.max(np.diag(gram)) <= cost * (1 + 1e-9)  # below where columns of R differ
+    assert 1 - 1e-9 < cost <= 1
+    covariance, loss, parts = (
+        np.linalg.pinv(gram, rcond=1e-11, hermitian=True),
+        0.0,
+        AreaParts(plan),
+    )
+    for area, (within, kind) in enumerate(
+        zip(incidence(TREE), plan.workload.kinds.tolist(), strict=True)
+    ):
+        if kind < 0:
+            continue
+        workload, column = plan.workload.workloads[kind], plan.groups.of_area[area]
+        column = np.flatnonzero(np.flatnonzero(plan.groups.kinds == kind) == column)
+        smallest, largest = extreme_variances(plan, kind)
+        queries, tables = dense_queries(workload)
+        queries = np.kron(within, queries)
+        variances = np.einsum("qi,ij,qj->q", queries, covariance, queries)
+        loss += float(variances @ workload.weights[tables]) / plan.workload.areas_asked[kind]
+        for row, table in enumerate(plan.workload.rows[kind].tolist()):
+            expected = variances[tables == row]
+            (errors,) = CellErrors.of(parts, table).areas(np.array([area]))
+            np.testing.assert_allclose(np.broadcast_to(errors**2, expected.shape), expected)
+            assert smallest[row, column] == pytest.approx(expected.min())
+            assert largest[row, column] == pytest.approx(expected.max())
+    assert plan.loss_value == pytest.approx(loss)
+    assert plan.lower_bound <= plan.loss_value <= plan.lower_bound * 1.00011
+
+
+def test_what_is_saved_is_what_is_loaded_and_holds(plan, tmp_path):
+    plan.save(tmp_path / "plan.json")
+    loaded = rp.AreaPlan.load(tmp_path / "plan.json")
+    assert loaded.text == plan.text
+    assert loaded.workload.workloads[2].bases == plan.workload.workloads[2].bases
+    assert rp.verify(loaded).holds
+    VALIDATOR.validate(json.loads(plan.text))
+
+
+def test_one_level_is_near_the_best_of_all_gaussian_mechanisms():
+    tree = rp.AreaTree.from_columns({"region": [*"abc"]})
+    ages = rp.Workload.of(OTHERS, [("age",)]).with_bases({"age": rp.Prefix()})
+    asked = rp.AreaWorkload.of_levels(tree, {"region": ages})
+    plan = rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(privacy_cost=1))
+    queries, _ = dense_queries(ages)
+    queries = queries[:, :5]  # of one sex: both are alike
+    assert plan.loss_value == pytest.approx(lower_bound(queries.T @ queries) / 5, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda content: content["bases"][1]["bases"].append({"kind": "identity"}),
+            "single values first",
+        ),
+        (
+            lambda content: content["workloads"][0]["tables"][1].update(basis_index=[4]),
+            "one basis_index",
+        ),
+        (lambda content: content["strategies"].clear(), "one strategy for each attribute"),
+        (lambda content: content["strategies"][0]["matrix"][0].reverse(), None),
+    ],
+)
+def test_wrong_bases_and_strategies_are_found(tmp_path, change, message):
+    asked = asked_in(rp.Prefix()).with_areas(np.array([1]), AGES.with_bases({"age": rp.Prefix()}))
+    plan = rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    plan.save(tmp_path / "plan.json")
+    content = json.loads((tmp_path / "plan.json").read_text("utf-8"))
+    change(content)
+    (tmp_path / "plan.json").write_text(laid_out_compact(content), "utf-8")
+    if message is not None:
+        with pytest.raises(PlanError, match=message):
+            rp.load_plan(tmp_path / "plan.json")
+        return
+    assert not rp.verify(rp.load_plan(tmp_path / "plan.json")).holds
+
+
+def test_bases_go_with_averages_and_are_the_same_on_all_levels():
+    with pytest.raises(PlanError, match="for the average error"):
+        rp.plan_areas(asked_in(rp.Prefix()), loss=rp.MaxVariance(), budget=rp.Budget(rho=1))
+    both = {"all": AGES, "region": AGES.with_bases({"age": rp.Prefix()})}
+    with pytest.raises(WorkloadError, match="'age' in one basis on one level"):
+        _ = rp.AreaWorkload.of_levels(TREE, both).tables
