@@ -18,8 +18,8 @@ from rpexplore.common.json_fields import (
 from rpexplore.domain.area_tree import MAX_AREAS
 from rpexplore.domain.area_tree_reference import AreaTreeReference, ReadTreeFile
 from rpexplore.domain.domain import Domain
+from rpexplore.planning.areas.area_plan_file import loss_of_areas
 from rpexplore.planning.areas.tables_in_json import tables_from_json, tables_to_json
-from rpexplore.planning.loss_serialization import loss_from_json
 from rpexplore.scenarios.area_study import AreaStudy
 
 _KEYS = (
@@ -75,6 +75,6 @@ def study_from_json(content: Any, read: ReadTreeFile) -> AreaStudy:
             for name, number in zip(names, levels["workload"], strict=True)
             if number is not None
         },
-        loss=loss_from_json(content["loss"]),
+        loss=loss_of_areas(content["loss"]),
         uniform=content["uniform_levels"],
     )

@@ -12,12 +12,13 @@ import rpexplore as rp
 from rpexplore.domain import area_tree_reference
 from rpexplore.domain.area_tree_file import parquet_of_tree
 from rpexplore.errors import DomainError, WorkloadError
-from rpexplore.planning.losses.base import MaxVariance
+from rpexplore.planning.losses.constrained import SumWithinTargets
 from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.autosave import Autosaves
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.project_file import content_of, filename_of, project_of_file
 from rpexplore.scenarios.scenario import Scenario
+from rpexplore.workload.targets import Target
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2})
 LEVEL = {"name": "all", "areas": 1, "workload": 0}
@@ -41,8 +42,8 @@ def varied(begun: AreaStudy) -> AreaStudy:
     changed = begun.with_preset("Less detail on lower levels").with_weights(
         {("region", ("age",)): 2.5, ("all", ()): None}
     )
-    changed = changed.with_targets({("town", ("sex",)): 3.0})
-    return replace(changed, loss=MaxVariance(), uniform=True)
+    changed = changed.with_targets({("town", ("sex",)): Target(3.0, required=True)})
+    return replace(changed, loss=SumWithinTargets(), uniform=True)
 
 
 def members(content: bytes) -> dict[str, bytes]:
@@ -76,6 +77,7 @@ def test_a_file_is_json_and_with_areas_a_zip_that_holds_each_tree_once():
         assert getattr(second, field) == getattr(varied(begun), field)
     assert second.tables["region"].weights.tolist() == [1, 2.5, 1, 1]
     assert second.tables["town"].targets.tolist()[-1] == 3
+    assert second.tables["town"].required.tolist()[-1]
     plans = [
         rp.plan_areas(
             one.workload, loss=one.loss, budget=rp.Budget(rho=1), uniform_levels=True
@@ -144,6 +146,11 @@ def test_a_file_that_is_damaged_or_too_large_is_refused(monkeypatch):
             "each level must have a name of its own, and some level tables",
         ),
         ("workloads", [], "there is no workload"),
+        (
+            "loss",
+            {"kind": "p_norm", "p": 4, "relative_to": "weight"},
+            "the loss of a plan for areas must be",
+        ),
         ("codebook", 3, "codebook must be a text"),
     ],
 )

@@ -44,7 +44,7 @@ from rpexplore.planning.areas.group_file import fields_of_groups, parquet_of_gro
 from rpexplore.planning.areas.tables_in_json import tables_from_json, tables_to_json
 from rpexplore.planning.certificate import certificate_from_json
 from rpexplore.planning.loss_serialization import loss_from_json
-from rpexplore.planning.losses.base import SumOfVariances
+from rpexplore.planning.losses.base import Loss, SumOfVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.strategy_serialization import (
     bases_from_json,
@@ -165,10 +165,7 @@ def fields_of_plan(content: dict[str, Any], folder: Path | None) -> dict[str, An
     check_keys(content, _KEYS, "the plan")
     check_keys(content["certificate"], ("loss", "lower_bound", "gap"), "the certificate")
     files = _files(content["files"], folder)
-    loss = loss_from_json(content["loss"])
-    if not isinstance(loss, AREA_LOSSES):
-        kinds = joined([known.kind for known in AREA_LOSSES], " or ")
-        raise PlanError(f"the loss of a plan for areas must be {kinds}, got {loss.kind}.")
+    loss = loss_of_areas(content["loss"])
     if type(content["uniform_levels"]) is not bool:
         raise PlanError("uniform_levels must be true or false.")
     levels = columns(content, "levels", ("name", "areas"))
@@ -238,3 +235,12 @@ def _files(stated: Any, folder: Path | None) -> AreaFiles:
         if hashlib.sha256(contents[role]).hexdigest() != sha256:
             raise ContradictionError(f"the file {name} beside it was changed since it was written.")
     return AreaFiles(**contents)
+
+
+def loss_of_areas(content: Any) -> Loss:
+    """The loss that an object states; raises what `refusing` takes if none for areas."""
+    loss = loss_from_json(content)
+    if not isinstance(loss, AREA_LOSSES):
+        kinds = joined([known.kind for known in AREA_LOSSES], " or ")
+        raise PlanError(f"the loss of a plan for areas must be {kinds}, got {loss.kind}.")
+    return loss
