@@ -30,6 +30,24 @@ class Siblings:
     first: np.ndarray
     owners: np.ndarray
 
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """How many groups the parts of each parent are, int64[n_parents]."""
+        return np.diff(self.first, append=len(self.parents))
+
+    @cached_property
+    def are_single(self) -> bool:
+        """Whether all parts of each parent are one group, as blocks mostly are."""
+        return len(self.owners) == len(self.parents)
+
+    def summed(self, of_parts: np.ndarray) -> np.ndarray:
+        """The sum over the groups of each parent, float64[n_parents]."""
+        return of_parts if self.are_single else np.add.reduceat(of_parts, self.first)
+
+    def repeated(self, of_owners: np.ndarray) -> np.ndarray:
+        """What each parent has, for each of its groups, [n_groups]."""
+        return of_owners if self.are_single else np.repeat(of_owners, self.sizes)
+
 
 @dataclass(frozen=True, eq=False)
 class AreaGroups:
@@ -106,7 +124,7 @@ class AreaGroups:
     def sums_of_parts(self, siblings: Siblings, of_groups: np.ndarray) -> np.ndarray:
         """Sum over the areas in each of `siblings.owners` of a number for each group."""
         parts = siblings.groups
-        return np.add.reduceat(self.multiplicity[parts] * of_groups[parts], siblings.first)
+        return siblings.summed(self.multiplicity[parts] * of_groups[parts])
 
     def summed_downwards(self, of_groups: np.ndarray) -> np.ndarray:
         """Sum over each area and those it lies in; exact for integers."""

@@ -33,16 +33,20 @@ class Estimation:
         sums = np.zeros(len(groups))
         for siblings in groups.upwards:
             owners = siblings.owners
-            all_known = np.minimum.reduceat(below[siblings.groups], siblings.first) > 0
-            sums[owners] = np.where(all_known, groups.sums_of_parts(siblings, below), 0.0)
+            least = below[siblings.groups]
+            if not siblings.are_single:
+                least = np.minimum.reduceat(least, siblings.first)
+            sums[owners] = np.where(least > 0, groups.sums_of_parts(siblings, below), 0.0)
             below[owners] = _inverse(precisions[owners] + _inverse(sums[owners]))
         variances = below.copy()
         for siblings in groups.downwards:
-            parts, above = siblings.groups, siblings.parents
-            share = below[parts] * _inverse(sums[above])
-            others = _sums_of_others(groups, siblings, below)
-            shared = share * (others + share * variances[above])
-            variances[parts] = np.where(sums[above] > 0, shared, below[parts])
+            parts, owners = siblings.groups, siblings.owners
+            own, of_sums = below[parts], siblings.repeated(sums[owners])
+            share = own * _inverse(of_sums)
+            found = _sums_of_others(groups, siblings, own)
+            found += share * siblings.repeated(variances[owners])
+            found *= share
+            variances[parts] = np.where(of_sums > 0, found, own)
         return cls(groups, below, sums, variances)
 
     def gradient(self, weights: np.ndarray) -> np.ndarray:
@@ -53,20 +57,26 @@ class Estimation:
         """
         groups, below, variances = self.groups, self.below, self.variances
         from_parts = _inverse(self.sums)
+        shares = np.zeros(len(groups))
+        shares[1:] = below[1:] * from_parts[groups.parents[1:]]
+        shares *= shares
         inside = weights.astype(float)  # Σ over x within v of weights_x (Cov(x, v) / V_v)²
         for siblings in groups.upwards:
-            share = np.zeros(len(groups))
-            share[siblings.groups] = below[siblings.groups] * from_parts[siblings.parents]
-            inside[siblings.owners] += groups.sums_of_parts(siblings, share**2 * inside)
+            parts = siblings.groups
+            of_parts = groups.multiplicity[parts] * shares[parts] * inside[parts]
+            inside[siblings.owners] += siblings.summed(of_parts)
         outside = np.zeros(len(groups))
         for siblings in groups.downwards:
-            parts, above = siblings.groups, siblings.parents
-            through = outside[above] + weights[above] * variances[above] ** 2
-            known_otherwise = 1 - variances[above] * from_parts[above]
-            others = _sums_of_others(groups, siblings, inside * below**2)
-            share = below[parts] * from_parts[above]
-            outside[parts] = share**2 * (through + known_otherwise**2 * others)
-        return variances**2 * inside + outside
+            parts, owners = siblings.groups, siblings.owners
+            through = outside[owners] + weights[owners] * variances[owners] ** 2
+            known_otherwise = (1 - variances[owners] * from_parts[owners]) ** 2
+            found = _sums_of_others(groups, siblings, inside[parts] * below[parts] ** 2)
+            found *= siblings.repeated(known_otherwise)
+            found += siblings.repeated(through)
+            outside[parts] = shares[parts] * found
+        inside *= variances
+        inside *= variances
+        return np.add(inside, outside, out=outside)
 
 
 def _inverse(values: np.ndarray) -> np.ndarray:
@@ -74,19 +84,23 @@ def _inverse(values: np.ndarray) -> np.ndarray:
     return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
 
 
-def _sums_of_others(groups: AreaGroups, siblings: Siblings, of_groups: np.ndarray) -> np.ndarray:
+def _sums_of_others(groups: AreaGroups, siblings: Siblings, values: np.ndarray) -> np.ndarray:
     """For one area of each group of parts the sum over the other parts of its parent.
 
     As a difference from the whole sum, except of the largest part, which could be nearly all of it.
+
+    values: of one area of each group of these parts
     """
-    parts = siblings.groups
-    values = of_groups[parts]
-    sizes = np.diff(siblings.first, append=len(values))
-    in_group = groups.multiplicity[parts] * values
-    largest = np.repeat(np.maximum.reduceat(in_group, siblings.first), sizes) == in_group
-    rest = np.add.reduceat(np.where(largest, 0.0, in_group), siblings.first)
-    of_largest = np.add.reduceat(np.where(largest, in_group, 0.0), siblings.first)
-    rest, of_largest = np.repeat(rest, sizes), np.repeat(of_largest, sizes)
-    others_in_group = in_group - values
-    ties = np.where(largest, of_largest - in_group, of_largest)
-    return rest - np.where(largest, 0.0, in_group) + ties + others_in_group
+    in_groups = groups.multiplicity[siblings.groups] * values
+    in_own_group = in_groups - values
+    if siblings.are_single:
+        return in_own_group
+    largest = siblings.repeated(np.maximum.reduceat(in_groups, siblings.first))
+    largest = np.flatnonzero(in_groups == largest)
+    largest = largest[np.diff(siblings.parents[largest], prepend=-1) > 0]  # one of each parent
+    without = in_groups.copy()
+    without[largest] = 0
+    without = siblings.summed(without)
+    others = siblings.repeated(without + in_groups[largest]) - in_groups
+    others[largest] = without
+    return others + in_own_group

@@ -105,8 +105,7 @@ class AreaProblem(ABC):
             parts = slice(None), siblings.groups
             within = np.logical_or.reduceat(measured[parts], siblings.first, axis=1)
             measured[:, siblings.owners] |= within
-            sizes = np.diff(siblings.first, append=len(siblings.parents))
-            measured[parts] |= np.repeat(within, sizes, axis=1)
+            measured[parts] |= np.repeat(within, siblings.sizes, axis=1)
         under_asked = self.asked.copy()
         for siblings in self.groups.downwards:
             under_asked[:, siblings.groups] |= under_asked[:, siblings.parents]
