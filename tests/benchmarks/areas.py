@@ -21,7 +21,7 @@ import rpexplore as rp
 from rpexplore.analysis.areas import beside_shares_by_level
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.planning.areas.level_tables import shrinking_detail
-from tests.benchmarks.measure import REPEATS, Row, once, peak_gigabytes
+from tests.benchmarks.measure import REPEATS, Row, in_own_process, once, peak_gigabytes
 
 _LEVELS = {"state": 51, "county": 3_142, "tract": 85_143, "group": 240_089, "block": 8_185_075}
 _OTHERS = rp.Domain.from_sizes({"voting_age": 2, "hispanic": 2, "race": 63})
@@ -84,25 +84,38 @@ def areas_of_a_country() -> list[Row]:
 
 def largest_error_in_a_country() -> list[Row]:
     """The same tables on all levels, for the largest of all variances."""
+    with tempfile.TemporaryDirectory() as folder:
+        seconds, processor, gap, n_areas, planning = in_own_process(_plan_largest, folder)
+        size = sum(path.stat().st_size for path in Path(folder).iterdir())
+        checking, verifying = in_own_process(_verify, folder)
+    return [
+        (f"{n_areas:,} areas, 8 tables each, largest error: plan, s", seconds, "<=", 300),
+        ("  processor time, s", processor, "<=", 120),
+        ("  gap", gap, "<=", 3.01e-3),
+        ("  peak of planning, GB", planning, "<=", 1.0),
+        ("  files, MB", size / 1e6, "<=", 100),
+        ("  load and verify, s", checking, "<=", 60),
+        ("  peak of verifying, GB", verifying, "<=", 1.0),
+    ]
+
+
+def _plan_largest(folder: str) -> tuple[float, float, float, int, float]:
+    """Seconds, processor seconds, gap, areas and peak in GB of planning it into a folder."""
     tree = country()
     tables = rp.Workload.all_up_to(_OTHERS, 3)
     asked = rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, tables))
-    budget = rp.Budget(rho="2.56")
+    budget, start = rp.Budget(rho="2.56"), time.process_time()
     seconds, best = once(partial(rp.plan_areas, asked, loss=rp.MaxVariance(), budget=budget))
-    gap = best.gap
-    with tempfile.TemporaryDirectory() as folder:
-        best.save(Path(folder) / "plan.json")
-        size = sum(path.stat().st_size for path in Path(folder).iterdir())
-        del best, asked
-        checking, checked = once(lambda: rp.verify(rp.load_plan(Path(folder) / "plan.json")))
+    processor = time.process_time() - start
+    best.save(Path(folder) / "plan.json")
+    return seconds, processor, best.gap, tree.n_areas, peak_gigabytes()
+
+
+def _verify(folder: str) -> tuple[float, float]:
+    """Seconds and peak in GB of reading the plan of a folder and verifying it."""
+    seconds, checked = once(lambda: rp.verify(rp.load_plan(Path(folder) / "plan.json")))
     assert checked.holds
-    return [
-        (f"{tree.n_areas:,} areas, 8 tables each, largest error: plan, s", seconds, "<=", 300),
-        ("  gap", gap, "<=", 3.01e-3),
-        ("  files, MB", size / 1e6, "<=", 100),
-        ("  load and verify, s", checking, "<=", 60),
-        ("  process peak, GB", peak_gigabytes(), "<=", 1.0),
-    ]
+    return seconds, peak_gigabytes()
 
 
 def files_of_a_country() -> list[Row]:

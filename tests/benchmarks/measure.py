@@ -6,7 +6,9 @@ import resource
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +58,12 @@ def process_seconds(
         call()
         seconds.append(clock() - start)
     return min(seconds)
+
+
+def in_own_process(call: Callable[..., Any], *given: Any) -> Any:
+    """What a function of a module returns that runs in a new process, whose peak is its own."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(call, *given).result()
 
 
 def processes_seconds() -> float:
