@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from rpexplore.planning.areas.area_cells import LossRows, extreme_variances, mean_variances
 from rpexplore.planning.areas.area_groups import AreaGroups
 from rpexplore.planning.areas.area_workload import AreaWorkload
 from rpexplore.planning.areas.capped_solver import AreaCapped
@@ -29,31 +30,33 @@ def loss_of_variances(
 ) -> float:
     """The loss where residuals have these variances, float64[n_residuals, n_groups]."""
     total, largest, weights = 0.0, 0.0, table_weights(workload, loss)
-    for kind in range(len(workload.workloads)):
+    for kind, of_tables in enumerate(weights):
         of_kind = groups.kinds == kind
-        matrix = closure.variance_matrix[workload.rows[kind]]
-        weighted = weights[kind][:, None] * (matrix @ residual_variances[:, of_kind])
-        total += float(np.sum(weighted @ groups.multiplicity[of_kind])) / float(
-            workload.areas_asked[kind]
-        )
-        largest = max(largest, float(np.max(weighted)))
+        variances = residual_variances[:, of_kind]
+        if isinstance(loss, WeightedSum):
+            weighted = of_tables @ mean_variances(workload, closure, kind, variances)
+            total += float(weighted @ groups.multiplicity[of_kind]) / float(
+                workload.areas_asked[kind]
+            )
+        else:
+            of_cells = extreme_variances(workload, closure, kind, variances, largest=True)
+            largest = max(largest, float(np.max(of_tables[:, None] * of_cells)))
     return total if isinstance(loss, WeightedSum) else largest
 
 
-def profiles_of(workload: AreaWorkload, closure: Closure, loss: Loss) -> Profiles:
+def profiles_of(workload: AreaWorkload, closure: Closure, loss: Loss, rows: LossRows) -> Profiles:
     """Which residuals are planned as one for a loss."""
-    matrix = closure.variance_matrix
+    matrix = rows.matrix
     if isinstance(loss, SumOfVariances):
-        of_kinds = _table_weights(workload, closure, loss) / workload.areas_asked[:, None]
-        matrix = of_kinds @ matrix
+        matrix = _weights(workload, loss, rows) / workload.areas_asked[:, None] @ matrix
     return Profiles.of(matrix, closure.privacy_cost_factor)
 
 
 def area_problem(
     workload: AreaWorkload,
     groups: AreaGroups,
-    closure: Closure,
     loss: Loss,
+    rows: LossRows,
     profiles: Profiles,
     uniform: bool,
     budget: Budget,
@@ -66,17 +69,14 @@ def area_problem(
     if isinstance(loss, SumOfVariances):
         weights = _of_groups(profiles.columns / cost, groups)
         return AreaSum(groups, profiles.costs, uniform, weights)
-    of_tables = _table_weights(workload, closure, loss) / cost
+    of_rows = _weights(workload, loss, rows) / cost
     largest = not isinstance(loss, WeightedSum)
     if not largest:
-        of_tables /= workload.areas_asked[:, None]
-    weights = _of_groups(of_tables, groups)
+        of_rows /= workload.areas_asked[:, None]
+    weights = _of_groups(of_rows, groups)
     if not isinstance(loss, WithinTargets) or (largest and requires_all(workload)):
         return AreaMaximum(groups, profiles.costs, uniform, profiles.columns, weights)
-    caps = np.full(of_tables.shape, np.inf)
-    for kind, limits in enumerate(caps_of(workload, loss)):
-        caps[kind, workload.rows[kind]] = limits * cost
-    caps = _of_groups(caps, groups, np.inf)
+    caps = _of_groups(row_caps(workload, loss, rows) * cost, groups, np.inf)
     return AreaCapped(groups, profiles.costs, uniform, profiles.columns, weights, caps, largest)
 
 
@@ -113,12 +113,23 @@ def caps_of(workload: AreaWorkload, loss: WithinTargets) -> list[np.ndarray]:
     ]
 
 
-def _table_weights(workload: AreaWorkload, closure: Closure, loss: Loss) -> np.ndarray:
-    """Weight of each table where a workload is asked for, float64[n_workloads, n_tables]."""
-    weights = np.zeros((len(workload.workloads), len(closure.cells)))
-    for kind, of_tables in enumerate(table_weights(workload, loss)):
-        weights[kind, workload.rows[kind]] = of_tables
-    return weights
+def row_caps(workload: AreaWorkload, loss: WithinTargets, rows: LossRows) -> np.ndarray:
+    """The largest variance of each row where a workload is asked: float64[n_workloads, n_rows]."""
+    of_rows = [
+        np.where(rows.single, rows.of_tables(limits, own, np.inf), np.inf)
+        for own, limits in zip(workload.rows, caps_of(workload, loss), strict=True)
+    ]
+    return np.stack(of_rows)
+
+
+def _weights(workload: AreaWorkload, loss: Loss, rows: LossRows) -> np.ndarray:
+    """Weight of each row where a workload is asked for, float64[n_workloads, n_rows]."""
+    counted = rows.means if isinstance(loss, WeightedSum) else rows.single
+    of_rows = [
+        np.where(counted, rows.of_tables(of_tables, own, 0.0), 0.0)
+        for own, of_tables in zip(workload.rows, table_weights(workload, loss), strict=True)
+    ]
+    return np.stack(of_rows)
 
 
 def _of_groups(of_kinds: np.ndarray, groups: AreaGroups, otherwise: float = 0.0) -> np.ndarray:

@@ -12,6 +12,7 @@ import numpy as np
 
 from rpexplore.common.numerics import read_only
 from rpexplore.domain.domain import Domain
+from rpexplore.planning.areas.area_cells import LossRows, mean_variances
 from rpexplore.planning.areas.area_groups import AreaGroups
 from rpexplore.planning.areas.area_loss import area_problem, loss_of_variances, profiles_of
 from rpexplore.planning.areas.area_plan_file import (
@@ -60,6 +61,7 @@ class AreaPlan(ReleasePlan):
     uniform       whether all areas of a level have one precision
     groups        areas that are alike
     closure       residuals of the tables of the other attributes
+    loss_rows     what the loss looks at of each table
     of_residual   int64[n_residuals]: the profile k(S) of each
     factors       int64[n_residuals], above 0
     multiples     int64[n_profiles, n_groups]: of the unit and a residual's factor; 0: not measured
@@ -87,6 +89,7 @@ class AreaPlan(ReleasePlan):
     uniform: bool
     groups: AreaGroups
     closure: Closure
+    loss_rows: LossRows
     of_residual: np.ndarray
     factors: np.ndarray
     multiples: np.ndarray
@@ -188,11 +191,10 @@ class AreaPlan(ReleasePlan):
     def table_variances(self, kind: int) -> np.ndarray:
         """Mean variance of the cells of each table of a workload in the groups asked for it.
 
-        float64[n_tables, n_groups of this kind], the groups ascending; of single values all cells
-        of a table are alike
+        float64[n_tables, n_groups of this kind], the groups ascending
         """
-        matrix = self.closure.variance_matrix[self.workload.rows[kind]]
-        return matrix @ self.residual_variances[:, self.groups.kinds == kind]
+        variances = self.residual_variances[:, self.groups.kinds == kind]
+        return mean_variances(self.workload, self.closure, kind, variances)
 
     def accuracy_of_sums(
         self,
@@ -251,9 +253,10 @@ class AreaPlan(ReleasePlan):
 
 def proven_bound(plan: AreaPlan) -> float:
     """What the precisions and prices of a plan prove of all plans; not above 0 where nothing."""
-    profiles = profiles_of(plan.workload, plan.closure, plan.loss)
+    rows = plan.loss_rows
+    profiles = profiles_of(plan.workload, plan.closure, plan.loss, rows)
     problem = area_problem(
-        plan.workload, plan.groups, plan.closure, plan.loss, profiles, plan.uniform, plan.budget
+        plan.workload, plan.groups, plan.loss, rows, profiles, plan.uniform, plan.budget
     )
     state = AreaState(plan.precisions, plan.prices, plan.table_prices)
     with np.errstate(divide="ignore", invalid="ignore"):  # a price of 0 proves nothing
@@ -262,9 +265,8 @@ def proven_bound(plan: AreaPlan) -> float:
 
 def area_loss(plan: AreaPlan) -> float:
     """The loss of a plan, from its variances."""
-    return loss_of_variances(
-        plan.workload, plan.groups, plan.closure, plan.loss, plan.residual_variances
-    )
+    variances = plan.residual_variances
+    return loss_of_variances(plan.workload, plan.groups, plan.closure, plan.loss, variances)
 
 
 def exact_plan(
@@ -273,6 +275,7 @@ def exact_plan(
     budget: Budget,
     problem: AreaProblem,
     closure: Closure,
+    rows: LossRows,
     profiles: Profiles,
     state: AreaState,
 ) -> AreaPlan:
@@ -289,6 +292,7 @@ def exact_plan(
         uniform=problem.uniform,
         groups=problem.groups,
         closure=closure,
+        loss_rows=rows,
         of_residual=profiles.of_residual,
         factors=factors,
         multiples=multiples,

@@ -37,6 +37,7 @@ from rpexplore.domain import codebook
 from rpexplore.domain.area_tree_file import parquet_of_tree, tree_of_parquet
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import ContradictionError, PlanError
+from rpexplore.planning.areas.area_cells import LossRows
 from rpexplore.planning.areas.area_loss import AREA_LOSSES
 from rpexplore.planning.areas.area_workload import AreaWorkload
 from rpexplore.planning.areas.exact_precisions import FACTOR_BITS
@@ -53,6 +54,7 @@ from rpexplore.planning.strategy_serialization import (
     strategy_lines,
 )
 from rpexplore.privacy.budget import Budget
+from rpexplore.workload.workload import Workload
 
 if TYPE_CHECKING:
     from rpexplore.planning.areas.area_plan import AreaPlan
@@ -60,7 +62,7 @@ if TYPE_CHECKING:
 _KEYS = (
     "format", "format_version", "library_version", "domain", "loss", "uniform_levels", "budget",
     "privacy_cost", "certificate", "files", "unit", "bases", "strategies", "levels", "workloads",
-    "residuals", SEAL,
+    "cells", "residuals", SEAL,
 )  # fmt: skip
 _ROLES = ("areas", "precisions")
 _NAME_DIGITS = 16  # of a SHA-256 in the name of a file
@@ -146,11 +148,26 @@ def text_of_plan(plan: "AreaPlan") -> str:
                 strict=True,
             )
         ],
+        "cells": _cell_lines(plan),
         "residuals": [
             dumps({"profile": profile, "factor": factor}) for profile, factor in residuals
         ],
     }
     return canonical_text(head, sections)
+
+
+def _cell_lines(plan: "AreaPlan") -> list[str]:
+    """The cells that the loss looks at one by one; of single values there are none."""
+    tables, rows = plan.workload.tables, plan.loss_rows
+    if tables.is_marginals:
+        return []
+    orders = tables.orders[rows.tables].tolist()
+    cells = zip(rows.tables.tolist(), rows.cells.tolist(), orders, rows.single, strict=True)
+    return [
+        dumps({"table": table, "rows": cell[:order]})
+        for table, cell, order, is_single in cells
+        if is_single
+    ]
 
 
 # ---- reading
@@ -196,7 +213,8 @@ def fields_of_plan(content: dict[str, Any], folder: Path | None) -> dict[str, An
             "by number of attributes and then in domain order, each with a factor above 0; there "
             f"must be {len(closure):,} residuals, got {len(of_residual):,}."
         )
-    n_table_prices = 0 if isinstance(loss, SumOfVariances) else len(nowhere.tables)
+    rows = _loss_rows(content, nowhere.tables, closure, loss)
+    n_table_prices = 0 if isinstance(loss, SumOfVariances) else len(rows)
     of_groups = fields_of_groups(files.precisions, tree, len(workloads), n_profiles, n_table_prices)
     groups = of_groups["groups"]
     workload = AreaWorkload(tree, tuple(workloads), groups.kinds[groups.of_area])
@@ -211,6 +229,7 @@ def fields_of_plan(content: dict[str, Any], folder: Path | None) -> dict[str, An
         "budget": Budget.from_json(content["budget"]),
         "uniform": content["uniform_levels"],
         "closure": closure,
+        "loss_rows": rows,
         "of_residual": of_residual,
         "factors": factors,
         "unit": positive_exact(content, "unit"),
@@ -220,6 +239,25 @@ def fields_of_plan(content: dict[str, Any], folder: Path | None) -> dict[str, An
         "given_files": files,
         **of_groups,
     }
+
+
+def _loss_rows(content: dict[str, Any], tables: Workload, closure: Closure, loss: Loss) -> LossRows:
+    """What the loss looks at, with the cells that are stated."""
+    listed = columns(content, "cells", ("table", "rows"))
+    own = indices(listed["table"], len(tables), "table of a cell")
+    cells = np.zeros((len(own), tables.members.shape[1]), dtype=np.int64)
+    n_queries = np.array([*tables.n_queries, 1])[tables.attribute_basis_index]
+    for cell, table, rows in zip(cells, own.tolist(), lists(listed["rows"], "rows"), strict=True):
+        ends = n_queries[table, : int(tables.orders[table])].tolist()
+        if len(rows) != len(ends) or not all(
+            type(row) is int and 0 <= row < end for row, end in zip(rows, ends, strict=True)
+        ):
+            raise PlanError("the rows of a cell must each be one of the basis of its attribute.")
+        cell[: len(rows)] = rows
+    needed = not isinstance(loss, SumOfVariances) and not tables.is_marginals
+    if needed != (len(own) > 0):
+        raise PlanError("cells must be named where the loss looks at single ones, and only there.")
+    return LossRows.of(tables, closure, loss, (own, cells))
 
 
 def _files(stated: Any, folder: Path | None) -> AreaFiles:

@@ -5,6 +5,7 @@ import numpy as np
 from rpexplore.common.concurrency import Progress, no_progress, one_thread
 from rpexplore.common.formatting import joined, rounded
 from rpexplore.errors import OutOfReachError, PlanError
+from rpexplore.planning.areas.area_cells import LossRows
 from rpexplore.planning.areas.area_groups import AreaGroups
 from rpexplore.planning.areas.area_loss import (
     AREA_LOSSES,
@@ -24,6 +25,7 @@ from rpexplore.privacy.budget import Budget
 
 # Relative gaps at which the searches end.
 _SUM_TOLERANCE, _TOLERANCE = 1e-4, 3e-3
+_MOST_NUMBERS = 30_000_000  # 8 bytes each, of which there are some arrays
 _MOST_NAMED = 3  # tables and levels in an error message
 
 
@@ -39,8 +41,7 @@ def plan_areas(
     """The plan for tables in areas with the smallest loss within the budget, with its proof.
 
     Args:
-        workload: The tables of each area, with weights and targets, in any bases where the loss is
-            `SumOfVariances`.
+        workload: The tables of each area, with weights and targets, in any bases.
         loss: `SumOfVariances`, where the areas that are asked for the same count by their mean, or
             `MaxVariance`, over all areas and tables; `SumWithinTargets` or `MaxWithinTargets`: the
             same of tables without a required target, while all required ones are met.
@@ -56,8 +57,7 @@ def plan_areas(
         by more than its `gap`.
 
     Raises:
-        PlanError: For another loss, one that looks at the least accurate cells of tables in other
-            bases than single values, or if the search ends outside the tolerance.
+        PlanError: For another loss, too many cells, or if the search ends outside the tolerance.
         OutOfReachError: If the required targets cannot all be met.
         WorkloadError: If the loss needs targets that are missing.
 
@@ -78,41 +78,56 @@ def plan_areas(
             "one (MaxVariance), or either within required targets (SumWithinTargets, "
             f"MaxWithinTargets), got {type(loss).__name__}."
         )
-    if not (workload.tables.is_marginals or isinstance(loss, SumOfVariances)):
-        raise PlanError(
-            "Tables in areas can be asked in other bases than single values for the average error "
-            "(SumOfVariances) alone; choose that, or ask for single values."
-        )
     if tolerance is None:
         tolerance = _SUM_TOLERANCE if isinstance(loss, SumOfVariances) else _TOLERANCE
     with one_thread():
         groups = AreaGroups.of(workload.tree, workload.kinds)
         closure = _measured_closure(workload, loss, on_progress)
-        profiles = profiles_of(workload, closure, loss)
-        problem = area_problem(workload, groups, closure, loss, profiles, uniform_levels, budget)
+        rows = LossRows.of(workload.tables, closure, loss)
+        if not workload.tables.is_marginals and len(rows) * len(groups) > _MOST_NUMBERS:
+            raise PlanError(
+                f"The loss looks at {len(rows):,} cells of tables in {len(groups):,} different "
+                "areas, which are too many; use single values, or the average error "
+                "(SumOfVariances)."
+            )
+        profiles = profiles_of(workload, closure, loss, rows)
+        problem = area_problem(workload, groups, loss, rows, profiles, uniform_levels, budget)
         if isinstance(problem, AreaCapped):
             problem, inside, largest = problem_with_room(problem, tolerance, on_progress)
             if largest >= 1:
-                raise _out_of_reach(workload, groups, inside, largest)
+                raise _out_of_reach(workload, groups, rows, inside, largest)
         state = best_precisions(problem, tolerance, on_progress)
-        found = exact_plan(workload, loss, budget, problem, closure, profiles, state)
+        found = exact_plan(workload, loss, budget, problem, closure, rows, profiles, state)
     all_required = loss.meets_required_targets and not isinstance(problem, AreaCapped)
     if all_required and found.loss_value > 1:
-        raise _out_of_reach(workload, groups, state, found.loss_value)
+        raise _out_of_reach(workload, groups, rows, state, found.loss_value)
     return found
 
 
 def _measured_closure(workload: AreaWorkload, loss: Loss, on_progress: Progress) -> Closure:
     """The closure of all tables, with the strategies that are best for all levels together."""
-    weights = np.zeros(len(workload.tables))
+    weights, largest = np.zeros(len(workload.tables)), loss.looks_at_least_accurate_cells
+    add = np.maximum if largest else np.add
     for rows, of_kind in zip(workload.rows, table_weights(workload, loss), strict=True):
-        weights[rows] += of_kind
+        weights[rows] = add(weights[rows], of_kind)
+    # The loss may leave a table with a required target without weight.
+    weights[weights == 0] = np.mean(weights)
     closure = Closure.of(workload.tables)
-    return with_best_strategies(workload.tables, closure, weights, on_progress=on_progress)
+    return with_best_strategies(
+        workload.tables,
+        closure,
+        weights,
+        largest=largest,
+        on_progress=on_progress,
+    )
 
 
 def _out_of_reach(
-    workload: AreaWorkload, groups: AreaGroups, inside: AreaState, largest: float
+    workload: AreaWorkload,
+    groups: AreaGroups,
+    rows: LossRows,
+    inside: AreaState,
+    largest: float,
 ) -> OutOfReachError:
     """Which targets bind most, and what budget would do.
 
@@ -123,9 +138,10 @@ def _out_of_reach(
     in_groups = prices * groups.multiplicity
     while len(names) < _MOST_NAMED and np.any(in_groups > 0):
         by_level = np.add.reduceat(in_groups, groups.starts[:-1], axis=1)
-        table, level = np.unravel_index(np.argmax(by_level), by_level.shape)
-        names.append(f"{workload.tables.describe(int(table))} on {workload.tree.levels[level]}")
-        in_groups[table, groups.starts[level] : groups.starts[level + 1]] = 0
+        row, level = np.unravel_index(np.argmax(by_level), by_level.shape)
+        table = int(rows.tables[row])
+        names.append(f"{workload.tables.describe(table)} on {workload.tree.levels[level]}")
+        in_groups[rows.tables == table, groups.starts[level] : groups.starts[level + 1]] = 0
     return OutOfReachError(
         "The required targets cannot all be met at this budget; among those that bind are "
         f"{joined(names)}. Use {rounded(largest, 4, 'up')} times the budget and a little more, "

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rpexplore.common.formatting import plural
-from rpexplore.planning.areas.area_cells import extreme_variances
-from rpexplore.planning.areas.area_loss import caps_of, table_weights
+from rpexplore.planning.areas.area_cells import extreme_variances, mean_variances
+from rpexplore.planning.areas.area_loss import row_caps, table_weights
 from rpexplore.planning.losses.base import WeightedSum
 from rpexplore.planning.losses.constrained import WithinTargets
 
@@ -36,33 +36,20 @@ def area_tables(plan: "AreaPlan") -> "pd.DataFrame":
 
 def _rows(plan: "AreaPlan") -> Iterator[dict[str, Any]]:
     groups, tree = plan.groups, plan.workload.tree
-    weights = table_weights(plan.workload, plan.loss)
-    caps = [np.full(len(asked), np.inf) for asked in plan.workload.workloads]
-    if isinstance(plan.loss, WithinTargets):
-        caps = caps_of(plan.workload, plan.loss)
-    extremes: dict[int, tuple[np.ndarray, np.ndarray]] = {}
     level_of = np.repeat(np.arange(len(tree.levels)), np.diff(groups.starts))
     for level, name in enumerate(tree.levels):
         for kind in np.unique(groups.kinds[level_of == level]).tolist():
             if kind < 0:
                 continue
-            if kind not in extremes:
-                extremes[kind] = extreme_variances(plan, kind)
             asked = plan.workload.workloads[kind]
-            here = level_of[groups.kinds == kind] == level
             of_level = (groups.kinds == kind) & (level_of == level)
-            sizes, variances = groups.multiplicity[of_level], plan.table_variances(kind)[:, here]
-            smallest, largest = (of_kind[:, here] for of_kind in extremes[kind])
-            shares = weights[kind][:, None] * variances
-            if isinstance(plan.loss, WeightedSum):
-                shares /= plan.workload.areas_asked[kind]
-            if plan.table_prices is not None:
-                prices = plan.table_prices[plan.workload.rows[kind]][:, of_level]
-                of_caps = prices * variances / caps[kind][:, None]
-                if isinstance(plan.loss, WeightedSum):
-                    shares += of_caps
-                else:
-                    shares = shares * prices + of_caps
+            sizes, residuals = groups.multiplicity[of_level], plan.residual_variances[:, of_level]
+            asking = plan.workload, plan.closure, kind, residuals
+            smallest = largest = variances = mean_variances(*asking)
+            if not plan.workload.tables.is_marginals:
+                smallest = extreme_variances(*asking, largest=False)
+                largest = extreme_variances(*asking, largest=True)
+            shares = _shares(plan, kind, of_level, residuals, variances)
             for row in range(len(asked)):
                 mean = float(variances[row] @ sizes / np.sum(sizes))
                 yield {
@@ -80,6 +67,32 @@ def _rows(plan: "AreaPlan") -> Iterator[dict[str, Any]]:
                     "required": bool(asked.required[row]),
                     "shadow_price": float(shares[row] @ sizes),
                 }
+
+
+def _shares(
+    plan: "AreaPlan", kind: int, groups: np.ndarray, residuals: np.ndarray, means: np.ndarray
+) -> np.ndarray:
+    """What each table of a workload has of the sum that proves the bound, in an area of each group.
+
+    groups: bool[n_groups]; residuals, means: variances of residuals and mean ones of the tables in
+    these groups, float64[n_residuals, ·] and [n_tables, ·]
+    """
+    workload, prices = plan.workload, plan.table_prices
+    weights, rows = table_weights(workload, plan.loss)[kind], plan.loss_rows
+    shares = np.zeros_like(means)
+    if isinstance(plan.loss, WeightedSum):
+        shares += weights[:, None] * means / workload.areas_asked[kind]
+    if prices is not None:
+        on_rows = np.zeros(len(rows))
+        if isinstance(plan.loss, WithinTargets):
+            on_rows += 1 / row_caps(workload, plan.loss, rows)[kind]
+        if not isinstance(plan.loss, WeightedSum):
+            on_rows += np.where(rows.single, rows.of_tables(weights, workload.rows[kind], 0.0), 0.0)
+        for row in np.flatnonzero(on_rows).tolist():
+            table = np.flatnonzero(workload.rows[kind] == rows.tables[row])
+            of_row = on_rows[row] * prices[row, groups] * (rows.matrix[row] @ residuals)
+            shares[table] += of_row
+    return shares
 
 
 def area_summary(plan: "AreaPlan") -> str:

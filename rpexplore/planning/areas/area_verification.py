@@ -10,6 +10,7 @@ import numpy as np
 
 from rpexplore.common.concurrency import one_thread
 from rpexplore.common.formatting import joined, plural
+from rpexplore.planning.areas.area_cells import extreme_variances
 from rpexplore.planning.areas.area_loss import caps_of, profiles_of
 from rpexplore.planning.areas.area_plan import AreaPlan, area_loss, proven_bound
 from rpexplore.planning.losses.constrained import WithinTargets
@@ -44,7 +45,7 @@ def area_checks(plan: AreaPlan, *, strategies: bool) -> tuple[Check, ...]:
 
 def _has_profiles_of_tables(plan: AreaPlan) -> bool:
     """Whether the profiles of residuals are those that the loss needs."""
-    profiles = profiles_of(plan.workload, plan.closure, plan.loss)
+    profiles = profiles_of(plan.workload, plan.closure, plan.loss, plan.loss_rows)
     return np.array_equal(profiles.of_residual, plan.of_residual)
 
 
@@ -79,10 +80,12 @@ def _check_levels(plan: AreaPlan) -> Check:
 def _check_required(plan: AreaPlan, loss: WithinTargets) -> Check:
     """Whether every required target is met in every area, in floats."""
     missed, count = [], 0
+    tolerance = DECODED_TOLERANCE if plan.closure.strategies else float(VARIANCE_TOLERANCE)
     for kind, caps in enumerate(caps_of(plan.workload, loss)):
-        asked, variances = plan.workload.workloads[kind], plan.table_variances(kind)
-        sizes = plan.groups.multiplicity[plan.groups.kinds == kind]
-        over = variances > caps[:, None] * (1 + float(VARIANCE_TOLERANCE))
+        asked, of_kind = plan.workload.workloads[kind], plan.groups.kinds == kind
+        sizes, variances = plan.groups.multiplicity[of_kind], plan.residual_variances[:, of_kind]
+        largest = extreme_variances(plan.workload, plan.closure, kind, variances, largest=True)
+        over = largest > caps[:, None] * (1 + tolerance)
         count += int(np.sum(np.isfinite(caps))) * int(np.sum(sizes))
         missed += [
             f"{asked.describe(table)} in {plural(int(sizes @ over[table]), 'area')}"

@@ -2,11 +2,12 @@
 
 import json
 
+import cvxpy
 import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.errors import PlanError, WorkloadError
+from rpexplore.errors import OutOfReachError, PlanError, WorkloadError
 from rpexplore.planning.areas.area_cells import extreme_variances
 from rpexplore.releases.areas.area_files import CellErrors
 from rpexplore.releases.areas.area_parts import AreaParts
@@ -71,9 +72,10 @@ def test_cost_loss_and_standard_errors_are_those_of_everything_that_is_measured(
     ):
         if kind < 0:
             continue
-        workload, column = plan.workload.workloads[kind], plan.groups.of_area[area]
-        column = np.flatnonzero(np.flatnonzero(plan.groups.kinds == kind) == column)
-        smallest, largest = extreme_variances(plan, kind)
+        workload = plan.workload.workloads[kind]
+        of_group = plan.residual_variances[:, plan.groups.of_area[[area]]]
+        asking = plan.workload, plan.closure, kind, of_group
+        smallest, largest = (extreme_variances(*asking, largest=each) for each in (False, True))
         queries, tables = dense_queries(workload)
         queries = np.kron(within, queries)
         variances = np.einsum("qi,ij,qj->q", queries, covariance, queries)
@@ -82,8 +84,8 @@ def test_cost_loss_and_standard_errors_are_those_of_everything_that_is_measured(
             expected = variances[tables == row]
             (errors,) = CellErrors.of(parts, table).areas(np.array([area]))
             np.testing.assert_allclose(np.broadcast_to(errors**2, expected.shape), expected)
-            assert smallest[row, column] == pytest.approx(expected.min())
-            assert largest[row, column] == pytest.approx(expected.max())
+            assert smallest[row, 0] == pytest.approx(expected.min())
+            assert largest[row, 0] == pytest.approx(expected.max())
     assert plan.loss_value == pytest.approx(loss)
     assert plan.lower_bound <= plan.loss_value <= plan.lower_bound * 1.00011
 
@@ -136,9 +138,88 @@ def test_wrong_bases_and_strategies_are_found(tmp_path, change, message):
     assert not rp.verify(rp.load_plan(tmp_path / "plan.json")).holds
 
 
-def test_bases_go_with_averages_and_are_the_same_on_all_levels():
-    with pytest.raises(PlanError, match="for the average error"):
-        rp.plan_areas(asked_in(rp.Prefix()), loss=rp.MaxVariance(), budget=rp.Budget(rho=1))
+def test_bases_are_the_same_on_all_levels():
     both = {"all": AGES, "region": AGES.with_bases({"age": rp.Prefix()})}
     with pytest.raises(WorkloadError, match="'age' in one basis on one level"):
         _ = rp.AreaWorkload.of_levels(TREE, both).tables
+
+
+class Explicit:
+    """Cells of one attribute in a basis, on all levels, as a convex problem of the precisions."""
+
+    def __init__(self, plan: rp.AreaPlan, queries: np.ndarray) -> None:
+        (strategy,) = plan.closure.strategies.values()
+        within = incidence(TREE)
+        precisions = cvxpy.Variable((2, len(within)), nonneg=True)
+        self.cost = within.T @ (precisions[0] + float(strategy.cost_factor) * precisions[1])
+        factors = (
+            (queries @ strategy.reference) ** 2,
+            np.sum((queries @ strategy.decoding) ** 2, axis=1),
+        )
+        self.cells = [
+            sum(
+                factor * cvxpy.matrix_frac(row, within.T @ cvxpy.diag(t) @ within)
+                for factor, t in zip(factors, precisions, strict=True)
+            )
+            for row in within
+        ]
+
+    def best(self, objective, cells=()) -> float:
+        """The smallest objective at a cost of 1 where these variances over targets² are ≤ 1."""
+        constraints = [self.cost <= 1, *(each <= 1 for each in cells)]
+        return cvxpy.Problem(cvxpy.Minimize(objective), constraints).solve(solver="CLARABEL")
+
+
+def of_ages(**targets: float) -> rp.AreaWorkload:
+    levels = {
+        level: rp.Workload.of(
+            OTHERS, [("age",)], targets=[target], required=[level == "town"]
+        ).with_bases({"age": rp.Prefix()})
+        for level, target in targets.items()
+    }
+    return rp.AreaWorkload.of_levels(TREE, levels)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [rp.MaxVariance(relative_to="target"), rp.SumWithinTargets(), rp.MaxWithinTargets()],
+    ids=["max", "sum within", "max within"],
+)
+def test_least_accurate_cells_are_looked_at_one_by_one(loss, tmp_path):
+    targets = {"all": 3.0, "region": 2.0, "town": 1.6}
+    asked = of_ages(**targets)
+    plan = rp.plan_areas(asked, loss=loss, budget=rp.Budget(privacy_cost=1))
+    explicit = Explicit(plan, np.tri(5))
+    levels = [TREE.levels[level] for level in TREE.level_of]
+    ratios = {level: [] for level in targets}
+    for level, cells in zip(levels, explicit.cells, strict=True):
+        ratios[level].append(cells / targets[level] ** 2)
+    largest = {level: [cvxpy.max(each) for each in of_level] for level, of_level in ratios.items()}
+    if isinstance(loss, rp.MaxVariance):
+        every = [one for of_level in largest.values() for one in of_level]
+        best = explicit.best(cvxpy.max(cvxpy.hstack(every)))
+    elif isinstance(loss, rp.MaxWithinTargets):
+        others = cvxpy.max(cvxpy.hstack(largest["all"] + largest["region"]))
+        best = explicit.best(others, largest["town"])
+    else:
+        means = [
+            targets[level] ** 2 * sum(map(cvxpy.sum, ratios[level])) / 5 / len(ratios[level])
+            for level in ("all", "region")
+        ]
+        best = explicit.best(sum(means), largest["town"])
+    assert plan.lower_bound <= best * (1 + 1e-6)
+    assert best * (1 - 1e-6) <= plan.loss_value <= best * (1 + 3.1e-3)
+    plan.save(tmp_path / "plan.json")
+    loaded = rp.AreaPlan.load(tmp_path / "plan.json")
+    VALIDATOR.validate(json.loads(plan.text))
+    assert (loaded.text, rp.verify(loaded).holds) == (plan.text, True)
+    assert plan.tables["shadow_price"].sum() == pytest.approx(1)
+    errors = plan.tables.set_index("level")["largest_standard_error"]
+    if loss.meets_required_targets:
+        assert errors["town"] <= targets["town"]
+        with pytest.raises(OutOfReachError, match=r"\(age\) on town"):
+            rp.plan_areas(asked, loss=loss, budget=rp.Budget(privacy_cost="0.3"))
+    else:
+        assert max(errors[level] / target for level, target in targets.items()) ** 2 == (
+            pytest.approx(plan.loss_value)
+        )
