@@ -180,7 +180,7 @@ def release_of_areas() -> list[Row]:
 
 def whole_counts_of_areas() -> list[Row]:
     """Consistent whole counts of that release; docs/mathematics.md §15.10 has their mean error."""
-    plan = _plan_of(50)
+    plan = plan_of(50)
     tree = plan.workload.tree
     with tempfile.TemporaryDirectory() as name:
         data = Path(name) / "people.parquet"
@@ -198,7 +198,7 @@ def whole_counts_of_areas() -> list[Row]:
 
 def sums_over_areas() -> list[Row]:
     """How accurate sums over lists of blocks of the whole country are, before release."""
-    plan = _plan_of(1)
+    plan = plan_of(1)
     blocks = plan.workload.tree.level_slice(5)
     starts = np.linspace(blocks.start, blocks.stop - 3_000, 300).astype(int).tolist()
     lists = {str(start): np.arange(start, start + 3_000) for start in starts}
@@ -211,7 +211,7 @@ def sums_over_areas() -> list[Row]:
     ]
 
 
-def _plan_of(share: int) -> rp.AreaPlan:
+def plan_of(share: int) -> rp.AreaPlan:
     tree = country(share)
     tables = rp.Workload.all_up_to(_OTHERS, 3)
     asked = rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, tables))
@@ -220,7 +220,7 @@ def _plan_of(share: int) -> rp.AreaPlan:
 
 def _released(share: int) -> tuple[float, rp.AreaTree, float]:
     """Time and processor time of a release, in seconds, and its areas."""
-    plan = _plan_of(share)
+    plan = plan_of(share)
     tree = plan.workload.tree
     with tempfile.TemporaryDirectory() as name:
         data, output = Path(name) / "people.parquet", Path(name) / "out"

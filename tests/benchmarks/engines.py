@@ -9,18 +9,28 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import csv
 
 import rpexplore as rp
 from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.data.files.source import FileSource
-from tests.benchmarks.measure import Row, best_of_three, once, processes_seconds
+from tests.benchmarks.areas import mock_people, plan_of
+from tests.benchmarks.measure import (
+    Row,
+    best_of_three,
+    once,
+    peak_gigabytes,
+    processes_seconds,
+)
 from tests.data.databases.servers import in_duckdb, in_spark, running_postgres, running_spark
 
 _TABLES = list(combinations(range(15), 3))
@@ -94,6 +104,38 @@ def postgresql_counts() -> list[Row]:
     ]
 
 
+def areas_in_postgresql() -> list[Row]:
+    """Release of all tables in all areas of a fiftieth of the country, with 6.6 million people."""
+    plan = plan_of(50)
+    with tempfile.TemporaryDirectory() as name, running_postgres() as server:
+        data, stored = Path(name) / "people.parquet", Path(name) / "people.csv"
+        mock_people(data, plan.workload.tree, 330_000_000 // 50)
+        people = pq.read_table(data)
+        csv.write_csv(people, stored, csv.WriteOptions(include_header=False))
+        columns = ", ".join(
+            f'"{each.name}" {"smallint" if each.type == pa.int8() else "text"}'
+            for each in people.schema
+        )
+        server.run(f"CREATE TABLE people ({columns})")
+        with (
+            psycopg.connect(server.url) as loading,
+            loading.cursor().copy("COPY people FROM STDIN (FORMAT CSV)") as copy,
+            stored.open("rb") as file,
+        ):
+            while some := file.read(1 << 20):
+                copy.write(some)
+        del people
+        source = DatabaseSource(server.connection, "people")
+        ledger, rows = Path(name) / "ledger.sqlite", []
+        for stream in (False, True):
+            of_run = partial(rp.release, plan, replace(source, stream=stream), ledger=ledger)
+            seconds, release = once(partial(of_run, Path(name) / f"out {stream}"))
+            what = ", streamed" if stream else ""
+            rows.append((f"8 tables in 170,000 areas from PostgreSQL{what}, s", seconds, "<=", 240))
+            shutil.rmtree(release.folder)
+    return [*rows, ("  process peak, GB", peak_gigabytes(), "<=", 2.0)]
+
+
 def spark_counts() -> list[Row]:
     """With two processors, processor time of Spark and its workers, the session's start apart."""
     if find_spec("pyspark") is None or not shutil.which("java"):
@@ -118,4 +160,4 @@ def spark_counts() -> list[Row]:
     ]
 
 
-CASES = (duckdb_counts, postgresql_counts, spark_counts)
+CASES = (duckdb_counts, postgresql_counts, areas_in_postgresql, spark_counts)
