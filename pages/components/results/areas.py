@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.components.results.browser import browse_table
 from pages.components.shared.area_walk import look_into, looked_into, way_down, way_up
-from pages.components.shared.session import escaped, kept
+from pages.components.shared.session import current, escaped, kept
 from rpexplore.common.formatting import plural
 from rpexplore.errors import DomainError
 from rpexplore.planning.areas.area_sums import area_number
@@ -37,7 +37,10 @@ def browse_areas(results: AreaResults) -> None:
     if table is None:
         st.info("There is no table for these areas; look at those of another level.")
         return
-    browse_table(tables, (*([tables.axis] if tables.axis else []), *table), "records")
+    study = current().areas
+    is_of_scenario = study is not None and study.domain == results.plan.domain
+    noun = current().record_noun if is_of_scenario else "records"
+    browse_table(tables, (*([tables.axis] if tables.axis else []), *table), noun)
     _where_all_are(results, tables, table)
 
 
