@@ -98,7 +98,7 @@ class AreaUsefulness:
     @property
     def expected_text(self) -> str:
         """Where the expected counts come from, for a sentence."""
-        return f"{self.expected.text}; {self.source}"
+        return f"{self.expected.text}, and {self.source}"
 
     def describe(self) -> str:
         """How much is publishable, in a sentence."""
@@ -201,7 +201,7 @@ def publishable_in_areas(
             "this plan are in other bases; plan them in single values to see how many there are."
         )
     expected, tree = expected.fitted(plan.domain), plan.workload.tree
-    source = "spread evenly over the areas without parts"
+    source = "evenly over the areas without parts"
     if totals is not None:
         source = f"over areas as {plural(len(totals), 'known total')} say"
     shares = shares_of_areas(tree, totals)

@@ -129,6 +129,15 @@ SumsOut = Annotated[
     Path | None,
     typer.Option("--csv", metavar="FILE", help="With --areas: write all sums to a CSV file."),
 ]
+ExpectedAreas = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="For areas: how many records areas are publicly known to hold, which together are the "
+        "whole, as .csv or .parquet with the column total, and a column for each level or one "
+        "called code.",
+    ),
+]
 KnownTotals = Annotated[
     Path | None,
     typer.Option(

@@ -24,6 +24,7 @@ def show(
     escape_formulas: options.EscapeFormulas = False,
     expected_count: options.ExpectedCount = None,
     expected: options.ExpectedFile = None,
+    expected_areas: area_options.ExpectedAreas = None,
     cv_limit: options.CvLimit = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
@@ -41,6 +42,7 @@ def show(
         expected_from_options,
         publishable_facts,
         publishable_text,
+        totals_from_option,
         usefulness_of,
     )
     from rpexplore.common.csv_text import csv_of_frame
@@ -51,8 +53,9 @@ def show(
     with progress("Reading the plan"):
         loaded = _load_verified(plan_file)
     with progress("Listing the tables"):
-        wanted = expected_from_options(loaded.domain, expected_count, expected, cv_limit)
-        useful = usefulness_of(loaded, wanted)
+        totals = totals_from_option(loaded, expected_areas)
+        wanted = expected_from_options(loaded.domain, expected_count, expected, cv_limit, totals)
+        useful = usefulness_of(loaded, wanted, totals)
         rows = rows_of(loaded) if areas is None else planned_sums(loaded, areas)
         if csv is not None:
             if isinstance(loaded, Plan):

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from rpexplore.cli import inputs, options
+from rpexplore.cli import area_options, inputs, options
 from rpexplore.cli.console import progress, refuse_existing, say_result, write_new
 from rpexplore.cli.smooth_weights import SmoothWeightsFlag, smooth_for
 from rpexplore.errors import ReleaseError, RpexploreError
@@ -163,6 +163,7 @@ def report(
     board: options.Board = None,
     expected_count: options.ExpectedCount = None,
     expected: options.ExpectedFile = None,
+    expected_areas: area_options.ExpectedAreas = None,
     cv_limit: options.CvLimit = None,
     rehearse: options.Rehearse = False,
     force: options.Force = False,
@@ -174,7 +175,7 @@ def report(
     file that needs nothing else, or a PDF that a browser on this machine prints. No records are
     needed.
     """
-    from rpexplore.cli.publishable import expected_from_options
+    from rpexplore.cli.publishable import expected_from_options, totals_from_option
     from rpexplore.cli.rehearse import rehearsed
     from rpexplore.export.report import pdf as printing
     from rpexplore.export.report.board import other_plan_text
@@ -203,7 +204,8 @@ def report(
             raise RpexploreError(
                 "--rehearse is for smooth tables, which are not made of areas; leave it out."
             )
-        wanted = expected_from_options(loaded.domain, expected_count, expected, cv_limit)
+        totals = totals_from_option(loaded, expected_areas)
+        wanted = expected_from_options(loaded.domain, expected_count, expected, cv_limit, totals)
         counts = {} if wanted is None else {"expected": wanted[0], "cv_limit": wanted[1]}
         made = contents_of(
             loaded,
@@ -217,6 +219,7 @@ def report(
                 else None
             ),
             board=notes,
+            area_totals=totals,
             **counts,
         )
         write_new(out, html(made) if ending == ".html" else printing.pdf(made), force)

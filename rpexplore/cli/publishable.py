@@ -28,9 +28,18 @@ if TYPE_CHECKING:
 
 
 def expected_from_options(
-    domain: "Domain", count: float | None, file: Path | None, cv_limit: float | None
+    domain: "Domain",
+    count: float | None,
+    file: Path | None,
+    cv_limit: float | None,
+    totals: dict[int, float] | None = None,
 ) -> tuple[ExpectedCounts, float] | None:
-    """Expected counts and the largest CV of a publishable cell; None without such counts."""
+    """Expected counts and the largest CV of a publishable cell; None without such counts.
+
+    totals: of areas, whose sum is the count if no other is given
+    """
+    if totals is not None and count is None and file is None:
+        count = sum(totals.values())
     if count is not None and file is not None:
         raise RpexploreError("Give --expected-count N or --expected FILE, not both.")
     if count is None and file is None:
@@ -46,8 +55,24 @@ def expected_from_options(
     return expected_counts_from_csv(domain, content, file.name), limit
 
 
+def totals_from_option(plan: "ReleasePlan", file: Path | None) -> dict[int, float] | None:
+    """Publicly known totals of areas, by their numbers; None without --expected-areas."""
+    from rpexplore.domain.named_areas import totals_of_areas
+    from rpexplore.planning.areas.area_plan import AreaPlan
+
+    if file is None:
+        return None
+    if not isinstance(plan, AreaPlan):
+        raise RpexploreError(
+            f"--expected-areas goes with a plan for areas, and this is a {plan.noun}; leave it out."
+        )
+    return {**totals_of_areas(plan.workload.tree, file)}
+
+
 def usefulness_of(
-    plan: "ReleasePlan", wanted: tuple[ExpectedCounts, float] | None
+    plan: "ReleasePlan",
+    wanted: tuple[ExpectedCounts, float] | None,
+    totals: dict[int, float] | None = None,
 ) -> "Usefulness | AreaUsefulness | None":
     """What of a plan is publishable; None without expected counts."""
     from rpexplore.analysis.area_usefulness import publishable_in_areas
@@ -59,7 +84,7 @@ def usefulness_of(
         return None
     expected, limit = wanted
     if isinstance(plan, AreaPlan):
-        return publishable_in_areas(plan, expected, cv_limit=limit)
+        return publishable_in_areas(plan, expected, cv_limit=limit, totals=totals)
     if not isinstance(plan, Plan):
         raise RpexploreError(f"Publishable shares are those of tables, and this is a {plan.noun}.")
     return publishable(plan, expected, cv_limit=limit)

@@ -131,5 +131,10 @@ def test_a_plan_for_areas_has_a_report(released):
     assert share in Path("areas.html").read_text("utf-8")
     assert share.removeprefix("Publishable: ") in released.done("show", "plan.json", *counts)
     assert "Beside shares of the budget by level" in Path("areas.html").read_text("utf-8")
+    Path("known.csv").write_text("state,total\nN,10000\nS,2\n", "utf-8")
+    known = released.json("show", "plan.json", "--expected-areas", "known.csv")["publishable"]
+    assert known["expected_counts"].startswith("10,002 in total")
+    shares = {row["level"]: row["share"] for row in known["by_level"]}
+    assert shares == {"all": 1.0, "state": 0.5, "town": 0.5}
     refused = released.refused("report", "plan.json", "--out", "r.html", "--rehearse")
     assert "--rehearse is for smooth tables" in refused

@@ -38,6 +38,7 @@ from rpexplore.planning.losses.base import MaxVariance, WeightedSum
 from rpexplore.workload.table_text import title
 
 MOST_TABLES, MOST_AREAS = 40, 10  # rows shown
+_ALIKE = 1e-3  # relative difference of ratios below which tables differ alike between areas
 _ERROR_COLUMNS = {
     "level": COLUMNS["level"],
     "table": COLUMNS["table"],
@@ -50,15 +51,19 @@ _ERROR_COLUMNS = {
 
 
 def useful_in_areas(
-    plan: AreaPlan, expected: ExpectedCounts | None, cv_limit: float
+    plan: AreaPlan,
+    expected: ExpectedCounts | None,
+    cv_limit: float,
+    totals: Mapping[int, float] | None = None,
 ) -> AreaUsefulness | str:
     """What of a plan is publishable; or why that is not known, in a sentence."""
     if expected is None:
         return "Not known without expected counts."
     try:
-        return publishable_in_areas(plan, expected, cv_limit=cv_limit)
+        expected = expected.fitted(plan.domain)
     except WorkloadError:
         return "Not known, as the expected counts do not fit the tables."
+    return publishable_in_areas(plan, expected, cv_limit=cv_limit, totals=totals)
 
 
 def area_facts(
@@ -200,7 +205,7 @@ def _fairness(plan: AreaPlan) -> Section:
     found: dict[str, tuple[float, AreaErrors]] = {}
     rows = zip(frame["level"], frame["table"], frame["areas"], ratios.tolist(), strict=True)
     for level, table, areas, ratio in rows:
-        if areas > 1 and (level not in found or ratio > found[level][0]):
+        if areas > 1 and (level not in found or ratio > found[level][0] * (1 + _ALIKE)):
             found[level] = ratio, AreaErrors.of(plan, tables[table])
     sentences += [errors.describe(level) for level, (_, errors) in found.items()]
     parts = _least_accurate(found) if found else []

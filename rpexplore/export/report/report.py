@@ -9,7 +9,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -89,6 +89,7 @@ def report(
     request: WorkloadRequest | None = None,
     rehearsal: SmoothRehearsal | None = None,
     board: BoardNotes | None = None,
+    area_totals: Mapping[int, float] | None = None,
 ) -> Report:
     """The contents of the report on a plan.
 
@@ -102,6 +103,7 @@ def report(
         cv_limit: The largest coefficient of variation of a publishable cell.
         request: The request of the scenario, which has the targets as they were typed.
         rehearsal: How near smooth tables of this plan came, from `rehearse_smooth_tables`.
+        area_totals: Publicly known totals of areas, as of `publishable_in_areas`.
         board: Comments on sections, open questions and the decision of a board.
 
     Raises:
@@ -132,7 +134,7 @@ def report(
     attributes = plural(len(plan.attribute_indices), "attribute")
     if isinstance(plan, AreaPlan):
         in_areas = f" of {plural(plan.workload.tree.n_areas, 'area')}"
-        useful = useful_in_areas(plan, expected, cv_limit)
+        useful = useful_in_areas(plan, expected, cv_limit, area_totals)
         in_short = area_front(plan, record_noun, useful)
         about_tables = area_sections(plan, record_noun, useful)
     else:
