@@ -42,7 +42,10 @@ RUN = {
     ("docs/guide.md", PRESETS): (["queries", "queries", "queries"], 0),
     ("docs/guide.md", "Post-processing"): (["release", "combine", "postprocess", "answer"], 0),
     ("docs/guide.md", "Synthetic records"): (["synthesize"], 0),
-    ("docs/guide.md", AREAS): ([*["areas"] * 4, "show", "verify", "release", "postprocess"], 1),
+    ("docs/guide.md", AREAS): (
+        [*["areas"] * 4, "show", "verify", "report", "release", "postprocess"],
+        1,
+    ),
 }
 
 
