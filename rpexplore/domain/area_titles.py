@@ -1,5 +1,7 @@
 """What areas are called, and the way to them from the top."""
 
+from collections import Counter
+
 from rpexplore.domain.area_tree import AreaTree
 
 
@@ -12,13 +14,24 @@ def area_title(tree: AreaTree, area: int) -> str:
     return f"{name} ({code})" if name else code
 
 
-def distinct_titles(tree: AreaTree, areas: list[int]) -> list[str]:
-    """What some areas of a level are called, with the codes above where two were called alike."""
-    titles = [area_title(tree, area) for area in areas]
-    if len(set(titles)) == len(titles):
-        return titles
+def distinct_codes(tree: AreaTree, areas: list[int]) -> list[str]:
+    """The own codes of some areas, or those from the top where two have the same."""
+    codes = [tree.codes[area].as_py() or tree.levels[0] for area in areas]
+    if len(set(codes)) == len(codes):
+        return codes
+    return [" > ".join(tree.path(area)) for area in areas]
+
+
+def distinct_names(tree: AreaTree, areas: list[int]) -> list[str] | None:
+    """The names of some areas, with codes where two are called alike; None where none has one."""
+    names = [] if tree.names is None else [tree.names[area].as_py() or "" for area in areas]
+    if not any(names):
+        return None
+    codes = distinct_codes(tree, areas)
+    counts = Counter(names)
     return [
-        f"{title}, {' > '.join(tree.path(area))}" for title, area in zip(titles, areas, strict=True)
+        name if name and counts[name] == 1 else f"{name} ({code})" if name else code
+        for name, code in zip(names, codes, strict=True)
     ]
 
 

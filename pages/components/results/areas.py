@@ -84,6 +84,8 @@ def _shown(results: AreaResults, top: int) -> AreaTables:
         for level, count in counts.items()
         if count
     }
+    if st.session_state.get(f"areas shown within {own}") not in texts:  # another area had it
+        st.session_state.pop(f"areas shown within {own}", None)
     level = st.selectbox(
         "Show",
         list(texts),

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from rpexplore.domain.area_range import AreaRange
-from rpexplore.domain.area_titles import area_title, distinct_titles
+from rpexplore.domain.area_titles import area_title, distinct_codes, distinct_names
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.errors import ReleaseError
@@ -27,7 +27,7 @@ from rpexplore.releases.areas.area_files import asked_tables
 from rpexplore.releases.areas.area_release import AreaRelease
 from rpexplore.releases.areas.area_rows import asked_areas, rows_of_areas
 from rpexplore.releases.marginal_estimate import Answer
-from rpexplore.releases.table_cells import ESTIMATES, label_columns, table_of_cells
+from rpexplore.releases.table_cells import ESTIMATES, Labels, label_columns, table_of_cells
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -141,8 +141,9 @@ class AreaTables:
     def table(self, *attributes: AttributeSet) -> "pd.DataFrame":
         """A table as it was released, one row a cell; `counts` if it is within a released one.
 
-        Columns: the area, labels, value, standard_error, lower_95, upper_95; of whole counts those
-        of `AreaCounts.table`. Raises `ReleaseError` where there is none.
+        Columns: the area's code, and its name if there are names, labels, value, standard_error,
+        lower_95, upper_95; of whole counts those of `AreaCounts.table`. Raises `ReleaseError` where
+        there is none.
         """
         indices = self._indices(attributes)
         asked = {self._tables.attribute_indices(table): table for table in self._asked}
@@ -160,7 +161,7 @@ class AreaTables:
         values, areas = self._cells(indices, table), asked_areas(self._parts, table, self.areas)
         variances = self._variances(indices, areas)
         if self.axis:
-            labels = [[(self.axis, self._titles(areas))], *labels]
+            labels = [self._labels(areas), *labels]
         else:
             values, variances = values[0], variances[0]
         return table_of_cells(labels, values, variances).to_pandas()
@@ -268,11 +269,16 @@ class AreaTables:
         sigma_squared = {subset: float(variances[row]) for subset, row in residuals.items()}
         return MarginalNoise(plan.domain, indices, plan.closure.strategies, sigma_squared)
 
-    def _titles(self, areas: np.ndarray) -> pa.Array:
-        return pa.array(distinct_titles(self.results.tree, areas.tolist()))
+    def _labels(self, areas: np.ndarray) -> Labels:
+        """The codes of areas side by side, and their names if they have some."""
+        tree, numbers = self.results.tree, areas.tolist()
+        labels = [(self.axis, pa.array(distinct_codes(tree, numbers)))]
+        if (names := distinct_names(tree, numbers)) is not None:
+            labels.append((f"{self.axis} label", pa.array(names)))
+        return labels
 
     def _of_axis(self, rows: pa.Table, table: int) -> pa.Table:
-        """The rows with one column that says which area they are of, or none, in place of codes."""
+        """The rows with the area's code and name, or without, in place of codes on all levels."""
         tree = self.results.tree
         n_codes = self.level + int(bool(self.level) and tree.names is not None)
         rows = rows.select(rows.column_names[n_codes:])
@@ -281,5 +287,6 @@ class AreaTables:
         areas = asked_areas(self._parts, table, self.areas)
         n_cells = int(self._tables.exact_cells[table])
         of_rows = np.repeat(np.arange(len(areas), dtype=np.int32), n_cells)
-        column = pa.DictionaryArray.from_arrays(of_rows, self._titles(areas))
-        return rows.add_column(0, self.axis, column)
+        for name, texts in reversed(self._labels(areas)):
+            rows = rows.add_column(0, name, pa.DictionaryArray.from_arrays(of_rows, texts))
+        return rows
