@@ -34,8 +34,11 @@ def read_area_file(
 ) -> AreaTree:
     """The tree of a file, as `AreaTree.from_file` says."""
     path = Path(path)
-    content = file_bytes(path, f"The file of areas {str(path)!r}", DomainError)
-    return tree_of_file(content, path.name, levels=levels, separator=separator, lengths=lengths)
+    # The content has no name here: it may go when the columns are read.
+    columns = columns_of_file(
+        file_bytes(path, f"The file of areas {str(path)!r}", DomainError), path.name
+    )
+    return _tree_of_columns(*columns, path.name, levels, separator, lengths)
 
 
 def tree_of_file(
@@ -47,9 +50,21 @@ def tree_of_file(
     lengths: Sequence[int] = (),
 ) -> AreaTree:
     """The tree of what a file holds."""
+    columns = columns_of_file(content, filename)
+    return _tree_of_columns(*columns, filename, levels, separator, lengths)
+
+
+def _tree_of_columns(
+    table: "dict[str, pa.Array]",
+    row_name: RowName,
+    filename: str,
+    levels: Sequence[str],
+    separator: str | None,
+    lengths: Sequence[int],
+) -> AreaTree:
+    """The tree of the columns of a file, some of which are taken out of `table`."""
     if separator is not None and lengths:
         raise DomainError("Give the separator of whole codes or the lengths of their parts.")
-    table, row_name = columns_of_file(content, filename)
     if separator is not None or lengths:
         return _of_whole_codes(table, levels, separator, list(lengths), row_name, filename)
     if CODE in table and PARENT in table:
@@ -100,19 +115,34 @@ def _of_whole_codes(
 ) -> AreaTree:
     """Of a column of whole codes: an area's code is what those of its parts begin with."""
     column = CODE if CODE in table else next(iter(table))
-    codes = text_column(f"codes in the column {column!r}", table[column])
+    codes = text_column(f"codes in the column {column!r}", table.pop(column))
+    named = text_column("names of the areas", table[NAME]) if NAME in table else None
+    codes, named, row_name = _in_order(codes, named, row_name)
     if separator is not None:
         beginnings = _beginnings_to(codes, separator)
     else:
         beginnings = _beginnings_of(codes, lengths, row_name)
     levels = names_of_levels(levels, len(beginnings), f"The codes in {filename}")
     names = {}
-    if NAME in table:
-        named = text_column("names of the areas", table[NAME])
+    if named is not None:
         names = dict(zip(levels, _names_where_codes_end(beginnings, named), strict=True))
     return AreaTree.from_columns(
         dict(zip(levels, beginnings, strict=True)), names, row_name=row_name
     )
+
+
+def _in_order(
+    codes: "pa.Array", names: "pa.Array | None", row_name: RowName
+) -> "tuple[pa.Array, pa.Array | None, RowName]":
+    """The same rows by their codes: one sort, after which most beginnings are in order too."""
+    import pyarrow.compute as pc
+
+    before, behind = codes.slice(0, max(len(codes) - 1, 0)), codes.slice(1)
+    if pc.all(pc.less_equal(before, behind)).as_py() is not False:
+        return codes, names, row_name
+    order = pc.sort_indices(codes)
+    codes, names = codes.take(order), None if names is None else names.take(order)
+    return codes, names, lambda row: row_name(order[row - 1].as_py() + 1)
 
 
 def _names_where_codes_end(beginnings: "list[pa.Array]", names: "pa.Array") -> "Iterator[pa.Array]":
@@ -163,7 +193,10 @@ def _beginnings_of(codes: "pa.Array", lengths: list[int], row_name: RowName) -> 
         )
     deepest = [end for end in ends if end <= int(np.max(n_signs))]
     return [
-        pc.if_else(n_signs >= end, pc.utf8_slice_codeunits(codes, 0, end), "") for end in deepest
+        codes
+        if end == deepest[-1] == int(np.min(n_signs))
+        else pc.if_else(n_signs >= end, pc.utf8_slice_codeunits(codes, 0, end), "")
+        for end in deepest
     ]
 
 
@@ -178,7 +211,9 @@ def _of_parquet(content: bytes, filename: str) -> "dict[str, pa.Array]":
         table = pq.read_table(pa.BufferReader(content))
     except (pa.ArrowException, OSError, ValueError, TypeError):
         raise DomainError(f"{filename} is no Parquet file, or a damaged one.") from None
-    return {name: column.combine_chunks() for name, column in _columns(table, filename).items()}
+    columns = _columns(table, filename)
+    del table  # there may be no room for two of all columns
+    return {name: columns.pop(name).combine_chunks() for name in list(columns)}
 
 
 def _of_csv(content: bytes, filename: str) -> "dict[str, pa.Array]":
@@ -223,7 +258,9 @@ def _of_csv(content: bytes, filename: str) -> "dict[str, pa.Array]":
             f"{row.expected_columns} columns; put texts that hold a comma in quotes."
         )
     assert table is not None
-    return {name: column.combine_chunks() for name, column in _columns(table, filename).items()}
+    columns = _columns(table, filename)
+    del table  # there may be no room for two of all columns
+    return {name: columns.pop(name).combine_chunks() for name in list(columns)}
 
 
 def _header(text: bytes, filename: str) -> str:

@@ -56,7 +56,8 @@ def levels_of_columns(
     first = next(iter(ranks.values()))
     if not np.all(first == first[0]):
         levels.append(Level(None, top - 1, pa.array([""]), None))
-    rows, numbers = np.arange(len(first)), np.zeros(len(first), dtype=np.int64)
+    # Four bytes a row each: of ten million rows, several such arrays are held at a time.
+    rows, numbers = (make(len(first), dtype=np.int32) for make in (np.arange, np.zeros))
     listed = [*ranks.items(), ("", np.full(len(first), -1))]
     for (level, of_level), (_, below) in pairwise(listed):
         goes_on = of_level[rows] >= 0
@@ -64,7 +65,10 @@ def levels_of_columns(
         if len(rows) == 0:
             break
         width = int(of_level.max()) + 1
-        keys, first_rows, inverse = _distinct(numbers[rows] * width + of_level[rows])
+        keys = numbers[rows].astype(np.int64)
+        keys *= width
+        keys += of_level[rows]
+        keys, first_rows, inverse = _distinct(keys)
         parents = keys // width if levels else top - 1
         if len(ending):
             _refuse_divided(ending, numbers, parents, levels[-1].level, level, row_name)
@@ -207,7 +211,9 @@ def _ranks(column: "pa.Array") -> np.ndarray:
     if pc.all(pc.less_equal(before, behind)).as_py() is not False and column[0].as_py():
         # In order, as files of areas mostly are: no need to sort.
         is_new = pc.not_equal(before, behind).to_numpy(zero_copy_only=False)
-        return np.concatenate([[0], np.cumsum(is_new)]).astype(np.int32)
+        ranks = np.zeros(len(column), dtype=np.int32)
+        np.cumsum(is_new, out=ranks[1:])
+        return ranks
     encoded = column.dictionary_encode()
     order = pc.sort_indices(encoded.dictionary).to_numpy()
     ranks = np.empty(len(order), dtype=np.int32)
@@ -221,7 +227,7 @@ def _distinct(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if np.all(keys[1:] >= keys[:-1]):
         is_new = np.concatenate([[True], keys[1:] != keys[:-1]])
         first = np.flatnonzero(is_new)
-        return keys[first], first, np.cumsum(is_new) - 1
+        return keys[first], first, np.cumsum(is_new, dtype=np.int32) - 1
     return np.unique(keys, return_index=True, return_inverse=True)
 
 
