@@ -18,7 +18,13 @@ from rpexplore.postprocessing.smooth.factor_model import AttributeFactors, Facto
 from rpexplore.postprocessing.smooth.measured_residuals import MeasuredResiduals
 from rpexplore.postprocessing.smooth.one_way import one_way, posterior
 from rpexplore.postprocessing.smooth.rehearsal import error_factor, pooled_factor
-from rpexplore.postprocessing.smooth.shrinkage import SCALES, kept_share, log_evidence, shrunk
+from rpexplore.postprocessing.smooth.shrinkage import (
+    SCALES,
+    kept_share,
+    largest_scale,
+    log_evidence,
+    shrunk,
+)
 from rpexplore.postprocessing.smooth.smooth_tables import SmoothTables, smooth_residuals
 from rpexplore.postprocessing.smooth.standard_errors import ErrorModel
 from rpexplore.postprocessing.table_map import TableMap, subsets
@@ -258,10 +264,28 @@ def test_evidence_is_that_of_normal_deviations():
     rng = np.random.default_rng(4)
     baseline, residual = rng.gamma(2.0, 20.0, (3, 4)), rng.normal(0, 9, (3, 4))
     found = log_evidence(baseline, residual, 25.0, 0.5)
-    for i, scale in enumerate(SCALES):
+    possible = int(np.sum(largest_scale(baseline) * 10**0.25 >= SCALES))
+    assert 0 < possible < len(SCALES)
+    assert np.all(found[possible:] == -np.inf)
+    for i, scale in enumerate(SCALES[:possible]):
         logs = norm.logpdf(residual, 0, np.sqrt(scale * baseline + 25.0))
         without = norm.logpdf(residual, 0, 5.0) + residual**2 / 50
         assert found[i] == pytest.approx(0.5 * np.sum(logs - without), rel=1e-4, abs=1e-4)
+
+
+def test_no_counts_with_these_sums_have_larger_variances():
+    # Of all Latin squares the mean is even, and each count is n e or 0: variance (n − 1) e².
+    assert largest_scale(np.full((5, 5, 5), 3.0)) == pytest.approx(4 * 3.0)
+    assert largest_scale(np.full((4, 4), 7.0, np.float32)) == pytest.approx(3 * 7.0)
+    # Where one value has nearly all records, no counts are far from their mean.
+    assert largest_scale(np.outer([99.0, 1.0], [99.0, 1.0])) < 0.02 * 99**2
+    rng = np.random.default_rng(0)
+    first, second = (np.minimum(rng.geometric(0.4, 300), n) - 1 for n in (4, 5))
+    tables = np.zeros((400, 4, 5))
+    for table in tables:
+        np.add.at(table, (first, rng.permutation(second)), 1)
+    variances = tables.var(axis=0).sum()
+    assert 0 < variances / 300 < largest_scale(tables.mean(axis=0))
 
 
 # ---- what comes out
@@ -341,6 +365,24 @@ def test_a_table_beyond_the_model_is_not_fitted_to_pairs_of_the_model():
         )
     ours, theirs = np.mean(errors, axis=0)
     assert ours <= 1.15 * theirs
+
+
+@pytest.mark.parametrize("seed", [4, 24])
+def test_noise_larger_than_any_counts_is_not_taken_for_them(seed):
+    # In a few cells, noise was by chance most like deviations larger than all records: some tables
+    # were 1.5 and 1.6 times as far as without what was measured of triples.
+    counts = dependent_counts((9, 7, 6, 5), 50_000, 0)
+    measured = release_of(counts, closed(*combinations(range(4), 3)), 3e7, seed)
+    unheard = {
+        subset: variance * (1e6 if len(subset) == 3 else 1)
+        for subset, variance in measured.variances.items()
+    }
+    without = MeasuredResiduals(measured.contributions, unheard, measured.sizes, {})
+    ours, theirs = (
+        errors_of_tables(counts, measured, smooth_residuals(each).contributions)
+        for each in (measured, without)
+    )
+    assert np.max(ours / theirs) <= 1.05
 
 
 def test_tables_of_few_large_cells_are_no_farther_from_the_truth_than_unbiased_ones():

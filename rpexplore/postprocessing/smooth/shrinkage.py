@@ -5,6 +5,7 @@ v. τ lies on a grid whose weights come from all tables of one order (docs/mathe
 """
 
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 
@@ -14,6 +15,7 @@ SCALES = np.concatenate([[0.0], 10.0 ** np.arange(-3, 4.51, 0.5)])
 # Before any table was seen: a tenth of them needs nothing, τ is near 0.3, and anything may be.
 _FIRST = np.concatenate([[0.1], np.exp(-0.5 * (np.log10(SCALES[1:]) + 0.5) ** 2) + 3e-4])
 FIRST_WEIGHTS = _FIRST / _FIRST.sum()
+_SMALLEST_MEANT = 10.0**-0.25  # of one of `SCALES`: the smallest τ that it is the nearest to
 _PSEUDO_TABLES = 4.0  # that the first weights count as
 _ROUNDS = 60  # of expectation and maximisation
 _VISIBLE = 1e-2  # the largest τ e over v in a cell that still tells something
@@ -28,19 +30,41 @@ def log_evidence(
     variance: float | np.ndarray,
     degrees_of_freedom_per_cell: float,
 ) -> np.ndarray:
-    """Of each of `SCALES`, for a residual measured beyond its baseline."""
+    """Of each of `SCALES`, for a residual measured beyond its baseline; −inf where impossible."""
     variances = np.broadcast_to(np.asarray(variance, dtype=np.float32), baseline.shape)
     visible = baseline * SCALES[-1] > _VISIBLE * variances
     expected = baseline[visible].astype(np.float32)
     squares = residual[visible].astype(np.float32) ** 2
     noise = variances[visible]
-    result = np.empty(len(SCALES))
-    for i, scale in enumerate(SCALES.astype(np.float32)):
+    result = np.full(len(SCALES), -np.inf)
+    # Few large cells hide noise of any size: a τ that no counts could have may fit it best.
+    for i in np.flatnonzero(largest_scale(baseline) >= _SMALLEST_MEANT * SCALES):
+        scale = np.float32(SCALES[i])
         spread = scale * expected + noise
         # Summed in double precision: a table may have millions of cells.
         logs = np.log(spread / noise).sum(dtype=float)
         result[i] = -0.5 * (logs + (squares / spread).sum(dtype=float))
     return result * degrees_of_freedom_per_cell
+
+
+def largest_scale(baseline: np.ndarray) -> float:
+    """The largest τ of counts that are distributed around a baseline and are at least 0.
+
+    Counts x with mean e and variances τe have E Σ x² = Σ e² + τN. No count is above any of the
+    sums that it is in, which are the baseline's; so Σ x² is largest where the cells whose smallest
+    sum is largest are filled with it, one after another, until there are N.
+
+    baseline: float[n_1, …, n_k] of two attributes or more, above 0
+    """
+    axes = range(baseline.ndim)
+    most = reduce(np.minimum, (baseline.sum(axis=axis, keepdims=True) for axis in axes)).ravel()
+    most.sort()
+    descending, total = most[::-1], float(baseline.sum(dtype=float))
+    sums = np.cumsum(descending, dtype=float)
+    full = int(np.searchsorted(sums, total))
+    rest = total - (float(sums[full - 1]) if full else 0.0)
+    largest = float(np.square(descending[:full], dtype=float).sum()) + rest**2
+    return max(largest - float(np.square(baseline).sum(dtype=float)), 0.0) / total
 
 
 def learned_weights(evidence: Sequence[np.ndarray]) -> np.ndarray:
