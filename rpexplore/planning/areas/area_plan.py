@@ -316,5 +316,5 @@ def with_budget(plan: AreaPlan, budget: Budget) -> AreaPlan:
 
 def _proven(plan: AreaPlan) -> AreaPlan:
     """The plan with the certificate that its precisions and prices give."""
-    certificate = Certificate(area_loss(plan), proven_bound(plan), np.empty(0))
-    return replace(plan, certificate=certificate)
+    bound = proven_bound(plan)  # first, as it takes the most memory, and the loss keeps some
+    return replace(plan, certificate=Certificate(area_loss(plan), bound, np.empty(0)))
