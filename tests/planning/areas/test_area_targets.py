@@ -15,6 +15,7 @@ from tests.support.plan_texts import laid_out_compact
 
 SEX = rp.Domain.from_sizes({"sex": 2})
 TABLES = [(), ("sex",)]
+LEAST = 1e-7  # precision, where the cost is about 1
 LOSSES = [rp.SumWithinTargets(), rp.MaxWithinTargets()]
 
 
@@ -47,7 +48,9 @@ class Explicit:
     def __init__(self, asked: rp.AreaWorkload) -> None:
         within = incidence(asked.tree)
         shape = (2, len(within))
-        precisions = cvxpy.Variable(shape, nonneg=True)
+        # What no target needs would be 0, and the matrix fractions undefined.
+        precisions = cvxpy.Variable(shape)
+        self._constraints = [precisions >= LEAST]
         costs = within.T @ (precisions[0] + precisions[1] / 2)  # p of the residual of sex is 1/2
         total, sexes = (
             [cvxpy.matrix_frac(row, within.T @ cvxpy.diag(t) @ within) for row in within]
@@ -75,11 +78,12 @@ class Explicit:
         return self._solved(objective, [self.cost <= cost, self.caps <= 1])
 
     def _solved(self, objective, constraints) -> float:
-        return cvxpy.Problem(cvxpy.Minimize(objective), constraints).solve(solver="CLARABEL")
+        problem = cvxpy.Problem(cvxpy.Minimize(objective), [*constraints, *self._constraints])
+        return problem.solve(solver="CLARABEL")
 
 
 @given(required_tables(), st.floats(0.4, 0.9), st.sampled_from(LOSSES))
-@settings(max_examples=12)
+@settings(max_examples=8)
 def test_the_best_within_required_targets_is_that_of_cvxpy(asked, tightness, loss):
     explicit = Explicit(asked)
     cost = explicit.smallest_cost() / tightness
@@ -87,7 +91,7 @@ def test_the_best_within_required_targets_is_that_of_cvxpy(asked, tightness, los
     assert rp.verify(plan).holds
     best = explicit.best(loss, cost)
     assert plan.lower_bound <= best * (1 + 1e-6)
-    assert best * (1 - 1e-6) <= plan.loss_value <= best * (1 + 3e-3)
+    assert best * (1 - 1e-5) <= plan.loss_value <= best * (1 + 3e-3)
     for kind, workload in enumerate(asked.workloads):
         limits = np.where(workload.required, workload.targets**2, np.inf)
         assert np.all(plan.table_variances(kind) <= limits[:, None])
@@ -99,7 +103,7 @@ def test_targets_out_of_reach_say_which_budget_would_do(asked, loss):
     smallest = Explicit(asked).smallest_cost()
     with pytest.raises(OutOfReachError, match="among those that bind are") as refused:
         rp.plan_areas(asked, loss=loss, budget=rp.Budget(privacy_cost=f"{smallest / 2:.12g}"))
-    assert 2 * (1 - 1e-6) <= refused.value.needed <= 2 * (1 + 3e-3)
+    assert 2 * (1 - 1e-5) <= refused.value.needed <= 2 * (1 + 3e-3)
 
 
 def asked_for(required: bool = True, **targets: float) -> rp.AreaWorkload:
