@@ -20,6 +20,7 @@ from pyarrow import csv, parquet
 import rpexplore as rp
 from rpexplore.analysis.areas import beside_shares_by_level
 from rpexplore.common.webapp_files import sample_data_folder
+from rpexplore.errors import OutOfReachError
 from rpexplore.planning.areas.level_tables import shrinking_detail
 from tests.benchmarks.measure import REPEATS, Row, in_own_process, once, peak_gigabytes
 
@@ -116,6 +117,44 @@ def _verify(folder: str) -> tuple[float, float]:
     seconds, checked = once(lambda: rp.verify(rp.load_plan(Path(folder) / "plan.json")))
     assert checked.holds
     return seconds, peak_gigabytes()
+
+
+def required_targets_in_areas() -> list[Row]:
+    """A fiftieth of the country: totals and voting age within targets, the other tables' average.
+
+    The targets take 70 % of the budget.
+    """
+    tree, budget = country(50), rp.Budget(rho="2.56")
+    every = rp.Workload.all_up_to(_OTHERS, 3).tables
+
+    def plan(scale: float) -> rp.AreaPlan:
+        targets = {(): scale, ("voting_age",): 1.5 * scale}
+        tables = rp.Workload.of(
+            _OTHERS,
+            every,
+            targets=[targets.get(table) for table in every],
+            required=[table in targets for table in every],
+        )
+        asked = rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, tables))
+        return rp.plan_areas(asked, loss=rp.SumWithinTargets(), budget=budget)
+
+    try:
+        plan(0.01)
+        raise AssertionError("Targets of 0.01 cannot be met.")
+    except OutOfReachError as error:
+        scale = 0.01 * (error.needed / 0.7) ** 0.5
+    start = time.process_time()
+    _, best = once(partial(plan, scale))
+    return [
+        (
+            f"{tree.n_areas:,} areas, 8 tables, 2 of them within targets: plan, processor time, s",
+            time.process_time() - start,
+            "<=",
+            30,
+        ),
+        ("  gap", best.gap, "<=", 3.01e-3),
+        ("  process peak, GB", peak_gigabytes(), "<=", 1.0),
+    ]
 
 
 def files_of_a_country() -> list[Row]:
@@ -268,6 +307,7 @@ CASES = (
     files_of_a_country,
     areas_of_a_country,
     largest_error_in_a_country,
+    required_targets_in_areas,
     release_of_areas,
     sums_over_areas,
     whole_counts_of_areas,
