@@ -34,6 +34,8 @@ _CHUNKS_AT_ONCE = 8  # of counts, that one task adds
 # Rooms of this package that workers have.
 _ROOMS = ("common", "data", "domain")
 _PLAIN = ("string", "char", "varchar", "boolean", "date", "decimal", "float", "double")
+# A session of Spark Connect that is collected stops what all later ones of this process run.
+_stopped: list[Any] = []
 _COUNTS = "chunk int, width int, places binary, counts binary"
 
 
@@ -173,6 +175,7 @@ def open_session(connection: Connection) -> Iterator[Session]:
     finally:
         if there is None:
             spark.stop()
+            _stopped.append(spark)
 
 
 def _controls(spark: Any) -> tuple[Callable[[], None], Callable[[], None]]:
