@@ -6,18 +6,19 @@ run into the same folder is then not charged again.
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rpexplore.common.concurrency import Progress, part_of_progress
 from rpexplore.common.exact_numbers import Exact, exact_fraction
 from rpexplore.common.formatting import data_size, plural, text_of_path
 from rpexplore.common.webapp_files import is_sample_data
-from rpexplore.data.counts import Counts
 from rpexplore.data.files.source import AnySource, source_of
 from rpexplore.data.source import COUNTING
 from rpexplore.domain.provenance import formulas_warning
@@ -56,6 +57,7 @@ from rpexplore.releases.release_steps import (
     RunOptions,
     refuse_false_claims,
     steps_of,
+    steps_on,
 )
 
 
@@ -63,7 +65,7 @@ class ChargedRun:
     """What one run of a plan costs the records, from the first check to the last note.
 
     Its methods are called as `release.release` calls them: `count`, and within `folder` `book`
-    and `counts_of` each part.
+    and take what is `measured`.
 
     Raises `PlanError` for a plan that does not hold what it claims, `DataError` if there are no
     records, `LedgerError` for what the ledger would refuse, and `ReleaseError` for what cannot be
@@ -92,7 +94,7 @@ class ChargedRun:
         if (areas := self.steps.parts[0].areas) is not None:
             columns += areas.tree.levels[1:]
         self._source = source = source_of(data, name=options.name, columns=columns)
-        self.fingerprint = source.fingerprint()
+        self.steps, self.fingerprint = steps_on(source, self.steps), source.fingerprint()
 
         ledger = ledger_for(source, options.ledger)
         self.ledger = ledger
@@ -102,7 +104,7 @@ class ChargedRun:
         account = ledger.account_of(source)
         self._entry_id = _booked_before(account, plan, output)
         self.is_booked = self._entry_id is not None
-        self._counts = PartCounts(plan, source, options, self.steps.parts, self.fingerprint)
+        self._counts = PartCounts(plan, source, options, self.steps, self.fingerprint)
         if not self.is_booked:
             check_limit(account, plan, self._record_limit)
         refuse_overlaps(ledger, source)
@@ -134,9 +136,11 @@ class ChargedRun:
             )
         self.steps.check_countable(counts)
 
-    def counts_of(self, part: Part, on_progress: Progress) -> Counts:
-        """Exact counts of a part, as of `PartCounts`."""
-        return self._counts.of(part, on_progress)
+    def measured(
+        self, parts: Sequence[Part], on_progress: Progress
+    ) -> Generator[Iterator[np.ndarray], None, None]:
+        """What is measured of parts, as of `PartCounts`; noise is drawn as it is taken."""
+        return self._counts.measured(parts, on_progress)
 
     @property
     def origin(self) -> Mapping[str, Any]:

@@ -12,13 +12,11 @@ further cost; one that is stopped while it writes can be finished by `resume`, w
 What a kind of plan counts, measures and writes are its `ReleaseSteps`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from itertools import accumulate
 from pathlib import Path
 from uuid import uuid4
-
-import numpy as np
 
 from rpexplore.common.concurrency import Progress, no_progress, part_of_progress
 from rpexplore.common.exact_numbers import Exact
@@ -38,7 +36,6 @@ from rpexplore.releases.charged_run import (
 )
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.manifest import FinishedRelease, manifest_sha256
-from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import (
     NOTE,
     PLAN,
@@ -284,35 +281,19 @@ def can_be_resumed(output: str | Path, entry_id: int | None = None) -> bool:
 
 def write_measured(charged_run: ChargedRun, draft: Draft, on_progress: Progress) -> None:
     """Draw and write what the draft does not have yet, a part after another."""
-    steps, end = charged_run.steps, 0
-    n_measured = sum(part.n_measured for part in steps.parts)
-    for part in steps.parts:
-        start, end = end, end + part.n_measured
-        if draft.n_measured >= end:
-            continue
-        shares = (
-            steps.booked_share + (steps.drawn_share - steps.booked_share) * n / n_measured
-            for n in (start, end)
-        )
-        _measure_part(charged_run, part, draft, part_of_progress(on_progress, *shares))
-        if end < n_measured:
-            draft.note(charged_run.origin)
+    steps = charged_run.steps
+    ends = list(accumulate(part.n_measured for part in steps.parts))
+    left = [part for part, end in zip(steps.parts, ends, strict=True) if end > draft.n_measured]
 
+    def on_measured(doing: str, n_more: float) -> None:
+        share = (draft.n_measured + n_more) / ends[-1]
+        on_progress(doing, steps.booked_share + (steps.drawn_share - steps.booked_share) * share)
 
-def _measure_part(charged_run: ChargedRun, part: Part, draft: Draft, on_progress: Progress) -> None:
-    counted = 0.0 if part.items.start == 0 else 0.5  # the first was counted before
-    counts = charged_run.counts_of(part, part_of_progress(on_progress, 0, counted))
-    on_measured = part_of_progress(on_progress, counted, 1)
-    with closing(charged_run.steps.measure(part, counts)) as pieces:
-        draft.add(_with_progress(pieces, part.n_measured, on_measured))
-
-
-def _with_progress(
-    pieces: Iterator[np.ndarray], n_measured: int, on_progress: Progress
-) -> Iterator[np.ndarray]:
-    """The measured pieces of a part as they are; tells how far they have come."""
-    n_done = 0
-    for piece in pieces:
-        on_progress("Measuring with noise", n_done / n_measured)
-        yield piece
-        n_done += piece.size
+    with closing(charged_run.measured(left, on_measured)) as measured:
+        for part, pieces in zip(left, measured, strict=True):
+            end = draft.n_measured + part.n_measured
+            draft.add(pieces)
+            if draft.n_measured != end:
+                raise AssertionError("a part has other numbers than its plan says")
+            if end < ends[-1]:
+                draft.note(charged_run.origin)

@@ -1,16 +1,19 @@
 """What a run is told, its steps, of which each kind of plan has its own, and its counts."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from rpexplore.common.concurrency import Progress
+from rpexplore.common.concurrency import Progress, part_of_progress
 from rpexplore.common.exact_numbers import Exact
+from rpexplore.data.area_shares import AreaShares, Work
 from rpexplore.data.counts import Counts
+from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.data.source import Fingerprint, PersonRule, Source
 from rpexplore.errors import DataError, PlanError
 from rpexplore.planning.areas.area_plan import AreaPlan
@@ -24,6 +27,8 @@ from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import MeasurementNote
 from rpexplore.releases.query_release import QuerySteps
 from rpexplore.releases.table_release import TableSteps
+
+_MEASURING = "Measuring with noise"
 
 
 @dataclass(frozen=True)
@@ -115,6 +120,12 @@ def steps_of(plan: ReleasePlan) -> ReleaseSteps:
     return _STEPS[type(plan)](plan)
 
 
+def steps_on(source: Source, steps: ReleaseSteps) -> ReleaseSteps:
+    """The steps on some records: those of areas are tasks of the cluster, if these are in one."""
+    has_tasks = isinstance(source, DatabaseSource) and source.works_on_areas
+    return replace(steps, in_tasks=True) if has_tasks and isinstance(steps, AreaSteps) else steps
+
+
 def refuse_false_claims(plan: ReleasePlan) -> None:
     """Raise `PlanError` for a plan that does not hold what it claims."""
     # Nothing of the guarantee depends on whether other strategies would be better.
@@ -141,11 +152,11 @@ class PartCounts:
         plan: ReleasePlan,
         source: Source,
         options: RunOptions,
-        parts: Sequence[Part],
+        steps: ReleaseSteps,
         fingerprint: Fingerprint,
     ) -> None:
-        self._plan, self._source, self._options, self._parts = plan, source, options, parts
-        self._fingerprint = fingerprint
+        self._plan, self._source, self._options, self._steps = plan, source, options, steps
+        self._parts, self._fingerprint = steps.parts, fingerprint
         self._kept: Counts | None = None
         self._kept_tables: Sequence[Sequence[int]] = ()
         self._totals: list[bytes] = []
@@ -156,11 +167,58 @@ class PartCounts:
         self._kept_tables = self._parts[0].tables
         return self._kept
 
-    def of(self, part: Part, on_progress: Progress) -> Counts:
-        """Those of a part; raises `DataError` if the records are not the same any more."""
-        counts, self._kept = self._kept, None
-        if counts is not None and not self._totals:
-            self._totals = self._totals_of(counts)
+    def measured(
+        self, parts: Sequence[Part], on_progress: Progress
+    ) -> Generator[Iterator[np.ndarray], None, None]:
+        """What is measured of each part, in pieces; all of it must be taken before the next.
+
+        Args:
+            parts: Those that are left, up to the last.
+            on_progress: Told how many numbers of the part are there, or as good as that.
+
+        Raises `DataError` if the records are not the same any more.
+        """
+        for part in parts:
+            if part.items.start and isinstance(self._steps, AreaSteps) and self._steps.in_tasks:
+                yield from self._measured_in_tasks(*self._steps.tasks_from(part), on_progress)
+                return
+            # The first was counted before.
+            n_counted = part.n_measured / 2 if part.items.start else 0.0
+            counts = self._of(part, part_of_progress(on_progress, 0.0, n_counted))
+            on_measured = part_of_progress(on_progress, n_counted, part.n_measured)
+            with closing(self._steps.measure(part, counts)) as pieces:
+                yield _with_progress(pieces, part.n_measured, on_measured)
+
+    def _measured_in_tasks(
+        self, shares: AreaShares, work: Work, on_progress: Progress
+    ) -> Generator[Iterator[np.ndarray], None, None]:
+        """As `measured`, of parts whose records are counted and measured where they lie."""
+        first, source = self._parts[0], self._source
+        assert isinstance(source, DatabaseSource)
+        assert first.areas is not None
+        self._take_kept()
+
+        def check(counts: Counts) -> None:
+            if self._totals_of(counts) != self._totals:
+                raise self._changed()
+
+        made = source.worked_on(
+            self._plan.domain,
+            first.tables,
+            areas=first.areas,
+            shares=shares,
+            work=work,
+            check=check,
+            unknown_values=self._options.unknown_values,
+            person_rule=self._options.person_rule,
+            on_progress=lambda _, share: on_progress(_MEASURING, share),
+        )
+        with closing(made):
+            yield from made
+        self._check_fingerprint()
+
+    def _of(self, part: Part, on_progress: Progress) -> Counts:
+        counts = self._take_kept()
         if part.tables is not self._kept_tables:
             counts = None
         if counts is None:
@@ -170,6 +228,13 @@ class PartCounts:
         pairs = pairwise(self._parts)
         if any(this is part and after.tables is part.tables for this, after in pairs):
             self._kept, self._kept_tables = counts, part.tables
+        return counts
+
+    def _take_kept(self) -> Counts | None:
+        """What was counted last, which is in memory no longer than it is used."""
+        counts, self._kept = self._kept, None
+        if counts is not None and not self._totals:
+            self._totals = self._totals_of(counts)
         return counts
 
     def _count(self, part: Part, on_progress: Progress) -> Counts:
@@ -182,9 +247,12 @@ class PartCounts:
             on_progress=on_progress,
             **areas,
         )
+        self._check_fingerprint()
+        return counts
+
+    def _check_fingerprint(self) -> None:
         if self._source.fingerprint() != self._fingerprint:
             raise self._changed()
-        return counts
 
     def _totals_of(self, counts: Counts) -> list[bytes]:
         """What all parts have to agree on: how many records have each value of each attribute."""
@@ -199,3 +267,14 @@ class PartCounts:
             f"The records {self._source.name!r} have changed while they were counted; run it "
             "again when nobody writes to them."
         )
+
+
+def _with_progress(
+    pieces: Iterator[np.ndarray], n_measured: int, on_progress: Progress
+) -> Iterator[np.ndarray]:
+    """The measured pieces of a part as they are; tells how far they have come."""
+    n_done = 0
+    for piece in pieces:
+        on_progress(_MEASURING, n_done / n_measured)
+        yield piece
+        n_done += piece.size

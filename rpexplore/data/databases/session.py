@@ -242,8 +242,8 @@ def engine_errors(connection: Connection, table: str = "") -> Iterator[None]:
             "forbidden": "the file may not be read; ask for the right to read it",
             "damaged": "the file is damaged, or of another kind; correct the path where the "
             "connection is kept, or restore the file",
-            "bare": "the Python of the cluster's workers lacks a package; install numpy and "
-            "pyarrow there, or say by PYSPARK_PYTHON which Python has them",
+            "bare": "the Python of the cluster's workers lacks a package; install numpy, pyarrow "
+            "and scipy there, or say by PYSPARK_PYTHON which Python has them",
             "missing": f"there is no table {table!r} (or, of a view, none that it reads), or the "
             "connection may not see it; check the name, letter by letter, and its schema",
             "refused": f"the connection may not read {what}; ask for the right to select from it",

@@ -7,16 +7,19 @@ by ADBC, of SQLite and others, the columns that are counted.
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+
 from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.common.formatting import joined, text_of_path
 from rpexplore.data.area_coding import AreaCoder, AreaCuts
+from rpexplore.data.area_shares import AreaShares, Work
 from rpexplore.data.blocks import maximal
 from rpexplore.data.coding import unknown_codes
 from rpexplore.data.counts import Counts
@@ -160,30 +163,82 @@ class DatabaseSource:
         areas: AreaCuts | None = None,
         on_progress: Progress = no_progress,
     ) -> Counts:
+        with self._session() as session:
+            request = self._request(session, domain, tables, unknown_values, person_rule, areas)
+            on_progress(COUNTING, 0.0)
+            count = session.count_streamed if self.stream else session.count
+            counts = count(self.table, request, on_progress)
+        on_progress(COUNTING, 1.0)
+        return counts
+
+    @property
+    def works_on_areas(self) -> bool:
+        """Whether there is `worked_on`."""
+        return self.connection.engine == "spark"
+
+    def worked_on(
+        self,
+        domain: Domain,
+        tables: Sequence[Sequence[int]],
+        *,
+        areas: AreaCuts,
+        shares: AreaShares,
+        work: Work,
+        check: Callable[[Counts], None],
+        unknown_values: Mapping[str, str] | None = None,
+        person_rule: PersonRule | None = None,
+        on_progress: Progress = no_progress,
+    ) -> Generator[Iterator[np.ndarray], None, None]:
+        """What is made of the exact counts of each share of areas, in tasks of the cluster.
+
+        Args:
+            tables: Counted of all records, and all attributes of the shares' tables among them.
+            work: Runs in a worker, which has this package, numpy, scipy and pyarrow. It runs again
+                where a worker was lost; what one run of it makes of a share is taken, of no other.
+            check: Told the counts of all records, and may refuse them, before the first share.
+
+        Yields:
+            Of each share, in their order, all that was made of it, int[·] each; to be taken up
+            before the next.
+
+        Other arguments, and errors, are those of `count`.
+        """
+        from rpexplore.data.databases.spark_session import ClusterSession
+
+        with self._session() as session:
+            assert isinstance(session, ClusterSession)
+            request = self._request(session, domain, tables, unknown_values, person_rule, areas)
+            yield from session.worked_on(self.table, request, shares, work, check, on_progress)
+
+    def _request(
+        self,
+        session: Session,
+        domain: Domain,
+        tables: Sequence[Sequence[int]],
+        unknown_values: Mapping[str, str] | None,
+        rule: PersonRule | None,
+        areas: AreaCuts | None,
+    ) -> Request:
+        """What is counted; raises `DataError` for what cannot be."""
+        there = [name for name, _ in session.columns(self.table)]
         request = Request(
             self.name,
             domain,
             tuple(maximal(tables)),
             unknown_codes(domain, unknown_values),
-            person_rule,
-            None if areas is None else AreaCoder(areas, self.name, self.columns(), len(domain)),
+            rule,
+            None if areas is None else AreaCoder(areas, self.name, there, len(domain)),
         )
-        if person_rule is not None and person_rule.excess == "keep first" and not person_rule.order:
+        if rule is not None and rule.excess == "keep first" and not rule.order:
             raise DataError(
                 "The records of a database have no order, so the first of a person must be told by "
                 "a column; name one whose smallest values come first."
             )
         request.refuse_too_many()
         needed = [domain.names[index] for index in request.attribute_indices]
-        with self._session() as session:
-            there = [name for name, _ in session.columns(self.table)]
-            for name in needed + ([] if person_rule is None else person_rule.columns):
-                check_column(self.name, name, there)
-            on_progress(COUNTING, 0.0)
-            count = session.count_streamed if self.stream else session.count
-            counts = count(self.table, request, on_progress)
-        on_progress(COUNTING, 1.0)
-        return counts
+        for name in needed + ([] if rule is None else rule.columns):
+            check_column(self.name, name, there)
+        return request
 
     @cached_property
     def _file(self) -> Path | None:

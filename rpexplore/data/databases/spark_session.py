@@ -9,8 +9,8 @@ import hashlib
 import os
 import sys
 import zipfile
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cache
 from math import ceil
@@ -19,9 +19,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
+
 from rpexplore.common.concurrency import Progress
+from rpexplore.data.area_shares import AreaShares, Work
 from rpexplore.data.coding import code_type
 from rpexplore.data.counts import Counts
+from rpexplore.data.databases import spark_areas
 from rpexplore.data.databases import spark_worker as worker
 from rpexplore.data.databases.connections import Connection
 from rpexplore.data.databases.request import BEYOND, OF_NOBODY, STATE, Request
@@ -32,7 +36,7 @@ from rpexplore.errors import DataError
 
 _CHUNKS_AT_ONCE = 8  # of counts, that one task adds
 # Rooms of this package that workers have.
-_ROOMS = ("common", "data", "domain")
+_ROOMS = ("common", "data", "domain", "planning", "privacy", "releases", "workload")
 _PLAIN = ("string", "char", "varchar", "boolean", "date", "decimal", "float", "double")
 # A session of Spark Connect that is collected stops what all later ones of this process run.
 _stopped: list[Any] = []
@@ -67,6 +71,38 @@ class ClusterSession(Session):
         rows = self.pieces(lambda: map(_as_mapping, counts.toLocalIterator()), name, on_progress)
         return worker.counts_of_chunks(rows, request)
 
+    def worked_on(
+        self,
+        name: str,
+        request: Request,
+        shares: AreaShares,
+        work: Work,
+        check: Callable[[Counts], None],
+        on_progress: Progress,
+    ) -> Generator[Iterator[np.ndarray], None, None]:
+        """What `work` makes of each share of the records, as of `spark_areas.taken`."""
+        try:
+            yield from self._worked_on(name, request, (), shares, work, check, on_progress)
+        except UnlistedError as error:  # raised before there is anything of any share
+            unlisted = error.attribute_indices
+            yield from self._worked_on(name, request, unlisted, shares, work, check, on_progress)
+
+    def _worked_on(self, name, request, unlisted, shares, work, check, on_progress):
+        with engine_errors(self.connection, name):
+            send_package(self.backend)
+            records, layout = coded_frame(self._frame(name), request, unlisted)
+            keys = _partition_keys(self.backend, 1 + len(shares))
+            tasks = spark_areas.Tasks(request, layout, shares, work, keys)
+            made = made_frame(self.backend, records, tasks)
+        # Of one query, which is never run again: what is made of a share is made once that counts.
+        rows = self.pieces(
+            lambda: map(_as_mapping, made.toLocalIterator(prefetchPartitions=True)),
+            name,
+            on_progress,
+        )
+        with closing(rows):
+            yield from spark_areas.taken(rows, tasks, check)
+
     def _frame(self, name: str) -> Any:
         return self.backend.table(".".join(quoted(part) for part in parts_of(name) if part))
 
@@ -77,28 +113,53 @@ def counts_frame(frame: Any, request: Request, unlisted: Collection[int] = ()) -
     With a rule for persons another one, of coded records. unlisted: attributes that hold values
     which Spark does not find. Raises `DataError` for a column that cannot be an attribute.
     """
-    names = request.domain.names
-    kinds = {names[index]: _kind(frame, names[index]) for index in request.attribute_indices}
-    layout = Layout((), tuple(request.attribute_indices))
-    for name in request.area_columns.values():
-        _kind(frame, name)
-    if request.rule is None:
-        layout = layout_of(kinds, request, unlisted)
-        columns = word_expressions(kinds, request, layout)
-        columns += [f"{quoted(names[index])} AS v{index}" for index in layout.unlisted]
-        columns += [f"{quoted(name)} AS {area}" for area, name in request.area_columns.items()]
-        # A row needs a column, also where all are counted together.
-        records = frame.selectExpr(*columns or ["0 AS any_value"])
-    else:
-        records = _with_states(frame, request)
-
-    def counts_of_part(batches):
-        return worker.counts_of_part(batches, request, layout)
-
-    counts = records.mapInArrow(counts_of_part, _COUNTS)
+    records, layout = coded_frame(frame, request, unlisted)
+    counts = records.mapInArrow(
+        lambda batches: worker.counts_of_part(batches, request, layout), _COUNTS
+    )
     n_tasks = ceil((1 + worker.n_chunks(request)) / _CHUNKS_AT_ONCE)
     added = counts.repartition(n_tasks, worker.CHUNK)
     return added.mapInArrow(lambda batches: worker.added_counts(batches), _COUNTS)
+
+
+def made_frame(spark: Any, records: Any, tasks: spark_areas.Tasks) -> Any:
+    """What is made of each share of these records, a partition each: one scan, and one exchange."""
+    rows = records.mapInArrow(tasks.rows_of_part, spark_areas.COLUMNS)
+    # Of each share one without records, as all are worked on, also where nobody is.
+    empty = ["0 AS chunk", "0 AS width", "NULL AS places", "X'' AS counts", "id AS share"]
+    every = spark.range(max(tasks.keys) + 1).filter(
+        f"id IN ({', '.join(map(str, tasks.keys[1:]))})"
+    )
+    rows = rows.union(every.selectExpr(*empty))
+    by_share = rows.repartition(len(tasks.keys), spark_areas.SHARE)
+    by_share = by_share.sortWithinPartitions(spark_areas.SHARE)
+    return by_share.mapInArrow(tasks.made, spark_areas.COLUMNS)
+
+
+def _partition_keys(spark: Any, n: int) -> list[int]:
+    """Numbers by which Spark spreads rows over n partitions: the first to the first, and so on."""
+    # 40 for each: one that none of them leads to is not seen in the life of this universe; nothing
+    # but the order in which results come would depend on it.
+    tried = spark.range(40 * n, numPartitions=1).repartition(n, "id")
+    rows = tried.selectExpr("id", "spark_partition_id() AS number").collect()
+    keys = {row.number: row.id for row in rows}
+    return [keys.get(number, 40 * n + number) for number in range(n)]
+
+
+def coded_frame(frame: Any, request: Request, unlisted: Collection[int]) -> tuple[Any, Layout]:
+    """The records as `counts_of_part` has them; what `counts_frame` tells of them."""
+    names = request.domain.names
+    kinds = {names[index]: _kind(frame, names[index]) for index in request.attribute_indices}
+    for name in request.area_columns.values():
+        _kind(frame, name)
+    if request.rule is not None:
+        return _with_states(frame, request), Layout((), tuple(request.attribute_indices))
+    layout = layout_of(kinds, request, unlisted)
+    columns = word_expressions(kinds, request, layout)
+    columns += [f"{quoted(names[index])} AS v{index}" for index in layout.unlisted]
+    columns += [f"{quoted(name)} AS {area}" for area, name in request.area_columns.items()]
+    # A row needs a column, also where all are counted together.
+    return frame.selectExpr(*columns or ["0 AS any_value"]), layout
 
 
 def _with_states(frame: Any, request: Request) -> Any:

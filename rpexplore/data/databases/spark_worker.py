@@ -11,7 +11,7 @@ the chunk's number, its counts as bytes, and, where most are 0, the places of th
 # pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
 # pyright: reportAttributeAccessIssue=false
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from math import ceil, prod
 from typing import Any
@@ -53,6 +53,8 @@ PERSON_LOW, PERSON_HIGH, PERSON, ORDER = "person_low", "person_high", "person", 
 """Columns: whose a record is, as two numbers; as it was read; by what a person's are ordered."""
 AREA = "area"
 """A column of coded records: as of `AreaCoder.areas`."""
+AREAS = -1
+"""Among codes: the areas without parts that records lie in, int32[n]."""
 _ROWS = 1 << 17  # that are coded together
 
 
@@ -79,10 +81,15 @@ def coded_records(batches: Batches, request: Request) -> Iterator[pa.RecordBatch
 
 
 def counts_of_part(
-    batches: Batches, request: Request, layout: Layout, most_kept: int = MOST_KEPT
+    batches: Batches,
+    request: Request,
+    layout: Layout,
+    most_kept: int = MOST_KEPT,
+    more: Callable[[Codes], Iterator[pa.RecordBatch]] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Counts of a part of the records, in chunks.
 
+    more: what else is told of the codes of some records, `AREAS` among them
     batches: as the layout tells, and area columns as they are; where there is a rule, c<index>,
         STATE and AREA
     """
@@ -109,11 +116,13 @@ def counts_of_part(
             if request.area_coder is not None:
                 areas = areas_of(batch, request)
                 codes = {**codes, **inspection.codes_of_areas(request.area_coder, areas)}
+                if more is not None:
+                    codes[AREAS] = np.maximum(areas, 0).astype(np.int32)
             yield codes, batch.num_rows, 0.0
 
     starts, sizes = _starts(request), request.sizes
     groups = _groups(request, most_kept)
-    if len(groups) == 1:
+    if len(groups) == 1 and more is None:
         yield from _chunks(counts_of(coded(), groups[0], sizes, on_progress=no_progress), starts)
     else:
         # Some records at a time, and all tables of these: no worker holds the counts of all tables.
@@ -125,8 +134,10 @@ def counts_of_part(
                     piece = [(codes, n_gathered, 0.0)]
                     counts = counts_of(piece, group, sizes, on_progress=no_progress)
                     yield from _chunks(counts, starts)
+            if more is not None:
+                yield from more(codes)
     unlisted = [n_unlisted.get(index, 0) for index in request.attribute_indices]
-    yield _row(CHECKS, np.array([n_records, *inspection.checks, *unlisted]))
+    yield row_batch(CHECKS, np.array([n_records, *inspection.checks, *unlisted]))
 
 
 def added_counts(batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -137,7 +148,7 @@ def added_counts(batches: Batches) -> Iterator[pa.RecordBatch]:
             total = sums.setdefault(row[CHUNK], np.zeros(CHUNK_CELLS, dtype=np.int64))
             add_row(row, total)
     for chunk, counts in sums.items():
-        yield _row(chunk, counts)
+        yield row_batch(chunk, counts)
 
 
 def add_row(row: Mapping[str, Any], cells: np.ndarray) -> None:
@@ -263,7 +274,7 @@ def _chunks(counts: Counts, starts: Mapping[AttributeIndices, int]) -> Iterator[
         while len(line):
             if place // CHUNK_CELLS != chunk:
                 if chunk is not None:
-                    yield _row(chunk, buffer)
+                    yield row_batch(chunk, buffer)
                     buffer[:] = 0
                 chunk = place // CHUNK_CELLS
             offset = place % CHUNK_CELLS
@@ -271,7 +282,7 @@ def _chunks(counts: Counts, starts: Mapping[AttributeIndices, int]) -> Iterator[
             buffer[offset : offset + len(part)] = part
             line, place = line[len(part) :], place + len(part)
     if chunk is not None:
-        yield _row(chunk, buffer)
+        yield row_batch(chunk, buffer)
 
 
 def _chunks_of_large(
@@ -284,10 +295,10 @@ def _chunks_of_large(
     places, counts = np.unique(flat + start, return_counts=True)
     chunks, firsts = np.unique(places // CHUNK_CELLS, return_index=True)
     for chunk, first, end in zip(chunks, firsts, [*firsts[1:], len(places)], strict=True):
-        yield _row(int(chunk), counts[first:end], places[first:end] % CHUNK_CELLS)
+        yield row_batch(int(chunk), counts[first:end], places[first:end] % CHUNK_CELLS)
 
 
-def _row(chunk: int, counts: np.ndarray, places: np.ndarray | None = None) -> pa.RecordBatch:
+def row_batch(chunk: int, counts: np.ndarray, places: np.ndarray | None = None) -> pa.RecordBatch:
     """Counts of a chunk, those at these places or all, in as few bytes as there are."""
     if places is None and 3 * np.count_nonzero(counts) < len(counts):
         places = np.flatnonzero(counts)

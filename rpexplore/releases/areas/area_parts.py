@@ -50,9 +50,13 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class AreaParts:
-    """How a plan's areas are worked on. A part's numbers stand by profile, area and column."""
+    """How a plan's areas are worked on. A part's numbers stand by profile, area and column.
+
+    alone  whether each part is counted by itself
+    """
 
     plan: AreaPlan
+    alone: bool = False
 
     # ---- what is measured of an area
 
@@ -212,6 +216,8 @@ class AreaParts:
     @cached_property
     def passes(self) -> list["AreaPass"]:
         """What is counted in each pass, in the order of the parts."""
+        if self.alone:
+            return [AreaPass(self, range(part, part + 1)) for part in range(len(self.areas))]
         sizes = self.plan.domain.sizes.tolist()
         of_level = np.zeros(int(np.max(self.depths)) + 1)
         for attributes, depth in self.sets:
@@ -275,7 +281,8 @@ class AreaPass:
         """
         level, tree = self.of.level, self.of.plan.workload.tree
         cuts = [AreaCut(self.of.areas[0])] if level else []
-        cuts += [AreaCut(self.areas.down_to(depth + 1 - level)) for depth in self._depths]
+        if not level or self.parts.stop > 1:
+            cuts += [AreaCut(self.areas.down_to(depth + 1 - level)) for depth in self._depths]
         if len(self.of.passes) > 1:
             cuts.append(AreaCut(AreaRange.within(tree, 0, 0, 1, level)))
         return AreaCuts(tree, tuple(cuts))
@@ -295,16 +302,18 @@ class AreaPass:
 
     @cached_property
     def tables(self) -> Sequence[Sequence[int]]:
-        """Sets of attributes, each with a cut; every attribute of the plan is in one of them."""
-        first = len(self.of.plan.domain)
-        tables = [(index, first) for index in self.of.plan.attribute_indices]
-        if self.of.level:
-            tables += [(*attributes, first) for attributes, _ in self.of.sets]
-        tables += [
-            (*attributes, first + self.cut(self.parts[-1], attributes))
-            for attributes, depth in self.of.sets
-            if depth >= self.of.level
-        ]
-        if len(self.of.passes) > 1:
-            tables.append((first + len(self.cuts.cuts) - 1,))
+        """Sets of attributes, each with a cut: with every attribute, but of a subtree alone."""
+        first, tables = len(self.of.plan.domain), []
+        if 0 in self.parts or not self.of.alone:
+            tables += [(index, first) for index in self.of.plan.attribute_indices]
+            if self.of.level:
+                tables += [(*attributes, first) for attributes, _ in self.of.sets]
+            if len(self.of.passes) > 1:
+                tables.append((first + len(self.cuts.cuts) - 1,))
+        if not self.of.level or self.parts.stop > 1:
+            tables += [
+                (*attributes, first + self.cut(self.parts[-1], attributes))
+                for attributes, depth in self.of.sets
+                if depth >= self.of.level
+            ]
         return tables

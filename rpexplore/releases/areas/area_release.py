@@ -25,6 +25,7 @@ import pandas as pd
 import pyarrow.parquet
 
 from rpexplore.common.concurrency import Progress, in_order
+from rpexplore.data.area_shares import AreaShares, Work
 from rpexplore.data.counts import Counts
 from rpexplore.domain.area_range import AreaRange
 from rpexplore.domain.area_tree import AreaTree
@@ -49,6 +50,7 @@ from rpexplore.releases.areas.area_measurement import (
 )
 from rpexplore.releases.areas.area_parts import AreaParts
 from rpexplore.releases.areas.area_rows import rows_of_areas
+from rpexplore.releases.areas.area_tasks import tasks_from
 from rpexplore.releases.manifest import FinishedRelease, TableFiles, file_entry
 from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import MeasurementNote
@@ -128,9 +130,13 @@ class AreaRelease(FinishedRelease[AreaPlan]):
 
 @dataclass(frozen=True)
 class AreaSteps:
-    """The `ReleaseSteps` of a plan for areas: residuals of all areas are measured."""
+    """The `ReleaseSteps` of a plan for areas: residuals of all areas are measured.
+
+    in_tasks  whether parts below the first are counted and measured where the records lie
+    """
 
     plan: AreaPlan
+    in_tasks: bool = False
     release_kind: ClassVar[type[FinishedRelease]] = AreaRelease
     booked_share: ClassVar[float] = 0.1
     drawn_share: ClassVar[float] = 0.5
@@ -147,7 +153,11 @@ class AreaSteps:
 
     @cached_property
     def _parts(self) -> AreaParts:
-        return AreaParts(self.plan)
+        return AreaParts(self.plan, alone=self.in_tasks)
+
+    def tasks_from(self, part: Part) -> tuple[AreaShares, Work]:
+        """What is worked on in tasks from a part on, which is not the first."""
+        return tasks_from(self._parts, part.items.start)
 
     def check_measurable(self) -> None:
         check_measurable(self._parts)

@@ -123,11 +123,17 @@ def running_postgres() -> Iterator[Server]:
 
 @contextmanager
 def running_spark(
-    folder: Path, n_processors: int = 1, *, for_tests: bool = True, n_tries: int = 1
+    folder: Path,
+    n_processors: int = 1,
+    *,
+    for_tests: bool = True,
+    n_tries: int = 1,
+    n_executors: int = 0,
 ) -> Iterator[object]:
     """A session in this process.
 
-    for_tests: with settings that are fast for a few records alone. n_tries: of each part of a job
+    for_tests: with settings that are fast for a few records alone. n_tries: of each part of a job.
+    n_executors: processes beside this one that do the work; each has one processor
     """
     if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
         missing("Java for Spark", "on Debian: apt-get install default-jre-headless")
@@ -153,7 +159,11 @@ def running_spark(
             "spark.sql.codegen.factoryMode": "NO_CODEGEN",
             "spark.sql.adaptive.enabled": "false",
         }
-    builder = SparkSession.builder.master(f"local[{n_processors},{n_tries}]")
+    master = f"local[{n_processors},{n_tries}]"
+    if n_executors:
+        master = f"local-cluster[{n_executors},1,1024]"
+        settings["spark.executorEnv.PYTHONPATH"] = str(Path(__file__).parents[3])
+    builder = SparkSession.builder.master(master)
     for key, value in settings.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()

@@ -1,6 +1,9 @@
 """Records of a database, counted by the areas that they lie in as those of a file are."""
 
+import json
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from dataclasses import replace
 
@@ -15,10 +18,12 @@ from rpexplore.data.databases.connections import Connection
 from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.data.frames import FrameSource
 from rpexplore.domain.area_range import AreaRange
-from rpexplore.releases.areas import area_measurement, area_parts
+from rpexplore.releases.areas import area_measurement, area_parts, area_release
 from rpexplore.releases.areas.area_parts import AreaParts
+from tests.data.databases.area_runs import PARTS, SAMPLER, SMALL, Watched, same_noise
 from tests.data.databases.servers import in_duckdb, in_spark
 from tests.releases.areas.area_plans import PLANS, RECORDS
+from tests.releases.areas.test_area_release import contents, measurements
 from tests.releases.table_plan import no_noise
 
 DOMAIN = rp.Domain.from_sizes({"sex": 2, "age": 3})
@@ -164,12 +169,25 @@ def test_codes_that_a_collation_takes_for_one_are_two_areas(postgres):
     np.testing.assert_array_equal(*counts)
 
 
+def watch_tasks(monkeypatch, tmp_path, draw) -> None:
+    """Let tasks of Spark, in parts as here, draw by a function, and leave it in `drawn from N`."""
+    tasks_from = area_release.tasks_from
+
+    def watched(parts, first):
+        shares, work = tasks_from(parts, first)
+        (folder := tmp_path / f"drawn from {first}").mkdir()
+        return shares, Watched(work, folder, draw)
+
+    monkeypatch.setattr(area_release, "tasks_from", watched)
+
+
 def test_a_release_in_passes_measures_what_one_of_the_same_records_in_memory_does(
     stored, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(area_parts, "PART_NUMBERS", 8)
     monkeypatch.setattr(area_parts, "PART_CELLS", 1)
     monkeypatch.setattr(area_measurement, "discrete_gaussian", no_noise)
+    watch_tasks(monkeypatch, tmp_path, no_noise)
     plan, records = PLANS["less further down"], pa.Table.from_pylist(RECORDS)
     ledger, measured = tmp_path / "ledger.sqlite", []
     for source in (stored(records), FrameSource(records, name="people")):
@@ -178,3 +196,41 @@ def test_a_release_in_passes_measures_what_one_of_the_same_records_in_memory_doe
         measured.append([pq.read_table(file) for file in files])
     assert len(AreaParts(plan).passes) == 3
     assert measured[0] == measured[1]
+
+
+def test_a_release_from_spark_is_that_of_one_process_given_the_same_noise(
+    spark, tmp_path, monkeypatch
+):
+    for name, value in SMALL.items():
+        monkeypatch.setattr(f"{PARTS}.{name}", value)
+    monkeypatch.setattr(SAMPLER, same_noise)
+    watch_tasks(monkeypatch, tmp_path, same_noise)
+    records, plan, book = pa.Table.from_pylist(RECORDS), PLANS["the same"], tmp_path / "book"
+    source, output = in_spark(spark, records, tmp_path), tmp_path / "there"
+
+    def stop(doing, share):
+        if doing == "Measuring with noise" and share > 0.35:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        rp.release(plan, source, output, ledger=book, on_progress=stop)
+    draft = tmp_path / ".there.unfinished/run/draft.json"
+    kept = json.loads(draft.read_text())["n_measured"]
+    rp.release(plan, source, output, ledger=book)
+
+    here = rp.release(plan, records, tmp_path / "here", ledger=book, name="people")
+    assert contents(output) == contents(tmp_path / "here")
+    assert [run.state for run in rp.Ledger(book).account(source).entries] == ["finished"]
+    n_drawn = [len(np.load(path)) for path in (tmp_path / "drawn from 2").iterdir()]
+    assert 0 < kept < sum(n_drawn) + kept == len(measurements(output))
+    assert here.plan.sha256 == plan.sha256
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("what", ["worker", "executor"])
+def test_a_task_that_is_killed_and_tried_again_publishes_one_noise(what, tmp_path):
+    """In a process of its own: only a session that is made so tries again."""
+    pytest.importorskip("pyspark")
+    command = [sys.executable, "-m", "tests.data.databases.lost_task", str(tmp_path), what]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -94,13 +94,17 @@ def test_what_cannot_be_read_is_refused_in_words_of_ours(function, more):
         list(function([batch], request(), *more))
 
 
-def test_workers_need_the_sent_files_numpy_and_pyarrow_alone():
+@pytest.mark.parametrize(
+    "module", ["data.databases.spark_worker", "releases.areas.area_tasks"], ids=["count", "measure"]
+)
+def test_workers_need_the_sent_files_numpy_pyarrow_and_to_measure_scipy(module):
+    others = {"scipy", "pandas", "threadpoolctl", "ibis", "pyspark", "streamlit"}
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from rpexplore.data.databases import spark_worker as worker\n"
+        f"import rpexplore.{module} as worker\n"
         "assert worker.__file__.startswith(sys.argv[1])\n"
         "loaded = {name.partition('.')[0] for name in sys.modules}\n"
-        "print(loaded & {'scipy', 'pandas', 'threadpoolctl', 'ibis', 'pyspark', 'streamlit'})\n"
+        f"print(loaded & {others - ({'scipy'} if module.startswith('releases') else set())})\n"
     )
     archive = str(spark_session.archive())
     done = subprocess.run(
