@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from rpexplore.common.exact_numbers import shown_few
 from rpexplore.common.formatting import text_of_path
-from rpexplore.domain.attribute import Attribute, Categories
+from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import AttributeIndices, Domain
+from rpexplore.domain.same_cells import difference_of_cells
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.postprocessing.array_store import ArrayStore
@@ -164,25 +164,11 @@ def _common_strategies(parts: Sequence[Estimates]) -> dict[int, Strategy]:
 
 def _refuse_different_domains(left: Estimates, right: Estimates) -> None:
     """Raise `ReleaseError` unless both have the same attributes with the same values, in order."""
-    names = f"{left.sources[0].name!r} and {right.sources[0].name!r}"
-    if left.domain.names != right.domain.names:
+    if difference := difference_of_cells(left.domain, right.domain):
         raise ReleaseError(
-            f"{names} have different attributes ({shown_few(left.domain.names)}; "
-            f"{shown_few(right.domain.names)}); combine only what was planned with the same "
-            "codebook."
+            f"{left.sources[0].name!r} and {right.sources[0].name!r} {difference}; combine only "
+            "what was planned with the same codebook."
         )
-    for left_attribute, right_attribute in zip(left.domain, right.domain, strict=True):
-        if _values(left_attribute) != _values(right_attribute):
-            raise ReleaseError(
-                f"The values of {left_attribute.name!r} differ between {names}, and their cells do "
-                "not count the same; combine only what was planned with the same codebook."
-            )
-
-
-def _values(attribute: Attribute) -> object:
-    """The values of an attribute, without their labels."""
-    values = attribute.values
-    return values.values if isinstance(values, Categories) else values
 
 
 def _release_ids(part: Release | Estimates) -> list[ReleaseId]:
