@@ -48,6 +48,7 @@ from rpexplore.postprocessing.rehearsal.smooth_rehearsal import (
     rehearse_smooth_tables as rehearse_smooth_tables,
 )
 from rpexplore.postprocessing.results import load_results as load_results
+from rpexplore.postprocessing.smooth.dependence import weights_from_release as weights_from_release
 from rpexplore.postprocessing.synthetic.records import SyntheticRecords as SyntheticRecords
 from rpexplore.postprocessing.synthetic.records_folder import synthesize as synthesize
 from rpexplore.privacy.budget import Budget as Budget

@@ -6,7 +6,7 @@ import typer
 
 from rpexplore.cli import area_options, inputs, options
 from rpexplore.cli.console import progress, refuse_existing, say_result, write_new
-from rpexplore.cli.smooth_weights import SmoothWeightsFlag, smooth_for
+from rpexplore.cli.smooth_weights import FromRelease, SmoothWeightsFlag, next_steps, smooth_for
 from rpexplore.errors import ReleaseError, RpexploreError
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def plan(
     tables: options.TablesFile = None,
     weight: options.Weight = None,
     smooth_weights: SmoothWeightsFlag = False,
+    from_release: FromRelease = None,
     target: options.Target = None,
     basis: options.Basis = None,
     uniform_reference: options.UniformReference = False,
@@ -108,6 +109,16 @@ def plan(
         find_smallest=minimum_budget is not None,
     )
     wanted = expected_from_options(domain, expected_count, expected, cv_limit)
+    weights = smooth_for(
+        smooth_weights,
+        from_release,
+        domain,
+        minimum_budget,
+        budget,
+        wanted,
+        loss,
+        weighting,
+    )
     with progress("Listing the tables"):
         workload = inputs.workload_from_options(
             domain,
@@ -117,7 +128,7 @@ def plan(
             table=table or [],
             tables=tables,
             weight=weight or [],
-            smooth_for=smooth_for(smooth_weights, minimum_budget, budget, wanted, loss, weighting),
+            smooth_for=weights,
             target=target or [],
             basis=basis or [],
         )
@@ -146,10 +157,18 @@ def plan(
         **plan_facts(made),
         "publishable": publishable_facts(useful),
         "why": reason,
+        "weights": None if weights is None else weights.text,
         "warning": warning,
     }
     saved = f"Saved to {out}\nSHA-256 {made.sha256}"
-    parts = (reason, str(made), publishable_text(useful), saved, warning)
+    parts = (
+        reason,
+        str(made),
+        publishable_text(useful),
+        saved,
+        next_steps(weights, from_release),
+        warning,
+    )
     say_result(as_json, facts, "\n\n".join(filter(None, parts)))
 
 

@@ -1,13 +1,17 @@
 """Weights for smooth tables on the command line."""
 
+from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rpexplore.cli.console import progress
 from rpexplore.errors import WorkloadError
 
 if TYPE_CHECKING:
     from rpexplore.cli.options import MinimumBudgetFor
+    from rpexplore.domain.domain import Domain
     from rpexplore.domain.expected_counts import ExpectedCounts
     from rpexplore.privacy.budget import Budget
     from rpexplore.workload.smooth_weights import SmoothWeights
@@ -23,8 +27,23 @@ SmoothWeightsFlag = Annotated[
 ]
 
 
+FromRelease = Annotated[
+    Path | None,
+    typer.Option(
+        "--from-release",
+        metavar="FOLDER",
+        help="Weights for smooth tables, and more for pairs of attributes that depend on each "
+        "other in a first release (or combined ones), of these records: for a second release that "
+        "is combined with it. Looks at its noisy figures only. Gains a few per cent where the "
+        "budget is small for the tables, and nothing elsewhere.",
+    ),
+]
+
+
 def smooth_for(
     is_wanted: bool,
+    first_release: Path | None,
+    domain: "Domain",
     minimum_budget: "MinimumBudgetFor | None",
     budget: "Budget",
     expected: "tuple[ExpectedCounts, float] | None",
@@ -32,22 +51,41 @@ def smooth_for(
     weighting: str | None,
 ) -> "SmoothWeights | None":
     """The weights, if they are wanted; other options that do not go with them are refused."""
-    from rpexplore.scenarios.smooth_planning import smooth_weights_for
-
-    if not is_wanted:
+    if not is_wanted and first_release is None:
         return None
-    if expected is None:
+    option = "--smooth-weights" if first_release is None else "--from-release"
+    if first_release is None and expected is None:
         raise WorkloadError(
             "--smooth-weights goes with --expected-count N or --expected FILE; give one of them."
         )
     if minimum_budget is not None:
         raise WorkloadError(
-            "--smooth-weights depends on the budget, which --minimum-budget has yet to find; give "
+            f"{option} depends on the budget, which --minimum-budget has yet to find; give "
             "a budget instead."
         )
     if loss not in (None, "sum") or weighting not in (None, "equal"):
         raise WorkloadError(
-            "--smooth-weights is made for the average error with equal weight per table; leave "
+            f"{option} is made for the average error with equal weight per table; leave "
             "--loss and --weighting out."
         )
-    return smooth_weights_for(budget, expected[0])
+    if first_release is None:
+        from rpexplore.scenarios.smooth_planning import smooth_weights_for
+
+        assert expected is not None
+        return smooth_weights_for(budget, expected[0])
+    from rpexplore.postprocessing.smooth.dependence import weights_from_release
+
+    with progress("Reading the first release") as on_progress:
+        return weights_from_release(first_release, domain, budget, on_progress=on_progress)
+
+
+def next_steps(weights: "SmoothWeights | None", first_release: Path | None) -> str | None:
+    """What a plan made from a first release is for, and what to do with it; None for others."""
+    if weights is None or first_release is None:
+        return None
+    return (
+        f"{weights.text}. No record was looked at, only noisy figures of that release.\n"
+        "Release this plan on the same records (both budgets add up), then combine and smooth:\n"
+        f"  rpexplore combine {quote(str(first_release))} SECOND --out both\n"
+        "  rpexplore postprocess both --smooth --out smooth"
+    )

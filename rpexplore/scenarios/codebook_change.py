@@ -7,10 +7,12 @@ from typing import TypeVar
 from rpexplore.common.formatting import plural
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.impossible import describe_combinations
+from rpexplore.domain.same_cells import difference_of_cells
 from rpexplore.errors import WorkloadError
 from rpexplore.scenarios.basis_choices import BasisChoice, without_needless
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
+from rpexplore.workload.smooth_weights import SmoothWeights
 from rpexplore.workload.table_text import Table, list_titles
 
 Setting = TypeVar("Setting", TableSetting, GroupSetting)
@@ -52,8 +54,11 @@ class CodebookChange:
             if tables
         ]
         notes += basis_notes
+        smooth_weights, weight_notes = self._smooth_weights(before.smooth_weights)
+        notes += weight_notes
         request = replace(
             before,
+            smooth_weights=smooth_weights,
             basis_choices=basis_choices,
             listed=listed,
             settings=settings,
@@ -132,6 +137,19 @@ class CodebookChange:
             else:
                 kept.append(replace(setting, **{field: names}))
         return tuple(kept), lost
+
+    def _smooth_weights(
+        self, weights: SmoothWeights | None
+    ) -> tuple[SmoothWeights | None, list[str]]:
+        """The weights for smooth tables; without what a release shows if it is another codebook."""
+        if weights is None or weights.pairs is None:
+            return weights, []
+        if not (difference := difference_of_cells(self.old, self.new)):
+            return weights, []
+        return replace(weights, pairs=None), [
+            f"Dropped, because the old codebook, which is the release's, and the new one "
+            f"{difference}: {weights.pairs.text}."
+        ]
 
     def _basis_choices(
         self, basis_choices: Iterable[BasisChoice]

@@ -14,15 +14,17 @@ from rpexplore.workload.smooth_weights import SmoothWeights, missing_small_table
 from rpexplore.workload.workload import Workload
 
 
-def for_smooth_tables(scenario: Scenario) -> Scenario:
+def for_smooth_tables(scenario: Scenario, weights: SmoothWeights | None = None) -> Scenario:
     """A copy with the weights for smooth tables, in place of those of groups and single tables.
+
+    weights: those of a first release; None: those of the expected counts
 
     Tables of 1 and 2 attributes within the others are added, and the objective is the average
     error with equal weight per table, which the weights are made for. Targets stay.
 
     Raises `WorkloadError` without expected counts, or if so many tables cannot be named.
     """
-    weights = smooth_weights(scenario)
+    weights = weights or smooth_weights(scenario)
     request = _with_small_tables(scenario.request, scenario.workload)
     groups = (replace(group, weight=None, factor=None) for group in request.groups)
     settings = (replace(setting, weight=None) for setting in request.settings)
@@ -43,6 +45,19 @@ def smooth_weights(scenario: Scenario) -> SmoothWeights:
             "expected number."
         )
     return smooth_weights_for(scenario.budget, scenario.expected)
+
+
+def weights_are_outdated(scenario: Scenario) -> bool:
+    """Whether the budget or the expected number of records has changed since the weights were set.
+
+    Those of a first release have their number of records from there.
+    """
+    weights = scenario.request.smooth_weights
+    if weights is None:
+        return False
+    if weights.pairs is not None:
+        return weights.rho != float(scenario.budget.record_privacy_cost) / 2
+    return scenario.expected is not None and smooth_weights(scenario) != weights
 
 
 def smooth_weights_for(budget: Budget, expected: ExpectedCounts) -> SmoothWeights:

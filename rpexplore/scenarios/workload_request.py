@@ -214,6 +214,8 @@ class WorkloadRequest:
         yield from (setting.attributes for setting in self.settings)
         for choice in self.basis_choices:
             yield from ((choice.attribute,), *choice.tables)
+        if self.smooth_weights is not None and self.smooth_weights.pairs is not None:
+            yield from ((name,) for name in self.smooth_weights.pairs.attributes)
 
     def within(
         self, *, most_cells: int | None = None, most_order: int | None = None

@@ -19,6 +19,7 @@ from rpexplore.common.formatting import rounded
 from rpexplore.common.json_fields import check_keys
 from rpexplore.domain.domain import AttributeSet
 from rpexplore.errors import WorkloadError
+from rpexplore.workload.pair_dependence import PairDependence
 from rpexplore.workload.workload import Workload
 
 # The power of cells in the weight of pairs; of triples twice that, and so on.
@@ -43,12 +44,15 @@ class SmoothWeights:
 
     rho      ρ of the budget for one record
     records  N, how many records are expected
+    pairs    what a first release shows of pairs of attributes, for a second plan: the weight of a
+             pair is multiplied by `PairDependence.factors`; None: plain weights
 
     Raises `WorkloadError` if one of them is not a positive number.
     """
 
     rho: float
     records: float
+    pairs: PairDependence | None = None
 
     def __post_init__(self) -> None:
         for name, value in (("budget", self.rho), ("expected number of records", self.records)):
@@ -65,7 +69,8 @@ class SmoothWeights:
     def text(self) -> str:
         """What it is: "Weights for smooth tables, for ρ = 0.1 and 48,842 records"."""
         records = f"{self.records:,.0f}" if self.records >= 1 else rounded(self.records, 3)
-        return f"Weights for smooth tables, for ρ = {rounded(self.rho, 3)} and {records} records"
+        text = f"Weights for smooth tables, for ρ = {rounded(self.rho, 3)} and {records} records"
+        return text if self.pairs is None else f"{text}, and {self.pairs.text}"
 
     def weights(self, workload: Workload) -> np.ndarray:
         """The weight of each table, float64[n_tables], to three significant digits."""
@@ -77,6 +82,8 @@ class SmoothWeights:
         weights = np.where(
             orders <= 1, 0.1 * ratio**-0.25 * cells, larger * cells ** (_POWER * (orders - 1))
         )
+        if self.pairs is not None:
+            weights = weights * self.pairs.factors(workload)
         distinct, which = np.unique(weights, return_inverse=True)
         return np.array([float(f"{weight:.3g}") for weight in distinct.tolist()])[which]
 
@@ -91,13 +98,16 @@ class SmoothWeights:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for a file; `from_json` undoes it exactly."""
-        return dict(vars(self))
+        content = {"rho": self.rho, "records": self.records}
+        return content if self.pairs is None else content | {"pairs": self.pairs.to_json()}
 
     @classmethod
     def from_json(cls, content: Any) -> "SmoothWeights":
         """Raises KeyError, TypeError, ValueError or `RpexploreError` for what holds none."""
-        check_keys(content, ("rho", "records"), "the weights for smooth tables")
-        return cls(**content)
+        names = ["rho", "records", *(["pairs"] if "pairs" in content else [])]
+        check_keys(content, names, "the weights for smooth tables")
+        pairs = PairDependence.from_json(content["pairs"]) if "pairs" in content else None
+        return cls(content["rho"], content["records"], pairs)
 
 
 def missing_small_tables(workload: Workload) -> list[AttributeSet]:

@@ -10,6 +10,7 @@ from statistics import NormalDist
 
 import pytest
 
+import rpexplore as rp
 from rpexplore.cli import inputs
 from rpexplore.domain.domain import Domain
 from rpexplore.planning import planner
@@ -306,3 +307,27 @@ def test_weights_for_smooth_tables_are_those_of_budget_and_expected_counts(run):
     plan = (*plan, *expected)
     assert "leave --loss and --weighting out" in run.refused(*plan, *rho, "--weighting", "cells")
     assert "has yet to find" in run.refused(*plan, "--minimum-budget", "targets")
+
+
+def test_a_second_plan_from_a_first_release_is_combined_with_it(planned):
+    """The whole way: release, second plan, release, combine, smooth."""
+    planned.done("release", "plan.json", "records.csv", "--out", "first", "--yes")
+    plan = ("plan", "codebook.csv", "--up-to", "3", "--rho", "0.4", "--out", "second.json")
+    text = planned.done(*plan, "--from-release", "first")
+    budget, domain = Budget(rho="0.4"), Domain.load("codebook.csv")
+    weights = rp.weights_from_release("first", domain, budget)
+    workload = weights.weighted(Workload.all_up_to(domain, 3))
+    assert (
+        Plan.load("second.json").sha256
+        == rp.plan(workload, loss=SumOfVariances(), budget=budget).sha256
+    )
+    assert f"{weights.text}. No record was looked at" in text
+    planned.done("release", "second.json", "records.csv", "--out", "second", "--yes")
+    for step in re.findall("^  rpexplore (.*)$", text, re.MULTILINE):
+        planned.done(*step.replace("SECOND", "second").split())
+    smooth = rp.load_results("smooth")
+    assert len(smooth.table_names) == 8
+    assert [source["name"] for source in smooth.manifest["sources"]] == ["first", "second"]
+    again = (*plan, "--force", "--from-release")
+    assert "leave --loss and --weighting out" in planned.refused(*again, "both", "--loss", "max")
+    assert "unbiased tables are needed" in planned.refused(*again, "smooth")

@@ -10,6 +10,7 @@ import rpexplore as rp
 from pages.components.workload.parts import PARTS
 from rpexplore.domain.provenance import TO_COMPLETE
 from rpexplore.releases import feasibility
+from rpexplore.releases.release import release
 from rpexplore.scenarios.scenario import Scenario, TableSetting, WorkloadRequest
 from rpexplore.scenarios.table_settings import GroupSetting
 from rpexplore.workload.smooth_weights import SmoothWeights
@@ -430,3 +431,21 @@ def test_weights_for_smooth_tables_say_what_they_cost_before_they_are_applied(ap
     assert "set the weights anew" in plain(session.run().texts("caption"))
     session.button(key="drop smooth weights").click().run()
     assert session.scenario.request.smooth_weights is None
+
+
+def test_weights_for_smooth_tables_from_a_first_release(app, small, tmp_path):
+    rows = "".join(f"{i % 10},{i % 2},{i % 5}\n" for i in range(300))
+    (tmp_path / "records.csv").write_text(f"age,sex,region\n{rows}")
+    first = release(small.plan(), tmp_path / "records.csv", tmp_path / "first").folder
+    session = weights(app("workload", small))
+    session.button_of("Weights for smooth tables").click().run()
+    session.radio(key="smooth weights by").set_value("A first release").run()
+    assert "apply smooth weights" not in {button.key for button in session.button}
+    session.text_input(key="first release").set_value(str(first)).run()
+    assert "the margin of error of an unbiased cell" in plain(session.texts("markdown"))
+    session.button(key="apply smooth weights").click().run()
+    expected = rp.weights_from_release(first, small.domain, small.budget)
+    assert session.scenario.request.smooth_weights == expected
+    captions = plain(session.texts("caption"))
+    assert "Release this plan on the same records: both budgets add up." in captions
+    assert "set the weights anew" not in captions

@@ -1,5 +1,7 @@
 """A scenario whose plan is to be smoothed: what it asks for, in every form."""
 
+from dataclasses import replace
+
 import pytest
 
 import rpexplore as rp
@@ -8,8 +10,13 @@ from rpexplore.export.reproduction.recipe import Recipe
 from rpexplore.planning.losses.base import SumOfVariances
 from rpexplore.planning.losses.constrained import SumWithinTargets
 from rpexplore.scenarios.scenario import Scenario, TableSetting, WorkloadRequest
-from rpexplore.scenarios.smooth_planning import describe_added, for_smooth_tables
+from rpexplore.scenarios.smooth_planning import (
+    describe_added,
+    for_smooth_tables,
+    weights_are_outdated,
+)
 from rpexplore.scenarios.table_settings import GroupSetting
+from rpexplore.workload.pair_dependence import PairDependence
 from rpexplore.workload.smooth_weights import SmoothWeights
 
 DOMAIN = rp.Domain.from_sizes({"a": 2, "b": 5, "c": 4, "d": 3})
@@ -74,3 +81,25 @@ def test_a_recipe_has_the_weights_themselves():
     request = Recipe.of(plan, after).request
     assert request.smooth_weights is None
     assert list(request.workload(DOMAIN).weights) == list(plan.workload.weights)
+
+
+def test_what_a_release_shows_stays_with_its_codebook():
+    pairs = PairDependence(("1a2b",), DOMAIN.names, ((0, 1, 0.3), (0, 2, 0.1)))
+    weights = replace(WEIGHTS, pairs=pairs)
+    # The number of records is the released one: none has to be expected.
+    before = scenario(WorkloadRequest(order=2)).replaced(expected=None)
+    after = for_smooth_tables(before, weights)
+    assert after.workload.weights == pytest.approx(weights.weights(after.workload))
+    again = Scenario.parse(after.text())
+    assert again == after
+    assert list(again.workload.weights) == list(after.workload.weights)
+    assert not weights_are_outdated(after)
+    assert weights_are_outdated(after.replaced(budget=rp.Budget(rho="0.9")))
+    same, notes = after.with_domain(rp.Domain.from_sizes({"a": 2, "b": 5, "c": 4, "d": 3}))
+    assert (same.request, notes) == (after.request, [])
+    other, notes = after.with_domain(rp.Domain.from_sizes({"a": 2, "b": 6, "c": 4, "d": 3}))
+    assert other.request.smooth_weights == WEIGHTS
+    assert (
+        f"have different values of 'b', so that their cells do not count the same: {pairs.text}."
+        in notes[0]
+    )

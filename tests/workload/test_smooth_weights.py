@@ -1,10 +1,13 @@
 """Weights for smooth tables, against the formula by hand."""
 
+import json
+
 import numpy as np
 import pytest
 
 import rpexplore as rp
 from rpexplore.errors import WorkloadError
+from rpexplore.workload.pair_dependence import PairDependence
 from rpexplore.workload.smooth_weights import SmoothWeights
 
 DOMAIN = rp.Domain.from_sizes({"a": 2, "b": 5, "c": 4, "d": 3})
@@ -49,3 +52,31 @@ def test_numbers_beyond_all_reason_give_weights_all_the_same(number):
 def test_other_numbers_are_refused(rho, records):
     with pytest.raises(WorkloadError, match="must be a positive number"):
         SmoothWeights(rho, records)
+
+
+def test_pairs_count_by_how_far_a_release_shows_them_from_independence():
+    """The mean distance over the pairs that are known and asked for is (0.3 + 0.1 + 0.002) / 3."""
+    shown = PairDependence(
+        ("1a2b3c4d5e6f7a8b",),
+        ("a", "b", "c", "d"),
+        ((0, 1, 0.3), (0, 2, 0.1), (1, 2, 0.002), (2, 3, 1.9)),
+    )
+    workload = rp.Workload.all_up_to(DOMAIN, 3, only=["a", "b", "c"])
+    workload |= rp.Workload.of(DOMAIN, [("a", "d")])
+    plain, second = SmoothWeights(16, 12_500), SmoothWeights(16, 12_500, shown)
+    mean = 0.402 / 3
+    changed = {("a", "b"): 0.3 / mean, ("a", "c"): 0.1 / mean, ("b", "c"): 0.02}
+    expected = [changed.get(table, 1.0) for table in workload.tables]
+    ratios = second.weights(workload) / plain.weights(workload)
+    assert ratios == pytest.approx(expected, rel=0.01)  # both to three digits
+    assert second.text.endswith("and what the release 1a2b3c4d5e6f shows of pairs of attributes")
+    assert SmoothWeights.from_json(json.loads(json.dumps(second.to_json()))) == second
+    assert plain.to_json() == {"rho": 16.0, "records": 12_500}
+
+
+@pytest.mark.parametrize(
+    "pairs", [(), ((1, 0, 0.5),), ((0, 2, 0.5),), ((0, 1, np.nan),), ((0, 1, 3),)]
+)
+def test_other_pairs_are_refused(pairs):
+    with pytest.raises(WorkloadError, match=r"two attributes or more|two places of attributes"):
+        PairDependence(("1a",), ("a", "b"), pairs)

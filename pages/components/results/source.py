@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.components.release.release_task import project_task
 from pages.components.shared.background import worked_out
-from pages.components.shared.file_choice import path_choice, released_folders
+from pages.components.shared.file_choice import finished_at, path_choice, released_folders
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import capitalised
@@ -57,7 +57,7 @@ def results_source() -> tuple[Source, Path] | None:
     if folder is None:
         return None
     others = tuple(released_folders().names)
-    results = worked_out(_load, folder, others, by=(folder, _finished_at(folder)))
+    results = worked_out(_load, folder, others, by=(folder, finished_at(folder)))
     if results is None:
         return None
     if not isinstance(results, QueryRelease):
@@ -114,14 +114,6 @@ def _folder() -> Path | None:
         st.error(escaped(f"There is no folder {folder.absolute()}; check the path."))
         return None
     return folder.absolute()
-
-
-def _finished_at(folder: Path) -> int:
-    """When the folder was finished; another time, and it is read anew."""
-    try:
-        return (folder / "manifest.json").stat().st_mtime_ns
-    except OSError:
-        return 0
 
 
 def _way_back_to(origin: Path | None) -> None:

@@ -24,6 +24,14 @@ def released_folders() -> Offered:
     return offered([*data_folders(), RELEASES], folders_with(MANIFEST))
 
 
+def finished_at(folder: Path) -> int:
+    """When such a folder was finished; another time, and it is read anew."""
+    try:
+        return (folder / MANIFEST).stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
 def data_files(kind: Kind) -> Offered:
     """What of this kind lies under the data folders."""
     return offered(data_folders(), kind)

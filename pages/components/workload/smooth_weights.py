@@ -5,6 +5,7 @@ import streamlit as st
 from pages.components.shared.background import worked_out
 from pages.components.shared.editors import removable
 from pages.components.shared.expected_counts import expected_cells, expected_total_input
+from pages.components.shared.file_choice import finished_at, path_choice, released_folders
 from pages.components.shared.session import attempt, change, current, escaped, kept
 from pages.components.shared.solutions import plan
 from rpexplore.analysis.glossary import meaning
@@ -14,12 +15,20 @@ from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.smooth_rehearsal import SAME_NOISE
 from rpexplore.planning.plan import Plan
 from rpexplore.postprocessing.rehearsal.smooth_rehearsal import describe_smooth_change
+from rpexplore.postprocessing.smooth.dependence import weights_from_release
 from rpexplore.scenarios.scenario import Scenario
-from rpexplore.scenarios.smooth_planning import describe_added, for_smooth_tables, smooth_weights
+from rpexplore.scenarios.smooth_planning import (
+    describe_added,
+    for_smooth_tables,
+    smooth_weights,
+    weights_are_outdated,
+)
+from rpexplore.workload.smooth_weights import SmoothWeights
 
 HERE = "settings"
 OPEN = "smooth weights are shown"
 REHEARSED = "smooth weights that are rehearsed"
+EXPECTED, RELEASED = "Expected counts", "A first release"
 TITLE = "Weights for smooth tables"
 
 
@@ -34,20 +43,27 @@ def smooth_weights_input(planned: Plan | None) -> None:
             f"{meaning(TITLE)} The weights replace those of all tables, the objective becomes the "
             "average error with equal weight per table, and targets stay."
         )
-        after = None
-        if current().expected is None:
-            expected_total_input()
-        elif (proposed := attempt(lambda: kept(_proposed, current()), show=st.info)) is not None:
-            after = _effect(planned, proposed)
+        after, weights = None, _weights()
+        if weights is not None:
+            proposed = attempt(lambda: kept(_proposed, current(), weights), show=st.info)
+            after = None if proposed is None else _effect(planned, proposed)
         key, expected = None, current().expected
-        if planned is not None and after is not None and expected is not None:
+        # A rehearsal is of one plan, and a second one is smoothed together with the first.
+        is_first = weights is not None and weights.pairs is None
+        if is_first and planned is not None and after is not None and expected is not None:
             key = planned, after, expected, current().record_noun
             if st.session_state.get(REHEARSED) == key:
                 _rehearsal(*key)
                 key = None
         with st.container(horizontal=True):
-            if expected is not None:
-                st.button("Apply", on_click=_apply, type="primary", key="apply smooth weights")
+            if weights is not None:
+                st.button(
+                    "Apply",
+                    on_click=_apply,
+                    args=(weights,),
+                    type="primary",
+                    key="apply smooth weights",
+                )
             if key is not None:
                 st.button(
                     "Rehearse smooth tables",
@@ -64,11 +80,44 @@ def smooth_weights_in_effect() -> None:
     if weights is None:
         return
     removable(escaped(weights.text), "drop smooth weights", _remove)
-    if current().expected is not None and smooth_weights(current()) != weights:
+    if weights.pairs is not None:
+        st.caption(
+            "Release this plan on the same records: both budgets add up. Then combine both "
+            "releases on the page Results, and make smooth tables of them together."
+        )
+    if weights_are_outdated(current()):
         st.caption(
             "The budget or the expected number of records is another one now. After a large change "
             "set the weights anew."
         )
+
+
+def _weights() -> SmoothWeights | None:
+    """The weights by expected counts, or by a first release; None, explained, without either."""
+    choices = [EXPECTED, RELEASED]
+    chosen = st.radio("Made from", choices, key="smooth weights by", horizontal=True)
+    if chosen == EXPECTED:
+        if current().expected is None:
+            expected_total_input()
+            return None
+        return attempt(lambda: smooth_weights(current()), show=st.info)
+    st.caption(
+        "For a second release of the same records: pairs of attributes that depend on each other "
+        "in the first one have more of the budget. Only its noisy figures are looked at. Where the "
+        "budget is small for the tables, both releases together come a few per cent nearer than "
+        "one; elsewhere no nearer."
+    )
+    folder = path_choice(
+        "First release",
+        "first release",
+        released_folders(),
+        example="releases/survey-2026-11-22",
+        help="The folder of a release of tables, or of combined ones.",
+    )
+    if folder is None:
+        return None
+    by = folder, finished_at(folder), current().domain, current().budget
+    return worked_out(weights_from_release, folder, current().domain, current().budget, by=by)
 
 
 def _effect(planned: Plan | None, proposed: Scenario) -> Plan | None:
@@ -101,9 +150,9 @@ def _rehearsal(before: Plan, after: Plan, expected: ExpectedCounts, record_noun:
         )
 
 
-def _proposed(scenario: Scenario) -> Scenario:
+def _proposed(scenario: Scenario, weights: SmoothWeights) -> Scenario:
     # Under another name, by which the page keeps what belongs to it.
-    return for_smooth_tables(scenario).replaced(name=TITLE)
+    return for_smooth_tables(scenario, weights).replaced(name=TITLE)
 
 
 def _rehearse(*key: object) -> None:
@@ -114,8 +163,8 @@ def _show(shown: bool) -> None:
     st.session_state[OPEN] = shown
 
 
-def _apply() -> None:
-    if change(HERE, lambda: for_smooth_tables(current())):
+def _apply(weights: SmoothWeights) -> None:
+    if change(HERE, lambda: for_smooth_tables(current(), weights)):
         _show(False)
 
 

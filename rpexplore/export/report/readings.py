@@ -46,11 +46,21 @@ def _weights(request: WorkloadRequest | None) -> list[str]:
     """That the plan's weights are those for smooth tables, where they are, and what that does."""
     if request is None or request.smooth_weights is None:
         return []
-    return [
-        f"{request.smooth_weights.text}, are in effect: tables of few cells have more of the "
+    weights = request.smooth_weights
+    texts = [
+        f"{weights.text}, are in effect: tables of few cells have more of the "
         "budget than with equal weights, since smooth tables are estimated from them, and the "
         "unbiased counts of larger tables are noisier for it."
     ]
+    if weights.pairs is not None:
+        texts.append(
+            "Pairs of attributes that depend more on each other in that first release have more of "
+            "the budget. Only its noisy figures were looked at, and no record; what both releases "
+            "spend adds up. Both are meant to be combined and smoothed. Since the second plan "
+            "depends on the noise of the first release, intervals of the combined unbiased counts "
+            "hold nearly, those of each release exactly."
+        )
+    return texts
 
 
 def _rehearsed(rehearsal: SmoothRehearsal | None, record_noun: str) -> list[Facts | Numbers]:

@@ -174,7 +174,7 @@ def report(
         subtitle=(
             f"{scenario}A plan to release {tables}{in_areas} over {attributes} with noise, under "
             "differential privacy. Made without looking at any record"
-            f"{except_from_records(domain)}."
+            f"{except_from_records(domain)}.{_from_release(request)}"
         ),
         front=(
             in_short,
@@ -185,6 +185,14 @@ def report(
         sections=tuple(others),
         sha256=plan.sha256,
     )
+
+
+def _from_release(request: WorkloadRequest | None) -> str:
+    """That the plan was made from a first release, if it was."""
+    weights = None if request is None else request.smooth_weights
+    if weights is None or weights.pairs is None:
+        return ""
+    return f" Its weights follow from {weights.pairs.text}: noisy figures, spent before."
 
 
 def html(report: Report) -> str:

@@ -27,6 +27,7 @@ from rpexplore.export.report.report import html, report
 from rpexplore.export.report.section import Facts, Numbers
 from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.scenarios.smooth_planning import for_smooth_tables
+from rpexplore.workload.pair_dependence import PairDependence
 from rpexplore.workload.table_text import workload_from_csv
 from tests.export.reports import Page, html_of, page_of, plan_of, report_of
 from tests.export.scenarios import HOSTILE, SCENARIOS, survey
@@ -136,6 +137,13 @@ def test_readings_of_the_release_are_weighed_and_rehearsed():
     text = Page(html(contents_of(smoothed.plan(), smoothed))).text
     assert "Not made. With expected counts" in text
     assert f"{smoothed.request.smooth_weights.text}, are in effect" in text
+    # From a first release it says whose figures were looked at.
+    pairs = PairDependence(("1a2b",), scenario.domain.names, ((0, 1, 0.3),))
+    weights = replace(smoothed.request.smooth_weights, pairs=pairs)
+    second = for_smooth_tables(other, weights)
+    text = Page(html(contents_of(second.plan(), second))).text
+    assert f"Its weights follow from {pairs.text}: noisy figures, spent before." in text
+    assert "intervals of the combined unbiased counts hold nearly" in text
     with pytest.raises(PlanError, match="The rehearsal is of another plan"):
         contents_of(plan_of("groups"), SCENARIOS["groups"], rehearsal)
 

@@ -1,0 +1,89 @@
+"""Weights of a second plan from what a first release shows: public figures, nothing is spent.
+
+docs/mathematics.md §6.10. Pairs that the smooth tables of the first release show to depend get
+more of the second plan's budget. Both plans are ordinary ones, and what they spend adds up.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from rpexplore.common.concurrency import Progress, no_progress
+from rpexplore.domain.domain import Domain
+from rpexplore.domain.same_cells import difference_of_cells
+from rpexplore.errors import WorkloadError
+from rpexplore.planning.mechanism.reconstruction import marginal
+from rpexplore.postprocessing.combination_folder import load_unbiased
+from rpexplore.postprocessing.estimates import Estimates
+from rpexplore.postprocessing.smooth.measured_residuals import MeasuredResiduals
+from rpexplore.postprocessing.smooth.smooth_tables import smooth_residuals
+from rpexplore.postprocessing.table_map import subsets
+from rpexplore.privacy.budget import Budget
+from rpexplore.releases.table_release import Release
+from rpexplore.workload.pair_dependence import PairDependence
+from rpexplore.workload.smooth_weights import SmoothWeights
+
+
+def weights_from_release(
+    release: Release | Estimates | str | Path,
+    domain: Domain,
+    budget: Budget,
+    *,
+    on_progress: Progress = no_progress,
+) -> SmoothWeights:
+    """Weights of a second plan for smooth tables, from what a first release shows.
+
+    Those of `SmoothWeights` for the released number of records, pairs of attributes times how far
+    they are from independence. Looks at no record and spends nothing; the second release spends its
+    own budget, and both add up.
+
+    Args:
+        release: The first release or combined tables, or their folder.
+        domain: The codebook of the second plan, which must be that of the release.
+        budget: Of the second plan.
+
+    Raises:
+        ReleaseError: If the folder holds neither a release of tables nor combined ones.
+        WorkloadError: If the codebook is another one, or the release has no pair of attributes.
+
+    Example:
+        weights = rp.weights_from_release("first", domain, budget)
+        workload = weights.weighted(rp.Workload.all_up_to(domain, 3))
+        second = rp.plan(workload, loss=rp.SumOfVariances(), budget=budget)
+    """
+    if not isinstance(release, Release | Estimates):
+        on_progress("Reading the release", 0.0)
+        release = load_unbiased(release)
+    own = release.plan.workload.domain if isinstance(release, Release) else release.domain
+    if difference := difference_of_cells(own, domain):
+        raise WorkloadError(
+            f"The release and the codebook {difference}; plan with the codebook of the release, "
+            "as only then both releases can be combined."
+        )
+    estimates = release if isinstance(release, Estimates) else Estimates.of(release)
+    # Pairs and what they are made of: larger tables change them next to nothing.
+    measured = MeasuredResiduals.of(estimates, largest_order=2)
+    pairs = PairDependence(
+        tuple(source.sha256 for source in estimates.sources),
+        domain.names,
+        tuple(
+            (first, second, float(f"{distance:.3g}"))
+            for (first, second), distance in pair_distances(measured, on_progress).items()
+        ),
+    )
+    records = max(round(measured.total), 1)
+    return SmoothWeights(float(budget.record_privacy_cost) / 2, records, pairs)
+
+
+def pair_distances(
+    measured: MeasuredResiduals, on_progress: Progress = no_progress
+) -> dict[tuple[int, int], float]:
+    """The L1 distance of each smooth pair from the product of its margins, a share of records."""
+    smooth = smooth_residuals(measured, on_progress=on_progress).contributions
+    distances = {}
+    for first, second in measured.of_order(2):
+        within = {subset: smooth[subset] for subset in subsets((first, second))}
+        table = marginal((first, second), measured.sizes, within, measured.strategies)
+        independent = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+        distances[first, second] = float(np.abs(table - independent).sum() / table.sum())
+    return distances
