@@ -29,6 +29,7 @@ from tests.benchmarks import (
     queries,
     releases,
     sampling,
+    second_plan,
     smooth,
     synthetic,
     targets,
@@ -63,6 +64,7 @@ CASES: dict[str, Callable[[], list[Row]]] = {
         *releases.CASES,
         *nonnegative.CASES,
         *smooth.CASES,
+        *second_plan.CASES,
         *areas.CASES,
         *synthetic.CASES,
     )
@@ -70,6 +72,7 @@ CASES: dict[str, Callable[[], list[Row]]] = {
 NEED_ADULT = (
     *("adult_release", "nonnegative_adult", "nonnegative_eight"),
     *("smooth_adult", "smooth_eight", "smooth_coverage", "smooth_rehearsed", "synthetic_adult"),
+    "smooth_second_plan",
 )
 HOLDS = {
     "<=": lambda measured, limit: measured <= limit,

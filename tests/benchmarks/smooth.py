@@ -43,7 +43,7 @@ _PLANTED = {(0, 1, 2): 0.8, (3, 4, 9): 0.5, (5, 6, 10): 0.3}
 
 def smooth_adult() -> list[Row]:
     """All 3-way tables of adult.csv, 15 attributes."""
-    domain, records = adult_records(_adult_names())
+    domain, records = adult_records(adult_names())
     by_cell = {"0.1": 0.85, "1": 0.235, "10": 0.067}
     own = {"0.1": 0.29, "1": 0.102, "10": 0.047}
     return [
@@ -55,7 +55,7 @@ def smooth_adult() -> list[Row]:
 
 def smooth_eight() -> list[Row]:
     """All 3-way tables of the first eight attributes of adult.csv."""
-    domain, records = adult_records(_adult_names()[:8])
+    domain, records = adult_records(adult_names()[:8])
     return [
         *_rows("adult.csv, first 8", domain, records, "own weights", {"1": 0.138}, 5),
         *_against_nonnegative("adult.csv, first 8", domain, records),
@@ -76,8 +76,8 @@ def smooth_coverage() -> list[Row]:
     return [
         row
         for name, (domain, records) in {
-            "adult.csv": adult_records(_adult_names()),
-            "adult.csv, first 8": adult_records(_adult_names()[:8]),
+            "adult.csv": adult_records(adult_names()),
+            "adult.csv, first 8": adult_records(adult_names()[:8]),
             "household.csv": household_records(),
             "latent classes": _latent_classes({}),
         }.items()
@@ -155,7 +155,7 @@ def _residuals_released(folder: Path, plan: rp.Plan, records: np.ndarray) -> Rel
     return Release(folder, plan, {"unknown_values": {}, "records_per_person": "", "run": ""})
 
 
-def _adult_names() -> list[str]:
+def adult_names() -> list[str]:
     return pd.read_csv(DATA / "adult.csv", nrows=0).columns.tolist()
 
 
@@ -200,7 +200,7 @@ def _noisy(plan: rp.Plan, records: Counts) -> MeasuredResiduals:
     return MeasuredResiduals(contributions, variances, plan.workload.domain.sizes, {})
 
 
-def _errors(
+def table_errors(
     contributions: ContributionArrays,
     sizes: np.ndarray,
     records: Counts,
@@ -234,7 +234,7 @@ def _rows(
             smooth = smooth_residuals(measured)
             seconds.append(time.process_time() - start)
             raised.append(smooth.raised)
-            errors.append(_errors(smooth.contributions, domain.sizes, records, tables).mean())
+            errors.append(table_errors(smooth.contributions, domain.sizes, records, tables).mean())
         of_case = f"{name}, {weighting}, ε = {epsilon}"
         yield f"{of_case}: mean L1 error", float(np.mean(errors)), "<=", limit
         yield "  processor time, s", max(seconds), "<=", most_seconds
@@ -257,7 +257,9 @@ def _smooth_and_nonnegative(
         measured = _measured(domain, records, weighting, epsilon)
         smooth = smooth_residuals(measured).contributions
         nearest = nonnegative(measured.contributions, domain.sizes, {}).contributions
-        errors.append([_errors(each, domain.sizes, records, tables) for each in (smooth, nearest)])
+        errors.append(
+            [table_errors(each, domain.sizes, records, tables) for each in (smooth, nearest)]
+        )
     return np.mean(errors, axis=0)
 
 
@@ -278,7 +280,7 @@ def _against_unbiased(name: str, domain: rp.Domain, records: Counts) -> Iterator
         smooth = smooth_residuals(measured).contributions
         errors.append(
             [
-                _errors(each, domain.sizes, records, tables)
+                table_errors(each, domain.sizes, records, tables)
                 for each in (smooth, measured.contributions)
             ]
         )
