@@ -12,9 +12,23 @@ from rpexplore.workload.table_text import Table, title
 
 
 def area_headline(plan: AreaPlan) -> Headline:
-    """The median over all tables of all areas, and the least accurate one of these."""
+    """The median over all tables of all areas, and the least accurate one of these.
+
+    Of tables in other bases, root mean squares over their cells and the least accurate cell.
+    """
     pieces = [(errors, sizes) for *_, errors, sizes, _ in _errors_by_level(plan)]
     errors, sizes = (np.concatenate(each) for each in zip(*pieces, strict=True))
+    if not plan.workload.tables.is_marginals:
+        tables = plan.tables.to_dict("records")
+        worst_row = max(tables, key=lambda row: row["largest_standard_error"])
+        return Headline(
+            median_error=weighted_median(errors, sizes),
+            largest_error=float(worst_row["largest_standard_error"]),
+            least_accurate_table=f"{title(worst_row['attributes'])} on the level "
+            f"{worst_row['level']}",
+            cells_differ=True,
+            is_one=plan.n_items == 1,
+        )
     worst, area, table = max(
         (float(errors.max()), int(groups[errors.argmax()]), table)
         for _, table, errors, _, groups in _errors_by_level(plan)
@@ -31,6 +45,8 @@ def area_headline(plan: AreaPlan) -> Headline:
 
 def errors_by_level(plan: AreaPlan) -> pd.DataFrame:
     """One row a table and level, the levels from the top: standard errors over the level's areas.
+
+    Of tables in other bases each area's is the root mean square over its cells.
 
     level, table, areas, cells (in one area), smallest, median, largest
     """
@@ -51,7 +67,13 @@ def errors_by_level(plan: AreaPlan) -> pd.DataFrame:
 
 
 def n_tables_below(plan: AreaPlan, error: float) -> int:
-    """How many tables of areas have a standard error below this one."""
+    """How many tables of areas have a standard error below this one.
+
+    Of tables in other bases, how many may have such a cell: all on a level where one area has.
+    """
+    if not plan.workload.tables.is_marginals:
+        rows = plan.tables.to_dict("records")
+        return sum(row["areas"] for row in rows if row["smallest_standard_error"] < error)
     return sum(int(sizes[errors < error].sum()) for *_, errors, sizes, _ in _errors_by_level(plan))
 
 

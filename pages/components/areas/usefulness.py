@@ -18,6 +18,8 @@ _TOTAL = "expected records of areas"
 
 def usefulness_of_areas(planned: AreaPlan) -> None:
     """The publishable share of each level, or a field for the number of records."""
+    if not planned.workload.tables.is_marginals:
+        return  # which cells are publishable is known of single values only
     st.subheader("Is that accurate enough?")
     if _fitting(planned) is None:
         number_field(

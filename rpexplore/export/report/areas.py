@@ -19,7 +19,7 @@ from rpexplore.analysis.areas import beside_shares_by_level, level_sizes
 from rpexplore.analysis.budget_units import right_guesses
 from rpexplore.analysis.targets_met import describe_targets_met
 from rpexplore.common.csv_text import csv_of_frame
-from rpexplore.common.formatting import describe_count, plural, rounded
+from rpexplore.common.formatting import capitalised, describe_count, plural, rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError
 from rpexplore.export.report.section import Attachment, Facts, Numbers, Part, Section
@@ -59,6 +59,8 @@ def useful_in_areas(
     """What of a plan is publishable; or why that is not known, in a sentence."""
     if expected is None:
         return "Not known without expected counts."
+    if not plan.workload.tables.is_marginals:
+        return "Not known of tables in other bases than single values."
     try:
         expected = expected.fitted(plan.domain)
     except WorkloadError:
@@ -159,16 +161,21 @@ def _accuracy(plan: AreaPlan, record_noun: str) -> Section:
     alike = ""
     if isinstance(plan.loss, WeightedSum):
         alike = " All areas of a level together count as much as those of another level."
+    cells = "All cells of a table of an area have the same standard error."
+    if top.cells_differ:
+        cells = (
+            "The cells of a table do not all have the same standard error: each table of an area "
+            "has the root mean square over its cells."
+        )
     what = "All tables" if len(shown) == len(frame) else f"{len(shown)} of {len(frame):,} tables"
     return Section(
         "Accuracy",
         (
-            f"The plan makes {plan.loss.description} as small as the budget allows.{alike} All "
-            "cells of a table of an area have the same standard error. It is that of the privacy "
-            "noise, and does not depend on the counts.",
-            f"A cell of the median table of all areas is within ±{rounded(top.median_margin, 3)} "
-            f"{record_noun} of the count in the records, 95 % of the time (standard error σ = "
-            f"{rounded(top.median_error, 3)}); one of the least accurate table, "
+            f"The plan makes {plan.loss.description} as small as the budget allows.{alike} {cells} "
+            "It is that of the privacy noise, and does not depend on the counts.",
+            f"{capitalised(top.median_text)} of all areas is within "
+            f"±{rounded(top.median_margin, 3)} {record_noun} of the count in the records, 95 % of "
+            f"the time (standard error σ = {rounded(top.median_error, 3)}); {top.largest_text}, "
             f"{top.least_accurate_table}, within ±{rounded(top.largest_margin, 3)} (σ = "
             f"{rounded(top.largest_error, 3)}).",
         ),

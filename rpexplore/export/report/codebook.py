@@ -1,5 +1,7 @@
 """What a report tells about the codebook: attributes, aggregations, and all values."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 
@@ -9,8 +11,8 @@ from rpexplore.domain.impossible import describe_combinations
 from rpexplore.domain.provenance import describe_attributes_from_records
 from rpexplore.export.report.section import Facts, Numbers, Section, template_blocks
 from rpexplore.planning.mechanism.strategy import Strategy
-from rpexplore.planning.plan import Plan
 from rpexplore.workload.query_matrix import query_matrix
+from rpexplore.workload.workload import Workload
 
 FIRST_VALUES = 4
 MOST_VALUES = 5_000  # in the appendix, over all attributes
@@ -38,9 +40,8 @@ def codebook(domain: Domain) -> Section:
     return Section("Codebook", sentences, (Numbers(frame),))
 
 
-def aggregations(plan: Plan) -> list[Section]:
+def aggregations(workload: Workload, strategies: Mapping[int, Strategy]) -> list[Section]:
     """The query bases of the attributes and how each is measured; nothing for marginals."""
-    workload, strategies = plan.workload, plan.closure.strategies
     if workload.is_marginals:
         return []
     rows = []

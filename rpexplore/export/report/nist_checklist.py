@@ -30,7 +30,9 @@ def nist_checklist(plan: ReportedPlan, record_noun: str) -> Section:
         epsilon=plan.epsilon(SUSPICIOUS_DELTA),
         high_epsilon=HIGH_EPSILON,
         is_of_areas=isinstance(plan, AreaPlan),
-        is_marginals=isinstance(plan, AreaPlan) or plan.workload.is_marginals,
+        is_marginals=plan.workload.tables.is_marginals
+        if isinstance(plan, AreaPlan)
+        else plan.workload.is_marginals,
         mechanism=mechanism(plan),
         top=area_headline(plan) if isinstance(plan, AreaPlan) else headline(plan),
         record_noun=record_noun,

@@ -50,7 +50,9 @@ def label(plan: ReportedPlan) -> Section:
         detected=max_true_positive_rate(plan.rho, float(FALSE_ALARMS)),
         coarse=COARSE,
         n_coarse=_n_coarse(plan),
-        cells_differ=isinstance(plan, Plan) and cells_differ(plan.table_variances),
+        cells_differ=not plan.workload.tables.is_marginals
+        if isinstance(plan, AreaPlan)
+        else cells_differ(plan.table_variances),
         from_records=describe_attributes_from_records(plan.domain),
     )
     meaning, *limits = (Points(sentences, title) for title, *sentences in blocks[-4:])
@@ -92,7 +94,8 @@ def epsilons(plan: ReleasePlan) -> Numbers:
 def mechanism(plan: ReportedPlan) -> str:
     """The mechanism's name: that of marginals, or that of other aggregations as well."""
     if isinstance(plan, AreaPlan):
-        return "ResidualPlanner in every area of a tree"
+        plus = "" if plan.workload.tables.is_marginals else "+"
+        return f"ResidualPlanner{plus} in every area of a tree"
     return "ResidualPlanner" if plan.workload.is_marginals else "ResidualPlanner+"
 
 

@@ -26,7 +26,9 @@ def _bound(plan: ReportedPlan) -> str:
     """What the bound holds for."""
     if isinstance(plan, AreaPlan):
         shared = ", the same in all areas of a level" if plan.uniform else ""
-        return f"every choice of independent Gaussian noise on the residuals of every area{shared}"
+        noise = f"every choice of independent Gaussian noise on the residuals of every area{shared}"
+        is_marginals = plan.workload.tables.is_marginals
+        return noise if is_marginals else f"{noise}, with attributes measured as they are here"
     noise = "every choice of Gaussian noise on the residuals"
     return (
         noise

@@ -136,12 +136,15 @@ def report(
         in_areas = f" of {plural(plan.workload.tree.n_areas, 'area')}"
         useful = useful_in_areas(plan, expected, cv_limit, area_totals)
         in_short = area_front(plan, record_noun, useful)
-        about_tables = area_sections(plan, record_noun, useful)
+        about_tables = [
+            *aggregations(plan.workload.tables, plan.closure.strategies),
+            *area_sections(plan, record_noun, useful),
+        ]
     else:
         in_areas = ""
         in_short = short_of_tables(plan, record_noun, expected, cv_limit)
         about_tables = [
-            *aggregations(plan),
+            *aggregations(plan.workload, plan.closure.strategies),
             tables_section(plan),
             accuracy(plan, record_noun),
             fairness_section(plan, record_noun),

@@ -63,3 +63,18 @@ def test_targets_of_areas_are_counted_and_what_would_meet_them_is_said():
     assert "Targets are missed" in text
     assert "The one target is not met." in text
     assert dict(row[:2] for row in made.front[0].parts[0].rows)["Targets"] in text
+
+
+def test_tables_of_areas_in_other_bases_are_told_by_their_least_accurate_cell():
+    asked = PLANS["the same"].workload
+    ages = rp.Workload.of(asked.domain, [("age",)]).with_bases({"age": rp.Prefix()})
+    tables = rp.AreaWorkload.of_levels(asked.tree, dict.fromkeys(asked.tree.levels[:3], ages))
+    plan = rp.plan_areas(tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
+    made = report(plan, expected=rp.ExpectedCounts.of_total(900))
+    page = re.sub("<[^>]+>", " ", html(made))
+    headings = [section.heading for section in made.sections]
+    assert "Aggregation" in headings
+    assert "Relative errors" not in headings
+    assert "ResidualPlanner+ in every area of a tree" in page
+    assert "do not all have the same standard error" in page
+    assert f"σ = {rounded(plan.tables['largest_standard_error'].max(), 3)}" in page

@@ -42,7 +42,7 @@ def test_it_says_how_each_attribute_is_aggregated_and_measured(plan, made):
     even = rp.plan(
         plan.workload, loss=rp.SumOfVariances(), budget=plan.budget, uniform_reference=True
     )
-    (part,) = aggregations(even)[0].parts
+    (part,) = aggregations(even.workload, even.closure.strategies)[0].parts
     assert isinstance(part, Numbers)
     assert [row[-1].endswith("spread evenly") for row in part.rows] == [True, False, True, True]
 
