@@ -1,14 +1,14 @@
 """What all benchmarks measure with: rows, the best of three times, the peak of the process."""
 
 import os
+import pickle
 import re
 import resource
+import subprocess
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -61,9 +61,17 @@ def process_seconds(
 
 
 def in_own_process(call: Callable[..., Any], *given: Any) -> Any:
-    """What a function of a module returns that runs in a new process, whose peak is its own."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(call, *given).result()
+    """What a function of a module returns in a new process, whose peak is its own.
+
+    Which imports this module alone: one of `multiprocessing` would import all benchmarks.
+    """
+    lines = (
+        "import pickle, sys; call, given = pickle.load(sys.stdin.buffer); "
+        "pickle.dump(call(*given), sys.stdout.buffer)"
+    )
+    command, content = [sys.executable, "-c", lines], pickle.dumps((call, given))
+    done = subprocess.run(command, input=content, stdout=subprocess.PIPE, check=True)
+    return pickle.loads(done.stdout)  # noqa: S301 - of a function that was given here
 
 
 def processes_seconds() -> float:
