@@ -4,8 +4,9 @@ import glob
 import json
 import os
 import re
+import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,6 +30,7 @@ from rpexplore.data.databases.streaming import count_streamed
 from rpexplore.errors import DataError
 
 _ATTACHED = "rpexplore_records"
+_DAY = 24 * 3600  # seconds
 _SCHEMAS = (
     "SELECT schema_name FROM information_schema.schemata WHERE catalog_name = current_database()"
 )
@@ -136,11 +138,16 @@ def open_session(connection: Connection) -> Iterator[Session]:
 def _folder_beside(path: Path) -> Iterator[str]:
     """A folder for records that exceed memory, which nobody else can open; "" where none can be.
 
-    Beside the file, and not in the folder that one works in, where DuckDB would make its own.
+    Beside the file, and not in the folder that one works in, where DuckDB would make its own. What
+    a process that was killed has left of them goes after a day, if it is empty.
     """
     if not os.access(path.parent, os.W_OK):
         yield ""
         return
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > _DAY:
+                left.rmdir()
     named = {"prefix": f".{path.name}.", "suffix": ".tmp", "dir": path.parent}
     with TemporaryDirectory(**named, ignore_cleanup_errors=True) as folder:
         yield folder
