@@ -81,7 +81,13 @@ class AreaTreeReference:
             raise DomainError(
                 f"The file of these {self.n_areas:,} areas is not on this computer; give it again."
             )
-        tree = tree_of_parquet(content, self.levels, self.sizes)
+        try:
+            tree = tree_of_parquet(content, self.levels, self.sizes)
+        except DomainError as error:
+            problem = str(error).removesuffix(".")
+            raise DomainError(
+                f"The file of these areas cannot be used: {problem}; give it again."
+            ) from None
         if tree.sha256 != self.sha256:
             raise DomainError(
                 "The file of these areas was changed since it was saved; give the areas again."

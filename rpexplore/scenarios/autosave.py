@@ -107,13 +107,14 @@ class Autosaves:
                 self.save_tree(areas.tree)
 
     def save_tree(self, tree: AreaTree) -> None:
-        """Save areas that are not there yet. Raises `OSError`."""
-        path = self._path_of_tree(tree.sha256)
-        try:
-            os.utime(path)  # for `remove_unused_areas`: it is wanted now
-        except FileNotFoundError:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_whole(path, parquet_of_tree(tree), mode=0o600)
+        """Save areas that are not there yet, or damaged. Raises `OSError`."""
+        path, content = self._path_of_tree(tree.sha256), parquet_of_tree(tree)
+        with suppress(FileNotFoundError):  # removed meanwhile
+            if self.read_tree(tree.sha256) == content:
+                os.utime(path)  # for `remove_unused_areas`: it is wanted now
+                return
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(path, content, mode=0o600)
 
     def has_tree(self, sha256: str) -> bool:
         """Whether areas are saved."""

@@ -11,6 +11,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.domain import area_tree_reference
 from rpexplore.domain.area_tree_file import parquet_of_tree
+from rpexplore.domain.area_tree_reference import AreaTreeReference
 from rpexplore.errors import DomainError, WorkloadError
 from rpexplore.planning.losses.constrained import SumWithinTargets
 from rpexplore.scenarios.area_study import AreaStudy
@@ -190,3 +191,20 @@ def test_autosaved_areas_are_one_file_that_goes_when_no_project_has_them(tmp_pat
     os.utime(tree, (long_ago, long_ago))
     autosaves.remove_unused_areas()
     assert not tree.exists()
+
+
+def test_autosaved_areas_that_are_damaged_are_said_to_be_and_mended(tmp_path):
+    autosaves, areas = Autosaves(tmp_path), study().areas
+    tree = areas.tree
+    autosaves.save_tree(tree)
+    (path,) = tmp_path.glob("*.parquet")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-30] + b"x" * 30)
+    area_tree_reference._in_memory.clear()
+    reference = AreaTreeReference(tree.sha256, tree.levels, areas.sizes, autosaves.read_tree)
+    error = "The file of these areas cannot be used: it is no Parquet file, or a damaged one; give"
+    with pytest.raises(DomainError, match=error):
+        _ = reference.tree
+    autosaves.save_tree(tree)
+    assert path.read_bytes() == whole
+    assert reference.tree.sha256 == tree.sha256
