@@ -181,7 +181,7 @@ def _numbers(tree: AreaTree, name: str, areas: Iterable[AreaName]) -> np.ndarray
         raise DomainError(f"The list {name!r} has no areas; name one at least.")
     # All codes at once: there may be thousands of them, in a tree of millions of areas.
     codes = [area for area in given if isinstance(area, str)]
-    by_code = iter(_by_own_codes(tree, codes, f"The list {name!r}").tolist())
+    by_code = iter(_by_own_codes(tree, codes, f"The list {name!r}").tolist() if codes else ())
     numbers = np.asarray(
         [next(by_code) if isinstance(area, str) else area_number(tree, area) for area in given]
     )
