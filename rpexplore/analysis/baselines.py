@@ -12,7 +12,7 @@ from rpexplore.analysis.accuracy import least_accurate_first
 from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.common.formatting import capitalised, describe_count, joined, rounded
 from rpexplore.errors import PlanError
-from rpexplore.planning.baselines.base import Baseline, LogVariances, UnsuitableError
+from rpexplore.planning.baselines.base import Baseline, LogVariances, UnsuitableError, power_of
 from rpexplore.planning.baselines.bound import SingularValues
 from rpexplore.planning.baselines.registry import BASELINES, LAPLACE_BASELINES
 from rpexplore.planning.optimum import record_cost
@@ -53,7 +53,7 @@ class BaselineError:
 
     @property
     def budget_text(self) -> str:
-        """ "72 times", "about 10^23 times", "the same"; "" if there is no such mechanism."""
+        """ "72 times", "about 10^23 times"; "" if there is no such mechanism."""
         if self.variances is None:
             return ""
         return describe_times(self.log_times)
@@ -155,8 +155,13 @@ class Comparison:
 
     @cached_property
     def least_share(self) -> float:
-        """No Gaussian mechanism reaches the plan's loss with a smaller share of its budget."""
+        """No Gaussian mechanism reaches the plan's loss with a smaller share of its budget.
+
+        NaN where the objective is no norm of the variances, of which no such share follows.
+        """
         plan = self.plan
+        if not _is_norm(plan):
+            return math.nan
         if plan.workload.is_marginals:
             return min(plan.certificate.lower_bound / plan.loss_value, 1.0)
         bound = _at_budget(_BOUND, plan)
@@ -166,6 +171,8 @@ class Comparison:
     def bound_sentence(self) -> str:
         """How near the plan is to what no Gaussian mechanism can go below."""
         share = self.least_share
+        if math.isnan(share):
+            return self.plan.proven
         if share > 1 / _SAME:
             return "No Gaussian mechanism, whatever it measures, does better by more than 0.5 %."
         less = f"{rounded(100 * (1 - share), 2, 'up')} %"
@@ -254,12 +261,28 @@ def _at_budget(baseline: Baseline, plan: Plan, *, at_one: bool = False) -> Basel
     shift = math.log(2) if at_one else -math.log(record_cost(plan.budget))
     variances = LogVariances(found.mean + shift, found.largest + shift)
     return BaselineError(
-        baseline, variances, variances.ratio(plan.loss, plan.workload, plan.loss_value)
+        baseline,
+        variances,
+        variances.ratio(
+            plan.loss,
+            plan.workload,
+            plan.loss_value,
+            plan.loss.caps(plan.workload, plan.certificate.limit),
+        ),
     )
 
 
+def _is_norm(plan: Plan) -> bool:
+    """Whether the plan's loss is inversely proportional to the privacy cost."""
+    try:
+        power_of(plan.loss)
+    except UnsuitableError:
+        return False
+    return True
+
+
 def describe_times(log_times: float) -> str:
-    """A factor by its natural logarithm: "1.5 times", "about 10^23 times", "the same as"."""
+    """A factor by its natural logarithm: "1.5 times", "about 10^23 times"."""
     if log_times < math.log(_LARGEST):
         times = math.exp(log_times)
         if times < 1000:

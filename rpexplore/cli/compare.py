@@ -52,9 +52,10 @@ def compare(
             row.baseline.name: describe_numbers(errors[row.baseline.title]) for row in there
         }
         parts += ["Standard errors at the plan's privacy cost:", text_table(columns)]
+    share = comparison.least_share
     facts = {
         "baselines": row_facts(comparison.frame().replace(math.inf, math.nan)),
-        "least_share_of_budget": comparison.least_share,
+        "least_share_of_budget": None if math.isnan(share) else share,
         "laplace_epsilon": comparison.laplace_epsilon if comparison.laplace_sentence else None,
         "sentences": comparison.sentences,
         "tables": row_facts(errors.replace(math.inf, math.nan)),

@@ -39,6 +39,21 @@ def test_a_plan_with_so_many_times_the_budget_reaches_what_a_baseline_does(loss)
     assert equal.loss_value == pytest.approx(wanted, rel=1e-4)
 
 
+def test_required_targets_have_to_be_met_by_baselines_too():
+    targets = {table: rp.Target(3.0, required=True) for table in [("age",), ("sex",)]}
+    tables = MARGINALS.with_targets(targets)
+    plan = planned(tables, rp.SumWithinTargets(), rho="0.25")
+    rows = rp.compare(plan).frame().set_index("name")
+    # At privacy cost 1/2 four tables with the same noise have variance 8, and a sum of n cells 2 n:
+    # the total of 200 and the largest table count in the average, 9 is the most of the others.
+    of_tables = max(16 / plan.loss_value, 8 / 9)
+    of_cells = max(2 * (200 + 1) / plan.loss_value, 200 / 9)
+    assert rows["times_budget"]["tables"] == pytest.approx(of_tables, rel=1e-5)
+    assert rows["times_budget"]["cells"] == pytest.approx(of_cells, rel=1e-5)
+    assert "only chosen for the average" in rows["reason"]["product"]
+    assert rp.compare(plan).bound_sentence == plan.proven
+
+
 def test_sentences_name_the_nearest_the_bound_and_laplace_noise():
     compared = rp.compare(planned(MARGINALS))
     cells, nearest, bound, laplace = compared.sentences

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rpexplore.errors import PlanError
-from rpexplore.planning.losses.base import Loss
+from rpexplore.planning.losses.base import Loss, RelativeLoss, SumOfVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.workload.workload import Workload
 
@@ -33,8 +33,13 @@ class LogVariances:
         """Those that a loss looks at."""
         return self.largest if loss.looks_at_least_accurate_cells else self.mean
 
-    def ratio(self, loss: Loss, workload: Workload, value: float) -> float:
-        """Natural logarithm of what all variances must be divided by for the loss to be this."""
+    def ratio(
+        self, loss: Loss, workload: Workload, value: float, caps: np.ndarray | None = None
+    ) -> float:
+        """Natural logarithm of what all variances must be divided by for the loss to be this.
+
+        caps: the largest variance that each table may have besides, float64[n_tables]
+        """
         variances = self.of_loss(loss)
 
         def is_above(log_divisor: float) -> bool:
@@ -52,7 +57,7 @@ class LogVariances:
         while high - low > _DIGITS:
             middle = (low + high) / 2
             low, high = (middle, high) if is_above(middle) else (low, middle)
-        return high
+        return high if caps is None else max(high, float(np.max(self.largest - np.log(caps))))
 
 
 @dataclass(frozen=True)
@@ -86,12 +91,21 @@ def shares_for(loss: Loss, weights: np.ndarray, logs: np.ndarray) -> np.ndarray:
     """
     with np.errstate(divide="ignore"):
         log_weighted = np.log(np.maximum(weights, np.max(weights) * 1e-12)) + logs
-    # Σ w v / c is smallest at c ∝ √(w v), and max w v / c where all are the same.
-    log_shares = log_weighted / 2 if is_sum(loss) else log_weighted
+    # Σ (w v / c)^p is smallest at c ∝ (w v)^(p/(p + 1)).
+    power = power_of(loss)
+    log_shares = log_weighted * (1.0 if np.isinf(power) else power / (power + 1))
     shares = np.exp(log_shares - np.max(log_shares))
     return shares / np.sum(shares)
 
 
-def is_sum(loss: Loss) -> bool:
-    """Whether tables count by their mean variance, as in a weighted sum."""
-    return not loss.looks_at_least_accurate_cells
+def power_of(loss: Loss) -> float:
+    """p of a loss that is the p-norm of weighted variances: 1 for a sum, ∞ for the largest.
+
+    Raises:
+        UnsuitableError: For any other loss: a mechanism is chosen for no such one.
+    """
+    if isinstance(loss, SumOfVariances):
+        return 1.0
+    if isinstance(loss, RelativeLoss):
+        return float(loss.p)
+    raise UnsuitableError("only chosen for the average or the largest error, or between them.")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rpexplore.planning.baselines.base import Baseline, LogVariances, is_sum
+from rpexplore.planning.baselines.base import Baseline, LogVariances, power_of
 from rpexplore.planning.baselines.tables import beta_of, moments_of
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.closure import Closure
@@ -29,9 +29,9 @@ class BestProduct(Baseline):
     def variances(self, workload: Workload, closure: Closure, loss: Loss) -> LogVariances:
         from scipy.optimize import minimize  # heavy
 
-        search = _Search(workload, closure, loss)
+        search, norm = _Search(workload, closure, loss), power_of(loss)
         start = search.start
-        for power in _POWERS if not is_sum(loss) else _POWERS[:1]:
+        for power in _POWERS if np.isinf(norm) else (norm,):
             found = minimize(search.value, start, args=(power,), jac=True, method="L-BFGS-B")
             start = found.x
         mean = search.variances(start, largest=False)[0]
@@ -42,7 +42,7 @@ class _Search:
     """log s of the attributes that are used and have several values, float64[n]."""
 
     def __init__(self, workload: Workload, closure: Closure, loss: Loss) -> None:
-        self._largest = not is_sum(loss)
+        self._largest = loss.looks_at_least_accurate_cells
         with np.errstate(divide="ignore"):
             self._log_weights = np.log(loss.table_weights(workload))
         self._attributes = [index for index in workload.used if closure.sizes[index] > 1]

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rpexplore.planning.baselines.base import Baseline, LogVariances, UnsuitableError, is_sum
-from rpexplore.planning.losses.base import Loss
+from rpexplore.planning.baselines.base import Baseline, LogVariances, UnsuitableError, power_of
+from rpexplore.planning.losses.base import Loss, p_norm
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.workload.workload import Workload
 
 MOST_ATTRIBUTES = 15  # of which all marginals are weighed
-_MOST_ROUNDS, _GAP = 1000, 1e-3
+_MOST_ROUNDS, _GAP, _MOST_GAP = 1000, 1e-3, 2e-2
 _CANDIDATES = 60  # marginals that may be merged, in pairs
 _AT_ONCE = 1 << 22  # numbers worked on together
 
@@ -48,27 +48,33 @@ class BestMarginals(Baseline):
         bits[used] = 1 << np.arange(len(used))
         residuals = np.sum(bits[closure.members], axis=1)
         sizes = closure.sizes[used].astype(float)
-        weights = loss.table_weights(workload)
+        weights, power = loss.table_weights(workload), power_of(loss)
         precisions = np.full(1 << len(used), 1.0 / (1 << len(used)))
         prices = np.ones(len(workload))
-        logs = np.zeros(len(workload))
+        exponent = 0.5 if np.isinf(power) else 1 / (1 + power)
+        logs, gap = np.zeros(len(workload)), np.inf
         for _ in range(_MOST_ROUNDS):
             sigma_squared = 1 / _upwards(precisions, sizes)[residuals]
             variances = closure.variances(sigma_squared)
             logs = np.log(variances)
-            if not is_sum(loss):
-                prices = prices * weights * variances
-                prices = np.maximum(prices / np.sum(prices), 1e-12)
+            weighted = weights * variances
+            reached = p_norm(weighted, power)
+            if np.isinf(power):
+                prices = np.maximum(prices * weighted / np.sum(prices * weighted), 1e-12)
+            else:  # the gradient of the norm
+                prices = (weighted / reached) ** (power - 1)
             of_residuals = closure.residual_weights(weights * prices)
             slopes = np.zeros(len(precisions))
             slopes[residuals] = of_residuals * sigma_squared**2
             gradient = _downwards(slopes, sizes)
             value = float(np.sum(of_residuals * sigma_squared))
-            reached = value if is_sum(loss) else float(np.max(weights * variances))
-            if reached <= value**2 / np.max(gradient) * (1 + _GAP):
+            gap = reached * np.max(gradient) / value**2 - 1
+            if gap <= _GAP:
                 break
-            precisions = precisions * np.sqrt(gradient / value)
+            precisions = precisions * (gradient / value) ** exponent
             precisions /= np.sum(precisions)
+        if gap > _MOST_GAP:
+            raise UnsuitableError("only where they are found in a moment, which they are not here.")
         return LogVariances(logs, logs)
 
 
@@ -101,7 +107,7 @@ class DataCube(Baseline):
 
     def variances(self, workload: Workload, closure: Closure, loss: Loss) -> LogVariances:
         _refuse_other_bases(workload)
-        if not is_sum(loss):
+        if power_of(loss) != 1:
             raise UnsuitableError("only for the average error, for which it is chosen.")
         log_sizes = np.log(closure.sizes.astype(float))
         has = np.zeros((len(workload), len(closure.sizes) + 1), dtype=bool)

@@ -143,7 +143,7 @@ def test_fourier_coefficients():
     np.testing.assert_allclose(np.exp(found.mean), mean, rtol=1e-9)
 
 
-@pytest.mark.parametrize("loss", [SUM, LARGEST], ids=["sum", "largest"])
+@pytest.mark.parametrize("loss", [SUM, rp.PNorm(p=4), LARGEST], ids=["sum", "norm", "largest"])
 def test_best_marginals_are_a_convex_optimum(loss):
     import cvxpy as cp
 
@@ -167,12 +167,13 @@ def test_best_marginals_are_a_convex_optimum(loss):
             terms.append(pairs * cp.inv_pos(np.array(coefficients) @ shares))
         variances.append(cp.sum(terms))
     weighted = [weight * each for weight, each in zip(MARGINALS.weights, variances, strict=True)]
-    objective = cp.sum(weighted) if loss is SUM else cp.maximum(*weighted)
+    norms = {SUM: cp.sum, LARGEST: cp.max}
+    objective = norms.get(loss, lambda values: cp.pnorm(values, 4))(cp.hstack(weighted))
     best = cp.Problem(cp.Minimize(objective), [cp.sum(shares) <= 1]).solve(solver="CLARABEL")
     assert loss.value(np.exp(found.mean), MARGINALS) == pytest.approx(best, rel=2e-3)
 
 
-@pytest.mark.parametrize("loss", [SUM, LARGEST], ids=["sum", "largest"])
+@pytest.mark.parametrize("loss", [SUM, rp.PNorm(p=4), LARGEST], ids=["sum", "norm", "largest"])
 @pytest.mark.parametrize("tables", [MARGINALS, CUMULATIVE], ids=["marginals", "cumulative"])
 def test_best_product_is_a_minimum_over_all_scales(tables, loss):
     from scipy.optimize import minimize
