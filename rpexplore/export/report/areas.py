@@ -21,7 +21,7 @@ from rpexplore.analysis.targets_met import describe_targets_met
 from rpexplore.common.csv_text import csv_of_frame
 from rpexplore.common.formatting import capitalised, describe_count, plural, rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.errors import WorkloadError
+from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.export.report.section import Attachment, Facts, Numbers, Part, Section
 from rpexplore.figures.areas import (
     ACCURACY_COLUMNS,
@@ -220,6 +220,8 @@ def _fairness(plan: AreaPlan) -> Section:
         beside = beside_shares_by_level(plan)
     except WorkloadError as error:
         sentences.append(str(error))
+    except PlanError as error:
+        sentences.append(f"The best shares of the budget by level are not known. {error}")
     else:
         sentences.append(describe_shares(beside))
         parts.append(Numbers(*shares_listed(beside), "Beside shares of the budget by level"))

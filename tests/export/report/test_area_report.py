@@ -8,6 +8,7 @@ import rpexplore as rp
 from rpexplore.analysis.area_distributions import errors_by_level
 from rpexplore.analysis.areas import beside_shares_by_level
 from rpexplore.common.formatting import rounded
+from rpexplore.errors import PlanError
 from rpexplore.export.report.report import html, report
 from rpexplore.export.report.section import Numbers
 from tests.releases.areas.area_plans import PLANS
@@ -51,6 +52,19 @@ def test_areas_that_are_asked_for_different_tables_have_a_report(name):
     fairness = next(section for section in made.sections if section.heading == "Fairness")
     differ = "are asked for different tables" in " ".join(fairness.sentences)
     assert differ == (name == "some areas")
+
+
+def test_a_comparison_that_cannot_be_planned_is_left_out_with_the_reason(monkeypatch):
+    def fail(plan):
+        raise PlanError("The search came within 0.02 of the best possible.")
+
+    monkeypatch.setattr("rpexplore.export.report.areas.beside_shares_by_level", fail)
+    made = report(PLANS["the same"])
+    fairness = next(section for section in made.sections if section.heading == "Fairness")
+    assert fairness.sentences[-1].endswith(
+        "by level are not known. The search came within 0.02 of the best possible."
+    )
+    assert not any("Beside shares" in part.title for part in fairness.parts)
 
 
 def test_targets_of_areas_are_counted_and_what_would_meet_them_is_said():
