@@ -26,19 +26,21 @@ _ALIKE = 1e-3  # relative difference of errors below which areas count as equall
 def level_accuracy(plan: AreaPlan) -> pd.DataFrame:
     """One row a level with tables: level, areas, tables, standard_error, margin_95 and largest.
 
-    standard_error is the root mean square over its areas and tables, largest_standard_error that
-    of the least accurate table in the least accurate area, in largest_table; margin_95 and
-    largest_margin are 95 % margins of error.
+    areas are those with tables. standard_error is the root mean square over the tables of all of
+    them, largest_standard_error that of the least accurate table in the least accurate area, in
+    largest_table; margin_95 and largest_margin are 95 % margins of error.
     """
-    rows = []
+    tree, asked, rows = plan.workload.tree, plan.workload.kinds >= 0, []
     for level, of_level in plan.tables.groupby("level", sort=False):
         worst = of_level.loc[of_level["largest_standard_error"].idxmax()]
-        typical = float(np.sqrt(of_level["mean_variance"].mean()))
+        variances, times = of_level["mean_variance"].to_numpy(), of_level["areas"].to_numpy()
+        typical = math.sqrt(variances @ times / np.sum(times))
+        areas = tree.level_slice(tree.levels.index(worst["level"]))
         rows.append(
             {
                 "level": level,
-                "areas": max(of_level["areas"].tolist()),
-                "tables": len(of_level),
+                "areas": int(np.count_nonzero(asked[areas])),
+                "tables": of_level["attributes"].nunique(),
                 "standard_error": typical,
                 "margin_95": typical * Z_95,
                 "largest_standard_error": float(worst["largest_standard_error"]),

@@ -72,6 +72,21 @@ def test_levels_and_tables_of_a_plan(register):
     )
 
 
+def test_areas_of_a_level_may_ask_for_different_tables():
+    tree = rp.AreaTree.from_columns({"town": [str(number) for number in range(16)]})
+    domain = rp.Domain.from_sizes({"sex": 2, "age": 5})
+    tables = (("sex",),), (("age",), ("sex",))
+    asked = tuple(rp.Workload.of(domain, list(listed)) for listed in tables)
+    kinds = np.array([-1] + [0] * 10 + [1] * 5 + [-1])
+    workload = rp.AreaWorkload(tree, asked, kinds)
+    plan = rp.plan_areas(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    (level,) = level_accuracy(plan).to_dict("records")
+    errors = np.append(*(AreaErrors.of(plan, table).errors for table in (("sex",), ("age",))))
+    assert (level["areas"], level["tables"]) == (15, 2)
+    assert np.count_nonzero(~np.isnan(errors)) == 20
+    assert level["standard_error"] ** 2 == pytest.approx(np.nanmean(errors**2))
+
+
 def test_the_comparison_with_shares_is_told(register):
     beside = beside_shares_by_level(register)
     best, equal = (100 * (1 - beside["ratio"])).tolist()
