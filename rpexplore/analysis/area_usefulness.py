@@ -5,6 +5,7 @@ its expected count, is within the limit of the coefficient of variation. What is
 is its part of all records: evenly over the areas without parts, or as publicly known totals say.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.usefulness import below_1
+from rpexplore.common.exact_numbers import shown
 from rpexplore.common.formatting import describe_count, describe_share, plural
 from rpexplore.domain.area_range import AreaRange
 from rpexplore.domain.area_tree import AreaTree
@@ -191,9 +193,9 @@ def publishable_in_areas(
             records fall evenly on all areas without parts.
 
     Raises:
-        WorkloadError: If the counts do not fit the plan's codebook, the limit is none, or the
-            totals do not cover every area once; and if tables are in other bases than single
-            values, whose cells have standard errors of their own.
+        WorkloadError: If the counts do not fit the plan's codebook, the limit is none, a total is
+            no number of records, or the totals do not cover every area once; and if tables are in
+            other bases than single values, whose cells have standard errors of their own.
     """
     if not plan.workload.tables.is_marginals:
         raise WorkloadError(
@@ -220,6 +222,16 @@ def shares_of_areas(tree: AreaTree, totals: Mapping[int, float] | None = None) -
     within = undivided.copy()
     every.add_parts(within)
     for area, total in ({0: 1.0} if totals is None else totals).items():
+        if not 0 <= area < tree.n_areas:
+            raise WorkloadError(
+                f"A total is given of an area {shown(area)}; the areas of this tree have the "
+                f"numbers 0 to {tree.n_areas - 1:,}."
+            )
+        if not (math.isfinite(total) and total >= 0):
+            raise WorkloadError(
+                f"The total of the area {' > '.join(tree.path(area)) or tree.levels[0]} is "
+                f"{shown(total)}; give a number of records, 0 or more."
+            )
         given[area] = total / within[area]
         covered[area] = 1
     for areas in every.slices[1:]:  # what was given goes down to all within

@@ -25,7 +25,15 @@ def test_records_are_spread_over_areas_without_parts_or_as_totals_say():
     known = shares_of_areas(TREE, totals)
     expected = {"N": 0.6, "N1": 0.6 * 3 / 4, "S": 0.3, "S2": 0.3 * 2 / 3, "W": 0.1}
     assert {name: known[area] for name, area in numbers.items()} == pytest.approx(expected)
-    for wrong, why in (({numbers["N"]: 1.0}, "in none"), (totals | {numbers["N1"]: 1}, "several")):
+    for wrong, why in (
+        ({numbers["N"]: 1.0}, "in none"),
+        (totals | {numbers["N1"]: 1}, "several"),
+        (totals | {numbers["N"]: -1.0}, "total of the area N is -1.0; give a number of records"),
+        (totals | {numbers["N"]: np.nan}, "total of the area N is nan"),
+        ({0: np.inf}, "total of the area all is inf"),
+        (totals | {-1: 0}, "area -1; the areas of this tree have the numbers 0 to 1"),
+        (totals | {TREE.n_areas: 0}, f"area {TREE.n_areas};"),
+    ):
         with pytest.raises(WorkloadError, match=why):
             shares_of_areas(TREE, wrong)
 
