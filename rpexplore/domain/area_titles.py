@@ -22,6 +22,12 @@ def distinct_codes(tree: AreaTree, areas: list[int]) -> list[str]:
     return [" > ".join(tree.path(area)) for area in areas]
 
 
+def distinct_titles(tree: AreaTree, areas: list[int]) -> list[str]:
+    """The titles of some areas, or their codes where two have the same: "X (1)" may be a code."""
+    titles = [area_title(tree, area) for area in areas]
+    return titles if len(set(titles)) == len(titles) else distinct_codes(tree, areas)
+
+
 def distinct_names(tree: AreaTree, areas: list[int]) -> list[str] | None:
     """The names of some areas, with codes where two are called alike; None where none has one."""
     names = [] if tree.names is None else [tree.names[area].as_py() or "" for area in areas]

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rpexplore as rp
+from rpexplore.domain.area_titles import area_title, distinct_titles
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.errors import DomainError
 
@@ -96,3 +97,11 @@ def test_an_area_that_is_not_there_is_named():
     tree = AreaTree.from_columns({"region": ["N", "S"], "town": ["1", "2"]})
     with pytest.raises(DomainError, match="no area '2' in N"):
         tree.find(("N", "2"))
+
+
+def test_parts_with_the_same_title_are_told_apart_by_their_codes():
+    tree = AreaTree.from_columns({"town": ["X (1)", "1", "2"]}, {"town": ["", "X", "Y"]})
+    parts = [1, 2, 3]
+    assert area_title(tree, 1) == area_title(tree, 3) == "X (1)"
+    assert distinct_titles(tree, parts) == ["1", "2", "X (1)"]
+    assert distinct_titles(tree, parts[:2]) == ["X (1)", "Y (2)"]

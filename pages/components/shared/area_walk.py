@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from pages.components.shared.session import escaped
-from rpexplore.domain.area_titles import area_title, areas_above
+from rpexplore.domain.area_titles import area_title, areas_above, distinct_titles
 from rpexplore.domain.area_tree import AreaTree
 
 
@@ -34,7 +34,7 @@ def way_down(tree: AreaTree, key: str, parts: Sequence[int]) -> None:
     """A list of parts to look into, which can be searched; nothing where there are none."""
     if not parts:
         return
-    titles = {area_title(tree, area): area for area in parts}
+    titles = dict(zip(distinct_titles(tree, list(parts)), parts, strict=True))
     chosen = f"{key}: part"
 
     def take() -> None:
