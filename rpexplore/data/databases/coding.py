@@ -88,8 +88,8 @@ def code_columns(
                 )
         else:
             given[f"f{index}"] = _of_number(_numbers(column, engine), attribute)
-    # A table needs a column, also where all are counted together.
-    records = table.select(**(given or {"any": ibis.literal(True)}))
+    # A table needs a column, also where all are counted together; COPY needs a whole number.
+    records = table.select(**(given or {"any": ibis.literal(0, "int8")}))
     for index, values in joined.items():
         records = _join_codes(records, index, values)
     codes = {

@@ -76,9 +76,13 @@ class GroupTally:
             np.add.at(counts.reshape(-1), cells, n_records.astype(counts.dtype))
 
     def counts(self) -> Counts:
-        """The counts; raises `DataError` if those of several sets are not of the same records."""
+        """The counts; raises `DataError` if they are not all of the same records."""
         counts = Counts(self._tables, self._n_records[self.sets[0]])
-        if len(self.sets) > 1 and not agree(counts):
+        # Tables of one set are sums of the same rows.
+        has_lost = any(
+            cells.sum(dtype=np.int64) != counts.n_records for cells in self._tables.values()
+        )
+        if has_lost or (len(self.sets) > 1 and not agree(counts)):
             raise self._request.changed_error()
         return counts
 

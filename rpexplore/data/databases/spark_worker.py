@@ -29,6 +29,7 @@ from rpexplore.data.databases.spark_words import Layout, UnlistedError, listed_c
 from rpexplore.data.databases.streaming import (
     Inspection,
     coders_of,
+    in_areas,
     nothing_quoted,
     signed_codes,
 )
@@ -75,7 +76,7 @@ def coded_records(batches: Batches, request: Request) -> Iterator[pa.RecordBatch
             columns[ORDER] = batch.column(ORDER)
         for index, codes in signed_codes(batch, coders).items():
             columns[f"c{index}"] = codes
-        if request.area_coder is not None:
+        if request.area_columns:
             columns[AREA] = areas_of(batch, request)
         yield pa.record_batch(columns)
 
@@ -210,9 +211,8 @@ def areas_of(batch: pa.RecordBatch, request: Request) -> np.ndarray:
         return batch.column(AREA).to_numpy()
     coder = request.area_coder
     assert coder is not None
-    columns = {name: batch.column(area) for area, name in request.area_columns.items()}
     with nothing_quoted():
-        return coder.areas(pa.record_batch(columns))
+        return coder.areas(in_areas(batch, request))
 
 
 def _person(column: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

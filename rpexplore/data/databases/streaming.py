@@ -87,14 +87,18 @@ def count_streamed(
 
 
 def area_codes(batch: pa.RecordBatch, request: Request) -> Codes:
-    """The codes of the areas that records are counted by, of `area_columns`; none without these.
+    """The codes of the areas that records are counted by; none where they are counted by none.
 
     Raises `DataError` for a record that lies in no area.
     """
-    if request.area_coder is None:
-        return {}
-    texts = {name: batch.column(area) for area, name in request.area_columns.items()}
-    return request.area_coder.codes(pa.record_batch(texts))
+    return {} if request.area_coder is None else request.area_coder.codes(in_areas(batch, request))
+
+
+def in_areas(batch: pa.RecordBatch, request: Request) -> pa.RecordBatch:
+    """Records as `AreaCoder` takes them, of `area_columns`, of which there may be none."""
+    # A batch that is made of no columns has no records; one of which none is chosen keeps them.
+    columns = request.area_columns
+    return batch.select(list(columns)).rename_columns(list(columns.values()))
 
 
 def coded(batches: Iterable[pa.RecordBatch], request: Request) -> Iterator[pa.RecordBatch]:

@@ -13,8 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import rpexplore as rp
-from rpexplore.data.area_coding import AreaCut, AreaCuts
+from rpexplore.data.area_coding import AreaCoder, AreaCut, AreaCuts
+from rpexplore.data.databases import grouping
 from rpexplore.data.databases.connections import Connection
+from rpexplore.data.databases.request import Request
 from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.data.frames import FrameSource
 from rpexplore.domain.area_range import AreaRange
@@ -107,6 +109,29 @@ def test_whole_numbers_are_codes_of_areas_too(stored):
     counts = stored(records).count(DOMAIN, [(0, 2)], areas=cuts).counts((0, 2))
     # Nobody elsewhere; areas are the country, N, S, 1, 2, 3.
     assert counts.tolist() == [[0, 0, 0, 1, 0, 0, 0], [0, 0, 0, 0, 0, 2, 0]]
+
+
+def test_all_records_lie_in_a_tree_that_has_but_its_top(stored):
+    country = rp.AreaTree.from_columns({"country": ["A"]})
+    cuts = AreaCuts(country, (AreaCut(AreaRange.within(country, 0, 0, 1, 0)),))
+    source = stored(pa.table({"sex": [0, 1, 1], "who": [1, 2, 2]}))
+    for tables in ([(0, 2)], [(2,)]):
+        for rule in (None, rp.PersonRule("who", most=2)):
+            counts = source.count(DOMAIN, tables, areas=cuts, person_rule=rule)
+            expected = [[1, 0], [2, 0]] if len(tables[0]) > 1 else [3, 0]
+            assert counts.n_records == 3
+            assert counts.counts(tables[0]).tolist() == expected
+
+
+def test_groups_whose_records_are_counted_nowhere_are_refused(monkeypatch):
+    request = Request(
+        "people", DOMAIN, ((2,),), {}, None, AreaCoder(CUTS, "", ["region", "town"], 2)
+    )
+    monkeypatch.setattr(grouping, "area_codes", lambda *_: {2: np.zeros(0, dtype=np.int64)})
+    tally = grouping.GroupTally(request)
+    tally.add((), pa.record_batch({grouping.N_RECORDS: [3]}))
+    with pytest.raises(rp.errors.DataError, match="changed while they were counted"):
+        tally.counts()
 
 
 def test_what_is_wrong_with_records_is_refused_as_that_of_files_is(stored):
