@@ -139,7 +139,8 @@ class AreaCoder:
         """The number of the area without parts that each record lies in, or a refusal: int64[n]."""
         if self._by_one_code:
             ranks = _ranks(batch.column(self.names[0]), self._codes)
-            return np.where(ranks < 0, np.where(ranks == _MISSING, -1, -2), self._undivided[ranks])
+            areas = self._undivided[np.maximum(ranks, 0)]
+            return np.where(ranks < 0, np.where(ranks == _MISSING, -1, -2), areas)
         areas, goes_on = np.zeros(batch.num_rows, dtype=np.int64), np.ones(batch.num_rows, bool)
         refusals = np.zeros(batch.num_rows, dtype=np.int64)
         for level, name in enumerate(self.names, start=1):

@@ -59,6 +59,14 @@ def test_one_column_is_enough_where_its_codes_differ():
     assert (by_codes["N1"], by_codes["N2"], by_codes["S1"]) == ([0, 0], [0, 1], [1, 1])
 
 
+@pytest.mark.parametrize(("town", "what"), [("2", "is not in the tree"), (None, "is missing")])
+def test_a_record_outside_of_the_only_area_is_refused_by_its_code_alone(town, what):
+    tree = rp.AreaTree.from_columns({"country": ["A"], "region": ["N"], "town": ["1"]})
+    records = pd.DataFrame({"town": ["1", town], "sex": [0, 1]})
+    with pytest.raises(rp.errors.DataError, match=f"column 'town' {what}"):
+        counted(tree, records, AreaCut(AreaRange.within(tree, 0, 0, 1, 2)))
+
+
 @pytest.mark.parametrize(
     ("region", "town", "column", "what"),
     [
