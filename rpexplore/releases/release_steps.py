@@ -187,6 +187,7 @@ class PartCounts:
             counts = self._of(part, part_of_progress(on_progress, 0.0, n_counted))
             on_measured = part_of_progress(on_progress, n_counted, part.n_measured)
             with closing(self._steps.measure(part, counts)) as pieces:
+                del counts  # else they are in memory while the next part is counted
                 yield _with_progress(pieces, part.n_measured, on_measured)
 
     def _measured_in_tasks(

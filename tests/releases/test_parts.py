@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from weakref import ref
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -61,11 +62,14 @@ def test_parts_hold_every_residual_once_in_order_and_few_cells(workload, most, s
 def test_parts_change_no_number_and_each_is_counted_once(data, output, monkeypatch):
     draw_by(monkeypatch, by_scale)
     release(PLAN, data, output)
-    counted, count = [], FileSource.count
+    counted, cells, count = [], [], FileSource.count
 
     def counting(self, domain, tables, **options):
         counted.append(tables)
-        return count(self, domain, tables, **options)
+        assert all(each() is None for each in cells)
+        counts = count(self, domain, tables, **options)
+        cells.extend(map(ref, counts.tables.values()))
+        return counts
 
     monkeypatch.setattr(FileSource, "count", counting)
     monkeypatch.setattr(PART_CELLS, 30)
