@@ -6,7 +6,7 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -139,18 +139,36 @@ def _folder_beside(path: Path) -> Iterator[str]:
     """A folder for records that exceed memory, which nobody else can open; "" where none can be.
 
     Beside the file, and not in the folder that one works in, where DuckDB would make its own. What
-    a process that was killed has left of them goes after a day, if it is empty.
+    a process that was killed has left of them goes after a day, if it is empty. That of one that
+    runs is locked.
     """
     if not os.access(path.parent, os.W_OK):
         yield ""
         return
     for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
-        with suppress(OSError):
+        with suppress(OSError, ImportError):
+            # A new one may not be locked yet.
             if time.time() - left.stat().st_mtime > _DAY:
-                left.rmdir()
+                with _locked(left):
+                    left.rmdir()
     named = {"prefix": f".{path.name}.", "suffix": ".tmp", "dir": path.parent}
-    with TemporaryDirectory(**named, ignore_cleanup_errors=True) as folder:
+    with TemporaryDirectory(**named, ignore_cleanup_errors=True) as folder, ExitStack() as held:
+        with suppress(OSError, ImportError):  # where no folder can be locked, none is cleared away
+            held.enter_context(_locked(Path(folder)))
         yield folder
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep a folder locked; `OSError` if another session does, or `ImportError` on Windows."""
+    import fcntl
+
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(lock)
 
 
 def _scans(operators: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """Counting in engines: exact, of one state, and nothing but counts ever comes back."""
 
+import os
 import re
 from collections import Counter
 from dataclasses import replace
@@ -214,6 +215,20 @@ def test_what_exceeds_memory_stays_beside_the_duckdb_file(tmp_path, monkeypatch)
         del con, rows  # which keep the files
     assert made.parent == tmp_path
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_an_old_empty_folder_beside_a_duckdb_file_goes_unless_a_session_has_it(tmp_path):
+    source = in_duckdb(people(5), tmp_path / "records.duckdb")
+    (left := tmp_path / ".records.duckdb.left.tmp").mkdir()
+    (full := tmp_path / ".records.duckdb.full.tmp").mkdir()
+    (full / "records").touch()
+    with engine_session.session_of(source.connection):
+        (ours,) = set(tmp_path.glob(".*.tmp")) - {left, full}
+        for folder in (left, full, ours):
+            os.utime(folder, (0, 0))
+        source.columns()
+        assert set(tmp_path.glob(".*.tmp")) == {full, ours}
+    assert list(tmp_path.glob(".*.tmp")) == [full]
 
 
 def test_one_table_of_a_server_is_one_dataset(postgres, tmp_path):
