@@ -1,10 +1,12 @@
 """The summary of a plan of tables: a few lines, for a terminal."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rpexplore.common.formatting import plural
+from rpexplore.workload.targets import MET_FACTOR
 
 if TYPE_CHECKING:
     from rpexplore.planning.plan import Plan
@@ -19,7 +21,9 @@ def plan_summary(plan: "Plan") -> str:
         *plan.privacy_lines,
         f"  Objective  {plan.loss.description}: {plan.loss_value:.6g}",
         f"  Proven     {plan.proven}",
-        *_targets_line(plan),
+        *targets_lines(
+            plan.largest_standard_errors, workload.targets, workload.required, workload.describe
+        ),
         "  Accuracy   standard error of a cell",
         f"    {'attributes':>10} {'tables':>9} {'smallest':>10} {'median':>10} {'largest':>10}",
     ]
@@ -34,22 +38,26 @@ def plan_summary(plan: "Plan") -> str:
     return "\n".join(rows)
 
 
-def _targets_line(plan: "Plan") -> list[str]:
-    """Which targets are met, where there are any."""
-    # NaN where there is no target; a table meets its target with its least accurate cell.
-    errors = plan.largest_standard_errors
-    ratios = errors / plan.workload.targets
+def targets_lines(
+    errors: np.ndarray, targets: np.ndarray, required: np.ndarray, describe: Callable[[int], str]
+) -> list[str]:
+    """Which targets are met, where there are any.
+
+    errors    float64[n]: standard errors of the least accurate cells, with which targets are met
+    targets   float64[n]: NaN where there is none
+    required  bool[n]
+    describe  the text of the table at a position
+    """
+    ratios = errors / targets
     wanted = np.count_nonzero(~np.isnan(ratios))
     if wanted == 0:
         return []
-    furthest, met = int(np.nanargmax(ratios)), ratios <= 1
+    furthest, met = int(np.nanargmax(ratios)), ratios <= MET_FACTOR
     which = "tightest" if np.count_nonzero(met) == wanted else "furthest off"
     lines = [
         f"  Targets    {np.count_nonzero(met):,} of {wanted:,} met; {which}: "
-        f"{plan.workload.describe(furthest)}, {errors[furthest]:.4g} for a target of "
-        f"{plan.workload.targets[furthest]:.4g}"
+        f"{describe(furthest)}, {errors[furthest]:.4g} for a target of {targets[furthest]:.4g}"
     ]
-    required = plan.workload.required
     if np.any(required):
         missed = np.count_nonzero(required & ~met)
         note = "; this objective does not require them, --loss required does" if missed else ""

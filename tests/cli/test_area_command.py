@@ -74,3 +74,16 @@ def test_tables_that_options_cannot_say_have_no_command(begun):
     other = begun.with_weights({("county", ("sex",)): 2.0})
     assert area_command(other, BUDGET) == ""
     assert "weights=[" in area_script(other, BUDGET)
+
+
+@pytest.mark.parametrize(("loss", "met"), [("sum", 2), ("max", 4), ("required", 4)])
+def test_plan_and_show_say_which_targets_are_met(loss, met, run):
+    asked = ("--table", "sex", "--target", "sex=14 required", "--level", "district=none")
+    options = (*asked, "--rho", "0.01", "--loss", loss, "--out", "p.json")
+    made = run.done("areas", "plan", CODEBOOK, *options)
+    errors = rp.AreaPlan.load("p.json").tables["largest_standard_error"]
+    assert (errors <= 14).sum() == met
+    for text in (made, run.done("show", "p.json")):
+        assert f"  Targets    {met} of 4 met; " in text
+        assert f"  Required   {met} of 4 met" in text
+        assert ("--loss required does" in text) == (met < 4)

@@ -10,6 +10,8 @@ from rpexplore.planning.areas.area_cells import extreme_variances, mean_variance
 from rpexplore.planning.areas.area_loss import row_caps, table_weights
 from rpexplore.planning.losses.base import WeightedSum
 from rpexplore.planning.losses.constrained import WithinTargets
+from rpexplore.planning.plan_summary import targets_lines
+from rpexplore.workload.table_text import title
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,14 +98,20 @@ def _shares(
 
 
 def area_summary(plan: "AreaPlan") -> str:
-    """Its size, guarantee, proof, and accuracy by level."""
+    """Its size, guarantee, proof, targets and accuracy by level; one target a table and level."""
     tree, tables = plan.workload.tree, plan.tables
+    names = [
+        f"{title(table)} on the level {level}"
+        for table, level in zip(tables["attributes"], tables["level"], strict=True)
+    ]
+    errors, targets = tables["largest_standard_error"].to_numpy(), tables["target"].to_numpy()
     rows = [
         f"Plan for {plural(plan.n_items, 'table')} in {plural(tree.n_areas, 'area')} on "
         f"{plural(len(tree.levels), 'level')}",
         *plan.privacy_lines,
         f"  Objective  {plan.loss.description}: {plan.loss_value:.6g}",
         f"  Proven     {plan.proven}",
+        *targets_lines(errors, targets, tables["required"].to_numpy(), names.__getitem__),
         "  Accuracy   standard error of a cell",
         f"    {'level':<16} {'areas':>10} {'tables':>9} {'smallest':>10} {'largest':>10}",
     ]
