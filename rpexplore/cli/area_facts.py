@@ -34,10 +34,12 @@ def area_table(rows: pd.DataFrame) -> str:
 
 
 def in_text(rows: pd.DataFrame) -> pd.DataFrame:
-    """The same rows, with tables, where a column has such, as texts."""
-    if "attributes" not in rows:
-        return rows
-    return rows.assign(attributes=[title(table) for table in rows["attributes"]])
+    """The same rows for a file: tables as texts, and required as yes or no, where there are any."""
+    if "attributes" in rows:
+        rows = rows.assign(attributes=[title(table) for table in rows["attributes"]])
+    if "required" in rows:
+        rows = rows.assign(required=np.where(rows["required"], "yes", "no"))
+    return rows
 
 
 def level_table(sizes: pd.DataFrame) -> str:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from io import BytesIO
 from zipfile import ZipFile
 
+import pandas as pd
 import pytest
 
 import rpexplore as rp
@@ -83,7 +84,8 @@ def test_plan_and_show_say_which_targets_are_met(loss, met, run):
     made = run.done("areas", "plan", CODEBOOK, *options)
     errors = rp.AreaPlan.load("p.json").tables["largest_standard_error"]
     assert (errors <= 14).sum() == met
-    for text in (made, run.done("show", "p.json")):
+    for text in (made, run.done("show", "p.json", "--csv", "tables.csv", "--force")):
         assert f"  Targets    {met} of 4 met; " in text
         assert f"  Required   {met} of 4 met" in text
         assert ("--loss required does" in text) == (met < 4)
+    assert pd.read_csv("tables.csv")["required"].tolist() == ["yes"] * 4
