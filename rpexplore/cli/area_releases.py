@@ -98,7 +98,6 @@ def answer_sums(
                     f"{', '.join(names)}; all values of these are answered."
                 )
         sums = sums_of_areas(release, lists_of_areas(release.tree, areas), *attributes)
-        sums = sums.sort_values("standard_error", ascending=False, kind="stable", ignore_index=True)
         if csv is not None:
             write_new(csv, csv_of_frame(sums, escape_formulas=escape_formulas), force)
     first = sums.head(_MOST_SUMS)
