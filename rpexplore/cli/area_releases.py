@@ -29,8 +29,15 @@ def holds_areas(folder: Path) -> bool:
 
 def load_areas(folder: Path, option: str) -> "AreaRelease":
     """A release of tables in areas, which `option` goes with."""
+    from rpexplore.postprocessing.areas.area_counts import KIND
     from rpexplore.releases.areas.area_release import AreaRelease
+    from rpexplore.releases.manifest import read_manifest
 
+    if read_manifest(folder).get("format") == KIND[0]:
+        raise ReleaseError(
+            f"{str(folder)!r} holds whole counts, which are biased and have no exact errors; name "
+            "the release that they were made of."
+        )
     if not holds_areas(folder):
         raise ReleaseError(
             f"{option} goes with a release of tables in areas, and {str(folder)!r} holds none; "

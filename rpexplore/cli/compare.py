@@ -4,6 +4,7 @@ import math
 
 from rpexplore.cli import options
 from rpexplore.cli.console import progress, say_result, text_table
+from rpexplore.errors import RpexploreError
 
 _USUAL_TABLES = 20
 
@@ -26,10 +27,17 @@ def compare(
     from rpexplore.analysis.baselines import compare as compared
     from rpexplore.cli.facts import row_facts
     from rpexplore.common.formatting import describe_numbers
+    from rpexplore.planning.areas.area_plan import AreaPlan
     from rpexplore.queries.plan_kinds import load_plan
 
     with progress("Reading the plan") as on_progress:
-        comparison = compared(load_plan(plan_file), on_progress=on_progress)
+        plan = load_plan(plan_file)
+        if isinstance(plan, AreaPlan):
+            raise RpexploreError(
+                f"{plan_file.name} is a {plan.noun}, and plans of tables are compared here; "
+                "`rpexplore areas plan --compare` compares plans for areas."
+            )
+        comparison = compared(plan, on_progress=on_progress)
     there = comparison.there
     errors = comparison.of_tables().head(_USUAL_TABLES if tables is None else tables)
     names = [row.baseline.name for row in there]

@@ -26,7 +26,7 @@ def answer(
     From a release of tables in areas: with --areas sums over lists of areas, of the table of the
     attributes that are named (sex age), or totals.
     """
-    from rpexplore.cli.area_releases import answer_sums
+    from rpexplore.cli.area_releases import answer_sums, holds_areas
     from rpexplore.common.formatting import rounded
     from rpexplore.domain.value_selection import product_query
     from rpexplore.postprocessing.combination_folder import load_unbiased
@@ -45,6 +45,11 @@ def answer(
     if csv is not None:
         raise RpexploreError("--csv goes with --areas FILE; leave it out for a single answer.")
     with progress("Reading the release"):
+        if holds_areas(release_folder):
+            raise RpexploreError(
+                f"{str(release_folder)!r} holds tables in areas, which are answered by sums; give "
+                "--areas FILE with lists of areas, and the attributes alone, such as sex."
+            )
         release = load_unbiased(release_folder)
         example = "the values that count, such as age=18..24"
         texts = inputs.texts_by_attribute(release.domain, where or [], "A=VALUES", example)

@@ -40,7 +40,8 @@ def rehearse(
         if not isinstance(loaded, Plan):
             raise RpexploreError(
                 f"{plan_file.name} is a {loaded.noun}, and smooth tables are those of plans of "
-                "tables."
+                "tables; give one of `rpexplore plan`, or see with `rpexplore show` how accurate "
+                "this one is."
             )
         wanted = expected_from_options(loaded.domain, expected_count, expected, None)
         rehearsal = rehearsed(loaded, wanted, on_progress)

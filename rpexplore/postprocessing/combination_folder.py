@@ -133,9 +133,9 @@ def load_unbiased(folder: str | Path) -> Release | Estimates:
         )
     if kind == AreaRelease.release_format[0]:
         raise ReleaseError(
-            f"{str(folder)!r} holds tables in areas, which are files in that folder and are read "
-            "in Python by rpexplore.AreaRelease.load; `rpexplore answer --areas FILE` and "
-            "`rpexplore postprocess` take it. Name the folder of another release here."
+            f"{str(folder)!r} holds tables in areas, and what is asked for is not made of tables "
+            "in areas; they are files in that folder, which rpexplore.AreaRelease.load reads, and "
+            "`rpexplore answer --areas FILE` and `rpexplore postprocess` take."
         )
     if kind in (PROCESSED[0], SYNTHETIC[0]):
         is_processed = kind == PROCESSED[0]

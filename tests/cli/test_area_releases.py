@@ -106,6 +106,8 @@ def test_whole_counts_of_areas_are_made_with_known_totals(released):
     text = released.done("postprocess", "out", *both, "--out", "free")
     assert "biased" in text
     assert "not protected" not in text
+    refused = released.refused("answer", "whole", "sex", "--areas", "lists.csv")
+    assert "biased and have no exact errors; name the release" in refused
     common = ("postprocess", "out", "--out", "more")
     assert "give --nonnegative --round" in released.refused(*common, "--round")
     assert "--smooth does not go with" in released.refused(*common, "--smooth")
@@ -138,3 +140,13 @@ def test_a_plan_for_areas_has_a_report(released):
     assert shares == {"all": 1.0, "state": 0.5, "town": 0.5}
     refused = released.refused("report", "plan.json", "--out", "r.html", "--rehearse")
     assert "--rehearse is for smooth tables" in refused
+
+
+def test_what_is_not_for_areas_says_what_is(released):
+    for words, remedy in (
+        (("answer", "out", "sex=F", "town=1"), "give --areas FILE with lists of areas"),
+        (("synthesize", "out", "--out", "made"), "is not made of tables in areas"),
+        (("compare", "plan.json"), "`rpexplore areas plan --compare` compares plans for areas"),
+        (("rehearse", "plan.json"), "give one of `rpexplore plan`"),
+    ):
+        assert remedy in released.refused(*words)
