@@ -5,8 +5,7 @@ Accuracy: `measures`, `forecast`, `accuracy`, `accuracy_by_attribute`, `variance
 `budget_units`, `budget_curves`, `sufficient_budgets`, `targets_met`, `target_curves`,
 `binding_targets`, `shadow_prices`. Choices: `workload_grid`, `what_if`, `frontier`, `baselines`,
 `scenarios` (side by side). Public counts: `expected_cells`, `relative_errors`, `usefulness`. Query
-lists: `queries`. Areas: `areas`, `area_accuracy`, `area_grid`, `area_map`, `area_targets`.
-Releases: `results`. Words: `glossary`.
+lists: `queries`. Areas: `areas`. Releases: `results`. Words: `glossary`.
 
 Imports `scenarios` and what that may import.
 """

@@ -31,7 +31,7 @@ def levels(
     as_json: options.AsJson = False,
 ) -> None:
     """Show the levels of areas: how many areas each has, and into how many parts they fall."""
-    from rpexplore.analysis.areas import level_sizes
+    from rpexplore.analysis.areas.levels import level_sizes
     from rpexplore.cli.area_facts import level_table, note_on_depth
     from rpexplore.cli.facts import row_facts
     from rpexplore.common.formatting import plural
@@ -87,7 +87,7 @@ def plan(
     --minimum-budget. Two Parquet files are written beside the plan, which belong to it. No records
     are needed.
     """
-    from rpexplore.analysis.areas import beside_shares_by_level
+    from rpexplore.analysis.areas.levels import beside_shares_by_level
     from rpexplore.cli.area_facts import note_on_depth, share_table
     from rpexplore.cli.facts import plan_facts, row_facts
     from rpexplore.planning.areas.area_minimum_budget import minimum_area_budget

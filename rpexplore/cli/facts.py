@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.accuracy import least_accurate_first, of_tables
-from rpexplore.analysis.area_accuracy import AreaErrors
+from rpexplore.analysis.areas.accuracy import AreaErrors
 from rpexplore.analysis.queries import spare_cells
 from rpexplore.cli.area_facts import area_table, level_facts
 from rpexplore.cli.console import one_line, text_table

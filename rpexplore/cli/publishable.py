@@ -21,7 +21,7 @@ from rpexplore.errors import RpexploreError, WorkloadError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from rpexplore.analysis.area_usefulness import AreaUsefulness
+    from rpexplore.analysis.areas.usefulness import AreaUsefulness
     from rpexplore.analysis.usefulness import Usefulness
     from rpexplore.domain.domain import Domain
     from rpexplore.planning.release_plan import ReleasePlan
@@ -75,7 +75,7 @@ def usefulness_of(
     totals: dict[int, float] | None = None,
 ) -> "Usefulness | AreaUsefulness | None":
     """What of a plan is publishable; None without expected counts."""
-    from rpexplore.analysis.area_usefulness import publishable_in_areas
+    from rpexplore.analysis.areas.usefulness import publishable_in_areas
     from rpexplore.analysis.usefulness import publishable
     from rpexplore.planning.areas.area_plan import AreaPlan
     from rpexplore.planning.plan import Plan
@@ -92,7 +92,7 @@ def usefulness_of(
 
 def publishable_facts(useful: "Usefulness | AreaUsefulness | None") -> dict[str, Any] | None:
     """Publishable shares in plain values; None without expected counts."""
-    from rpexplore.analysis.area_usefulness import AreaUsefulness
+    from rpexplore.analysis.areas.usefulness import AreaUsefulness
 
     if useful is None:
         return None
@@ -121,7 +121,7 @@ def publishable_facts(useful: "Usefulness | AreaUsefulness | None") -> dict[str,
 
 def publishable_text(useful: "Usefulness | AreaUsefulness | None") -> str:
     """The publishable share by number of attributes, by level of a hierarchy, and in all."""
-    from rpexplore.analysis.area_usefulness import AreaUsefulness
+    from rpexplore.analysis.areas.usefulness import AreaUsefulness
 
     if useful is None:
         return ""

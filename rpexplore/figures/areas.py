@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from rpexplore.analysis.area_accuracy import AreaErrors, describe_parts, error_text
-from rpexplore.analysis.area_map import AreaMap, Ring
+from rpexplore.analysis.areas.accuracy import AreaErrors, describe_parts, error_text
+from rpexplore.analysis.areas.map import AreaMap, Ring
 from rpexplore.common.formatting import capitalised, rounded
 from rpexplore.figures import axes
 from rpexplore.figures.chart import COLUMNS, Chart, Column
@@ -74,7 +74,7 @@ SIZE_COLUMNS = {
 
 
 def shares_listed(beside: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Column]]:
-    """Of `areas.beside_shares_by_level`: shares as texts with the same digits, and its columns."""
+    """Of `levels.beside_shares_by_level`: shares as texts with the same digits, and its columns."""
     own = {
         "title": Column("budget by level", "text"),
         "ratio": Column("this plan, as a share of it", "text"),

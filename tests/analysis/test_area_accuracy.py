@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 import rpexplore as rp
-from rpexplore.analysis.area_accuracy import (
+from rpexplore.analysis.areas.accuracy import (
     AreaErrors,
     describe_levels,
     describe_shares,
@@ -14,7 +14,7 @@ from rpexplore.analysis.area_accuracy import (
     level_accuracy,
     table_accuracy,
 )
-from rpexplore.analysis.areas import beside_shares_by_level, level_sizes
+from rpexplore.analysis.areas.levels import beside_shares_by_level, level_sizes
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.domain.area_titles import area_title, areas_above
 from tests.support.area_trees import area_trees, incidence

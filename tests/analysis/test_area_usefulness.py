@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis.area_accuracy import AreaErrors
-from rpexplore.analysis.area_usefulness import publishable_in_areas, shares_of_areas
+from rpexplore.analysis.areas.accuracy import AreaErrors
+from rpexplore.analysis.areas.usefulness import publishable_in_areas, shares_of_areas
 from rpexplore.domain.publishable import are_publishable
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.table_text import title

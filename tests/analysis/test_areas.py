@@ -6,7 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.analysis.areas import REDISTRICTING_2020, beside_shares_by_level, loss_of_shares
+from rpexplore.analysis.areas.levels import (
+    REDISTRICTING_2020,
+    beside_shares_by_level,
+    loss_of_shares,
+)
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.errors import BudgetError, WorkloadError
 from rpexplore.planning.areas.level_tables import shrinking_detail

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
 import rpexplore as rp
-from rpexplore.analysis.areas import beside_shares_by_level
+from rpexplore.analysis.areas.levels import beside_shares_by_level
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.errors import OutOfReachError
 from rpexplore.planning.areas.level_tables import shrinking_detail

@@ -6,7 +6,7 @@ from pages.components.areas.study import area_plan
 from pages.components.shared.area_walk import looked_into, way_down, way_up
 from pages.components.shared.charts import chart_with_numbers, listing, numbers
 from pages.components.shared.session import escaped, kept
-from rpexplore.analysis.area_accuracy import (
+from rpexplore.analysis.areas.accuracy import (
     SIZES,
     AreaErrors,
     divided_parts,

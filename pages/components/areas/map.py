@@ -9,7 +9,7 @@ from pages.components.areas.study import HERE, area_plan, study
 from pages.components.shared.charts import chart_with_numbers
 from pages.components.shared.files import upload
 from pages.components.shared.session import kept, say
-from rpexplore.analysis.area_map import AreaMap, read_map
+from rpexplore.analysis.areas.map import AreaMap, read_map
 from rpexplore.errors import RpexploreError
 from rpexplore.figures.areas import map_chart
 from rpexplore.scenarios.area_example import sample_map_for

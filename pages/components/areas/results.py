@@ -11,13 +11,13 @@ from pages.components.plan.budget import HERE, budget_inputs, budget_meaning, un
 from pages.components.shared.background import worked_out
 from pages.components.shared.charts import download_frame, listing, metrics
 from pages.components.shared.session import bound, change_fields, escaped, kept
-from rpexplore.analysis.area_accuracy import describe_shares, level_accuracy, table_accuracy
-from rpexplore.analysis.area_targets import (
+from rpexplore.analysis.areas.accuracy import describe_shares, level_accuracy, table_accuracy
+from rpexplore.analysis.areas.levels import beside_shares_by_level
+from rpexplore.analysis.areas.targets import (
     describe_required,
     describe_targets,
     sufficient_budget,
 )
-from rpexplore.analysis.areas import beside_shares_by_level
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import capitalised, rounded

@@ -12,8 +12,8 @@ from pages.components.shared.background import Task, begin, finish
 from pages.components.shared.charts import metrics, numbers
 from pages.components.shared.file_choice import data_files, path_choice
 from pages.components.shared.session import escaped, kept, project, say
-from rpexplore.analysis.area_accuracy import describe_levels
-from rpexplore.analysis.areas import level_sizes
+from rpexplore.analysis.areas.accuracy import describe_levels
+from rpexplore.analysis.areas.levels import level_sizes
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import joined, plural
 from rpexplore.data.files.offered import codebooks

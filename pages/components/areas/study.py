@@ -9,7 +9,7 @@ from pages.components.shared.background import task_name, worked_out
 from pages.components.shared.editors import revision
 from pages.components.shared.session import change, change_fields, current, escaped, say
 from pages.components.shared.solutions import NO_PLAN
-from rpexplore.analysis.area_grid import Setting, typed_target
+from rpexplore.analysis.areas.grid import Setting, typed_target
 from rpexplore.analysis.scenarios.areas_side_by_side import AreaOutcome
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import plural

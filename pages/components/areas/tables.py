@@ -15,8 +15,8 @@ from pages.components.areas.study import (
 )
 from pages.components.shared.editors import apply_cells, revision
 from pages.components.shared.session import escaped
-from rpexplore.analysis.area_grid import Setting, describe_grid, level_columns, level_grid
-from rpexplore.analysis.area_grid import study_from_grid as typed_into
+from rpexplore.analysis.areas.grid import Setting, describe_grid, level_columns, level_grid
+from rpexplore.analysis.areas.grid import study_from_grid as typed_into
 from rpexplore.analysis.glossary import meaning
 from rpexplore.scenarios.area_study import PRESETS, AreaStudy
 

@@ -5,7 +5,7 @@ import streamlit as st
 from pages.components.shared.charts import listing
 from pages.components.shared.numbers import number_field
 from pages.components.shared.session import current, escaped, kept
-from rpexplore.analysis.area_usefulness import AreaUsefulness, publishable_in_areas
+from rpexplore.analysis.areas.usefulness import AreaUsefulness, publishable_in_areas
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.typed_numbers import number_of
 from rpexplore.domain.expected_counts import MAX_COUNT, ExpectedCounts

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.components.release.release_task import ReleaseInputs
 from pages.components.shared.session import current, escaped, kept, say, show_messages
-from rpexplore.analysis.area_targets import missed_targets
+from rpexplore.analysis.areas.targets import missed_targets
 from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.targets_met import target_counts
 from rpexplore.analysis.usefulness import Usefulness

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pandas as pd
 
 from rpexplore.analysis.accuracy import Z_95
-from rpexplore.analysis.area_accuracy import level_accuracy
+from rpexplore.analysis.areas.accuracy import level_accuracy
 from rpexplore.analysis.scenarios.side_by_side import texts_side_by_side
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.planning.areas.area_plan import AreaPlan

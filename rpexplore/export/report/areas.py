@@ -5,17 +5,17 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.area_accuracy import (
+from rpexplore.analysis.areas.accuracy import (
     AreaErrors,
     describe_levels,
     describe_shares,
     level_accuracy,
     table_accuracy,
 )
-from rpexplore.analysis.area_distributions import area_headline, errors_by_level
-from rpexplore.analysis.area_targets import describe_required, describe_targets, missed_targets
-from rpexplore.analysis.area_usefulness import AreaUsefulness, publishable_in_areas
-from rpexplore.analysis.areas import beside_shares_by_level, level_sizes
+from rpexplore.analysis.areas.distributions import area_headline, errors_by_level
+from rpexplore.analysis.areas.levels import beside_shares_by_level, level_sizes
+from rpexplore.analysis.areas.targets import describe_required, describe_targets, missed_targets
+from rpexplore.analysis.areas.usefulness import AreaUsefulness, publishable_in_areas
 from rpexplore.analysis.budget_units import right_guesses
 from rpexplore.analysis.targets_met import describe_targets_met
 from rpexplore.common.csv_text import csv_of_frame

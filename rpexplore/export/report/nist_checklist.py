@@ -8,7 +8,7 @@ this project's own words.
 """
 
 from rpexplore.analysis.accuracy import headline
-from rpexplore.analysis.area_distributions import area_headline
+from rpexplore.analysis.areas.distributions import area_headline
 from rpexplore.analysis.budget_units import HIGH_EPSILON
 from rpexplore.domain.provenance import describe_attributes_from_records, except_from_records
 from rpexplore.export.report.privacy_label import ReportedPlan, mechanism

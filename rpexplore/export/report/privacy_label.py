@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import pandas as pd
 
-from rpexplore.analysis.area_distributions import n_tables_below
+from rpexplore.analysis.areas.distributions import n_tables_below
 from rpexplore.analysis.budget_units import USUAL_DELTA, typed_text
 from rpexplore.common.formatting import rounded, small
 from rpexplore.domain.provenance import describe_attributes_from_records

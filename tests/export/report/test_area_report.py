@@ -5,8 +5,8 @@ import re
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis.area_distributions import errors_by_level
-from rpexplore.analysis.areas import beside_shares_by_level
+from rpexplore.analysis.areas.distributions import errors_by_level
+from rpexplore.analysis.areas.levels import beside_shares_by_level
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import PlanError
 from rpexplore.export.report.report import html, report

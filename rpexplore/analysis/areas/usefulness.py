@@ -1,8 +1,9 @@
 """How much of a plan for areas is of use: the cells that are accurate enough to publish, by level.
 
-As of plans of tables (`usefulness`): a cell is publishable if the standard error of its noise, over
-its expected count, is within the limit of the coefficient of variation. What is expected of an area
-is its part of all records: evenly over the areas without parts, or as publicly known totals say.
+As of plans of tables (`analysis.usefulness`): a cell is publishable if the standard error of its
+noise, over its expected count, is within the limit of the coefficient of variation. What is
+expected of an area is its part of all records: evenly over the areas without parts, or as publicly
+known totals say.
 """
 
 import math

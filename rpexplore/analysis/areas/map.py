@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.area_accuracy import AreaErrors
+from rpexplore.analysis.areas.accuracy import AreaErrors
 from rpexplore.common.exact_numbers import shown
 from rpexplore.common.formatting import joined, plural
 from rpexplore.domain.area_titles import area_title

@@ -60,7 +60,7 @@ def table_accuracy(plan: AreaPlan) -> pd.DataFrame:
 
 
 def describe_shares(beside: pd.DataFrame) -> str:
-    """What `areas.beside_shares_by_level` found, in a sentence."""
+    """What `levels.beside_shares_by_level` found, in a sentence."""
     texts = []
     for title_of, ratio in zip(beside["title"], beside["ratio"], strict=True):
         less = 1 - ratio
@@ -70,7 +70,7 @@ def describe_shares(beside: pd.DataFrame) -> str:
 
 
 def describe_levels(sizes: pd.DataFrame) -> str:
-    """What `areas.level_sizes` found, in a sentence."""
+    """What `levels.level_sizes` found, in a sentence."""
     texts = [
         f"{areas:,} on {level}" for level, areas in zip(sizes["level"], sizes["areas"], strict=True)
     ]
