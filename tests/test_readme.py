@@ -35,6 +35,10 @@ RUN = {
     ("README.md", SIX_COMMANDS): (["schema", "plan", "show", "verify", "release", "release"], 0),
     ("README.md", "From Python"): ([], 1),
     ("docs/guide.md", "Codebook: which values are there?"): (["schema"], 0),
+    ("docs/guide.md", "Tables: what do you want to publish?"): (
+        ["plan", "release", "plan", "release", "combine", "postprocess"],
+        0,
+    ),
     ("docs/guide.md", AGGREGATION): (["plan", "show", "release", "answer"], 1),
     ("docs/guide.md", "Plan: how private, how accurate?"): ([], 1),
     ("docs/guide.md", TARGETS): (["plan", "show"], 1),

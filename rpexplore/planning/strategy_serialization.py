@@ -39,7 +39,9 @@ def bases_from_json(content: dict[str, Any], domain: Domain) -> tuple[tuple[Basi
     for name, of_attribute in zip(listed["attribute"], contents, strict=True):
         bases[domain.position(name)] = tuple(from_json(basis) for basis in of_attribute)
     if listed["attribute"] != [domain.names[index] for index, own in enumerate(bases) if own]:
-        raise PlanError("the bases must be those of attributes in the order of the domain.")
+        raise PlanError(
+            "the bases must be those that some table uses, in the order of the domain, each once."
+        )
     return tuple(bases)
 
 

@@ -104,9 +104,10 @@ class SmoothWeights:
     @classmethod
     def from_json(cls, content: Any) -> "SmoothWeights":
         """Raises KeyError, TypeError, ValueError or `RpexploreError` for what holds none."""
-        names = ["rho", "records", *(["pairs"] if "pairs" in content else [])]
+        has_pairs = isinstance(content, dict) and "pairs" in content
+        names = ["rho", "records", *(["pairs"] if has_pairs else [])]
         check_keys(content, names, "the weights for smooth tables")
-        pairs = PairDependence.from_json(content["pairs"]) if "pairs" in content else None
+        pairs = PairDependence.from_json(content["pairs"]) if has_pairs else None
         return cls(content["rho"], content["records"], pairs)
 
 
