@@ -7,6 +7,7 @@ from rpexplore.export.report.report import Report, html, report
 from rpexplore.export.reproduction.area_script import PLAN, RUN, area_command, area_script
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.scenarios.area_study import AreaStudy
+from rpexplore.scenarios.codebook_import import survey_named_after
 from rpexplore.scenarios.scenario import Scenario
 
 FILENAME = "area-plan.zip"
@@ -36,13 +37,18 @@ def area_report_pdf(
 
 
 def _contents_of(plan: AreaPlan, scenario: Scenario, expected: ExpectedCounts | None) -> Report:
-    # Not with the board's notes, which are on the scenario's plan of tables.
+    # Not with the board's notes and survey, which are of the scenario's plan of tables.
     return report(
         plan,
         name=scenario.name,
-        survey=scenario.survey,
+        survey=_register_of(scenario),
         note=scenario.note,
         record_noun=scenario.record_noun,
         expected=expected,
         cv_limit=scenario.cv_limit,
     )
+
+
+def _register_of(scenario: Scenario) -> str:
+    """What records the areas are of: what their codebook is called, as far as that tells it."""
+    return survey_named_after(scenario.areas.filename, "") if scenario.areas else ""

@@ -32,8 +32,8 @@ LEVEL_COLUMNS = {
     "areas": Column("areas", "count"),
     "undivided": Column("without parts", "count"),
     "fewest_parts": Column("fewest parts", "count"),
-    "median_parts": Column("median", "count", term="Median"),
-    "most_parts": Column("most", "count"),
+    "median_parts": Column("median parts", "count", term="Median"),
+    "most_parts": Column("most parts", "count"),
 }
 ACCURACY_COLUMNS = {
     "level": COLUMNS["level"],

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import time
 
 import numpy as np
@@ -12,7 +13,7 @@ from pages.components.areas import study as areas
 from pages.components.shared.background import task_name
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.domain import area_tree_reference
-from rpexplore.export.area_bundle import area_bundle
+from rpexplore.export.area_bundle import area_bundle, area_report_html
 from rpexplore.planning.areas.area_minimum_budget import minimum_area_budget
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.scenarios.autosave import Autosaves
@@ -87,6 +88,8 @@ def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path
     assert session.metrics() == {"Areas": "2,814", "Levels": "5", "Other attributes": "3"}
     (levels,) = session.dataframe
     assert levels.value["undivided"].tolist() == [0, 0, 0, 214, 2244]
+    for heading in ("Fewest parts", "Median parts", "Most parts"):
+        assert f'"{heading}"' in levels.proto.columns
 
     show(session, "Tables").type_in_grid("area weights", 7, "level 4", "")
     session.type_in_grid("area weights", 0, "level 0", "2,5")
@@ -124,7 +127,11 @@ def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path
     exec(lines.replace("plan.json", str(tmp_path / "plan.json")), {})  # noqa: S102
     again = rp.load_plan(tmp_path / "plan.json")
     assert again.text == plan.text
-    assert area_bundle(plan, session.session_state["project"].current.areas)[:2] == b"PK"
+    scenario = session.session_state["project"].current
+    assert area_bundle(plan, scenario.areas)[:2] == b"PK"
+    # The report is of the areas' own records, not of those of the scenario's other codebook.
+    head = re.findall("<h1[^>]*>(.*?)</h1>", area_report_html(plan, scenario))
+    assert head == ["Municipal-register"]
 
 
 def test_areas_are_a_part_of_the_scenario(towns, app):
