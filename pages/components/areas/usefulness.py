@@ -31,6 +31,7 @@ def usefulness_of_areas(planned: AreaPlan) -> None:
             persist_state="session",
             help=f"{meaning('Expected counts')} Give only what is already public.",
         )
+        st.caption("This number stays with the visit: it is not saved with the scenario.")
     useful = area_usefulness(planned)
     if useful is None:
         st.caption("With it, the accuracy of every level is shown beside the counts to expect.")
