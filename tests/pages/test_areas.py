@@ -228,6 +228,7 @@ def test_targets_are_asked_for_where_the_objective_needs_them(towns):
     assert within.loss == rp.SumWithinTargets()
     assert within.tables.query("required")["largest_standard_error"].max() <= 12
     assert "All of the 3 required targets" in plain(towns.texts("markdown"))
+    assert "not made to meet required targets" in plain(towns.texts("caption"))
     towns.radio(key="area objective").set_value("sum").run()
     towns.toggle(key="area uniform").set_value(True).run()
     assert planned(towns).uniform

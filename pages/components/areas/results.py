@@ -122,7 +122,12 @@ def _answer(planned: AreaPlan) -> None:
         tables = kept(table_accuracy, planned)
         listing(tables, TABLE_COLUMNS, "Accuracy of each table on each level")
         download_frame(tables, "area_tables.csv")
-    if not planned.loss.meets_required_targets:
+    if planned.loss.meets_required_targets:
+        st.caption(
+            "Shares of the budget by level are not set beside this plan: they are not made to meet "
+            "required targets."
+        )
+    else:
         _shares(planned)
     with st.expander("What this plan guarantees, in full"):
         st.markdown(escaped(planned.guarantee))
