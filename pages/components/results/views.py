@@ -140,6 +140,7 @@ def bar_view(
             "Counts with their 95 % intervals as bars",
             remark,
             publication,
+            results,
         )
 
 
@@ -171,6 +172,7 @@ def heat_view(
             "map",
             remark,
             publication,
+            results,
         )
 
 
@@ -288,10 +290,11 @@ def _chart(
     subject: str,
     remark: str,
     publication: Publication,
+    results: ShownTables,
 ) -> None:
     """A chart of cells, and its numbers as a table and as CSV."""
     frame = publication.table(cells.frame)
-    file = _file_of([axis.name for axis in cells.axes], publication)
+    file = _file_of(_named(results, tuple(axis.name for axis in cells.axes)), publication)
     columns = _columns_of(frame)
     chart_with_numbers(Chart(figure, subject, sentence, frame, columns, file, remark))
 
@@ -324,9 +327,10 @@ def _columns_of(frame: pd.DataFrame) -> dict[str, Column]:
 
 
 def _named(results: ShownTables, attributes: tuple[str, ...]) -> tuple[str, ...]:
-    """The attributes that a file is named by; of one area after it."""
-    if isinstance(results, AreaTables) and not results.axis:
-        return (results.title, *(attributes or ("total",)))
+    """The attributes that a file is named by; of areas after the one that they are, or lie in."""
+    if isinstance(results, AreaTables):
+        own = attributes if results.axis else (attributes or ("total",))
+        return (*results.whose, *own)
     return attributes
 
 

@@ -113,6 +113,23 @@ class AreaTables:
         return tree.levels[self.level] if self.axis else area_title(tree, self.areas.start)
 
     @property
+    def whose(self) -> tuple[str, ...]:
+        """What tells files of other areas apart: the area, or the one that all areas lie in.
+
+        With the first and the last of areas that are not all there are in it; () for the top.
+        """
+        if not self.axis:
+            return (self.title,)
+        tree, first, last = self.results.tree, self.areas.start, self.areas.stop - 1
+        within, other = tree.parents[[first, last]].tolist()
+        while within != other:  # an area has a greater number than what it is a part of
+            within, other = sorted((int(tree.parents[max(within, other)]), min(within, other)))
+        own = (area_title(tree, within),) if within > 0 else ()
+        if self.results.within(max(within, 0), self.level) == self.areas:
+            return own
+        return (*own, f"{area_title(tree, first)} to {area_title(tree, last)}")
+
+    @property
     def domain(self) -> Domain | None:
         """The attributes that can be added up; None for counts of which none can be."""
         return None if self.axis or self._stand_alone else self._plan.domain

@@ -54,6 +54,20 @@ def test_tables_of_an_area_and_side_by_side_are_those_of_the_release(
                     assert shown.axes[0].codes == ("N > 1", "N > 2", "S > 1", "S > 2")
 
 
+def test_tables_of_other_areas_are_told_apart_in_words(released):  # noqa: F811
+    results = AreaResults(released(PLANS["less further down"]))
+    regions, level = results.within(0, 1), 2
+    for region in range(regions.start, regions.stop):
+        towns = results.within(region, level)
+        if towns.start < towns.stop:
+            title = results.of_area(region).whose
+            assert results.side_by_side(level, towns).whose == title
+    every = results.within(0, level)
+    assert results.side_by_side(level, every).whose == ()
+    (some,) = results.side_by_side(level, slice(every.start, every.stop - 1)).whose
+    assert " to " in some
+
+
 def test_what_lies_within_a_table_has_its_exact_error(released):  # noqa: F811
     results = AreaResults(released(PLANS["less further down"]))
     region, town = (results.within(0, level).start for level in (1, 2))
