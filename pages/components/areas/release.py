@@ -6,7 +6,9 @@ from pages.components.areas.export import take_along
 from pages.components.areas.study import area_plan
 from pages.components.release.last_release import last_release
 from pages.components.release.run import run_form, run_in_place_of_form
+from pages.components.shared.session import escaped, kept
 from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.postprocessing.areas.released_cells import why_no_whole_counts
 from rpexplore.scenarios.area_study import AreaStudy
 
 
@@ -27,4 +29,11 @@ def release_view(opened: AreaStudy) -> None:
                 "Areas are a release of their own, and its cost comes on top of that of other "
                 "releases of the same records."
             )
+            _say_without_whole_counts(planned)
             run_form(planned)
+
+
+def _say_without_whole_counts(planned: AreaPlan) -> None:
+    """Before anything is spent: why no whole counts can be made of the release, if none can."""
+    if refused := kept(why_no_whole_counts, planned):
+        st.info(escaped(f"No whole counts can be made of this release. {refused}"))

@@ -60,6 +60,15 @@ def cells_of(plan: AreaPlan) -> AreaCells:
     return AreaCells(tuple(sizes), tuple(attributes), tuple(known), possible)
 
 
+def why_no_whole_counts(plan: AreaPlan) -> str:
+    """Why no whole counts can be made of the plan's release, in a sentence; "" where they can."""
+    try:
+        cells_of(plan)
+    except ReleaseError as error:
+        return str(error)
+    return ""
+
+
 def _possible(plan: AreaPlan, attributes: AttributeIndices) -> np.ndarray:
     """Where there may be records by the codebook: bool[n_cells]."""
     shape = tuple(plan.domain.sizes[list(attributes)].tolist())

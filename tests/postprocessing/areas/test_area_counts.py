@@ -6,6 +6,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import DomainError, ReleaseError
+from rpexplore.postprocessing.areas.released_cells import why_no_whole_counts
 from rpexplore.releases.areas import area_parts
 from tests.releases.areas.area_plans import OTHERS, PLANS, RECORDS, TREE, asked
 
@@ -95,6 +96,9 @@ def test_known_totals_and_impossible_combinations_are_met(released, tmp_path):
 def test_areas_without_an_answer_to_their_total_are_refused(released, tmp_path):
     with pytest.raises(ReleaseError, match=r"down to the level block, but .* some have none"):
         rp.whole_area_counts(released(PLANS["some areas"]), tmp_path / "counts")
+    # Known from the plan, before anything is spent.
+    assert "down to the level block" in why_no_whole_counts(PLANS["some areas"])
+    assert not why_no_whole_counts(PLANS["the same"])
 
 
 def test_sums_of_areas_are_those_of_the_released_tables(released):
