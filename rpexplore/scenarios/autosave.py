@@ -28,6 +28,7 @@ _MOST_RELEASES = 10  # that are noted with a project
 _SECONDS_UNUSED = 24 * 3600  # that areas stay which no project has any more
 _WRITTEN_LAST = "manifest.json"  # of the files of a release
 _lock = threading.Lock()  # between reading what is there and writing over it
+_good_files: dict[Path, tuple[int, ...]] = {}  # of areas, in the state in which they were good
 
 
 @dataclass(frozen=True)
@@ -108,13 +109,21 @@ class Autosaves:
 
     def save_tree(self, tree: AreaTree) -> None:
         """Save areas that are not there yet, or damaged. Raises `OSError`."""
-        path, content = self._path_of_tree(tree.sha256), parquet_of_tree(tree)
+        path = self._path_of_tree(tree.sha256)
         with suppress(FileNotFoundError):  # removed meanwhile
-            if self.read_tree(tree.sha256) == content:
+            # Looked into once, and whenever somebody else has written: millions of areas take time.
+            if _good_files.get(path) == _state_of(path) or self._holds(tree):
                 os.utime(path)  # for `remove_unused_areas`: it is wanted now
+                _good_files[path] = _state_of(path)
                 return
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_whole(path, content, mode=0o600)
+        write_whole(path, parquet_of_tree(tree), mode=0o600)
+        _good_files[path] = _state_of(path)
+
+    def _holds(self, tree: AreaTree) -> bool:
+        """Whether the file of saved areas is there, and undamaged."""
+        content = self.read_tree(tree.sha256)
+        return content is not None and content == parquet_of_tree(tree)
 
     def has_tree(self, sha256: str) -> bool:
         """Whether areas are saved."""
@@ -201,3 +210,9 @@ class Autosaves:
 
     def _path_of_releases(self, key: str) -> Path:
         return self.folder / f"{key}-releases.json"
+
+
+def _state_of(path: Path) -> tuple[int, ...]:
+    """What changes when somebody writes to a file. Raises `FileNotFoundError`."""
+    found = path.stat()
+    return found.st_ino, found.st_size, found.st_mtime_ns
