@@ -11,6 +11,7 @@ import time
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,7 @@ from rpexplore.analysis.areas.levels import beside_shares_by_level
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.errors import OutOfReachError
 from rpexplore.planning.areas.level_tables import shrinking_detail
+from rpexplore.planning.losses.base import Loss
 from tests.benchmarks.measure import REPEATS, Row, in_own_process, once, peak_gigabytes
 
 _LEVELS = {"state": 51, "county": 3_142, "tract": 85_143, "group": 240_089, "block": 8_185_075}
@@ -55,44 +57,39 @@ def country(share: int = 1) -> rp.AreaTree:
 
 def areas_of_a_country() -> list[Row]:
     """All tables of voting age, Hispanic origin and race on all levels, every level alike."""
-    tree = country()
-    tables = rp.Workload.all_up_to(_OTHERS, 3)
-    asked = rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, tables))
-    budget = rp.Budget(rho="2.56")
-
-    def plan(*, uniform: bool = False) -> rp.AreaPlan:
-        return rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=budget, uniform_levels=uniform)
-
-    seconds, best = once(plan)
-    loss, gap = best.loss_value, best.gap
     with tempfile.TemporaryDirectory() as folder:
-        saving, _ = once(partial(best.save, Path(folder) / "plan.json"))
+        average = rp.SumOfVariances()
+        seconds, best, planning = in_own_process(_plan_country, average, folder)
         size = sum(path.stat().st_size for path in Path(folder).iterdir())
-        del best  # two plans at a time are not needed
-        checking, checked = once(lambda: rp.verify(rp.load_plan(Path(folder) / "plan.json")))
-    assert checked.holds
-    by_level = plan(uniform=True).loss_value
+        checking, verifying = in_own_process(_verify, folder)
+    _, by_level, _ = in_own_process(_plan_country, average, None)
     return [
-        (f"{tree.n_areas:,} areas, 8 tables each: plan, s", seconds, "<=", 30),
-        ("  gap", gap, "<=", 1.01e-4),
-        ("  save, s", saving, "<=", 10),
+        (f"{best.n_areas:,} areas, 8 tables each: plan, s", seconds, "<=", 30),
+        ("  gap", best.gap, "<=", 1.01e-4),
+        ("  peak of planning, GB", planning, "<=", 1.0),
+        ("  save, s", best.saving, "<=", 10),
         ("  files, MB", size / 1e6, "<=", 20),
         ("  load and verify, s", checking, "<=", 60),
-        ("  loss, beside that of the best precision a level", loss / by_level, "<=", 0.96),
-        ("  process peak, GB", peak_gigabytes(), "<=", 1.0),
+        ("  peak of verifying, GB", verifying, "<=", 1.0),
+        (
+            "  loss, beside that of the best precision a level",
+            best.loss / by_level.loss,
+            "<=",
+            0.96,
+        ),
     ]
 
 
 def largest_error_in_a_country() -> list[Row]:
     """The same tables on all levels, for the largest of all variances."""
     with tempfile.TemporaryDirectory() as folder:
-        seconds, processor, gap, n_areas, planning = in_own_process(_plan_largest, folder)
+        seconds, best, planning = in_own_process(_plan_country, rp.MaxVariance(), folder)
         size = sum(path.stat().st_size for path in Path(folder).iterdir())
         checking, verifying = in_own_process(_verify, folder)
     return [
-        (f"{n_areas:,} areas, 8 tables each, largest error: plan, s", seconds, "<=", 300),
-        ("  processor time, s", processor, "<=", 120),
-        ("  gap", gap, "<=", 3.01e-3),
+        (f"{best.n_areas:,} areas, 8 tables each, largest error: plan, s", seconds, "<=", 300),
+        ("  processor time, s", best.processor, "<=", 120),
+        ("  gap", best.gap, "<=", 3.01e-3),
         ("  peak of planning, GB", planning, "<=", 1.0),
         ("  files, MB", size / 1e6, "<=", 100),
         ("  load and verify, s", checking, "<=", 60),
@@ -100,16 +97,32 @@ def largest_error_in_a_country() -> list[Row]:
     ]
 
 
-def _plan_largest(folder: str) -> tuple[float, float, float, int, float]:
-    """Seconds, processor seconds, gap, areas and peak in GB of planning it into a folder."""
+class Planned(NamedTuple):
+    """What a plan for the country is like: seconds of processor time, and of saving it."""
+
+    n_areas: int
+    loss: float
+    gap: float
+    processor: float
+    saving: float
+
+
+def _plan_country(loss: Loss, folder: str | None) -> tuple[float, Planned, float]:
+    """Seconds, the plan and the peak in GB of planning it into a folder.
+
+    folder: None for one precision a level, which is not saved
+    """
     tree = country()
     tables = rp.Workload.all_up_to(_OTHERS, 3)
     asked = rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, tables))
-    budget, start = rp.Budget(rho="2.56"), time.process_time()
-    seconds, best = once(partial(rp.plan_areas, asked, loss=rp.MaxVariance(), budget=budget))
-    processor = time.process_time() - start
-    best.save(Path(folder) / "plan.json")
-    return seconds, processor, best.gap, tree.n_areas, peak_gigabytes()
+    given = {"loss": loss, "budget": rp.Budget(rho="2.56"), "uniform_levels": folder is None}
+    start = time.process_time()
+    seconds, best = once(partial(rp.plan_areas, asked, **given))
+    processor, saving = time.process_time() - start, 0.0
+    if folder is not None:
+        saving, _ = once(partial(best.save, Path(folder) / "plan.json"))
+    planned = Planned(tree.n_areas, best.loss_value, best.gap, processor, saving)
+    return seconds, planned, peak_gigabytes()
 
 
 def _verify(folder: str) -> tuple[float, float]:
