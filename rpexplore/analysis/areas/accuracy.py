@@ -287,11 +287,10 @@ def error_text(error: float, smallest: float) -> str:
 
 def describe_parts(frame: pd.DataFrame, table: str) -> str:
     """How accurate a table is in the areas of a frame of `AreaErrors.with_parts`, in a sentence."""
-    asked = frame[frame["standard_error"].notna()]
+    asked = frame.dropna(subset=["standard_error"]).sort_values("standard_error", kind="stable")
     if asked.empty:
         return f"{table} is not asked for in these areas."
-    least = asked.loc[asked["standard_error"].idxmax()]
-    most = asked.loc[asked["standard_error"].idxmin()]
+    most, least = asked.iloc[0], asked.iloc[-1]
     low = most["standard_error"]
     return (
         f"{plural(len(frame), 'area')}; the standard error of {table} is between "
