@@ -51,6 +51,7 @@ def release(
     from rpexplore.releases.atomic_folder import check_new
     from rpexplore.releases.charged_run import booked_run
     from rpexplore.releases.ledger import ledger_for
+    from rpexplore.releases.ledger_frames import describe_earlier_run
     from rpexplore.releases.measurement_file import NOTE
 
     if out is None:
@@ -108,7 +109,8 @@ def release(
         say_result(as_json, {"findings": findings, "charged_rho": "0"}, text)
         return
     if not as_json:
-        say("\n".join([announcement(loaded, before, limit_rho), *filter(None, [warning]), ""]))
+        remarks = filter(None, [describe_earlier_run(loaded, before), warning])
+        say("\n".join([announcement(loaded, before, limit_rho), *remarks, ""]))
     if interactive() and not yes and not agreed("Run it?"):
         raise RpexploreError("Not run: nothing was charged, nothing was written.")
     try:

@@ -3,6 +3,7 @@
 import pandas as pd
 
 from rpexplore.common.formatting import rounded
+from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.releases.ledger import Account, Ledger
 
@@ -21,6 +22,19 @@ def runs(account: Account, budget: Budget) -> pd.DataFrame:
         amount = rounded(rho, 6, "up"), budget.epsilon_text(rho)
         rows.append((number, started, *amount, entry.state, entry.plan_sha256, entry.output))
     return pd.DataFrame(rows[::-1], columns=columns)
+
+
+def describe_earlier_run(plan: ReleasePlan, account: Account) -> str:
+    """That the same plan was run to its end on these records before; "" if it was not."""
+    finished = [entry for entry in account.entries if entry.state == "finished"]
+    earlier = [entry for entry in finished if entry.plan_sha256 == plan.sha256]
+    if not earlier:
+        return ""
+    started = earlier[-1].started.replace("T", " ")[:16]
+    return (
+        f"This plan was run on these records before, at {started} UTC into {earlier[-1].output}. A "
+        "further run is charged again."
+    )
 
 
 def datasets(ledger: Ledger, budget: Budget, *, without: str) -> pd.DataFrame:

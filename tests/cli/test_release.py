@@ -67,8 +67,10 @@ def test_release_says_what_it_charges_and_where_the_tables_are(planned):
     assert "The 7 noisy tables are in out" in text
     assert "Charged ρ = 0.1; spent on this data so far: ρ = 0.1" in text
     assert Path("out/manifest.json").is_file()
+    assert "was run on these records before" not in text
     again = planned.done("release", "plan.json", "records.csv", "--out", "out2")
     assert "Spent     ρ = 0.1 on this data so far" in again
+    assert re.search(r"This plan was run on these records before, at .* UTC into .*/out\. ", again)
     assert "spent on this data so far: ρ = 0.2" in again
 
 

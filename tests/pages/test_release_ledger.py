@@ -24,6 +24,7 @@ def test_a_limit_that_cannot_be_and_a_run_beyond_one_are_refused(app, records, t
     assert session.metrics()["Budget limit"] == "ρ = 0.15"
     assert "left of its budget limit" in session.error[0].value
     assert run_button(session).disabled
+    assert "This plan was run on these records before" in plain(session.texts("info"))
 
 
 def test_a_budget_limit_is_offered_at_the_first_run_of_records_and_never_later(

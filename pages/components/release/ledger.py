@@ -19,7 +19,7 @@ from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.releases.charged_run import booked_run
 from rpexplore.releases.ledger import Account, Ledger
-from rpexplore.releases.ledger_frames import datasets, runs
+from rpexplore.releases.ledger_frames import datasets, describe_earlier_run, runs
 from rpexplore.releases.manifest import FinishedRelease
 from rpexplore.releases.release import can_be_resumed, resume
 
@@ -68,6 +68,9 @@ def account_view(
         ("After this run", rho_text(after, 4), budget.epsilon_text(after)),
         ("Budget limit", limit_text, limit_epsilon),
     )
+    earlier = "" if paid else describe_earlier_run(form.planned, account)
+    if earlier:
+        st.info(escaped(earlier))
     with st.expander(f"Ledger: {n_runs} on these records"):
         if account.entries:
             listing(runs(account, budget), RUN_COLUMNS, "Runs on these records")
