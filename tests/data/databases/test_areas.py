@@ -14,7 +14,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.data.area_coding import AreaCoder, AreaCut, AreaCuts
-from rpexplore.data.databases import grouping
+from rpexplore.data.databases import grouping, spark_areas
 from rpexplore.data.databases.connections import Connection
 from rpexplore.data.databases.request import Request
 from rpexplore.data.databases.source import DatabaseSource
@@ -233,12 +233,18 @@ def test_a_release_from_spark_is_that_of_one_process_given_the_same_noise(
     records, plan, book = pa.Table.from_pylist(RECORDS), PLANS["the same"], tmp_path / "book"
     source, output = in_spark(spark, records, tmp_path), tmp_path / "there"
 
-    def stop(doing, share):
-        if doing == "Measuring with noise" and share > 0.35:
-            raise KeyboardInterrupt
+    def stopped(*given):
+        """Before the second share of the tasks is taken."""
+        for number, share in enumerate(taken(*given)):
+            if number == 1:
+                raise KeyboardInterrupt
+            yield share
 
-    with pytest.raises(KeyboardInterrupt):
-        rp.release(plan, source, output, ledger=book, on_progress=stop)
+    taken = spark_areas.taken
+    with monkeypatch.context() as patch:
+        patch.setattr(spark_areas, "taken", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            rp.release(plan, source, output, ledger=book)
     draft = tmp_path / ".there.unfinished/run/draft.json"
     kept = json.loads(draft.read_text())["n_measured"]
     rp.release(plan, source, output, ledger=book)
