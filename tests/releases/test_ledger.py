@@ -1,5 +1,6 @@
 """The ledger: exact sums, limits that hold against races, entries that survive, honest refusals."""
 
+import re
 import sqlite3
 import subprocess
 import sys
@@ -154,8 +155,10 @@ def test_it_holds_no_row_count(ledger, data):
     connection = sqlite3.connect(ledger.path)
     dump = "\n".join(connection.iterdump())
     connection.close()
+    # Hexadecimal digits of hashes and ids, and of the folder, may hold any number by chance.
+    text = re.sub(r"[0-9a-f]{32,}", "", dump.replace(str(ledger.path.parent), ""))
     for private in ("7654", "7655"):
-        assert private not in dump.replace(str(ledger.path.parent), "")
+        assert private not in text
     assert PLAN.sha256 in dump
     assert str(data.stat().st_size) in dump
 
