@@ -1,11 +1,12 @@
 """Required targets of tables in areas: plans within them against CVXPY, and what cannot be met."""
 
 import json
+from contextlib import suppress
 
 import cvxpy
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, reject, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
@@ -15,7 +16,8 @@ from tests.support.plan_texts import laid_out_compact
 
 SEX = rp.Domain.from_sizes({"sex": 2})
 TABLES = [(), ("sex",)]
-LEAST = 1e-7  # precision, where the cost is about 1
+# Precisions, where the cost is about 1: the solver does not always come to an end with the smaller.
+LEAST = (1e-7, 1e-5)
 LOSSES = [rp.SumWithinTargets(), rp.MaxWithinTargets()]
 
 
@@ -45,12 +47,12 @@ def required_tables(draw):
 class Explicit:
     """The same as a convex problem: both residuals' precisions in all areas as variables."""
 
-    def __init__(self, asked: rp.AreaWorkload) -> None:
+    def __init__(self, asked: rp.AreaWorkload, least: float) -> None:
         within = incidence(asked.tree)
         shape = (2, len(within))
         # What no target needs would be 0, and the matrix fractions undefined.
         precisions = cvxpy.Variable(shape)
-        self._constraints = [precisions >= LEAST]
+        self._constraints = [precisions >= least]
         costs = within.T @ (precisions[0] + precisions[1] / 2)  # p of the residual of sex is 1/2
         total, sexes = (
             [cvxpy.matrix_frac(row, within.T @ cvxpy.diag(t) @ within) for row in within]
@@ -79,19 +81,51 @@ class Explicit:
 
     def _solved(self, objective, constraints) -> float:
         problem = cvxpy.Problem(cvxpy.Minimize(objective), [*constraints, *self._constraints])
-        return problem.solve(solver="CLARABEL")
+        value = problem.solve(solver="CLARABEL")
+        if problem.status != cvxpy.OPTIMAL:
+            raise cvxpy.SolverError(problem.status)
+        return value
 
 
-@given(required_tables(), st.floats(0.4, 0.9), st.sampled_from(LOSSES))
+def judged(asked: rp.AreaWorkload, solve) -> tuple[float, float]:
+    """What is found for `Explicit`, and how far above the best it may be, relative.
+
+    On four levels the least precisions of both residuals cost six times their value at most, and
+    what they cost is missing elsewhere.
+    """
+    for least in LEAST:
+        with suppress(cvxpy.SolverError):
+            return solve(Explicit(asked, least)), 100 * least
+    reject()
+
+
+# One of those that need the larger ones.
+HARD = rp.AreaWorkload.of_levels(
+    rp.AreaTree.from_columns(
+        {"a": ["a", "a", "b", "c"], "b": ["a", "b", "", ""], "c": ["a", "a", "", ""]}
+    ),
+    {
+        level: rp.Workload.of(SEX, TABLES, targets=targets, required=[required] * 2)
+        for level, targets, required in (
+            ("all", [1.5, 0.7109375], True),
+            ("a", [0.8125, 1.25], True),
+            ("b", [2, 2.421875], False),
+            ("c", [1.1875, 2.390625], False),
+        )
+    },
+)
+
+
+@given(asked=required_tables(), tightness=st.floats(0.4, 0.9), loss=st.sampled_from(LOSSES))
+@example(asked=HARD, tightness=0.859375, loss=LOSSES[1])
 @settings(max_examples=8)
 def test_the_best_within_required_targets_is_that_of_cvxpy(asked, tightness, loss):
-    explicit = Explicit(asked)
-    cost = explicit.smallest_cost() / tightness
+    cost = judged(asked, Explicit.smallest_cost)[0] / tightness
     plan = rp.plan_areas(asked, loss=loss, budget=rp.Budget(privacy_cost=f"{cost:.12g}"))
     assert rp.verify(plan).holds
-    best = explicit.best(loss, cost)
+    best, off = judged(asked, lambda explicit: explicit.best(loss, cost))
     assert plan.lower_bound <= best * (1 + 1e-6)
-    assert best * (1 - 1e-5) <= plan.loss_value <= best * (1 + 3e-3)
+    assert best * (1 - off) <= plan.loss_value <= best * (1 + 3e-3)
     for kind, workload in enumerate(asked.workloads):
         limits = np.where(workload.required, workload.targets**2, np.inf)
         assert np.all(plan.table_variances(kind) <= limits[:, None])
@@ -100,10 +134,10 @@ def test_the_best_within_required_targets_is_that_of_cvxpy(asked, tightness, los
 @given(required_tables(), st.sampled_from(LOSSES))
 @settings(max_examples=5)
 def test_targets_out_of_reach_say_which_budget_would_do(asked, loss):
-    smallest = Explicit(asked).smallest_cost()
+    smallest, off = judged(asked, Explicit.smallest_cost)
     with pytest.raises(OutOfReachError, match="among those that bind are") as refused:
         rp.plan_areas(asked, loss=loss, budget=rp.Budget(privacy_cost=f"{smallest / 2:.12g}"))
-    assert 2 * (1 - 1e-5) <= refused.value.needed <= 2 * (1 + 3e-3)
+    assert 2 * (1 - off) <= refused.value.needed <= 2 * (1 + 3e-3)
 
 
 def asked_for(required: bool = True, **targets: float) -> rp.AreaWorkload:
