@@ -20,6 +20,7 @@ from rpexplore.scenarios.project import Project
 MOST_BYTES = 200_000_000  # of an uploaded project
 _MOST_UNPACKED = 1_000_000_000  # bytes
 _TEXT = "project.json"
+# What zipfile raises for damaged files, and for compressions and encryption that it does not know.
 _DAMAGED = (
     zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, ValueError, OSError,
     EOFError,

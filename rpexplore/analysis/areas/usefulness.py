@@ -134,8 +134,8 @@ class AreaUsefulness:
             first, stop = groups.starts[number : number + 2].tolist()
             of_area, kinds = groups.of_area[areas] - first, workload.kinds[areas]
             for table in range(len(tables)):
-                asking = [kind for kind, rows in enumerate(workload.rows) if table in rows]
-                own = np.isin(kinds, asking)
+                asked = [kind for kind, rows in enumerate(workload.rows) if table in rows]
+                own = np.isin(kinds, asked)
                 if not np.any(own):
                     continue
                 variances = plan.residual_variances[:, first:stop]

@@ -46,11 +46,11 @@ def _rows(plan: "AreaPlan") -> Iterator[dict[str, Any]]:
             asked = plan.workload.workloads[kind]
             of_level = (groups.kinds == kind) & (level_of == level)
             sizes, residuals = groups.multiplicity[of_level], plan.residual_variances[:, of_level]
-            asking = plan.workload, plan.closure, kind, residuals
-            smallest = largest = variances = mean_variances(*asking)
+            given = plan.workload, plan.closure, kind, residuals
+            smallest = largest = variances = mean_variances(*given)
             if not plan.workload.tables.is_marginals:
-                smallest = extreme_variances(*asking, largest=False)
-                largest = extreme_variances(*asking, largest=True)
+                smallest = extreme_variances(*given, largest=False)
+                largest = extreme_variances(*given, largest=True)
             shares = _shares(plan, kind, of_level, residuals, variances)
             for row in range(len(asked)):
                 mean = float(variances[row] @ sizes / np.sum(sizes))
