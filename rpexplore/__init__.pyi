@@ -41,6 +41,7 @@ from rpexplore.postprocessing.areas.area_counts import AreaCounts as AreaCounts
 from rpexplore.postprocessing.areas.area_counts import whole_area_counts as whole_area_counts
 from rpexplore.postprocessing.areas.released_sums import sums_of_areas as sums_of_areas
 from rpexplore.postprocessing.combination import combine as combine
+from rpexplore.postprocessing.dependence import weights_from_release as weights_from_release
 from rpexplore.postprocessing.estimates import Estimates as Estimates
 from rpexplore.postprocessing.processed_folder import postprocess as postprocess
 from rpexplore.postprocessing.processed_tables import ProcessedTables as ProcessedTables
@@ -48,7 +49,6 @@ from rpexplore.postprocessing.rehearsal.smooth_rehearsal import (
     rehearse_smooth_tables as rehearse_smooth_tables,
 )
 from rpexplore.postprocessing.results import load_results as load_results
-from rpexplore.postprocessing.smooth.dependence import weights_from_release as weights_from_release
 from rpexplore.postprocessing.synthetic.records import SyntheticRecords as SyntheticRecords
 from rpexplore.postprocessing.synthetic.records_folder import synthesize as synthesize
 from rpexplore.privacy.budget import Budget as Budget

@@ -56,12 +56,20 @@ MAY_IMPORT = {
     "export.report": _BELOW_EXPORT,
     "export.reproduction": _BELOW_EXPORT,
     "export": {"export.report", "export.reproduction", *_BELOW_EXPORT},
+    "estimation": {"planning.mechanism", "domain"},
     # ---- above, nothing reads a record or draws noise; below, everything may ----
     "data": {"domain"},
     "data.files": {"data", "domain"},
     "data.databases": {"data", "domain"},
-    "releases": {"data", "data.files", "data.databases", *_BELOW_SCENARIOS},
-    "postprocessing": {"releases", "data", "data.files", "data.databases", *_BELOW_SCENARIOS},
+    "releases": {"estimation", "data", "data.files", "data.databases", *_BELOW_SCENARIOS},
+    "postprocessing": {
+        "releases",
+        "estimation",
+        "data",
+        "data.files",
+        "data.databases",
+        *_BELOW_SCENARIOS,
+    },
 }
 MAY_IMPORT["cli"] = {*MAY_IMPORT}
 EVERYWHERE = {"common", "errors"}

@@ -73,7 +73,7 @@ def smooth_for(
 
         assert expected is not None
         return smooth_weights_for(budget, expected[0])
-    from rpexplore.postprocessing.smooth.dependence import weights_from_release
+    from rpexplore.postprocessing.dependence import weights_from_release
 
     with progress("Reading the first release") as on_progress:
         return weights_from_release(first_release, domain, budget, on_progress=on_progress)

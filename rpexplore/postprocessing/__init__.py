@@ -1,8 +1,8 @@
 """Other tables of released ones; spends nothing and never sees a record.
 
-In reading order: `array_store`, `stored_arrays`, `estimates` (unbiased, with exact accuracy),
+In reading order: `stored_arrays`, `estimates` (unbiased, with exact accuracy),
 `measurement_source`, `same_records`, `noisy_marginal`, `combination`, `table_writing`,
-`combination_folder`; `table_map`, `cell_coupling`, `nonnegative`, `seeded_numbers`, `smooth`,
+`combination_folder`; `cell_coupling`, `nonnegative`, `smooth`, `dependence`,
 `rounding`, `publication` (which cells, and where smoothing gains nothing), `group_distances`,
 `shrinkage_file`, `processed_tables`, `processed_folder`, `duration`; `results` (any release or
 processed tables), `workbook_label`, `workbook`; `areas` (whole counts for areas).

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from rpexplore.domain.domain import AttributeIndices
-from rpexplore.postprocessing.table_map import TableMap, subsets
+from rpexplore.estimation.table_map import TableMap, subsets
 
 _Part = tuple[AttributeIndices, AttributeIndices]
 """A table and some of its attributes: its totals over all others."""

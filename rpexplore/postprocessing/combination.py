@@ -19,8 +19,8 @@ from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.domain.same_cells import difference_of_cells
 from rpexplore.errors import ReleaseError
+from rpexplore.estimation.array_store import ArrayStore
 from rpexplore.planning.mechanism.strategy import Strategy
-from rpexplore.postprocessing.array_store import ArrayStore
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.measurement_source import refuse_unlike
 from rpexplore.postprocessing.noisy_marginal import NoisyMarginal

@@ -22,8 +22,8 @@ from rpexplore.common.csv_text import FORMULAS_ESCAPED
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import ReleaseError, RpexploreError
+from rpexplore.estimation.array_store import ArrayStore
 from rpexplore.planning.mechanism.strategy import Strategy
-from rpexplore.postprocessing.array_store import ArrayStore
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.measurement_source import MeasurementSource
 from rpexplore.postprocessing.processed_tables import KIND as PROCESSED

@@ -10,9 +10,9 @@ from math import inf, prod
 import numpy as np
 
 from rpexplore.domain.domain import AttributeIndices
+from rpexplore.estimation.table_map import ContributionArrays, subsets
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.nonnegative import nonnegative as nearest_nonnegative
-from rpexplore.postprocessing.table_map import ContributionArrays, subsets
 from rpexplore.releases.table_release import Release
 
 # The search for nonnegative tables takes 20 rounds where few counts are near 0, and 180 for the

@@ -18,10 +18,11 @@ import pyarrow as pa
 
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.errors import ReleaseError, WorkloadError
+from rpexplore.estimation.array_store import ArrayStore
+from rpexplore.estimation.table_map import subsets
 from rpexplore.planning.mechanism.marginal_noise import MarginalNoise, Where, query_attributes
 from rpexplore.planning.mechanism.reconstruction import contribution
 from rpexplore.planning.mechanism.strategy import Strategy
-from rpexplore.postprocessing.array_store import ArrayStore
 from rpexplore.postprocessing.measurement_source import (
     MeasurementSource,
     Spent,
@@ -30,7 +31,6 @@ from rpexplore.postprocessing.measurement_source import (
     spent,
 )
 from rpexplore.postprocessing.stored_arrays import read_arrays
-from rpexplore.postprocessing.table_map import subsets
 from rpexplore.releases.marginal_estimate import Answer, MarginalEstimate
 from rpexplore.releases.measurement import measured_shape
 from rpexplore.releases.residual_files import residual_files

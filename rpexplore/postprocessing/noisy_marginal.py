@@ -22,9 +22,9 @@ from rpexplore.common.numerics import read_only
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.errors import BudgetError, ReleaseError
+from rpexplore.estimation.table_map import subsets
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.measurement_source import MeasurementSource
-from rpexplore.postprocessing.table_map import subsets
 from rpexplore.releases.measurement import MAX_TABLE_CELLS
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ x for each cell holds y = max(x, 0) and the multiplier λ = −ρ min(x, 0). The
 are those of the upper bound: their tables are nonnegative and agree, whenever the search stops.
 """
 
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -19,10 +19,15 @@ from rpexplore.common.concurrency import Progress, no_progress, one_thread
 from rpexplore.common.numerics import read_only
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import ReleaseError
+from rpexplore.estimation.table_map import (
+    ContributionArrays,
+    TableMap,
+    subsets,
+    without_rounding,
+)
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.solvers.solution import share_done
 from rpexplore.postprocessing.cell_coupling import CellCoupling
-from rpexplore.postprocessing.table_map import ContributionArrays, TableMap, subsets
 
 GAP = 1e-3
 """Where the search stops unless told otherwise; finer is lost in the noise."""
@@ -99,34 +104,6 @@ def nonnegative(
         )
     _report(on_progress, 1.0, solution.gap)
     return solution
-
-
-def without_rounding(
-    tables: TableMap,
-    contributions: MutableMapping[AttributeIndices, np.ndarray],
-    total: np.ndarray,
-) -> ContributionArrays:
-    """With as much added to every cell as makes all of them nonnegative in floating point.
-
-    contributions: whose maximal tables are nonnegative but for rounding; changed, as they may take
-    all the memory there is. total: that they keep
-    """
-    margin = 1.0
-    while True:
-        lowest = tables.of_tables(lambda table: float(tables.table(table, contributions).min()))
-        lacking = max(-least * tables.cells(table) for table, least in lowest)
-        if not lacking > 0:
-            return contributions
-        margin *= 2
-        added = np.array(margin * lacking)
-        # Spread evenly it has no other contributions, unless strategies spread a total otherwise.
-        spread: dict[AttributeIndices, np.ndarray] = {(): added}
-        if tables.strategies:
-            spread = tables.spread_evenly(spread)
-        scale = float(total / (contributions[()] + spread[()]))
-        for subset in tables.family:
-            contributions[subset] = scale * (contributions[subset] + spread.get(subset, 0.0))
-        contributions[()] = total
 
 
 def _report(on_progress: Progress, share: float, gap: float) -> None:

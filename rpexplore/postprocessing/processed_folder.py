@@ -27,6 +27,8 @@ from rpexplore.common.formatting import data_size
 from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.domain.readings import READINGS
 from rpexplore.errors import ReleaseError
+from rpexplore.estimation.smooth_tables import SmoothTables
+from rpexplore.estimation.table_map import subsets
 from rpexplore.planning.mechanism.reconstruction import answers, marginal
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.group_distances import GroupDistances
@@ -42,8 +44,7 @@ from rpexplore.postprocessing.processed_tables import (
 from rpexplore.postprocessing.publication import SmoothingGain
 from rpexplore.postprocessing.rounding import rounded as whole_numbers
 from rpexplore.postprocessing.shrinkage_file import write_shrinkage
-from rpexplore.postprocessing.smooth.smooth_tables import SmoothTables, smooth
-from rpexplore.postprocessing.table_map import subsets
+from rpexplore.postprocessing.smooth import smooth
 from rpexplore.postprocessing.table_queries import queries_of_tables
 from rpexplore.postprocessing.table_writing import new_tables_folder, write_readme, write_tables
 from rpexplore.releases.atomic_folder import check_new, check_room

@@ -1,7 +1,7 @@
 """How far pairs of attributes are from independence, as a release shows it: for a second plan.
 
 docs/mathematics.md §6.10. Noisy figures only, and public: what follows from a release spends
-nothing. How they are computed: `postprocessing.smooth.dependence`.
+nothing. How they are computed: `postprocessing.dependence`.
 """
 
 from dataclasses import dataclass

@@ -16,9 +16,9 @@ import pandas as pd
 
 import rpexplore as rp
 from rpexplore.data.counts import Counts
+from rpexplore.estimation.table_map import ContributionArrays, subsets
 from rpexplore.planning.mechanism.reconstruction import contribution, marginal
 from rpexplore.postprocessing.nonnegative import GAP, Nonnegative, nonnegative
-from rpexplore.postprocessing.table_map import ContributionArrays, subsets
 from rpexplore.releases.measurement import measure_residual
 from tests.benchmarks.measure import Row, once, peak_gigabytes
 

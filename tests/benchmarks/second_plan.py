@@ -13,7 +13,7 @@ import rpexplore as rp
 from rpexplore.data.counts import Counts
 from rpexplore.planning.mechanism.reconstruction import contribution
 from rpexplore.postprocessing.measurement_source import MeasurementSource
-from rpexplore.postprocessing.smooth.smooth_tables import smooth as smooth_tables
+from rpexplore.postprocessing.smooth import smooth as smooth_tables
 from rpexplore.releases.measurement import measure_residual
 from rpexplore.workload.smooth_weights import SmoothWeights
 from tests.benchmarks.measure import Row

@@ -17,13 +17,13 @@ import rpexplore as rp
 from rpexplore.common.numerics import normal_quantile
 from rpexplore.data.counts import Counts
 from rpexplore.domain.domain import AttributeIndices
+from rpexplore.estimation.measured_residuals import MeasuredResiduals
+from rpexplore.estimation.smooth_tables import SmoothTables, smooth_residuals
+from rpexplore.estimation.table_map import ContributionArrays, TableMap, subsets
 from rpexplore.planning.mechanism.reconstruction import contribution, marginal
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.nonnegative import nonnegative
-from rpexplore.postprocessing.smooth.measured_residuals import MeasuredResiduals
-from rpexplore.postprocessing.smooth.smooth_tables import SmoothTables, smooth_residuals
-from rpexplore.postprocessing.smooth.smooth_tables import smooth as smooth_tables
-from rpexplore.postprocessing.table_map import ContributionArrays, TableMap, subsets
+from rpexplore.postprocessing.smooth import smooth as smooth_tables
 from rpexplore.releases.manifest import MANIFEST
 from rpexplore.releases.measurement import measure_residual, measured_cells
 from rpexplore.releases.measurement_file import Draft

@@ -16,7 +16,7 @@ from rpexplore.postprocessing.duration import (
 )
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.processed_folder import postprocess
-from rpexplore.postprocessing.smooth.smooth_tables import smooth
+from rpexplore.postprocessing.smooth import smooth
 from rpexplore.releases.release import release
 
 

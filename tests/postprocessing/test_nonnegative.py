@@ -9,11 +9,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rpexplore.errors import ReleaseError
+from rpexplore.estimation.table_map import TableMap, subsets
 from rpexplore.planning.mechanism.reconstruction import marginal
 from rpexplore.postprocessing import nonnegative as nonnegative_module
 from rpexplore.postprocessing.cell_coupling import CellCoupling
 from rpexplore.postprocessing.nonnegative import GAP, nonnegative
-from rpexplore.postprocessing.table_map import TableMap, subsets
 from tests.support.generalised import any_strategy
 from tests.support.oracles import kron
 

@@ -21,7 +21,7 @@ from rpexplore.postprocessing.combination_folder import write_combined
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.postprocessing.processed_tables import ProcessedTables
-from rpexplore.postprocessing.smooth.smooth_tables import smooth
+from rpexplore.postprocessing.smooth import smooth
 from rpexplore.releases.release import release
 from rpexplore.releases.table_release import Release
 from rpexplore.workload.bases import CustomBasis, Prefix, Ranges

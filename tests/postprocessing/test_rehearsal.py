@@ -9,13 +9,13 @@ import rpexplore as rp
 from rpexplore.common.formatting import describe_share
 from rpexplore.domain.readings import READINGS
 from rpexplore.errors import ReleaseError, WorkloadError
+from rpexplore.estimation import smooth_tables
 from rpexplore.postprocessing.rehearsal import smooth_rehearsal
 from rpexplore.postprocessing.rehearsal.made_up_records import made_up_records
 from rpexplore.postprocessing.rehearsal.smooth_rehearsal import (
     describe_smooth_change,
     rehearse_smooth_tables,
 )
-from rpexplore.postprocessing.smooth import smooth_tables
 
 DOMAIN = rp.Domain.from_sizes({"a": 6, "b": 3, "c": 5, "one": 1})
 # By c and a, in another order than the codebook's.

@@ -5,9 +5,9 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import WorkloadError
+from rpexplore.estimation.table_map import TableMap
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.measurement_source import MeasurementSource
-from rpexplore.postprocessing.table_map import TableMap
 from tests.postprocessing.test_smooth import closed
 
 DOMAIN = rp.Domain.from_sizes({"a": 2, "b": 2, "one": 1, "c": 2})

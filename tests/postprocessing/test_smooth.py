@@ -10,24 +10,24 @@ from scipy.stats import gamma, norm
 
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import ReleaseError
-from rpexplore.planning.mechanism.marginal_noise import MarginalNoise
-from rpexplore.planning.mechanism.reconstruction import marginal
-from rpexplore.postprocessing import array_store
-from rpexplore.postprocessing.nonnegative import nonnegative
-from rpexplore.postprocessing.smooth.factor_model import AttributeFactors, FactorModel, Prior
-from rpexplore.postprocessing.smooth.measured_residuals import MeasuredResiduals
-from rpexplore.postprocessing.smooth.one_way import one_way, posterior
-from rpexplore.postprocessing.smooth.rehearsal import error_factor, pooled_factor
-from rpexplore.postprocessing.smooth.shrinkage import (
+from rpexplore.estimation import array_store
+from rpexplore.estimation.factor_model import AttributeFactors, FactorModel, Prior
+from rpexplore.estimation.measured_residuals import MeasuredResiduals
+from rpexplore.estimation.one_way import one_way, posterior
+from rpexplore.estimation.rehearsal import error_factor, pooled_factor
+from rpexplore.estimation.shrinkage import (
     SCALES,
     kept_share,
     largest_scale,
     log_evidence,
     shrunk,
 )
-from rpexplore.postprocessing.smooth.smooth_tables import SmoothTables, smooth_residuals
-from rpexplore.postprocessing.smooth.standard_errors import ErrorModel
-from rpexplore.postprocessing.table_map import TableMap, subsets
+from rpexplore.estimation.smooth_tables import SmoothTables, smooth_residuals
+from rpexplore.estimation.standard_errors import ErrorModel
+from rpexplore.estimation.table_map import TableMap, subsets
+from rpexplore.planning.mechanism.marginal_noise import MarginalNoise
+from rpexplore.planning.mechanism.reconstruction import marginal
+from rpexplore.postprocessing.nonnegative import nonnegative
 from tests.support.generalised import any_strategy
 
 

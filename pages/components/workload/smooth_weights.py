@@ -14,8 +14,8 @@ from rpexplore.analysis.scenarios.shared_tables import Contender
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.smooth_rehearsal import SAME_NOISE
 from rpexplore.planning.plan import Plan
+from rpexplore.postprocessing.dependence import weights_from_release
 from rpexplore.postprocessing.rehearsal.smooth_rehearsal import describe_smooth_change
-from rpexplore.postprocessing.smooth.dependence import weights_from_release
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.smooth_planning import (
     describe_added,

@@ -15,7 +15,7 @@ from scipy.special import ndtri
 from rpexplore.data.counting import Codes
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.postprocessing.seeded_numbers import SeededNumbers
+from rpexplore.estimation.seeded_numbers import SeededNumbers
 from rpexplore.releases.rehearsal import whole_counts
 
 SKEW, DEPENDENCE = 1.5, 2.0

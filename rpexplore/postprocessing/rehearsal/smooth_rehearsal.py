@@ -21,16 +21,16 @@ from rpexplore.domain.domain import AttributeIndices
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.smooth_rehearsal import WITHOUT_SIGNS, SmoothRehearsal
 from rpexplore.errors import ReleaseError, WorkloadError
+from rpexplore.estimation.measured_residuals import MeasuredResiduals
+from rpexplore.estimation.rehearsal import normal_noise
+from rpexplore.estimation.seeded_numbers import SeededNumbers
+from rpexplore.estimation.smooth_tables import smooth_residuals
+from rpexplore.estimation.table_map import ContributionArrays
 from rpexplore.planning.mechanism.reconstruction import contribution
 from rpexplore.planning.plan import Plan
 from rpexplore.postprocessing.duration import search_seconds
 from rpexplore.postprocessing.nonnegative import nonnegative
 from rpexplore.postprocessing.rehearsal.made_up_records import made_up_records
-from rpexplore.postprocessing.seeded_numbers import SeededNumbers
-from rpexplore.postprocessing.smooth.measured_residuals import MeasuredResiduals
-from rpexplore.postprocessing.smooth.rehearsal import normal_noise
-from rpexplore.postprocessing.smooth.smooth_tables import smooth_residuals
-from rpexplore.postprocessing.table_map import ContributionArrays
 from rpexplore.releases.measurement import check_countable, exact_residual
 
 MOST_RECORDS, MOST_CELLS = 2_000_000, 20_000_000

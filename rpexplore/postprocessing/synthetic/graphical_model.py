@@ -22,7 +22,7 @@ import numpy as np
 from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.common.other_process import in_other_process
 from rpexplore.errors import ReleaseError
-from rpexplore.postprocessing.seeded_numbers import SeededNumbers
+from rpexplore.estimation.seeded_numbers import SeededNumbers
 from rpexplore.postprocessing.synthetic.impossible import Impossible
 from rpexplore.postprocessing.synthetic.targets import PairTargets
 from rpexplore.postprocessing.synthetic.tree_start import draw_systematically, spanning_tree

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rpexplore.postprocessing.seeded_numbers import SeededNumbers
+from rpexplore.estimation.seeded_numbers import SeededNumbers
 from rpexplore.postprocessing.synthetic.impossible import Impossible
 from rpexplore.postprocessing.synthetic.indicators import Indicators
 from rpexplore.postprocessing.synthetic.targets import PairTargets

@@ -10,7 +10,7 @@ import numpy as np
 
 from rpexplore.common.concurrency import Progress, no_progress, one_thread, part_of_progress
 from rpexplore.common.formatting import describe_share
-from rpexplore.postprocessing.seeded_numbers import SeededNumbers
+from rpexplore.estimation.seeded_numbers import SeededNumbers
 from rpexplore.postprocessing.synthetic.impossible import Impossible
 from rpexplore.postprocessing.synthetic.population import (
     PairModel,

@@ -28,10 +28,10 @@ from rpexplore.common.csv_text import FORMULAS_ESCAPED
 from rpexplore.common.exact_numbers import whole_number
 from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.errors import ReleaseError
+from rpexplore.estimation.seeded_numbers import SeededNumbers
+from rpexplore.estimation.smooth_tables import SmoothTables
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.measurement_source import MeasurementSource, guarantee
-from rpexplore.postprocessing.seeded_numbers import SeededNumbers
-from rpexplore.postprocessing.smooth.smooth_tables import SmoothTables
 from rpexplore.postprocessing.synthetic.comparison import (
     CELLS_COLUMNS,
     TABLES_COLUMNS,

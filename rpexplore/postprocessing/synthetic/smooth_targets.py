@@ -6,12 +6,12 @@ import numpy as np
 
 from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.domain.domain import AttributeIndices
+from rpexplore.estimation.smooth_tables import SmoothTables, smooth_residuals
+from rpexplore.estimation.table_map import ContributionArrays, subsets
 from rpexplore.planning.mechanism.reconstruction import marginal
 from rpexplore.postprocessing.estimates import Estimates
-from rpexplore.postprocessing.smooth.measured_residuals import MeasuredResiduals
-from rpexplore.postprocessing.smooth.smooth_tables import SmoothTables, smooth_residuals
+from rpexplore.postprocessing.smooth import measured_residuals
 from rpexplore.postprocessing.synthetic.targets import PairTargets, targets_from_tables
-from rpexplore.postprocessing.table_map import ContributionArrays, subsets
 
 MOST_RESIDUALS = 5_000
 """Up to so many all smooth tables are fitted, as larger tables tell pairs a little; else pairs."""
@@ -22,7 +22,7 @@ _MOST_PAIRS = 150  # whose errors are averaged
 def smooth_tables(estimates: Estimates, on_progress: Progress = no_progress) -> SmoothTables:
     """The smooth tables that records are fitted to; of many residuals, those of pairs alone."""
     largest_order = 2 if len(estimates.contributions) > MOST_RESIDUALS else None
-    measured = MeasuredResiduals.of(estimates, largest_order)
+    measured = measured_residuals(estimates, largest_order)
     return smooth_residuals(measured, on_progress=on_progress)
 
 

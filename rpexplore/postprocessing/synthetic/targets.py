@@ -8,7 +8,7 @@ import numpy as np
 
 from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.errors import ReleaseError
-from rpexplore.postprocessing.smooth.fitting import fitted
+from rpexplore.estimation.fitting import fitted
 from rpexplore.postprocessing.synthetic.impossible import Impossible
 
 MOST_VALUES = 8_000  # of all attributes together; there is a number for each pair of values

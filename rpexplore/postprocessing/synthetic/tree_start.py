@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rpexplore.postprocessing.seeded_numbers import SeededNumbers
+from rpexplore.estimation.seeded_numbers import SeededNumbers
 from rpexplore.postprocessing.synthetic.population import PairModel
 from rpexplore.postprocessing.synthetic.targets import PairTargets
 

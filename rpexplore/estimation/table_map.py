@@ -6,7 +6,7 @@ along each axis 0) give every maximal table, M_T c = Σ_{A⊆T} c_A spread over 
 is: ‖c‖² = Σ_A c_Aᵀ K_A⁺ c_A (docs/mathematics.md §11), without strategies the sum of squares.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from functools import cached_property
 from itertools import accumulate, combinations, groupby
 from math import prod
@@ -191,3 +191,31 @@ def _bounds(size: int, strategy: Strategy | None) -> tuple[float, float]:
     lengths = float(np.linalg.norm(z)), float(np.linalg.norm(decoding, 2))
     share = float(np.linalg.norm(decoding.T @ z)) / (lengths[0] * lengths[1])
     return lengths[0] ** 2 * (1 + share), lengths[1] ** 2 * (1 + share)
+
+
+def without_rounding(
+    tables: TableMap,
+    contributions: MutableMapping[AttributeIndices, np.ndarray],
+    total: np.ndarray,
+) -> ContributionArrays:
+    """With as much added to every cell as makes all of them nonnegative in floating point.
+
+    contributions: whose maximal tables are nonnegative but for rounding; changed, as they may take
+    all the memory there is. total: that they keep
+    """
+    margin = 1.0
+    while True:
+        lowest = tables.of_tables(lambda table: float(tables.table(table, contributions).min()))
+        lacking = max(-least * tables.cells(table) for table, least in lowest)
+        if not lacking > 0:
+            return contributions
+        margin *= 2
+        added = np.array(margin * lacking)
+        # Spread evenly it has no other contributions, unless strategies spread a total otherwise.
+        spread: dict[AttributeIndices, np.ndarray] = {(): added}
+        if tables.strategies:
+            spread = tables.spread_evenly(spread)
+        scale = float(total / (contributions[()] + spread[()]))
+        for subset in tables.family:
+            contributions[subset] = scale * (contributions[subset] + spread.get(subset, 0.0))
+        contributions[()] = total

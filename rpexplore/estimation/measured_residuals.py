@@ -3,20 +3,18 @@
 from collections.abc import Mapping
 from functools import cached_property
 from math import prod
-from typing import Self
 
 import numpy as np
 
 from rpexplore.domain.domain import AttributeIndices
+from rpexplore.estimation.table_map import ContributionArrays, TableMap
 from rpexplore.planning.mechanism.strategy import Strategy
-from rpexplore.postprocessing.estimates import Estimates
-from rpexplore.postprocessing.table_map import ContributionArrays, TableMap
 
 
 class MeasuredResiduals:
     """The contribution of every residual with its noise, and the number of records.
 
-    contributions  as `Estimates.contributions`; of a downward closed family
+    contributions  float64, one axis an attribute; of a downward closed family
     variances      σ² of each
     sizes          int64[d], number of values of all attributes
     total          the measured number of records, or 1 if that is less
@@ -34,20 +32,6 @@ class MeasuredResiduals:
         self.sizes, self.strategies = sizes, strategies
         # Below 1 there would be no shares to speak of.
         self.total = max(float(contributions[()]), 1.0)
-
-    @classmethod
-    def of(cls, estimates: Estimates, largest_order: int | None = None) -> Self:
-        """Those of estimates; largest_order: the most attributes of one, None for all."""
-        contributions = estimates.contributions
-        if largest_order is not None:
-            # By key, as what is left out need not be read.
-            contributions = {
-                subset: contributions[subset]
-                for subset in contributions
-                if len(subset) <= largest_order
-            }
-        variances = {subset: float(estimates.variances[subset]) for subset in contributions}
-        return cls(contributions, variances, estimates.domain.sizes, estimates.strategies)
 
     def of_order(self, order: int) -> list[AttributeIndices]:
         """The sets of this many attributes, in lexicographical order."""

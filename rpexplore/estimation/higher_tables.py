@@ -13,9 +13,9 @@ import numpy as np
 
 from rpexplore.common.concurrency import Progress
 from rpexplore.domain.domain import AttributeIndices
-from rpexplore.postprocessing.smooth.fitting import fitted
-from rpexplore.postprocessing.smooth.measured_residuals import MeasuredResiduals
-from rpexplore.postprocessing.smooth.shrinkage import (
+from rpexplore.estimation.fitting import fitted
+from rpexplore.estimation.measured_residuals import MeasuredResiduals
+from rpexplore.estimation.shrinkage import (
     SCALES,
     kept_share,
     learned_weights,

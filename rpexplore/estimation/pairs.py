@@ -6,11 +6,11 @@ import numpy as np
 
 from rpexplore.common.concurrency import Progress
 from rpexplore.domain.domain import AttributeIndices
-from rpexplore.postprocessing.smooth.factor_model import FactorModel, factor_model
-from rpexplore.postprocessing.smooth.fitting import fitted
-from rpexplore.postprocessing.smooth.measured_residuals import MeasuredResiduals
-from rpexplore.postprocessing.smooth.one_way import OneWay
-from rpexplore.postprocessing.smooth.shrinkage import (
+from rpexplore.estimation.factor_model import FactorModel, factor_model
+from rpexplore.estimation.fitting import fitted
+from rpexplore.estimation.measured_residuals import MeasuredResiduals
+from rpexplore.estimation.one_way import OneWay
+from rpexplore.estimation.shrinkage import (
     kept_share,
     learned_weights,
     log_evidence,

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rpexplore.common.concurrency import Progress
-from rpexplore.postprocessing.smooth.measured_residuals import MeasuredResiduals
-from rpexplore.postprocessing.smooth.one_way import OneWay
+from rpexplore.estimation.measured_residuals import MeasuredResiduals
+from rpexplore.estimation.one_way import OneWay
 
 _FACTORS = 40
 _SWEEPS = 60

@@ -13,11 +13,11 @@ import numpy as np
 
 from rpexplore.common.numerics import normal_quantile
 from rpexplore.domain.domain import AttributeIndices
+from rpexplore.estimation.array_store import ArrayStore
+from rpexplore.estimation.measured_residuals import MeasuredResiduals
+from rpexplore.estimation.seeded_numbers import SeededNumbers
+from rpexplore.estimation.table_map import ContributionArrays
 from rpexplore.planning.mechanism.strategy import Strategy
-from rpexplore.postprocessing.array_store import ArrayStore
-from rpexplore.postprocessing.seeded_numbers import SeededNumbers
-from rpexplore.postprocessing.smooth.measured_residuals import MeasuredResiduals
-from rpexplore.postprocessing.table_map import ContributionArrays
 
 FEWEST_COUNTS = 20
 """Of a cell that counts in the rehearsal: below, intervals around a count of nearly 0 differ."""

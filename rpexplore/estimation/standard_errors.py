@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from rpexplore.domain.domain import AttributeIndices
-from rpexplore.postprocessing.smooth.factor_model import FactorModel
-from rpexplore.postprocessing.smooth.measured_residuals import MeasuredResiduals
-from rpexplore.postprocessing.smooth.one_way import OneWay
-from rpexplore.postprocessing.smooth.shrinkage import remaining_variance
-from rpexplore.postprocessing.table_map import subsets
+from rpexplore.estimation.factor_model import FactorModel
+from rpexplore.estimation.measured_residuals import MeasuredResiduals
+from rpexplore.estimation.one_way import OneWay
+from rpexplore.estimation.shrinkage import remaining_variance
+from rpexplore.estimation.table_map import subsets
 
 _SMALLEST_COUNT = 1e-9  # whose relative error is asked for
 _SMALLEST_VARIANCE = 1e-9

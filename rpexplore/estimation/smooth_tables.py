@@ -12,23 +12,22 @@ import numpy as np
 from rpexplore.common.concurrency import Progress, no_progress, one_thread, part_of_progress
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import ReleaseError
-from rpexplore.planning.mechanism.reconstruction import marginal
-from rpexplore.postprocessing.array_store import ArrayStore
-from rpexplore.postprocessing.estimates import Estimates
-from rpexplore.postprocessing.smooth.agreement import agreeing
-from rpexplore.postprocessing.smooth.higher_tables import higher_tables
-from rpexplore.postprocessing.smooth.measured_residuals import MeasuredResiduals
-from rpexplore.postprocessing.smooth.one_way import one_way
-from rpexplore.postprocessing.smooth.pairs import smooth_pairs
-from rpexplore.postprocessing.smooth.rehearsal import (
+from rpexplore.estimation.agreement import agreeing
+from rpexplore.estimation.array_store import ArrayStore
+from rpexplore.estimation.higher_tables import higher_tables
+from rpexplore.estimation.measured_residuals import MeasuredResiduals
+from rpexplore.estimation.one_way import one_way
+from rpexplore.estimation.pairs import smooth_pairs
+from rpexplore.estimation.rehearsal import (
     FEWEST_COUNTS,
     MOST_TABLES,
     error_factor,
     pooled_factor,
     rehearsed_release,
 )
-from rpexplore.postprocessing.smooth.standard_errors import ErrorModel
-from rpexplore.postprocessing.table_map import ContributionArrays, subsets
+from rpexplore.estimation.standard_errors import ErrorModel
+from rpexplore.estimation.table_map import ContributionArrays, subsets
+from rpexplore.planning.mechanism.reconstruction import marginal
 
 _PAIRS_DONE, _FITTED = 0.3, 0.7  # shares of the work
 _FITTED_AGAIN = 0.9  # share of a rehearsal
@@ -38,7 +37,7 @@ _FITTED_AGAIN = 0.9  # share of a rehearsal
 class SmoothTables:
     """Contributions of smooth tables, which agree with each other and have no cell below 0.
 
-    contributions  of every residual, float64, read-only, as those of `Estimates`;
+    contributions  of every residual, float64, read-only;
                    `reconstruction.marginal` makes tables of them
     kept           share of each measured residual that was kept, 1 if nothing was shrunk: on
                    average over records; of higher orders, of what it says beyond its baseline
@@ -105,16 +104,11 @@ class SmoothTables:
         return marginal(subset, self._measured.sizes, within, self._measured.strategies)
 
 
-def smooth(estimates: Estimates, *, on_progress: Progress = no_progress) -> SmoothTables:
-    """The smooth tables of what was measured; the same estimates always give the same tables."""
-    return smooth_residuals(MeasuredResiduals.of(estimates), on_progress=on_progress)
-
-
 @one_thread()
 def smooth_residuals(
     measured: MeasuredResiduals, *, on_progress: Progress = no_progress
 ) -> SmoothTables:
-    """As `smooth`, of residuals that need no domain."""
+    """The smooth tables of what was measured; the same residuals always give the same tables."""
     on_progress("Fitting one-way tables", 0.0)
     low = one_way(measured)
     pairs = smooth_pairs(measured, low, part_of_progress(on_progress, 0.02, _PAIRS_DONE))

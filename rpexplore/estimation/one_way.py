@@ -9,7 +9,7 @@ from math import lgamma, log
 
 import numpy as np
 
-from rpexplore.postprocessing.smooth.measured_residuals import MeasuredResiduals
+from rpexplore.estimation.measured_residuals import MeasuredResiduals
 
 SHAPES = (0.1, 0.15, 0.25, 0.4, 0.6, 1.0, 1.6, 3.0, 8.0)
 """Of the Gamma distributions that are tried: from a few large counts to nearly equal ones."""

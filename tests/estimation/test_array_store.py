@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from rpexplore.errors import ReleaseError
-from rpexplore.postprocessing import array_store
-from rpexplore.postprocessing.array_store import ArrayStore
+from rpexplore.estimation import array_store
+from rpexplore.estimation.array_store import ArrayStore
 
 
 def test_arrays_beyond_the_limit_come_back_bit_for_bit(monkeypatch):

@@ -14,11 +14,16 @@ import numpy as np
 
 from rpexplore.common.concurrency import Progress
 from rpexplore.domain.domain import AttributeIndices
+from rpexplore.estimation.array_store import ArrayStore
+from rpexplore.estimation.fitting import fitted
+from rpexplore.estimation.table_map import (
+    ContributionArrays,
+    TableMap,
+    beyond_shares,
+    subsets,
+    without_rounding,
+)
 from rpexplore.planning.mechanism.reconstruction import spread_sum
-from rpexplore.postprocessing.array_store import ArrayStore
-from rpexplore.postprocessing.nonnegative import without_rounding
-from rpexplore.postprocessing.smooth.fitting import fitted
-from rpexplore.postprocessing.table_map import ContributionArrays, TableMap, beyond_shares, subsets
 
 _MOST_SWEEPS = 8  # more move only cells of nearly no records, at 7 % a sweep
 _ROUNDS = {2: 5}  # of proportional fitting in each; of pairs, and of larger tables

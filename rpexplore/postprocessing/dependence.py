@@ -12,12 +12,13 @@ from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.same_cells import difference_of_cells
 from rpexplore.errors import WorkloadError
+from rpexplore.estimation.measured_residuals import MeasuredResiduals
+from rpexplore.estimation.smooth_tables import smooth_residuals
+from rpexplore.estimation.table_map import subsets
 from rpexplore.planning.mechanism.reconstruction import marginal
 from rpexplore.postprocessing.combination_folder import load_unbiased
 from rpexplore.postprocessing.estimates import Estimates
-from rpexplore.postprocessing.smooth.measured_residuals import MeasuredResiduals
-from rpexplore.postprocessing.smooth.smooth_tables import smooth_residuals
-from rpexplore.postprocessing.table_map import subsets
+from rpexplore.postprocessing.smooth import measured_residuals
 from rpexplore.privacy.budget import Budget
 from rpexplore.releases.table_release import Release
 from rpexplore.workload.pair_dependence import PairDependence
@@ -62,7 +63,7 @@ def weights_from_release(
         )
     estimates = release if isinstance(release, Estimates) else Estimates.of(release)
     # Pairs and what they are made of: larger tables change them next to nothing.
-    measured = MeasuredResiduals.of(estimates, largest_order=2)
+    measured = measured_residuals(estimates, largest_order=2)
     pairs = PairDependence(
         tuple(source.sha256 for source in estimates.sources),
         domain.names,
