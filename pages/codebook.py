@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages.components.codebook.areas import areas_of_codebook
 from pages.components.codebook.file_columns import READING
 from pages.components.codebook.grid import HERE, add_attribute, apply_typed, downloads, grid
 from pages.components.codebook.impossible import impossible_combinations, stated_combinations
@@ -63,6 +64,7 @@ else:
     stated_combinations()
     with st.expander("Impossible combinations", key="impossible", on_change="rerun"):
         impossible_combinations()
+areas_of_codebook()
 named, counted = st.columns(2)
 named.text_input(
     "Name of the survey",

@@ -90,6 +90,10 @@ def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path
     assert levels.value["undivided"].tolist() == [0, 0, 0, 214, 2244]
     for heading in ("Fewest parts", "Median parts", "Most parts"):
         assert f'"{heading}"' in levels.proto.columns
+    session.open("codebook")
+    assert session.metrics()["Areas"] == "2,814"
+    assert session.dataframe[-1].value.equals(levels.value)
+    session.open("areas")
 
     show(session, "Tables").type_in_grid("area weights", 7, "level 4", "")
     session.type_in_grid("area weights", 0, "level 0", "2,5")

@@ -8,18 +8,15 @@ from typing import Any
 import streamlit as st
 
 from pages.components.areas.study import HERE, open_study, study
+from pages.components.shared.area_levels import area_levels
 from pages.components.shared.background import Task, begin, finish
-from pages.components.shared.charts import metrics, numbers
 from pages.components.shared.file_choice import data_files, path_choice
-from pages.components.shared.session import escaped, kept, project, say
-from rpexplore.analysis.areas.accuracy import describe_levels
-from rpexplore.analysis.areas.levels import level_sizes
+from pages.components.shared.session import escaped, project, say
 from rpexplore.common.concurrency import Progress
-from rpexplore.common.formatting import joined, plural
+from rpexplore.common.formatting import plural
 from rpexplore.data.files.offered import codebooks
 from rpexplore.domain.area_codebook import AreaCodebook
 from rpexplore.errors import DomainError
-from rpexplore.figures.areas import LEVEL_COLUMNS
 from rpexplore.scenarios.area_example import CODEBOOK, COUNTRY, sample_areas
 from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.autosave import Autosaves
@@ -80,16 +77,8 @@ def other_areas() -> None:
 
 
 def levels(opened: AreaStudy) -> None:
-    """The levels of the areas, never a list of these; and how to open others."""
-    tree, domain = opened.areas.tree, opened.domain
-    sizes = kept(level_sizes, tree, by=(tree,))
-    metrics(
-        ("Areas", f"{tree.n_areas:,}", escaped(opened.filename)),
-        ("Levels", f"{len(tree.levels):,}", escaped(f"attribute {opened.attribute}")),
-        ("Other attributes", f"{len(domain):,}", escaped(joined(domain.names))),
-    )
-    st.markdown(escaped(describe_levels(sizes)))
-    numbers(sizes, LEVEL_COLUMNS, "levels.csv", "The levels of the areas")
+    """The levels of the areas, and how to open others."""
+    area_levels(opened)
     st.button("Open other areas", on_click=open_study, args=(None,), icon=":material/folder_open:")
 
 
