@@ -125,9 +125,18 @@ ListsOfAreas = Annotated[
         "and a column for each level or one called code.",
     ),
 ]
+OneArea = Annotated[
+    str | None,
+    typer.Option(
+        "--area",
+        metavar="CODE",
+        help="For areas: one area, by its own code where no other has it, or by its codes from the "
+        "top: 'R03 > R0301'.",
+    ),
+]
 SumsOut = Annotated[
     Path | None,
-    typer.Option("--csv", metavar="FILE", help="With --areas: write all sums to a CSV file."),
+    typer.Option("--csv", metavar="FILE", help="With --areas or --area: write all to a CSV file."),
 ]
 ExpectedAreas = Annotated[
     Path | None,

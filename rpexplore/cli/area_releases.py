@@ -10,8 +10,10 @@ from rpexplore.errors import ReleaseError, RpexploreError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from rpexplore.domain.domain import Domain
     from rpexplore.planning.areas.area_sums import AreaName
     from rpexplore.planning.release_plan import ReleasePlan
+    from rpexplore.postprocessing.areas.area_results import AreaTables
     from rpexplore.releases.areas.area_release import AreaRelease
 
 # Each function imports what it needs itself, so that no verb waits for what it does not use.
@@ -76,9 +78,20 @@ def planned_sum_table(rows: "pd.DataFrame") -> str:
     return text_table(columns, "<<>>")
 
 
+def tables_of_area(folder: Path, area: str) -> "tuple[AreaTables, Domain]":
+    """What a release has on one area, by its codes, and the attributes of it."""
+    from rpexplore.domain.named_areas import typed_area
+    from rpexplore.planning.areas.area_sums import area_number
+    from rpexplore.postprocessing.areas.area_results import AreaResults
+
+    results = AreaResults(load_areas(folder, "--area"))
+    number = area_number(results.tree, typed_area(area))
+    return results.of_area(number), results.plan.domain
+
+
 def answer_sums(
     folder: Path,
-    areas: Path,
+    areas: Path | str,
     attributes: Sequence[str],
     *,
     csv: Path | None,
@@ -86,25 +99,32 @@ def answer_sums(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Print a table of a release of areas, summed over lists of areas of a file."""
+    """Print a table of a release of areas, summed over lists of areas.
+
+    areas: a file of lists, or the codes of one area
+    """
     from rpexplore.cli.facts import row_facts
     from rpexplore.common.csv_text import csv_of_frame
     from rpexplore.common.formatting import describe_numbers
-    from rpexplore.domain.named_areas import lists_of_areas
+    from rpexplore.domain.named_areas import lists_of_areas, typed_area
     from rpexplore.postprocessing.areas.released_sums import sums_of_areas
 
     if csv is not None:
         refuse_existing(csv, force)
+    option = "--area" if isinstance(areas, str) else "--areas"
     with progress("Reading the release"):
-        release = load_areas(folder, "--areas")
+        release = load_areas(folder, option)
         names = release.plan.domain.names
         for attribute in attributes:
             if attribute not in names:
                 raise RpexploreError(
-                    f"With --areas, {attribute!r} must be an attribute of the plan, one of "
+                    f"With {option}, {attribute!r} must be an attribute of the plan, one of "
                     f"{', '.join(names)}; all values of these are answered."
                 )
-        sums = sums_of_areas(release, lists_of_areas(release.tree, areas), *attributes)
+        if isinstance(areas, str):
+            sums = sums_of_areas(release, typed_area(areas), *attributes)
+        else:
+            sums = sums_of_areas(release, lists_of_areas(release.tree, areas), *attributes)
         if csv is not None:
             write_new(csv, csv_of_frame(sums, escape_formulas=escape_formulas), force)
     first = sums.head(_MOST_SUMS)

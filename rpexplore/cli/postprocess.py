@@ -12,6 +12,7 @@ def answer(
     release_folder: options.ReleaseFolder,
     where: options.Where = None,
     areas: area_options.ListsOfAreas = None,
+    area: area_options.OneArea = None,
     csv: area_options.SumsOut = None,
     escape_formulas: options.EscapeFormulas = False,
     force: options.Force = False,
@@ -24,17 +25,24 @@ def answer(
     exact, with all covariances of what is added up. Costs no privacy.
 
     From a release of tables in areas: with --areas sums over lists of areas, of the table of the
-    attributes that are named (sex age), or totals.
+    attributes that are named (sex age), or totals. With --area the same of one area, or the query
+    about it that names values (sex=Female).
     """
-    from rpexplore.cli.area_releases import answer_sums, holds_areas
+    from rpexplore.cli.area_releases import answer_sums, holds_areas, tables_of_area
     from rpexplore.common.formatting import rounded
     from rpexplore.domain.value_selection import product_query
     from rpexplore.postprocessing.combination_folder import load_unbiased
 
-    if areas is not None:
+    if area is not None and areas is not None:
+        raise RpexploreError(
+            "Give --area CODE for one area, or --areas FILE for lists of them, not both."
+        )
+    lists = area if areas is None else areas
+    values_of_area = area is not None and any("=" in text for text in where or [])
+    if lists is not None and not values_of_area:
         answer_sums(
             release_folder,
-            areas,
+            lists,
             where or [],
             csv=csv,
             escape_formulas=escape_formulas,
@@ -43,17 +51,21 @@ def answer(
         )
         return
     if csv is not None:
-        raise RpexploreError("--csv goes with --areas FILE; leave it out for a single answer.")
+        raise RpexploreError("--csv goes with tables in areas; leave it out for a single answer.")
     with progress("Reading the release"):
-        if holds_areas(release_folder):
+        if area is not None:
+            release, domain = tables_of_area(release_folder, area)
+        elif holds_areas(release_folder):
             raise RpexploreError(
-                f"{str(release_folder)!r} holds tables in areas, which are answered by sums; give "
-                "--areas FILE with lists of areas, and the attributes alone, such as sex."
+                f"{str(release_folder)!r} holds tables in areas; give --area CODE for one of them, "
+                "or --areas FILE with lists of areas to add up."
             )
-        release = load_unbiased(release_folder)
+        else:
+            release = load_unbiased(release_folder)
+            domain = release.domain
         example = "the values that count, such as age=18..24"
-        texts = inputs.texts_by_attribute(release.domain, where or [], "A=VALUES", example)
-        result = release.answer(where=product_query(release.domain, texts))
+        texts = inputs.texts_by_attribute(domain, where or [], "A=VALUES", example)
+        result = release.answer(where=product_query(domain, texts))
     names = ("value", "standard_error", "lower_95", "upper_95")
     facts = {name: getattr(result, name) for name in names}
     text = (

@@ -62,11 +62,14 @@ def typed_lists(text: str) -> dict[str, list[str | tuple[str, ...]]]:
             )
         if name in lists:
             raise DomainError(f"The list {shown(name)!r} stands there twice; make one line of it.")
-        lists[name] = [
-            tuple(part.strip() for part in code.split(">")) if ">" in code else code
-            for code in codes
-        ]
+        lists[name] = [typed_area(code) for code in codes]
     return lists
+
+
+def typed_area(text: str) -> str | tuple[str, ...]:
+    """The codes of an area from the top, typed as "R03 > R0301", or its own code alone."""
+    codes = tuple(code.strip() for code in text.split(">"))
+    return codes if len(codes) > 1 else text.strip()
 
 
 def totals_of_areas(

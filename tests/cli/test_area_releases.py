@@ -72,6 +72,14 @@ def test_sums_over_areas_are_answered_from_the_release(released):
     Path("codes.csv").write_text("list,code\nboth,N\nboth,S\n", "utf-8")
     both = released.json("answer", "out", "sex", "--areas", "codes.csv")["sums"]
     np.testing.assert_allclose([row["value"] for row in both], cells["all"][0], atol=1e-9)
+    # One area by its own code or its codes from the top: a table of it, or a query about it.
+    one = released.json("answer", "out", "sex", "--area", "N > 2")["sums"]
+    assert [row["list"] for row in one] == ["N > 2"] * 2
+    np.testing.assert_allclose([row["value"] for row in one], cells["town"][1], atol=1e-9)
+    men = released.json("answer", "out", "sex=M", "--area", "N > 2")
+    assert men["value"] == pytest.approx(one[1]["value"])
+    assert men["standard_error"] == pytest.approx(one[1]["standard_error"])
+    assert "N" in released.done("answer", "out", "--area", "N")
 
 
 @pytest.mark.parametrize(
@@ -144,7 +152,9 @@ def test_a_plan_for_areas_has_a_report(released):
 
 def test_what_is_not_for_areas_says_what_is(released):
     for words, remedy in (
-        (("answer", "out", "sex=F", "town=1"), "give --areas FILE with lists of areas"),
+        (("answer", "out", "sex=F", "town=1"), "give --area CODE for one of them"),
+        (("answer", "out", "--area", "N", "--areas", "lists.csv"), "not both"),
+        (("answer", "out", "sex=F", "--area", "1"), "2 areas have it"),
         (("synthesize", "out", "--out", "made"), "is not made of tables in areas"),
         (("compare", "plan.json"), "`rpexplore areas plan --compare` compares plans for areas"),
         (("rehearse", "plan.json"), "give one of `rpexplore plan`"),

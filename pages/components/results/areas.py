@@ -6,6 +6,7 @@ from pages.components.results.browser import browse_table
 from pages.components.shared.area_walk import look_into, looked_into, way_down, way_up
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.common.formatting import plural
+from rpexplore.domain.named_areas import typed_area
 from rpexplore.errors import DomainError
 from rpexplore.planning.areas.area_sums import area_number
 from rpexplore.postprocessing.areas.area_results import AreaResults, AreaTables
@@ -53,7 +54,7 @@ def _find(results: AreaResults, walk: str) -> None:
         if not typed:
             return
         try:
-            look_into(results.tree, walk, area_number(results.tree, _codes(typed)))
+            look_into(results.tree, walk, area_number(results.tree, typed_area(typed)))
         except DomainError as error:
             st.session_state[f"{key} refused"] = str(error)
         else:
@@ -68,10 +69,6 @@ def _find(results: AreaResults, walk: str) -> None:
     )
     if refused := st.session_state.pop(f"{key} refused", ""):
         st.error(escaped(refused))
-
-
-def _codes(typed: str) -> str | tuple[str, ...]:
-    return tuple(code.strip() for code in typed.split(">")) if ">" in typed else typed
 
 
 def _shown(results: AreaResults, top: int) -> AreaTables:

@@ -23,7 +23,7 @@ from rpexplore.planning.areas.area_plan_file import (
     write_files,
 )
 from rpexplore.planning.areas.area_summary import area_summary, area_tables
-from rpexplore.planning.areas.area_sums import AreaName, accuracy_of_sums
+from rpexplore.planning.areas.area_sums import AreaLists, accuracy_of_sums
 from rpexplore.planning.areas.area_workload import AreaWorkload
 from rpexplore.planning.areas.estimation import Estimation
 from rpexplore.planning.areas.exact_precisions import (
@@ -198,7 +198,7 @@ class AreaPlan(ReleasePlan):
 
     def accuracy_of_sums(
         self,
-        lists: Mapping[str, Iterable[AreaName]],
+        lists: AreaLists,
         tables: Iterable[Sequence[str]] | None = None,
     ) -> "pd.DataFrame":
         """How accurate the sums over lists of areas are, exactly, before anything is released.
@@ -208,7 +208,7 @@ class AreaPlan(ReleasePlan):
         Args:
             lists: Name -> areas that do not overlap, on any mix of levels: each as its number in
                 the tree, as its codes from below the top, or as its own code where no other
-                has it.
+                has it. A single area may stand in place of all this.
             tables: Attribute sets of tables of the plan; all of its tables if left out.
 
         Returns:

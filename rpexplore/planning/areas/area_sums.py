@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # An area by its number in the tree, by its codes from below the top, or by its own code alone.
 AreaName = int | str | Sequence[str]
+# Name -> areas or the code of one; or a single area, which is a list of its own.
+AreaLists = Mapping[str, Iterable[AreaName] | str] | AreaName
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,12 +43,15 @@ class AreaSums:
     areas: np.ndarray
 
     @classmethod
-    def of(cls, tree: AreaTree, lists: Mapping[str, Iterable[AreaName]]) -> "AreaSums":
-        """From name -> areas, on any mix of levels.
+    def of(cls, tree: AreaTree, lists: AreaLists) -> "AreaSums":
+        """From name -> areas, on any mix of levels; a single area is called by its codes.
 
         Raises:
             DomainError: For no lists, an empty one, or an area that is not in the tree.
         """
+        if not isinstance(lists, Mapping):
+            codes = [lists] if isinstance(lists, int | str) else list(lists)
+            lists = {" > ".join(map(str, codes)) or tree.levels[0]: [lists]}
         if not lists:
             raise DomainError("No list of areas is given; give one at least.")
         numbers = [_numbers(tree, name, areas) for name, areas in lists.items()]
@@ -122,7 +127,7 @@ class AreaSums:
 
 def accuracy_of_sums(
     plan: "AreaPlan",
-    lists: Mapping[str, Iterable[AreaName]],
+    lists: AreaLists,
     tables: Iterable[Sequence[str]] | None = None,
 ) -> "pd.DataFrame":
     """As `AreaPlan.accuracy_of_sums`."""
@@ -174,9 +179,9 @@ def _by_own_codes(tree: AreaTree, codes: Sequence[str], source: str) -> np.ndarr
     return areas_by_code(tree, text_column("codes", codes), lambda _: source, remedy)
 
 
-def _numbers(tree: AreaTree, name: str, areas: Iterable[AreaName]) -> np.ndarray:
+def _numbers(tree: AreaTree, name: str, areas: Iterable[AreaName] | str) -> np.ndarray:
     """The numbers of the areas of a list, int64[n]."""
-    given = list(areas)
+    given = [areas] if isinstance(areas, str) else list(areas)
     if len(given) == 0:
         raise DomainError(f"The list {name!r} has no areas; name one at least.")
     # All codes at once: there may be thousands of them, in a tree of millions of areas.

@@ -1,13 +1,12 @@
 """Sums over lists of areas, as a release answers them: school districts as lists of blocks."""
 
-from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rpexplore.common.numerics import normal_quantile
 from rpexplore.errors import ReleaseError
-from rpexplore.planning.areas.area_sums import AreaName, AreaSums, variances_of_sums
+from rpexplore.planning.areas.area_sums import AreaLists, AreaSums, variances_of_sums
 from rpexplore.planning.mechanism.marginal_noise import query_attributes
 from rpexplore.postprocessing.areas.released_cells import ReleasedAnswers
 from rpexplore.releases.areas.area_files import CellErrors
@@ -20,14 +19,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def sums_of_areas(
-    release: AreaRelease, lists: Mapping[str, Iterable[AreaName]], *attributes: str
-) -> "pd.DataFrame":
+def sums_of_areas(release: AreaRelease, lists: AreaLists, *attributes: str) -> "pd.DataFrame":
     """A table summed over lists of areas: unbiased, with exact standard errors.
 
     Args:
         release: Of tables in areas.
-        lists: As of `AreaPlan.accuracy_of_sums`.
+        lists: As of `AreaPlan.accuracy_of_sums`: name -> areas, or a single area such as "R01".
         attributes: Those of a table of the plan; none for totals.
 
     Returns:

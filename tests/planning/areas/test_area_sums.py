@@ -89,6 +89,9 @@ def test_standard_errors_of_tables_are_those_of_the_areas_answers():
     assert np.isnan(errors["N1", ("age",)])  # towns have no ages
     assert errors["N3", ("sex",)] == errors["also N3", ("sex",)]
     of_sexes = plan.accuracy_of_sums({"N3": [("N", "3")]}, ["sex"])
+    alone = plan.accuracy_of_sums(("N", "3"), ["sex"])  # one area, called by its codes
+    assert alone.equals(of_sexes.assign(list="N > 3"))
+    assert plan.accuracy_of_sums("N").equals(plan.accuracy_of_sums({"N": "N"}))
     assert of_sexes["standard_error"].tolist() == [errors["N3", ("sex",)]]
     shown = found["standard_error"].dropna().tolist()
     assert shown == sorted(shown, reverse=True)
