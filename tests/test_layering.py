@@ -61,7 +61,15 @@ MAY_IMPORT = {
     "data": {"domain"},
     "data.files": {"data", "domain"},
     "data.databases": {"data", "domain"},
-    "releases": {"estimation", "data", "data.files", "data.databases", *_BELOW_SCENARIOS},
+    "releases.noise": set(),
+    "releases": {
+        "releases.noise",
+        "estimation",
+        "data",
+        "data.files",
+        "data.databases",
+        *_BELOW_SCENARIOS,
+    },
     "postprocessing": {
         "releases",
         "estimation",
@@ -73,10 +81,17 @@ MAY_IMPORT = {
 }
 MAY_IMPORT["cli"] = {*MAY_IMPORT}
 EVERYWHERE = {"common", "errors"}
-RECORDS_AND_NOISE = {"data", "data.files", "data.databases", "releases", "postprocessing"}
+RECORDS_AND_NOISE = {
+    "data",
+    "data.files",
+    "data.databases",
+    "releases.noise",
+    "releases",
+    "postprocessing",
+}
 
 # Random numbers come from one module and from the operating system.
-NOISE_MODULE = "releases.discrete_gaussian"
+NOISE_MODULE = "releases.noise.discrete_gaussian"
 TOKEN_MODULE = "cli.webapp"  # of the token that lets a browser in
 ENTROPY = ["random", "secrets", "os.urandom", "os.getrandom"]
 

@@ -1,7 +1,7 @@
 """Numbers that look random and follow from a seed: the same release gives the same records.
 
 This is post-processing of noisy figures, which protects nobody by being random; the noise of a
-release comes from the operating system (`releases.discrete_gaussian`). The numbers are the output
+release comes from the operating system (`releases.noise`). The numbers are the output
 of SHAKE-256, so that they are the same in every version of every library.
 """
 

@@ -17,7 +17,7 @@ from rpexplore.data.counts import Counts
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.plan import Plan
-from rpexplore.releases.discrete_gaussian import LARGEST_GAMMA, discrete_gaussian
+from rpexplore.releases.noise.discrete_gaussian import LARGEST_GAMMA, discrete_gaussian
 
 MAX_TABLE_CELLS = 50_000_000
 PART_CELLS = 200_000_000

@@ -24,7 +24,6 @@ from rpexplore.common.concurrency import Progress
 from rpexplore.data.counts import Counts
 from rpexplore.errors import ReleaseError
 from rpexplore.queries.plan import QueryPlan
-from rpexplore.releases.discrete_gaussian import discrete_gaussian
 from rpexplore.releases.manifest import (
     CONFIDENCE,
     FinishedRelease,
@@ -34,6 +33,7 @@ from rpexplore.releases.manifest import (
 )
 from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import MeasurementNote, read_measured
+from rpexplore.releases.noise.discrete_gaussian import discrete_gaussian
 from rpexplore.releases.readme import query_readme
 from rpexplore.releases.stored_columns import LARGEST_ESTIMATE, read_columns
 from rpexplore.releases.table_cells import for_csv

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import opendp.prelude as dp
 
-from rpexplore.releases.discrete_gaussian import discrete_gaussian
+from rpexplore.releases.noise.discrete_gaussian import discrete_gaussian
 from tests.benchmarks.measure import Row, best_of_three, process_seconds
 
 SCALES = (10, 100, 1_000, 10_000, 1_000_000)

@@ -17,7 +17,7 @@ from rpexplore.queries.plan import LARGEST_GAMMA_SQUARED, QueryPlan
 from rpexplore.queries.plan_kinds import verify
 from rpexplore.queries.planner import query_optimum, query_plan
 from rpexplore.queries.query_list import QueryList
-from rpexplore.releases.discrete_gaussian import LARGEST_GAMMA, discrete_gaussian
+from rpexplore.releases.noise.discrete_gaussian import LARGEST_GAMMA, discrete_gaussian
 from tests.support.plan_texts import laid_out
 from tests.support.query_lists import identity_and_sum, marginals, prefix, query_list, ranges
 from tests.support.strategies import budgets

@@ -18,8 +18,8 @@ from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan
-from rpexplore.releases.discrete_gaussian import LARGEST_GAMMA
 from rpexplore.releases.measurement import check_countable, check_measurable, measure_residual
+from rpexplore.releases.noise.discrete_gaussian import LARGEST_GAMMA
 from tests.support.exact_counts import counts_of
 from tests.support.generalised import any_plan, any_strategy, workloads_with_bases
 from tests.support.oracles import kron

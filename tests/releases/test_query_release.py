@@ -21,6 +21,7 @@ from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import query_plan
 from rpexplore.queries.query_list import QueryList
 from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.noise.discrete_gaussian import discrete_gaussian
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import release, resume
 from tests.queries.test_plan import query_lists
@@ -133,9 +134,7 @@ def test_two_releases_differ_and_noise_is_the_operating_systems(data, output, mo
         drawn.append(size)
         return urandom(size)
 
-    monkeypatch.setitem(
-        rpexplore.releases.discrete_gaussian.discrete_gaussian.__kwdefaults__, "random_bytes", spy
-    )
+    monkeypatch.setitem(discrete_gaussian.__kwdefaults__, "random_bytes", spy)
     one, two = (release(PLAN, data, output.with_name(name)) for name in "ab")
     assert one.measurements.tolist() != two.measurements.tolist()
     assert sum(drawn) >= 2 * 16 * len(PLAN.strategy.integers)

@@ -26,6 +26,7 @@ from rpexplore.errors import (
 )
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan
+from rpexplore.releases.noise.discrete_gaussian import discrete_gaussian
 from rpexplore.releases.release import release
 from rpexplore.releases.table_release import Release
 from tests.releases.table_plan import CSV, DOMAIN, PLAN, WORKLOAD, no_noise, runs
@@ -371,11 +372,9 @@ def test_noise_comes_from_nowhere_but_the_operating_system(data, output, monkeyp
     def broken(*args, **options):
         raise AssertionError("a seeded generator was used")
 
-    defaults = dict(rpexplore.releases.discrete_gaussian.discrete_gaussian.__kwdefaults__)
+    defaults = dict(discrete_gaussian.__kwdefaults__)
     assert defaults == {"random_bytes": os.urandom}
-    monkeypatch.setitem(
-        rpexplore.releases.discrete_gaussian.discrete_gaussian.__kwdefaults__, "random_bytes", spy
-    )
+    monkeypatch.setitem(discrete_gaussian.__kwdefaults__, "random_bytes", spy)
     monkeypatch.setattr("numpy.random.default_rng", broken)
     state = np.random.get_state()[1].tolist()
     done = release(PLAN, data, output)

@@ -27,9 +27,9 @@ from rpexplore.data.counts import Counts
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan
 from rpexplore.releases.contributions import Contributions
-from rpexplore.releases.discrete_gaussian import discrete_gaussian
 from rpexplore.releases.measurement import measure_residual
 from rpexplore.releases.measurement_file import MeasuredFile
+from rpexplore.releases.noise.discrete_gaussian import discrete_gaussian
 from tests.support.exact_counts import counts_of
 
 RELEASES = 10_000

@@ -12,8 +12,8 @@ from rpexplore.domain.area_range import AreaRange
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.releases.areas.area_parts import AreaParts, Columns
-from rpexplore.releases.discrete_gaussian import LARGEST_GAMMA, discrete_gaussian
 from rpexplore.releases.measurement import MAX_TABLE_CELLS, largest_entries, residual_answers
+from rpexplore.releases.noise.discrete_gaussian import LARGEST_GAMMA, discrete_gaussian
 
 
 def measure_areas(parts: AreaParts, part: int, counts: Counts) -> Generator[np.ndarray, None, None]:

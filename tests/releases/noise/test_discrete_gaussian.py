@@ -11,8 +11,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from rpexplore.releases import discrete_gaussian as sampling
-from tests.releases.sampler_bytes import (
+from rpexplore.releases.noise import discrete_gaussian as sampling
+from tests.releases.noise.sampler_bytes import (
     SCALES,
     Stream,
     accepted_by_definition,

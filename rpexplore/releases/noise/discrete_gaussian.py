@@ -1,7 +1,7 @@
 """The only source of noise: exact samples of the discrete Gaussian distribution.
 
 Write f(x) = exp(-x^2/(2 gamma^2)). Candidates are drawn under the stepped envelope of
-`releases.envelope`: a slot, one of 2^16 that are all alike, and an offset, one of the w in its
+`envelope`: a slot, one of 2^16 that are all alike, and an offset, one of the w in its
 block. The slot has a height j, and slot and offset name an integer x, which is kept if
 
     j + U < c f(x),    U uniform on [0, 1),
@@ -36,7 +36,14 @@ import numpy as np
 
 from rpexplore.common.exact_numbers import scaled_exp_bracket
 from rpexplore.errors import ReleaseError
-from rpexplore.releases.envelope import SLOT_BITS, TAIL_SLOTS, Envelope, block_bits, envelope, grid
+from rpexplore.releases.noise.envelope import (
+    SLOT_BITS,
+    TAIL_SLOTS,
+    Envelope,
+    block_bits,
+    envelope,
+    grid,
+)
 
 LARGEST_GAMMA = 2**46
 """gamma, the square root of `gamma_squared`, must be below this: it keeps every candidate below

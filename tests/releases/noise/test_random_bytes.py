@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from rpexplore.errors import ReleaseError
-from rpexplore.releases import discrete_gaussian as sampling
-from rpexplore.releases.discrete_gaussian import LARGEST_GAMMA, discrete_gaussian
-from tests.releases.sampler_bytes import SCALES, Stream, accepted_by_definition, layout
+from rpexplore.releases.noise import discrete_gaussian as sampling
+from rpexplore.releases.noise.discrete_gaussian import LARGEST_GAMMA, discrete_gaussian
+from tests.releases.noise.sampler_bytes import SCALES, Stream, accepted_by_definition, layout
 
 
 def test_samples_are_the_first_accepted_candidates_of_successive_batches(monkeypatch):

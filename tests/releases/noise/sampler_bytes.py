@@ -5,8 +5,8 @@ from fractions import Fraction
 
 import mpmath
 
-from rpexplore.releases import discrete_gaussian as sampling
-from rpexplore.releases.discrete_gaussian import LARGEST_GAMMA
+from rpexplore.releases.noise import discrete_gaussian as sampling
+from rpexplore.releases.noise.discrete_gaussian import LARGEST_GAMMA
 
 SCALES = [
     Fraction(1, 10**400),

@@ -1,0 +1,6 @@
+"""Noise: exact samples of discrete distributions, the only room that draws random numbers.
+
+In reading order: `envelope` (tables, no randomness), `discrete_gaussian`.
+
+Imports `common` and `errors`.
+"""
