@@ -91,7 +91,7 @@ RECORDS_AND_NOISE = {
 }
 
 # Random numbers come from one module and from the operating system.
-NOISE_MODULE = "releases.noise.discrete_gaussian"
+NOISE_MODULE = "releases.noise.uniform"
 TOKEN_MODULE = "cli.webapp"  # of the token that lets a browser in
 ENTROPY = ["random", "secrets", "os.urandom", "os.getrandom"]
 

@@ -163,8 +163,8 @@ def test_the_exact_path_alone_has_the_right_distribution(gamma_squared, known_di
     monkeypatch.setattr(sampling, "envelope", without_sure_slots)
     monkeypatch.setattr(sampling, "_fast_acceptance", uncertain)
     if not known_digits:
-        uniform = sampling._Uniform
-        monkeypatch.setattr(sampling, "_Uniform", lambda d, b, source: uniform(0, 0, source))
+        uniform = sampling.Uniform
+        monkeypatch.setattr(sampling, "Uniform", lambda d, b, source: uniform(0, 0, source))
     samples = discrete_gaussian(3_000, gamma_squared)
     assert chi_square_p_value(samples, gamma_squared) > LEVEL
     assert abs(variance_deviations(samples, gamma_squared)) < DEVIATIONS

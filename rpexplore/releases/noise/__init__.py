@@ -1,6 +1,7 @@
 """Noise: exact samples of discrete distributions, the only room that draws random numbers.
 
-In reading order: `envelope` (tables, no randomness), `discrete_gaussian`.
+In reading order: `uniform` (bytes and decisions), `envelope` (tables, no randomness),
+`discrete_gaussian`.
 
 Imports `common` and `errors`.
 """

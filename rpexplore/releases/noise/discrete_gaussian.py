@@ -1,4 +1,4 @@
-"""The only source of noise: exact samples of the discrete Gaussian distribution.
+"""Exact samples of the discrete Gaussian distribution.
 
 Write f(x) = exp(-x^2/(2 gamma^2)). Candidates are drawn under the stepped envelope of
 `envelope`: a slot, one of 2^16 that are all alike, and an offset, one of the w in its
@@ -19,7 +19,7 @@ samples however the candidates were cut into batches.
 
 Each other decision is the comparison of a uniform real number with c f(x) - j. The number's first
 digits are compared with a float of proven error; where that does not decide (once in some 10^8
-candidates), `_Uniform` reads as many further digits as it takes and compares with exact rational
+candidates), `Uniform` reads as many further digits as it takes and compares with exact rational
 and decimal arithmetic. So no probability is rounded.
 
 Not claimed: constant running time (rejection and the rare exact path take time).
@@ -27,14 +27,11 @@ Not claimed: constant running time (rejection and the rare exact path take time)
 
 import math
 import operator
-import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from rpexplore.common.exact_numbers import scaled_exp_bracket
 from rpexplore.errors import ReleaseError
 from rpexplore.releases.noise.envelope import (
     SLOT_BITS,
@@ -44,6 +41,14 @@ from rpexplore.releases.noise.envelope import (
     envelope,
     grid,
 )
+from rpexplore.releases.noise.uniform import (
+    MOST_DIGITS,
+    OPERATING_SYSTEM,
+    RandomBytes,
+    Uniform,
+    broken_source,
+    checked_source,
+)
 
 LARGEST_GAMMA = 2**46
 """gamma, the square root of `gamma_squared`, must be below this: it keeps every candidate below
@@ -51,7 +56,6 @@ LARGEST_GAMMA = 2**46
 
 _ROWS_PER_BATCH = 2**15  # candidates held at once: what is computed of them stays in the cache
 _FEWEST_ROWS = 16  # 32 bytes, enough to see whether a source repeats itself
-_MOST_DIGITS = 512  # an honest source leaves a comparison open for longer in 1 of 2^500 cases
 _MOST_REJECTIONS = 4096  # in a row; an honest source gets there with probability below 0.1^4096
 
 _ACCEPTANCE_BITS = 32  # the first digits of U
@@ -75,7 +79,7 @@ def discrete_gaussian(
     size: int,
     gamma_squared: Fraction,
     *,
-    random_bytes: Callable[[int], bytes] = os.urandom,
+    random_bytes: RandomBytes = OPERATING_SYSTEM,
 ) -> np.ndarray:
     """Independent integers x with probability exactly proportional to exp(-x^2/(2 gamma_squared)).
 
@@ -95,7 +99,7 @@ def discrete_gaussian(
     """
     size = _checked_size(size)
     proposal = _proposal(_checked_gamma_squared(gamma_squared))
-    source = _checked_source(random_bytes)
+    source = checked_source(random_bytes)
     samples = np.empty(size, dtype=np.int64)
     filled = rejected_in_a_row = 0
     while filled < size:
@@ -105,7 +109,7 @@ def discrete_gaussian(
         filled += len(accepted)
         rejected_in_a_row = 0 if len(accepted) else rejected_in_a_row + rows
         if rejected_in_a_row > _MOST_REJECTIONS:
-            raise _broken_source(f"{rejected_in_a_row} candidates in a row were rejected")
+            raise broken_source(f"{rejected_in_a_row} candidates in a row were rejected")
     return samples
 
 
@@ -135,9 +139,7 @@ def _rows_to_propose(wanted: int, acceptance: float) -> int:
     return max(_FEWEST_ROWS, min(_ROWS_PER_BATCH, int((wanted + spare) / acceptance)))
 
 
-def _accepted_candidates(
-    rows: int, proposal: _Proposal, source: Callable[[int], bytes]
-) -> np.ndarray:
+def _accepted_candidates(rows: int, proposal: _Proposal, source: RandomBytes) -> np.ndarray:
     """The accepted ones of `rows` candidates, in order: int64[at most rows]."""
     slots, x = _candidates(rows, proposal, source)
     is_accepted = slots < proposal.envelope.n_sure
@@ -148,7 +150,7 @@ def _accepted_candidates(
     heights = proposal.envelope.heights[open_slots - proposal.envelope.n_sure]
     is_below, is_undecided = _fast_acceptance(digits, heights, open_x, proposal)
     for i in is_undecided.nonzero()[0]:
-        uniform = _Uniform(int(digits[i]), _ACCEPTANCE_BITS, source)
+        uniform = Uniform(int(digits[i]), _ACCEPTANCE_BITS, source)
         exponent, scale = _exponent(int(open_x[i]), proposal), proposal.envelope.slots_at_zero
         is_below[i] = uniform.is_below_exp_minus(exponent, scale, int(heights[i]))
     is_accepted[open_rows] = is_below
@@ -161,7 +163,7 @@ def _accepted_candidates(
 
 
 def _candidates(
-    rows: int, proposal: _Proposal, source: Callable[[int], bytes]
+    rows: int, proposal: _Proposal, source: RandomBytes
 ) -> tuple[np.ndarray, np.ndarray]:
     """Slots, uint16[rows], and the integers that they and random offsets name, int64[rows]."""
     bits = proposal.block_bits
@@ -191,9 +193,7 @@ def _fast_acceptance(
     return excess < 0, np.abs(excess) < _MARGIN
 
 
-def _tail_candidate(
-    is_right: bool, proposal: _Proposal, source: Callable[[int], bytes]
-) -> tuple[int, bool]:
+def _tail_candidate(is_right: bool, proposal: _Proposal, source: RandomBytes) -> tuple[int, bool]:
     """An integer beyond the columns of the envelope, and whether it is accepted.
 
     Part v = 0, 1, ... has T w integers (T the tail width), and comes up with probability
@@ -211,48 +211,20 @@ def _tail_candidate(
     distance = (envelope.n_blocks << bits) + beyond
     x = distance if is_right else ~distance  # the first block on the left ends at -1
     scale = envelope.tail_width * envelope.slots_at_zero << _TAIL_BITS + part + 1
-    uniform = _Uniform(0, 0, source)
+    uniform = Uniform(0, 0, source)
     return x, uniform.is_below_exp_minus(_exponent(x, proposal), scale)
 
 
-def _zeros_before_a_one(source: Callable[[int], bytes]) -> int:
-    """k with probability 2^-(k + 1), below `_MOST_DIGITS`."""
-    for zeros in range(0, _MOST_DIGITS, 64):
+def _zeros_before_a_one(source: RandomBytes) -> int:
+    """k with probability 2^-(k + 1), below `MOST_DIGITS`."""
+    for zeros in range(0, MOST_DIGITS, 64):
         if word := int.from_bytes(source(8), "little"):
             return zeros + (word & -word).bit_length() - 1
-    raise _broken_source(f"{_MOST_DIGITS} binary digits in a row were 0")
+    raise broken_source(f"{MOST_DIGITS} binary digits in a row were 0")
 
 
 def _exponent(x: int, proposal: _Proposal) -> Fraction:
     return x * x / (2 * proposal.gamma_squared)
-
-
-class _Uniform:
-    """A uniform real number in [0, 1] of which the first `bits` binary digits are known.
-
-    Further digits are read from the source when a comparison needs them.
-    """
-
-    def __init__(self, digits: int, bits: int, source: Callable[[int], bytes]) -> None:
-        self.digits, self.bits = digits, bits
-        self._source = source
-
-    def is_below_exp_minus(self, y: Fraction, scale: int = 1, height: int = 0) -> bool:
-        """Whether the number is below scale exp(-y) - height, exactly; y >= 0."""
-        while True:
-            low, high = scaled_exp_bracket(y, scale << self.bits)
-            if self.digits + 1 <= low - (height << self.bits):
-                return True
-            if self.digits >= high - (height << self.bits):
-                return False
-            self.refine()
-
-    def refine(self) -> None:
-        """Read 64 more digits. The bound on them stops a source of nothing but zeros."""
-        if self.bits >= _MOST_DIGITS:
-            raise _broken_source(f"{self.bits} digits did not decide one comparison")
-        self.digits = self.digits << 64 | int.from_bytes(self._source(8), "little")
-        self.bits += 64
 
 
 def _checked_size(size: int) -> int:
@@ -289,29 +261,3 @@ def _checked_gamma_squared(gamma_squared: Fraction) -> Fraction:
             "attributes with fewer values."
         )
     return Fraction(numerator, denominator)
-
-
-def _checked_source(random_bytes: Callable[[int], bytes]) -> Callable[[int], bytes]:
-    """The source, which refuses blocks of a wrong length, and long ones that repeat themselves or
-    the one before: those of a constant or stuck source. (Honest ones do with odds of 2^-127.)"""
-    latest = b""
-
-    def source(count: int) -> bytes:
-        nonlocal latest
-        block = random_bytes(count)
-        if len(block) != count:
-            raise _broken_source(f"it gave {len(block)} bytes where {count} were asked for")
-        if count >= 32:
-            if block[:16] in (latest, block[16:32]):
-                raise _broken_source("it gave the same 16 bytes twice in a row")
-            latest = block[:16]
-        return block
-
-    return source
-
-
-def _broken_source(what: str) -> ReleaseError:
-    return ReleaseError(
-        f"The source of random bytes must give independent uniform bytes: {what}. No noise was "
-        "returned; check the operating system's random number generator before another run."
-    )

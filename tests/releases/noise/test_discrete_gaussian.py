@@ -11,6 +11,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from rpexplore.common.exact_numbers import scaled_exp_bracket
 from rpexplore.releases.noise import discrete_gaussian as sampling
 from tests.releases.noise.sampler_bytes import (
     SCALES,
@@ -211,7 +212,7 @@ def test_a_tail_has_its_integers_in_parts_of_the_right_probability(
         requested.append((y, scale))
         return True
 
-    monkeypatch.setattr(sampling._Uniform, "is_below_exp_minus", is_below)
+    monkeypatch.setattr(sampling.Uniform, "is_below_exp_minus", is_below)
     proposal = sampling._proposal(gamma_squared)
     tables, (width, _) = proposal.envelope, layout(gamma_squared)
     part_width = width * tables.tail_width
@@ -282,7 +283,7 @@ def test_exp_bracket_holds_and_is_tight(bits):
         for y in exponents:
             density = mpmath.exp(-mpmath.mpf(y.numerator) / y.denominator)
             for scale in (2**bits, 3 * 2**bits, 400 * 2**bits - 1):
-                low, high = sampling.scaled_exp_bracket(y, scale)
+                low, high = scaled_exp_bracket(y, scale)
                 assert low <= density * scale <= high
                 assert high - low <= 2
 
@@ -290,7 +291,7 @@ def test_exp_bracket_holds_and_is_tight(bits):
 @pytest.mark.parametrize("gamma_squared", SCALES, ids=float)
 def test_results_do_not_depend_on_the_callers_numeric_settings(gamma_squared):
     def draws():
-        with_exact_path = sampling.scaled_exp_bracket(Fraction(5, 8), 2**200)
+        with_exact_path = scaled_exp_bracket(Fraction(5, 8), 2**200)
         content = content_of_open_slots(200, gamma_squared)
         proposal = sampling._proposal(gamma_squared)
         return with_exact_path, sampling._accepted_candidates(

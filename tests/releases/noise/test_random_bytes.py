@@ -178,7 +178,7 @@ def test_a_source_of_rejected_candidates_is_refused_instead_of_looping():
 @pytest.mark.parametrize("byte", [b"\x00", b"\xff"])
 def test_digits_that_never_decide_are_refused_instead_of_looping(byte):
     # U = 0 against c f(x) - c = 0, where x = 0 and the height is c, and U = 1 against 1.
-    uniform = sampling._Uniform(0 if byte == b"\x00" else 2**32 - 1, 32, lambda count: byte * count)
+    uniform = sampling.Uniform(0 if byte == b"\x00" else 2**32 - 1, 32, lambda count: byte * count)
     with pytest.raises(ReleaseError, match="digits did not decide"):
         uniform.is_below_exp_minus(Fraction(0), 800, 800 if byte == b"\x00" else 799)
 
