@@ -1,6 +1,6 @@
 """What the options for areas are turned into: the areas, and the tables of each level."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ from rpexplore.errors import DomainError, WorkloadError
 if TYPE_CHECKING:
     from rpexplore.domain.area_tree import AreaTree
     from rpexplore.domain.domain import Domain
+    from rpexplore.planning.areas.area_workload import AreaWorkload
     from rpexplore.planning.losses.base import Loss
     from rpexplore.workload.workload import Workload
 
@@ -102,53 +103,100 @@ def loss_from_options(
     return loss_from_text(loss or "sum", weighting=weighting, relative_to=relative_to)
 
 
-def levels_from_options(
+def area_workload_from_options(
     tree: "AreaTree",
     tables: "Workload",
     preset: str,
     level: Sequence[str],
     level_weight: Sequence[str],
-) -> "dict[str, Workload]":
-    """The tables of each level: those of a preset, changed by options such as town=1, town=none."""
-    from rpexplore.planning.areas.level_tables import PRESETS, same_tables, up_to, with_weight
+    lists: Path | None,
+) -> "AreaWorkload":
+    """The tables of each level and list of areas: those of a preset, changed by options.
+
+    level, level_weight: such as town=1, town=none; in place of town also one of the lists in a file
+    """
+    from rpexplore.domain.named_areas import lists_of_areas
+    from rpexplore.planning.areas.area_workload import AreaWorkload
+    from rpexplore.planning.areas.level_tables import PRESETS, same_tables
+
+    areas = {} if lists is None else lists_of_areas(tree, lists)
+    if shared := sorted(areas.keys() & {*tree.levels}):
+        raise WorkloadError(f"A list of areas is called {shared[0]!r} like a level; rename it.")
+    asked: dict[str, Workload | None] = {**PRESETS.get(preset, same_tables)(tree, tables)}
+    _change_tables(asked, tables, (*tree.levels, *areas), level, level_weight)
+    areas = {name: areas[name] for name in areas if name in asked}
+    if lists is not None and not areas:
+        raise WorkloadError(
+            f"No list in {lists.name} has tables of its own; give them with --level NAME=K, or "
+            "leave --lists out."
+        )
+    _refuse_shared(tree, areas)
+    of_levels = {name: some for name in tree.levels if (some := asked.get(name)) is not None}
+    workload = AreaWorkload.of_levels(tree, of_levels)
+    for name, of_list in areas.items():
+        workload = workload.with_areas(of_list, asked[name])
+    return workload
+
+
+def _change_tables(
+    asked: "dict[str, Workload | None]",
+    tables: "Workload",
+    names: Sequence[str],
+    level: Sequence[str],
+    level_weight: Sequence[str],
+) -> None:
+    """Change the tables of levels, and of lists of areas, as options say."""
+    from rpexplore.planning.areas.level_tables import up_to, with_weight
     from rpexplore.workload.table_text import weight_from_text
 
-    of_levels = PRESETS.get(preset, same_tables)(tree, tables)
-    for name, text in _by_level(tree, level, "--level", "K", "1").items():
+    for name, text in _by_name(names, level, "--level", "K", "1").items():
         if text == "none":
-            del of_levels[name]
+            asked[name] = None
         elif text.isdecimal():
-            of_levels[name] = up_to(tables, int(text), name)
+            asked[name] = up_to(tables, int(text), name)
         else:
             raise WorkloadError(
                 f"--level {name}={text} must be the most attributes of a table there, such as "
                 f"{name}=1, or {name}=none."
             )
-    for name, text in _by_level(tree, level_weight, "--level-weight", "W", "2").items():
-        if name not in of_levels:
-            raise WorkloadError(f"The level {name} has no tables that could have a weight.")
-        of_levels[name] = with_weight(of_levels[name], weight_from_text(text))
-    return of_levels
+    for name, text in _by_name(names, level_weight, "--level-weight", "W", "2").items():
+        of_name = asked.get(name)
+        if of_name is None:
+            raise WorkloadError(
+                f"{name!r} has no tables that could have a weight; give it some with --level."
+            )
+        asked[name] = with_weight(of_name, weight_from_text(text))
 
 
-def _by_level(
-    tree: "AreaTree", options: Sequence[str], option: str, letter: str, example: str
+def _refuse_shared(tree: "AreaTree", lists: Mapping[str, Sequence[int]]) -> None:
+    """Raise if an area is in several lists, each of which has tables of its own."""
+    list_of: dict[int, str] = {}
+    for name, areas in lists.items():
+        for area in areas:
+            if list_of.setdefault(area, name) != name:
+                codes = " > ".join(tree.path(area)) or tree.levels[0]
+                raise WorkloadError(
+                    f"The area {codes} is in the lists {list_of[area]!r} and {name!r}, which both "
+                    "have tables; leave it out of one of them."
+                )
+
+
+def _by_name(
+    names: Sequence[str], options: Sequence[str], option: str, letter: str, example: str
 ) -> dict[str, str]:
-    """{level: text} of options such as town=1."""
+    """{name: text} of options such as town=1; names: of levels and lists of areas."""
     texts: dict[str, str] = {}
     for text in options:
         name, sign, value = text.rpartition("=")
-        if not sign or name not in tree.levels:
-            given = name if sign else text
-            close = get_close_matches(given, tree.levels, n=1)
-            meant = f"the levels are {', '.join(tree.levels)}."
+        if not sign or name not in names:
+            close = get_close_matches(name if sign else text, names, n=1)
+            meant = f"there are {', '.join(names)}."
             if sign and close:
                 meant = f"did you mean {close[0]!r}?"
-            lowest = tree.levels[-1]
             raise WorkloadError(
-                f"{option} {text!r} must be LEVEL={letter}, such as {lowest}={example}; {meant}"
+                f"{option} {text!r} must be LEVEL={letter}, such as {names[-1]}={example}; {meant}"
             )
         if name in texts:
-            raise WorkloadError(f"{option} names the level {name!r} twice; name it once.")
+            raise WorkloadError(f"{option} names {name!r} twice; name it once.")
         texts[name] = value
     return texts

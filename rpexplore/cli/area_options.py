@@ -66,14 +66,24 @@ Level = Annotated[
     list[str] | None,
     typer.Option(
         metavar="LEVEL=K",
-        help="On this level the tables of at most K attributes, or none. Repeat it for more.",
+        help="On this level, or in the areas of one of the --lists, the tables of at most K "
+        "attributes, or none. Repeat it for more.",
+    ),
+]
+Lists = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Lists of areas that get other tables than their levels: --level NAME=K. As .csv or "
+        ".parquet with the column list, and a column for each level or one called code.",
     ),
 ]
 LevelWeight = Annotated[
     list[str] | None,
     typer.Option(
         metavar="LEVEL=W",
-        help="How often the tables of this level count (else once). Repeat it for more.",
+        help="How often the tables of this level, or of one of the --lists, count (else once). "
+        "Repeat it for more.",
     ),
 ]
 UniformLevels = Annotated[

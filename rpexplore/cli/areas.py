@@ -4,6 +4,7 @@ import typer
 
 from rpexplore.cli import area_inputs, area_options, inputs, options
 from rpexplore.cli.console import progress, refuse_existing, say, say_result
+from rpexplore.errors import WorkloadError
 
 # Each verb imports what it needs itself, so that none waits for what it does not use.
 
@@ -56,6 +57,7 @@ def plan(
     detail: area_options.ChosenDetail = area_options.Detail.SAME,
     level: area_options.Level = None,
     level_weight: area_options.LevelWeight = None,
+    lists: area_options.Lists = None,
     up_to: options.UpTo = None,
     of_order: options.OfOrder = None,
     at_most_cells: options.AtMostCells = None,
@@ -83,18 +85,22 @@ def plan(
     """Find the most accurate plan for tables in all areas, and save it.
 
     Say which tables of the other attributes in one way or several, and with --detail, --level and
-    --level-weight what each level gets of them. Give the budget in one way, or have it found with
-    --minimum-budget. Two Parquet files are written beside the plan, which belong to it. No records
-    are needed.
+    --level-weight what each level gets of them, or with --lists some areas. Give the budget in one
+    way, or have it found with --minimum-budget. Two Parquet files are written beside the plan,
+    which belong to it. No records are needed.
     """
     from rpexplore.analysis.areas.levels import beside_shares_by_level
     from rpexplore.cli.area_facts import note_on_depth, share_table
     from rpexplore.cli.facts import plan_facts, row_facts
     from rpexplore.planning.areas.area_minimum_budget import minimum_area_budget
     from rpexplore.planning.areas.area_planner import plan_areas
-    from rpexplore.planning.areas.area_workload import AreaWorkload
 
     refuse_existing(out, force)
+    if compare and lists is not None:
+        raise WorkloadError(
+            "--compare sets shares of the budget by level beside the plan, where all areas of a "
+            "level have the same tables; leave it or --lists out."
+        )
     budget = inputs.budget_from_options(
         {"rho": rho, "epsilon": epsilon, "mu": mu, "privacy_cost": privacy_cost},
         delta,
@@ -120,10 +126,9 @@ def plan(
             target=target or [],
             basis=basis or [],
         )
-        of_levels = area_inputs.levels_from_options(
-            tree, asked, detail, level or [], level_weight or []
+        workload = area_inputs.area_workload_from_options(
+            tree, asked, detail, level or [], level_weight or [], lists
         )
-        workload = AreaWorkload.of_levels(tree, of_levels)
     with progress(f"Planning {workload.n_tables:,} tables") as on_progress:
         search = {
             "tolerance": tolerance,

@@ -7,6 +7,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.common.webapp_files import sample_data_folder
+from rpexplore.planning.areas.level_tables import with_weight
 
 CODES = "home\n1|1\n1|2\n2|1\n2|2\n2|3\n3\n"
 AREAS = ("--areas", "homes.csv", "--separator", "|", "--level-names", "part,town")
@@ -86,6 +87,29 @@ def test_weights_of_levels_and_losses_count(homes):
     assert json.loads(Path("max.json").read_text())["loss"]["kind"] == "max_variance"
 
 
+def test_lists_of_areas_have_tables_of_their_own(homes):
+    Path("lists.csv").write_text("list,code\nlarge,1|1\nlarge,3\nunused,1|1\n", "utf-8")
+    common = ("areas", "plan", "codebook.csv", *AREAS, "--up-to", "2", "--level", "town=none", *RHO)
+    lists = ("--lists", "lists.csv", "--level", "large=1", "--level-weight", "large=3")
+    homes.done(*common, *lists, "--out", "p.json")
+    plan = rp.load_plan("p.json")
+    domain = rp.Domain.load("codebook.csv")
+    tables, ones = (rp.Workload.all_up_to(domain, order) for order in (2, 1))
+    asked = rp.AreaWorkload.of_levels(plan.workload.tree, {"all": tables, "part": tables})
+    asked = asked.with_areas(["1|1", "3"], with_weight(ones, 3))
+    alike = rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
+    assert plan.text == alike.text
+    for more, message in (
+        (("--compare",), "leave it or --lists out"),
+        (("--level", "unused=0"), "The area 1 > 1|1 is in the lists 'large' and 'unused'"),
+    ):
+        assert message in homes.refused(*common, *lists, *more, "--out", "q.json")
+    without = (*common, *lists[:2], "--out", "q.json")
+    assert "No list in lists.csv has tables" in homes.refused(*without)
+    Path("lists.csv").write_text("list,part\ntown,1\n", "utf-8")
+    assert "'town' like a level" in homes.refused(*without)
+
+
 def test_attributes_may_be_in_other_bases(homes):
     asked = ("--up-to", "1", "--basis", "age=prefix", *RHO, "--compare", "--out", "p.json")
     facts = homes.json("areas", "plan", "codebook.csv", *AREAS, *asked)
@@ -130,12 +154,12 @@ def test_redistricting_tables_are_found_in_a_codebook(homes):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--up-to", "1", "--level", "village=1"), "town=1; the levels are all, part, town."),
+        (("--up-to", "1", "--level", "village=1"), "town=1; there are all, part, town."),
         (("--up-to", "1", "--level", "twon=1"), "such as town=1; did you mean 'town'?"),
         (("--detail", "totals", "--target", "total=1"), "leave --target out"),
         (("--up-to", "1", "--level", "town=x"), "town=x must be the most attributes"),
-        (("--up-to", "1", "--level", "town=1", "--level", "town=0"), "the level 'town' twice"),
-        (("--of-order", "2", "--level", "town=1"), "town gets tables of at most 1 attributes"),
+        (("--up-to", "1", "--level", "town=1", "--level", "town=0"), "names 'town' twice"),
+        (("--of-order", "2", "--level", "town=1"), "'town' gets tables of at most 1 attributes"),
         (("--up-to", "1", "--loss", "p-norm:3"), "must be sum, max, required or required-then"),
         (("--detail", "totals", "--up-to", "1"), "totals has tables of its own; leave --up-to out"),
         (("--detail", "pl94-171"), "No attribute of the codebook looks like Race"),

@@ -54,7 +54,7 @@ class AreaSums:
             lists = {" > ".join(map(str, codes)) or tree.levels[0]: [lists]}
         if not lists:
             raise DomainError("No list of areas is given; give one at least.")
-        numbers = [_numbers(tree, name, areas) for name, areas in lists.items()]
+        numbers = [area_numbers(tree, areas, f"The list {name!r}") for name, areas in lists.items()]
         return cls(
             tree,
             tuple(lists),
@@ -179,26 +179,31 @@ def _by_own_codes(tree: AreaTree, codes: Sequence[str], source: str) -> np.ndarr
     return areas_by_code(tree, text_column("codes", codes), lambda _: source, remedy)
 
 
-def _numbers(tree: AreaTree, name: str, areas: Iterable[AreaName] | str) -> np.ndarray:
-    """The numbers of the areas of a list, int64[n]."""
+def area_numbers(
+    tree: AreaTree, areas: Iterable[AreaName] | str, source: str = "The list of areas"
+) -> np.ndarray:
+    """The numbers of areas, or of the one with this code, int64[n].
+
+    source: what has them, for errors; `DomainError` for none, and for areas that are not there
+    """
     given = [areas] if isinstance(areas, str) else list(areas)
     if len(given) == 0:
-        raise DomainError(f"The list {name!r} has no areas; name one at least.")
+        raise DomainError(f"{source} has no areas; name one at least.")
     # All codes at once: there may be thousands of them, in a tree of millions of areas.
     codes = [area for area in given if isinstance(area, str)]
-    by_code = iter(_by_own_codes(tree, codes, f"The list {name!r}").tolist() if codes else ())
+    by_code = iter(_by_own_codes(tree, codes, source).tolist() if codes else ())
     numbers = np.asarray(
         [next(by_code) if isinstance(area, str) else area_number(tree, area) for area in given]
     )
     if numbers.dtype.kind not in "iu":
         raise DomainError(
-            f"The list {name!r} must name areas by their numbers or by their codes from below "
+            f"{source} must name areas by their numbers or by their codes from below "
             f"{tree.levels[0]!r}, got {given[0]!r}."
         )
     outside = (numbers < 0) | (numbers >= tree.n_areas)
     if np.any(outside):
         raise DomainError(
-            f"The list {name!r} has the number {int(numbers[np.argmax(outside)]):,}; the areas "
+            f"{source} has the number {int(numbers[np.argmax(outside)]):,}; the areas "
             f"have the numbers 0 to {tree.n_areas - 1:,}."
         )
     return numbers.astype(np.int64)

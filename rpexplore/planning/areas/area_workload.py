@@ -1,6 +1,6 @@
 """Area workload: which tables are asked for in which areas."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,6 +10,7 @@ from rpexplore.common.numerics import read_only
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
+from rpexplore.planning.areas.area_sums import AreaName, area_numbers
 from rpexplore.workload.workload import Workload
 
 _NOTHING = -1
@@ -69,10 +70,24 @@ class AreaWorkload:
             kinds[tree.level_slice(tree.levels.index(level))] = kind
         return cls(tree, tuple(workloads.values()), kinds)
 
-    def with_areas(self, areas: np.ndarray, workload: Workload | None) -> "AreaWorkload":
-        """The same with other tables, or none, for areas given by their numbers."""
-        kinds = self.kinds.copy()
-        kinds[np.asarray(areas)] = _NOTHING if workload is None else len(self.workloads)
+    def with_areas(
+        self, areas: Iterable[AreaName] | str, workload: Workload | None
+    ) -> "AreaWorkload":
+        """The same with other tables, or none, in some areas; not in those that lie within them.
+
+        A sum of errors counts these areas together like a level of their own.
+
+        Args:
+            areas: Each as its number in the tree, as its codes from below the top, or as its own
+                code where no other has it.
+            workload: What is asked there in place of the tables of their levels; None: nothing.
+
+        Raises:
+            DomainError: For no areas, and one that is not there.
+            WorkloadError: If no tables are left.
+        """
+        kinds, numbers = self.kinds.copy(), area_numbers(self.tree, areas)
+        kinds[numbers] = _NOTHING if workload is None else len(self.workloads)
         workloads = self.workloads if workload is None else (*self.workloads, workload)
         used, moved = np.unique(kinds, return_inverse=True)
         kept = [workloads[kind] for kind in used.tolist() if kind >= 0]

@@ -58,11 +58,14 @@ PRESETS: Mapping[str, Callable[[AreaTree, Workload], dict[str, Workload]]] = Map
 
 
 def up_to(tables: Workload, order: int, level: str) -> Workload:
-    """Those of some tables that have at most so many attributes; `WorkloadError` if none has."""
+    """Those of some tables that have at most so many attributes; `WorkloadError` if none has.
+
+    level: or list of areas that gets them, for errors
+    """
     kept = np.flatnonzero(tables.orders <= order)
     if not len(kept):
         raise WorkloadError(
-            f"The level {level} gets tables of at most {order} attributes, and none is as small; "
+            f"{level!r} gets tables of at most {order} attributes, and none is as small; "
             "ask for smaller ones too, as for all tables up to some order."
         )
     rows = ("members", "weights", "targets", "basis_index", "required")

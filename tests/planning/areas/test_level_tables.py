@@ -47,7 +47,7 @@ def test_tables_keep_their_weights_and_targets():
     assert some.targets.tolist() == pytest.approx([5, float("nan"), 7], nan_ok=True)
     assert with_weight(some, 0.5).weights.tolist() == [0.5, 1, 1.5]
     assert with_weight(some, 0.5).targets[2] == 7
-    with pytest.raises(WorkloadError, match="The level town gets tables of at most 2 attributes"):
+    with pytest.raises(WorkloadError, match="'town' gets tables of at most 2 attributes"):
         up_to(rp.Workload.of(TABLES.domain, [("a", "b", "c")]), 2, "town")
 
 
