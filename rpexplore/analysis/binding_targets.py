@@ -8,7 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.sufficient_budgets import TARGET_LOSS, SufficientBudget, sufficient_budget
+from rpexplore.analysis.sufficient_budgets import (
+    ROOM_FOR_OTHERS,
+    TARGET_LOSS,
+    SufficientBudget,
+    sufficient_budget,
+)
 from rpexplore.analysis.targets_met import describe_now, wanted_targets
 from rpexplore.analysis.usefulness import Usefulness
 from rpexplore.analysis.what_if import describe_spread, is_noticeable
@@ -26,8 +31,6 @@ from rpexplore.workload.table_text import titles
 from rpexplore.workload.workload import Workload
 
 _WIDER = 0.1  # the relaxation that savings are given for: a margin or standard error 10 % wider
-# What is added to the smallest budget where some tables have no such target, so that they get some.
-_ROOM = 0.1
 _NAMED = 3
 _TAKEN = 1.0  # per cent of a standard error; less is not worth a word
 _ENOUGH = 1 + 1e-9
@@ -79,7 +82,7 @@ def budget_explanation(
     what = "Meeting all required targets" if required_only else "Meeting all targets"
     enough = advised = sufficient_budget(needed, budget, what)
     if not minimum.covers_all_tables:
-        advised = sufficient_budget(needed * (1 + _ROOM), budget, what)
+        advised = sufficient_budget(needed * (1 + ROOM_FOR_OTHERS), budget, what)
     is_within = needed <= float(budget.rho) * _ENOUGH
     return BudgetExplanation(minimum, required_only, enough, advised, is_within)
 
@@ -150,7 +153,8 @@ def describe_advice(explanation: BudgetExplanation) -> str:
         return ""
     return (
         f"At that budget nothing is left for tables without a {explanation.kind}. With "
-        f"{rounded(100 * _ROOM, 2)} % more, {explanation.advised.text}, they get something."
+        f"{rounded(100 * ROOM_FOR_OTHERS, 2)} % more, {explanation.advised.text}, they get "
+        "something."
     )
 
 

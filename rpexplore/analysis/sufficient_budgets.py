@@ -33,6 +33,8 @@ from rpexplore.queries.planner import QueryOptimum
 from rpexplore.workload.table_text import title_of
 
 TARGET_LOSS = MaxVariance(relative_to="target")
+# What is added to the smallest budget where some tables have no such target, so that they get some.
+ROOM_FOR_OTHERS = 0.1
 _MOST_RHO = 1e90  # what lies beyond is no budget, whatever the privacy unit
 _LEAST_EPSILON = 1e-90  # of a budget that is stated in ε
 SHARES = (0.5, 0.8, 0.95)  # of publishable cells, for which budgets are stated

@@ -233,6 +233,17 @@ def test_targets_are_asked_for_where_the_objective_needs_them(towns):
     assert within.tables.query("required")["largest_standard_error"].max() <= 12
     assert "All of the 3 required targets" in plain(towns.texts("markdown"))
     assert "not made to meet required targets" in plain(towns.texts("caption"))
+    # 2 in a cell of a town is out of reach; the button takes the budget at which it is not.
+    show(towns, "Tables").type_in_grid("area targets", 0, "level 2", "2 required")
+    show(towns, "Plan")
+    needed = planned(towns).needed
+    before = towns.scenario.budget
+    assert "cannot all be met at this budget" in plain(towns.texts("error"))
+    assert "That is 10 % more than they need" in plain(towns.texts("markdown"))
+    towns.button(key="use the budget of required targets").click().run()
+    assert float(towns.scenario.budget.rho / before.rho) == pytest.approx(1.1 * needed, rel=1e-4)
+    assert planned(towns).tables.query("required")["largest_standard_error"].max() <= 2
+    assert not towns.texts("error")
     towns.radio(key="area objective").set_value("sum").run()
     towns.toggle(key="area uniform").set_value(True).run()
     assert planned(towns).uniform

@@ -7,12 +7,22 @@ import streamlit as st
 
 from pages.components.shared.background import task_name, worked_out
 from pages.components.shared.editors import revision
-from pages.components.shared.session import change, change_fields, current, escaped, say
+from pages.components.shared.session import (
+    attempt,
+    change,
+    change_fields,
+    current,
+    escaped,
+    say,
+)
 from pages.components.shared.solutions import NO_PLAN
 from rpexplore.analysis.areas.grid import Setting, typed_target
+from rpexplore.analysis.areas.targets import budget_within_reach
+from rpexplore.analysis.budget_units import stated_text
 from rpexplore.analysis.scenarios.areas_side_by_side import AreaOutcome
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import plural
+from rpexplore.errors import OutOfReachError
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.privacy.budget import Budget
@@ -104,7 +114,29 @@ def area_plan(opened: AreaStudy) -> AreaPlan | None:
         )
         return None
     budget = current().budget
-    return worked_out(_solve, opened, budget, problem=NO_PLAN, by=(opened, budget))
+    found = worked_out(_solve, opened, budget, problem=NO_PLAN, by=(opened, budget))
+    if isinstance(found, OutOfReachError):
+        _offer_budget(found, opened)
+        return None
+    return found
+
+
+def _offer_budget(refused: OutOfReachError, opened: AreaStudy) -> None:
+    """Say that required targets cannot be met, and offer the budget at which they can."""
+    st.error(escaped(f"{NO_PLAN}{refused}"))
+    found = attempt(lambda: budget_within_reach(refused, current().budget, opened.workload))
+    if found is None:
+        return
+    enough, text = found
+    st.markdown(escaped(text))
+    st.button(
+        f"Use {escaped(stated_text(enough.budget))}",
+        key="use the budget of required targets",
+        on_click=change_fields,
+        args=(HERE,),
+        kwargs={"budget": enough.budget},
+        help="The budget of the Plan page is then this one, too.",
+    )
 
 
 def area_outcome(scenario: Scenario) -> AreaOutcome | None:
@@ -122,7 +154,10 @@ def area_outcome(scenario: Scenario) -> AreaOutcome | None:
 
 
 def _outcome(asked: AreaStudy, budget: Budget, on_progress: Progress) -> AreaOutcome:
-    return AreaOutcome.of(_solve(asked, budget, on_progress))
+    found = _solve(asked, budget, on_progress)
+    if isinstance(found, OutOfReachError):
+        raise found
+    return AreaOutcome.of(found)
 
 
 def target_for_all() -> None:
@@ -151,15 +186,19 @@ def forget_typed() -> None:
         revision(name, step=True)
 
 
-def _solve(opened: AreaStudy, budget: Budget, on_progress: Progress) -> AreaPlan:
+def _solve(opened: AreaStudy, budget: Budget, on_progress: Progress) -> AreaPlan | OutOfReachError:
+    """The plan, or why the budget is too small, with what it takes."""
     on_progress(f"Planning {plural(opened.n_tables, 'table')}", 0.0)
-    planned = plan_areas(
-        opened.workload,
-        loss=opened.loss,
-        budget=budget,
-        uniform_levels=opened.uniform,
-        on_progress=on_progress,
-    )
+    try:
+        planned = plan_areas(
+            opened.workload,
+            loss=opened.loss,
+            budget=budget,
+            uniform_levels=opened.uniform,
+            on_progress=on_progress,
+        )
+    except OutOfReachError as refused:
+        return refused.with_traceback(None)  # which would keep all arrays of the search
     on_progress("Working out the accuracy of all areas", 0.99)
     _ = planned.residual_variances  # kept by the plan, for all that the page shows
     return planned

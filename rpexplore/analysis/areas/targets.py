@@ -3,8 +3,12 @@
 import numpy as np
 
 from rpexplore.analysis.budget_units import stated_text
+from rpexplore.analysis.sufficient_budgets import ROOM_FOR_OTHERS, SufficientBudget
+from rpexplore.analysis.sufficient_budgets import sufficient_budget as budget_for_rho
 from rpexplore.common.formatting import describe_share, plural, rounded
+from rpexplore.errors import OutOfReachError
 from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.areas.area_workload import AreaWorkload
 from rpexplore.planning.minimum_budget import rho_with_allowance, typed_above
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.targets import MET_FACTOR
@@ -19,6 +23,24 @@ def sufficient_budget(plan: AreaPlan) -> Budget:
     rho = rho_with_allowance(float(plan.budget.rho) * plan.loss_value)
     records = plan.budget.max_records_per_person
     return Budget(rho=typed_above(rho), max_records_per_person=records)
+
+
+def budget_within_reach(
+    refused: OutOfReachError, budget: Budget, workload: AreaWorkload
+) -> tuple[SufficientBudget, str]:
+    """The smallest budget for required targets that a budget is too small for, and a sentence.
+
+    With a little more where tables have none, so that they get something; in the budget's unit.
+    """
+    factor, more = refused.needed, ""
+    if not all(bool(np.all(asked.required)) for asked in workload.workloads):
+        factor *= 1 + ROOM_FOR_OTHERS
+        more = (
+            f" That is {describe_share(ROOM_FOR_OTHERS)} more than they need, so that other tables "
+            "get something."
+        )
+    enough = budget_for_rho(float(budget.rho) * factor, budget)
+    return enough, f"All of them are met at {enough.text}: {enough.compared}.{more}"
 
 
 def missed_targets(plan: AreaPlan) -> tuple[int, int]:

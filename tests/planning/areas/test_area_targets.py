@@ -10,6 +10,7 @@ from hypothesis import example, given, reject, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
+from rpexplore.analysis.areas.targets import budget_within_reach
 from rpexplore.errors import OutOfReachError, WorkloadError
 from tests.support.area_trees import area_trees, incidence
 from tests.support.plan_texts import laid_out_compact
@@ -195,8 +196,12 @@ def test_with_all_targets_required_all_tables_count():
     # The ratio at a cost of 4 is the cost at which it is 1, over 4.
     tight = rp.Budget(privacy_cost=4 * 0.999 * largest.lower_bound)
     for loss in LOSSES:
-        with pytest.raises(OutOfReachError):
+        with pytest.raises(OutOfReachError) as refused:
             rp.plan_areas(asked, loss=loss, budget=tight)
+        enough, text = budget_within_reach(refused.value, tight, asked)
+        assert "more than they need" not in text  # all are required
+        made = rp.plan_areas(asked, loss=loss, budget=enough.budget).tables
+        assert np.all(made["largest_standard_error"] <= made["target"])
 
 
 def test_a_target_must_be_required():
