@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rpexplore.common.numerics import read_only
-from rpexplore.errors import BudgetError, RpexploreError
+from rpexplore.errors import BudgetError, ReleaseError, RpexploreError
 
 Exact: TypeAlias = int | float | str | Decimal | Fraction
 
@@ -54,6 +54,23 @@ def exact_fraction(value: Exact, name: str) -> Fraction:
             f"{name} must be a finite number, got {shown(value)}; write it like 0.5, 1e-9 or 1/3 "
             f"(powers of ten up to {_MAX_EXPONENT})."
         ) from None
+
+
+def positive_rational(value: object, name: str, rounding: str) -> Fraction:
+    """An int or Fraction above 0 as a Fraction of Python's integers; numpy's would overflow.
+
+    For what must be exact where it comes from. `name` is what the ReleaseError calls the value,
+    `rounding` ("upwards") how to convert what is refused.
+    """
+    if not isinstance(value, int | Fraction):
+        raise ReleaseError(
+            f"{name} must be a Fraction, so that the privacy cost is exact, got "
+            f"{type(value).__name__}; convert it, {rounding}."
+        )
+    exact = Fraction(int(value.numerator), int(value.denominator))
+    if exact <= 0:
+        raise ReleaseError(f"{name} must be above 0, got {shown(exact)}; pass a positive number.")
+    return exact
 
 
 def _plain(value: Any) -> Any:

@@ -6,7 +6,8 @@ count, book, measure, write; a stopped run is resumed there too), `release_steps
 kind of plan), `rehearsal` (a made-up table, from public counts). Folders: `atomic_folder`,
 `manifest` (what all releases have), `readme`, `reading_code`, `contributions`,
 `marginal_estimate`, `table_cells`, `table_files`, `residual_files`, `table_release`,
-`query_release`; `areas/` (tables in areas in areas).
+`query_release`; `areas/` (tables in areas in areas); `adaptive/` (what is measured depends on
+what was released).
 
 Imports `data`, `queries`, `planning` and what these may import.
 """

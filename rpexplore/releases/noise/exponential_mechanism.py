@@ -18,7 +18,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from rpexplore.common.exact_numbers import shown, whole_number
+from rpexplore.common.exact_numbers import positive_rational, shown, whole_number
 from rpexplore.errors import ReleaseError
 from rpexplore.releases.noise.uniform import (
     OPERATING_SYSTEM,
@@ -53,7 +53,7 @@ def epsilon_of_rho(rho: Fraction) -> Fraction:
     Raises:
         ReleaseError: ρ is not a positive Fraction.
     """
-    rho = _checked_rational(rho, "The privacy cost rho of a selection")
+    rho = positive_rational(rho, "The privacy cost rho of a selection", "downwards")
     places = 0
     while 8 * rho * 100**places < 100 ** (_EPSILON_DIGITS - 1):
         places += 1
@@ -89,7 +89,7 @@ def select(
     scores = _checked_scores(scores)
     k = _checked_count(k, "The number of tables to select", len(scores))
     sensitivity = _checked_count(sensitivity, "The sensitivity of the scores")
-    rate = _checked_rational(epsilon, "The epsilon of a selection") / (2 * sensitivity)
+    rate = positive_rational(epsilon, "The epsilon of a selection", "downwards") / (2 * sensitivity)
     source = checked_source(random_bytes)
     left = np.arange(len(scores))
     selected = []
@@ -169,16 +169,3 @@ def _checked_count(value: int, name: str, most: int | None = None) -> int:
         limits = "of 1 or more" if most is None else f"from 1 to {most}"
         raise ReleaseError(f"{name} must be an integer {limits}, got {shown(value)}; pass one.")
     return number
-
-
-def _checked_rational(value: Fraction, name: str) -> Fraction:
-    if not isinstance(value, (int, Fraction)):
-        raise ReleaseError(
-            f"{name} must be a Fraction, so that its cost is exact, got {type(value).__name__}; "
-            "convert it, downwards."
-        )
-    # A Fraction may hold numpy integers, which overflow; Python's do not.
-    exact = Fraction(int(value.numerator), int(value.denominator))
-    if exact <= 0:
-        raise ReleaseError(f"{name} must be above 0, got {shown(exact)}; pass a positive number.")
-    return exact

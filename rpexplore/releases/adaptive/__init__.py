@@ -1,0 +1,6 @@
+"""Adaptive releases: in rounds, the table that is fitted worst is selected and measured.
+
+In reading order: `scores` (what a selection compares), `privacy_filter` (what may still be spent).
+
+Imports what `releases` may import.
+"""
