@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rpexplore.cli.console import text_table
+from rpexplore.analysis.areas.targets import met_in_all_areas
+from rpexplore.cli.console import target_columns, text_table
 from rpexplore.common.formatting import describe_numbers, describe_share
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.planning.areas.area_plan import AreaPlan
@@ -20,7 +21,7 @@ def level_facts(plan: AreaPlan) -> list[dict[str, Any]]:
 
 
 def area_table(rows: pd.DataFrame) -> str:
-    """Rows of an `AreaPlan`'s tables as a text table."""
+    """Rows of an `AreaPlan`'s tables as a text table, with targets where one of them has one."""
     columns = {
         "level": rows["level"].tolist(),
         "table": [title(table) for table in rows["attributes"]],
@@ -29,8 +30,9 @@ def area_table(rows: pd.DataFrame) -> str:
         "RMS standard error": describe_numbers(rows["standard_error"]),
         "largest standard error": describe_numbers(rows["largest_standard_error"]),
         "shadow price": [describe_share(price, 3) for price in rows["shadow_price"]],
+        **target_columns(rows["target"], met_in_all_areas(rows), rows["required"]),
     }
-    return text_table(columns, "<<>>>>>")
+    return text_table(columns, "<<" + ">" * (len(columns) - 2))
 
 
 def in_text(rows: pd.DataFrame) -> pd.DataFrame:

@@ -1,6 +1,5 @@
 """What the command line says about plans, their tables or queries, and ledgers: values, texts."""
 
-import math
 import os
 from fractions import Fraction
 from pathlib import Path
@@ -13,7 +12,7 @@ from rpexplore.analysis.accuracy import least_accurate_first, of_tables
 from rpexplore.analysis.areas.accuracy import AreaErrors
 from rpexplore.analysis.queries import spare_cells
 from rpexplore.cli.area_facts import area_table, level_facts
-from rpexplore.cli.console import one_line, text_table
+from rpexplore.cli.console import one_line, target_columns, text_table
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.common.formatting import describe_numbers, describe_share, rounded, text_of_path
 from rpexplore.domain.domain import Domain
@@ -187,13 +186,8 @@ def accuracy_table(plan: Plan, count: int) -> str:
         columns["least accurate cell"] = describe_numbers(tables["largest_standard_error"])
     if np.any(plan.workload.weights != 1):
         columns["weight"] = [f"{weight:g}" for weight in tables["weight"]]
-    targets = tables["target"].tolist()
-    if not np.all(np.isnan(targets)):
-        columns["target"] = ["" if math.isnan(target) else f"{target:g}" for target in targets]
-        columns["met"] = tables["met"].tolist()
     required = plan.workload.required[least_accurate_first(plan)[:count]]
-    if np.any(required):
-        columns["required"] = np.where(required, "required", "").tolist()
+    columns |= target_columns(tables["target"], tables["met"].tolist(), required.tolist())
     return text_table(columns)
 
 

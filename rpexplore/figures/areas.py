@@ -49,12 +49,14 @@ TABLE_COLUMNS = {
     "level": COLUMNS["level"],
     "standard_error": _ERROR,
     "largest_standard_error": Column("largest σ", term="Least / most accurate"),
+    "target": Column("target", term="Target"),
+    "met": Column("met", "text"),
+    "required": Column("required", "text"),
     "smallest_standard_error": Column("smallest σ", term="Least / most accurate"),
     "margin_95": Column("95 % margin", term="Margin of error"),
     "areas": Column("areas", "count"),
     "cells": COLUMNS["cells"],
     "weight": Column("weight", term="Weight"),
-    "target": Column("target", term="Target"),
     "shadow_price": Column("contribution", "share", term="Binding targets"),
 }
 USEFUL_COLUMNS = {

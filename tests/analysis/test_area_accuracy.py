@@ -67,6 +67,7 @@ def test_levels_and_tables_of_a_plan(register):
     assert tables["margin_95"].tolist() == pytest.approx(
         (1.959964 * tables["standard_error"]).tolist()
     )
+    assert not {"target", "met", "required"} & {*tables}  # there are no targets
     assert describe_levels(level_sizes(register.workload.tree)).endswith(
         "parts: 214 of municipality."
     )

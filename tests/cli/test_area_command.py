@@ -88,4 +88,10 @@ def test_plan_and_show_say_which_targets_are_met(loss, met, run):
         assert f"  Targets    {met} of 4 met; " in text
         assert f"  Required   {met} of 4 met" in text
         assert ("--loss required does" in text) == (met < 4)
+    above, _, below = text.partition("shadow price  target  met  required\n")
+    assert above
+    _, *rows = below.splitlines()
+    assert [row.split()[-3:] for row in rows[:4]] == [
+        ["14", "yes" if error <= 14 else "no", "required"] for error in sorted(errors)[::-1]
+    ]
     assert pd.read_csv("tables.csv")["required"].tolist() == ["yes"] * 4

@@ -120,7 +120,8 @@ def _answer(planned: AreaPlan) -> None:
     usefulness_of_areas(planned)
     with st.expander("Every table on every level"):
         tables = kept(table_accuracy, planned)
-        listing(tables, TABLE_COLUMNS, "Accuracy of each table on each level")
+        columns = {name: column for name, column in TABLE_COLUMNS.items() if name in tables}
+        listing(tables, columns, "Accuracy of each table on each level")
         download_frame(tables, "area_tables.csv")
     if planned.loss.meets_required_targets:
         st.caption(

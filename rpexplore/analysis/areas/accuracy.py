@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.accuracy import Z_95
+from rpexplore.analysis.areas.targets import met_in_all_areas
 from rpexplore.common.formatting import describe_share, joined, plural, rounded
 from rpexplore.domain.area_range import AreaRange
 from rpexplore.domain.area_titles import area_title
@@ -52,8 +53,17 @@ def level_accuracy(plan: AreaPlan) -> pd.DataFrame:
 
 
 def table_accuracy(plan: AreaPlan) -> pd.DataFrame:
-    """One row a table and level: level, table, areas, cells, errors, weight and target."""
+    """One row a table and level: level, table, areas, cells, errors, weight and shadow_price.
+
+    Where there are targets also target, met (in all areas: "yes", "no", "" without one) and
+    required, "required" or "".
+    """
     frame = plan.tables
+    if np.all(frame["target"].isna()):
+        frame = frame.drop(columns=["target", "required"])
+    else:
+        required = np.where(frame["required"], "required", "")
+        frame = frame.assign(met=met_in_all_areas(frame), required=required)
     frame.insert(1, "table", [title(table) for table in frame["attributes"]])
     frame.insert(7, "margin_95", frame["standard_error"] * Z_95)
     return frame.drop(columns=["attributes", "mean_variance", "max_variance"])

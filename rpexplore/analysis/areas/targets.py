@@ -1,6 +1,7 @@
 """Targets of tables in areas: whether a plan meets them, and the budget at which all are met."""
 
 import numpy as np
+import pandas as pd
 
 from rpexplore.analysis.budget_units import stated_text
 from rpexplore.analysis.sufficient_budgets import ROOM_FOR_OTHERS, SufficientBudget
@@ -43,11 +44,16 @@ def budget_within_reach(
     return enough, f"All of them are met at {enough.text}: {enough.compared}.{more}"
 
 
+def met_in_all_areas(tables: pd.DataFrame) -> list[str]:
+    """Of rows of an `AreaPlan`'s tables: "yes", "no", or "" where there is no target."""
+    is_met = tables["largest_standard_error"] <= tables["target"] * MET_FACTOR
+    return np.where(tables["target"].isna(), "", np.where(is_met, "yes", "no")).tolist()
+
+
 def missed_targets(plan: AreaPlan) -> tuple[int, int]:
     """Of how many targets of a table on a level some area misses it, and how many there are."""
-    tables = plan.tables[plan.tables["target"].notna()]
-    is_missed = tables["largest_standard_error"] > tables["target"] * MET_FACTOR
-    return int(np.count_nonzero(is_missed)), len(tables)
+    met = met_in_all_areas(plan.tables)
+    return met.count("no"), len(met) - met.count("")
 
 
 def describe_required(plan: AreaPlan) -> str:
