@@ -66,8 +66,10 @@ pictures: $(VENV)/.installed-dev  ## take the screenshots of the guide again
 # tests.
 lock: $(VENV)/.python  ## choose the newest allowed versions and lock them
 	@$(PIP) uv
-	@$(LOCK) --upgrade --extra databases --extra adbc --group dev --output-file requirements-dev.lock
-	@$(LOCK) --upgrade --group build --constraints requirements-dev.lock --output-file requirements.lock
+	@$(LOCK) --upgrade --extra app --extra custom --extra databases --group dev \
+		--output-file requirements-dev.lock
+	@$(LOCK) --upgrade --extra app --group build --constraints requirements-dev.lock \
+		--output-file requirements.lock
 	@$(LOCK) --upgrade --extra spark --constraints requirements-dev.lock \
 		--output-file requirements-spark.lock
 	@$(LOCK) --upgrade --extra synthetic --constraints requirements-dev.lock \

@@ -74,3 +74,7 @@ class ReleaseError(RpexploreError):
 
 class ExportError(RpexploreError):
     """A report, script or bundle cannot be made."""
+
+
+class MissingExtraError(RpexploreError):
+    """Something needs a package of an optional extra that is not installed."""

@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from rpexplore.common.extras import require
 from rpexplore.common.webapp_files import (
     TOKEN_PARAMETER,
     TOKEN_VARIABLE,
@@ -56,6 +57,7 @@ def serve(
     Raises `RpexploreError` if the app is not installed, the port is taken, a folder is missing, or
     the app ends.
     """
+    require("streamlit", "app", "the app")
     script = app_script()
     folders_variable = data_folders_variable(data_folders)
     _refuse_taken(port)

@@ -3,10 +3,11 @@
 `arguments`: errors for arguments of another kind. `exact_numbers`: rationals from what people write
 and back, long lists of exact decimals. `formatting`: numbers, counts, durations and lists as people
 read them. `json_fields`: strict reading of JSON objects. `files`: whole-file writing, the user's
-folder; `file_kinds`: what is no text. `names`: which names can be kept. `typed_numbers`: numbers
-as people type them. `concurrency`: one-thread linear algebra, ordered parallel map. `hangup`: the
-signal of a closed terminal. `numerics`: normal quantiles, how CVXPY is asked. `template_text`:
-texts from templates. `webapp_files`: where the app's own files lie.
+folder; `file_kinds`: what is no text. `names`: which names can be kept. `typed_numbers`: numbers as
+people type them. `extras`: which optional packages are installed. `concurrency`: one-thread linear
+algebra, ordered parallel map. `hangup`: the signal of a closed terminal. `numerics`: normal
+quantiles, how CVXPY is asked. `template_text`: texts from templates. `webapp_files`: where the
+app's own files lie.
 
 Imports `errors` only.
 """

@@ -9,3 +9,7 @@ targets), `frontier`, `what_if`, `baselines`. Query lists: `queries`. Areas: `ar
 
 Imports `analysis`, `privacy`, `common` and `errors`.
 """
+
+from rpexplore.common.extras import require
+
+require("plotly", "app", "charts and reports")

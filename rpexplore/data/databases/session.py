@@ -9,11 +9,11 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from rpexplore.common.concurrency import Progress
+from rpexplore.common.extras import require
 from rpexplore.data.counts import Counts
 from rpexplore.data.databases.connections import ENGINES, Connection
 from rpexplore.data.databases.request import Request
@@ -167,15 +167,11 @@ def quoted(name: str) -> str:
 def session_of(connection: Connection) -> Iterator[Session]:
     """A session that reads only; closed whatever happens.
 
-    Raises `DataError` if a package is missing or the engine cannot be reached.
+    Raises `MissingExtraError` if a package is missing, `DataError` if the engine cannot be reached.
     """
     engine = ENGINES[connection.engine]
     for package in engine.needs:
-        if find_spec(package) is None:
-            raise DataError(
-                f"The connection {connection.name!r} needs the package {package!r}; install it: "
-                f"pip install 'rpexplore[{engine.extra}]'"
-            )
+        require(package, engine.extra, f"the connection {connection.name!r}")
     module = import_module(f"rpexplore.data.databases.{engine.extra}_session")
     with module.open_session(connection) as session:
         yield session

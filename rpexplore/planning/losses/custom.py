@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 import numpy as np
 from scipy import sparse
 
+from rpexplore.common.extras import require
 from rpexplore.common.numerics import smallest_value
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.losses.base import Loss
@@ -92,6 +93,7 @@ class CustomLoss(NamedLoss):
             )
         if not isinstance(self.name, str) or not self.name.strip():
             raise WorkloadError(f"A custom loss needs a name for reports, got {self.name!r}.")
+        require("cvxpy", "custom", f"{self.description} of your own")
 
     def table_weights(self, workload: Workload) -> np.ndarray:
         """1 for each table, float64[n_tables]: the expression sees the variances as they are.

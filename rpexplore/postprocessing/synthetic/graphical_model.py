@@ -13,13 +13,13 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.util import find_spec
 from itertools import product
 from typing import Any
 
 import numpy as np
 
 from rpexplore.common.concurrency import Progress, no_progress
+from rpexplore.common.extras import require
 from rpexplore.common.other_process import in_other_process
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation.seeded_numbers import SeededNumbers
@@ -44,14 +44,10 @@ def graphical_model_records(
 ) -> np.ndarray:
     """Records whose tables of the pairs in the model are near the targets, int16[n_records, d].
 
-    No record is impossible. Raises `ReleaseError` if all are, if `mbi` is not installed, or if the
-    impossible combinations alone make the model too large.
+    No record is impossible. Raises `ReleaseError` if all are, or if the impossible combinations
+    alone make the model too large; `MissingExtraError` if `mbi` is not installed.
     """
-    if find_spec("mbi") is None:
-        raise ReleaseError(
-            'The engine "graphical_model" needs the package mbi, which is not installed; install '
-            'it (pip install "rpexplore[synthetic]"), or use the engine "population".'
-        )
+    require("mbi", "synthetic", 'the engine "graphical_model" ("population" needs none)')
     return in_other_process(
         _records,
         targets.without(impossible),

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from rpexplore.errors import ReleaseError
+from rpexplore.errors import MissingExtraError
 from rpexplore.postprocessing.synthetic.graphical_model import graphical_model_records
 from rpexplore.postprocessing.synthetic.impossible import Impossible
 from rpexplore.postprocessing.synthetic.population_engine import population_records
@@ -72,5 +72,5 @@ def test_the_two_engines_agree_within_sampling_error(is_constrained):
 @pytest.mark.skipif(find_spec("mbi") is not None, reason="mbi is installed")
 def test_what_is_missing_is_said():
     targets = PairTargets((np.array([0.5, 0.5]),), {})
-    with pytest.raises(ReleaseError, match=r"rpexplore\[synthetic\]"):
+    with pytest.raises(MissingExtraError, match=r"rpexplore\[synthetic\]"):
         graphical_model_records(targets, 5, b"", Impossible((2,), ()))
