@@ -19,7 +19,7 @@ from rpexplore.domain.area_tree import MAX_AREAS
 from rpexplore.domain.area_tree_reference import AreaTreeReference, ReadTreeFile
 from rpexplore.domain.domain import Domain
 from rpexplore.planning.areas.area_plan_file import loss_of_areas
-from rpexplore.planning.areas.tables_in_json import tables_from_json, tables_to_json
+from rpexplore.planning.tables_in_json import tables_from_json, tables_to_json
 from rpexplore.scenarios.area_study import AreaStudy
 
 _KEYS = (

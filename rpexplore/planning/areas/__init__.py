@@ -6,7 +6,7 @@ the least-squares answers, and their gradient, in two passes), `least_squares` (
 themselves), `solvers` and `capped_solver` (losses, and proofs of what no precisions can better),
 `search` (the best precisions), `area_loss`, `area_planner`, `exact_precisions`, `area_plan`,
 `area_cells` (the most and the least accurate ones, where cells of a table differ),
-`area_plan_file` with `group_file` and `tables_in_json`, `area_minimum_budget`,
+`area_plan_file` with `group_file`, `area_minimum_budget`,
 `area_verification`; `area_sums` (of areas that are no area of the tree).
 
 Imports `planning`, `planning.losses`, `planning.mechanism`, `planning.solvers` and what these may

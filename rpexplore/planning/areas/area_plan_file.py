@@ -42,7 +42,6 @@ from rpexplore.planning.areas.area_loss import AREA_LOSSES
 from rpexplore.planning.areas.area_workload import AreaWorkload
 from rpexplore.planning.areas.exact_precisions import FACTOR_BITS
 from rpexplore.planning.areas.group_file import fields_of_groups, parquet_of_groups
-from rpexplore.planning.areas.tables_in_json import tables_from_json, tables_to_json
 from rpexplore.planning.certificate import certificate_from_json
 from rpexplore.planning.loss_serialization import loss_from_json
 from rpexplore.planning.losses.base import Loss, SumOfVariances
@@ -53,6 +52,7 @@ from rpexplore.planning.strategy_serialization import (
     strategies_from_json,
     strategy_lines,
 )
+from rpexplore.planning.tables_in_json import tables_from_json, tables_to_json
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
 
