@@ -1,8 +1,5 @@
-"""What the command line says about plans, their tables or queries, and ledgers: values, texts."""
+"""What the command line says about plans, and their tables or queries: values, texts."""
 
-import os
-from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,14 +11,13 @@ from rpexplore.analysis.queries import spare_cells
 from rpexplore.cli.area_facts import area_table, level_facts
 from rpexplore.cli.console import one_line, target_columns, text_table
 from rpexplore.common.exact_numbers import exact_text
-from rpexplore.common.formatting import describe_numbers, describe_share, rounded, text_of_path
+from rpexplore.common.formatting import describe_numbers, describe_share, rounded
 from rpexplore.domain.domain import Domain
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.privacy.conversions import USUAL_DELTAS, rho_text
+from rpexplore.privacy.conversions import USUAL_DELTAS
 from rpexplore.queries.plan import QueryPlan
-from rpexplore.releases.ledger import Account
 from rpexplore.scenarios.basis_choices import basis_choices_of
 from rpexplore.workload.table_text import list_titles
 
@@ -252,63 +248,3 @@ def spare_text(plan: QueryPlan) -> str:
     }
     more = len(rows) - len(shown)
     return text_table(columns) + (f"\n… and {more:,} more such cells." if more else "")
-
-
-# ---- ledgers
-
-
-def announcement(plan: ReleasePlan, account: Account, limit_rho: str | None) -> str:
-    """What a run of the plan will be charged, and what was spent on the data before."""
-    factor, limit = plan.budget.records_factor, account.limit_record_rho
-    limit_text = "none in the ledger" if limit is None else rho_text(limit * factor, mode="down")
-    return "\n".join(
-        [
-            f"Plan      SHA-256 {plan.sha256}",
-            f"Protects  {plan.budget.unit}; each ρ below is for that",
-            f"Cost      {rho_text(plan.rho)} for this run, charged when it starts",
-            f"Spent     {rho_text(account.spent_record_rho * factor)} on this data so far",
-            f"Limit     {limit_text if limit_rho is None else f'ρ = {limit_rho}, as given'}",
-        ]
-    )
-
-
-def booked_since(before: Account, after: Account, plan: ReleasePlan, output: Path) -> Fraction:
-    """ρ for the plan's unit that its run into this folder has been charged between two looks."""
-    written = text_of_path(os.path.realpath(output))
-    charged = [
-        run.record_rho
-        for run in after.entries[len(before.entries) :]
-        if (run.plan_sha256, run.output) == (plan.sha256, written)
-    ]
-    return sum(charged, Fraction(0)) * plan.budget.records_factor
-
-
-def account_facts(account: Account, factor: int) -> dict[str, Any]:
-    """The totals of a ledger, exact, for a unit that counts `factor` times a record."""
-    limit = account.limit_record_rho
-    return {
-        "spent_rho": exact_text(account.spent_record_rho * factor),
-        "limit_rho": None if limit is None else exact_text(limit * factor),
-    }
-
-
-def account_text(account: Account) -> str:
-    """What a ledger holds on a dataset, for reading."""
-    limit, runs = account.limit_record_rho, account.entries
-    limit_text = "none" if limit is None else f"{rho_text(limit, mode='down')} for one record"
-    text = (
-        f"Data   {one_line(account.dataset)}\n"
-        f"Spent  {rho_text(account.spent_record_rho)} for one record\n"
-        f"Limit  {limit_text}"
-    )
-    if not runs:
-        return text
-    columns = {
-        "run": [str(number) for number in range(1, len(runs) + 1)],
-        "started": [run.started for run in runs],
-        "charged": [rho_text(run.record_rho) for run in runs],
-        "state": [run.state for run in runs],
-        "plan SHA-256": [run.plan_sha256[:12] + "…" for run in runs],
-        "output": [run.output for run in runs],
-    }
-    return f"{text}\n\n{text_table(columns, '><<<<<')}"

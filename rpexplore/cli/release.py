@@ -41,7 +41,7 @@ def release(
     noise was drawn is finished by --resume, from PLAN and DATA no more: `release --resume --out
     FOLDER`.
     """
-    from rpexplore.cli.facts import account_facts, announcement, booked_since
+    from rpexplore.cli.ledger_facts import account_facts, announcement, booked_since
     from rpexplore.common.exact_numbers import exact_text
     from rpexplore.domain.provenance import formulas_warning
     from rpexplore.planning.plan import Plan
@@ -169,7 +169,7 @@ def ledger(
 
     All in ρ for one record; for a person with at most m records it is m² times that.
     """
-    from rpexplore.cli.facts import account_facts, account_text
+    from rpexplore.cli.ledger_facts import account_facts, account_text
     from rpexplore.common.exact_numbers import exact_fraction, exact_text
     from rpexplore.releases.ledger import ledger_for
 
