@@ -25,7 +25,7 @@ from rpexplore.planning.mechanism.marginal_noise import (
 from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.planning.plan_file import fields_of_plan, text_of_plan
 from rpexplore.planning.plan_summary import plan_summary
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.release_plan import CertifiedPlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Plan(ReleasePlan):
+class Plan(CertifiedPlan):
     """Noise scales for every residual of a workload, and what follows from them. No records.
 
     closure             with the strategies of attributes in other bases than single values

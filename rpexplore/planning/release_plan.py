@@ -35,6 +35,7 @@ class ReleasePlan(ABC):
     noun                what people call it: "plan", "query plan"
     item                what it plans many of: "table", "query"
     released_item       what a release holds for each: "noisy table", "noisy answer"
+    drawn_as            how a release is drawn, as the beginning of a sentence
     accuracy_statement  what a release promises of its accuracy, as a sentence
     """
 
@@ -42,13 +43,13 @@ class ReleasePlan(ABC):
     noun: ClassVar[str] = "plan"
     item: ClassVar[str]
     released_item: ClassVar[str]
+    drawn_as: ClassVar[str] = "The noise is discrete Gaussian"
     accuracy_statement: ClassVar[str]
     _text: ClassVar[Callable[[Any], str]]
     _fields_of_json: ClassVar[Callable[[dict[str, Any]], dict[str, Any]]]  # raises `PlanError`
 
     budget: Budget
     exact_privacy_cost: Fraction  # of the privacy unit, at most the budget's
-    certificate: Certificate
     version: str
 
     # ---- what it is about
@@ -116,15 +117,10 @@ class ReleasePlan(ABC):
             f"A release by this plan is ρ-zCDP with {rho_text(self.rho)} for "
             f"{self.budget.unit}: adding or removing it changes the distribution of everything "
             "that is released by no more than that. It follows that the release is "
-            f"(ε, δ)-differentially private with {', '.join(self.epsilon_texts)}. The noise is "
-            "discrete Gaussian, so these hold for the numbers as they are drawn, not only for an "
-            f"ideal. {self.accuracy_statement}"
+            f"(ε, δ)-differentially private with {', '.join(self.epsilon_texts)}. "
+            f"{self.drawn_as}, so these hold for what is drawn, not only for an ideal. "
+            f"{self.accuracy_statement}"
         )
-
-    @property
-    def proven(self) -> str:
-        """How good the plan is proven to be, as a sentence."""
-        return self.certificate.sentence()
 
     def __repr__(self) -> str:
         items = plural(self.n_items, self.item)
@@ -230,6 +226,17 @@ class ReleasePlan(ABC):
         And `OSError` for a file beside it that cannot be read.
         """
         return cls._fields_of_json(content)
+
+
+class CertifiedPlan(ReleasePlan):
+    """A plan whose accuracy is known beforehand, and proven to be near the best."""
+
+    certificate: Certificate
+
+    @property
+    def proven(self) -> str:
+        """How good the plan is proven to be, as a sentence."""
+        return self.certificate.sentence()
 
 
 def plan_text(path: str | Path, noun: str = "plan") -> str:

@@ -20,7 +20,7 @@ from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.table_variances import CELLS, TableVariances
 from rpexplore.planning.optimal_strategies import strategy_bound
 from rpexplore.planning.plan import Plan
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.release_plan import CertifiedPlan, ReleasePlan
 from rpexplore.planning.solvers.max_cell_variance import minimise_max_cell_variance
 from rpexplore.planning.solvers.solution import dual_bound, rounding_allowance
 from rpexplore.planning.solving import LIMIT_TOLERANCE
@@ -86,7 +86,7 @@ def privacy_check(plan: ReleasePlan, record_cost: Fraction) -> Check:
     )
 
 
-def bound_check(plan: ReleasePlan, bound: float, claim: str, slack: float) -> Check:
+def bound_check(plan: CertifiedPlan, bound: float, claim: str, slack: float) -> Check:
     """Whether the stated bound is proven by this one.
 
     claim: what cannot be below the bound. slack: how far above it, relative, the stated one may be

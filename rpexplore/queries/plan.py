@@ -12,7 +12,7 @@ from rpexplore.common.numerics import normal_quantile, read_only
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
 from rpexplore.planning.certificate import Certificate
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.release_plan import CertifiedPlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.queries.plan_file import fields_of_plan, text_of_plan
 from rpexplore.queries.query_list import QueryList
@@ -23,7 +23,7 @@ LARGEST_GAMMA_SQUARED = Fraction(2**92)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class QueryPlan(ReleasePlan):
+class QueryPlan(CertifiedPlan):
     """What is measured for a list of queries, with how much noise, and what follows from it.
 
     strategy            R: measured is R x with independent discrete Gaussian noise

@@ -39,7 +39,7 @@ from rpexplore.planning.areas.solvers import AreaProblem, AreaState
 from rpexplore.planning.certificate import Certificate
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.release_plan import CertifiedPlan
 from rpexplore.privacy.budget import Budget
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AreaPlan(ReleasePlan):
+class AreaPlan(CertifiedPlan):
     """Noise for the residuals of the tables in every area of a tree. No records.
 
     In one area of group v, residual S of the closure is measured with independent discrete Gaussian
