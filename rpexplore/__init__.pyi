@@ -18,6 +18,8 @@ from rpexplore.domain.smooth_rehearsal import SmoothRehearsal as SmoothRehearsal
 from rpexplore.errors import RpexploreError as RpexploreError
 from rpexplore.export.bundle import bundle as bundle
 from rpexplore.export.report.report import report as report
+from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan as AdaptivePlan
+from rpexplore.planning.adaptive.adaptive_planner import adaptive_plan as adaptive_plan
 from rpexplore.planning.areas.area_minimum_budget import minimum_area_budget as minimum_area_budget
 from rpexplore.planning.areas.area_plan import AreaPlan as AreaPlan
 from rpexplore.planning.areas.area_planner import plan_areas as plan_areas

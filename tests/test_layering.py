@@ -20,6 +20,7 @@ _BELOW_QUERIES = {
     "planning.losses",
     "planning.mechanism",
     "planning.solvers",
+    "planning.adaptive",
     "planning.areas",
     "planning.baselines",
     *_BELOW_PLANNING,
@@ -35,6 +36,13 @@ MAY_IMPORT = {
     "planning.mechanism": {"planning.losses", *_BELOW_PLANNING},
     "planning.solvers": {"planning.losses", "planning.mechanism", *_BELOW_PLANNING},
     "planning": {"planning.losses", "planning.mechanism", "planning.solvers", *_BELOW_PLANNING},
+    "planning.adaptive": {
+        "planning",
+        "planning.losses",
+        "planning.mechanism",
+        "planning.solvers",
+        *_BELOW_PLANNING,
+    },
     "planning.areas": {
         "planning",
         "planning.losses",

@@ -8,14 +8,16 @@ import pandas as pd
 from rpexplore.analysis.accuracy import least_accurate_first, of_tables
 from rpexplore.analysis.areas.accuracy import AreaErrors
 from rpexplore.analysis.queries import spare_cells
+from rpexplore.cli.adaptive_facts import adaptive_facts, estimated_tables
 from rpexplore.cli.area_facts import area_table, level_facts
 from rpexplore.cli.console import one_line, target_columns, text_table
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.common.formatting import describe_numbers, describe_share, rounded
 from rpexplore.domain.domain import Domain
+from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.plan import Plan
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.release_plan import CertifiedPlan, ReleasePlan
 from rpexplore.privacy.conversions import USUAL_DELTAS
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.scenarios.basis_choices import basis_choices_of
@@ -64,17 +66,19 @@ def attribute_table(domain: Domain) -> str:
 
 def plan_facts(plan: ReleasePlan) -> dict[str, Any]:
     """A plan in a few plain values; exact numbers are texts, as in the plan file."""
-    certificate = plan.certificate
-    facts = {
+    facts: dict[str, Any] = {
         "sha256": plan.sha256,
         f"{plan.item}_count": plan.n_items,
         "unit": plan.budget.unit,
         "rho": exact_text(plan.rho),
         "privacy_cost": exact_text(plan.exact_privacy_cost),
         "epsilon_by_delta": {delta: plan.epsilon(delta) for delta in USUAL_DELTAS},
-        "lower_bound": certificate.lower_bound,
-        "gap": certificate.gap,
     }
+    if isinstance(plan, AdaptivePlan):
+        return facts | adaptive_facts(plan)
+    assert isinstance(plan, CertifiedPlan)
+    certificate = plan.certificate
+    facts |= {"lower_bound": certificate.lower_bound, "gap": certificate.gap}
     if isinstance(plan, QueryPlan):
         return facts | {
             "cell_count": plan.queries.n_cells,
@@ -126,6 +130,7 @@ def basis_text(plan: Plan) -> str:
 def rows_of(plan: ReleasePlan) -> pd.DataFrame:
     """One row a table or query: the least accurate, or the furthest off its target, first.
 
+    Those of an adaptive plan, of whose accuracy nothing is known, in the order of its file.
     Of a plan for areas one row a table and level; that of the least accurate area first.
     """
     if isinstance(plan, QueryPlan):
@@ -133,6 +138,8 @@ def rows_of(plan: ReleasePlan) -> pd.DataFrame:
     if isinstance(plan, AreaPlan):
         errors = plan.tables["largest_standard_error"]
         return plan.tables.iloc[np.argsort(-errors.to_numpy(), kind="stable")]
+    if isinstance(plan, AdaptivePlan):
+        return plan.tables
     assert isinstance(plan, Plan)
     return plan.tables.iloc[least_accurate_first(plan)]
 
@@ -146,6 +153,8 @@ def plan_text(plan: ReleasePlan, rows: pd.DataFrame, count: int) -> str:
         table = area_table(rows.head(count))
         worst = rows.iloc[0]  # the least accurate table
         parts.append(AreaErrors.of(plan, worst["attributes"]).describe(worst["level"]))
+    elif isinstance(plan, AdaptivePlan):
+        table = estimated_tables(rows.head(count))
     else:
         assert isinstance(plan, Plan)
         table = accuracy_table(plan, count)

@@ -7,6 +7,8 @@ from pathlib import Path
 from rpexplore.common.formatting import joined
 from rpexplore.common.json_fields import loads, refusing
 from rpexplore.errors import PlanError
+from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
+from rpexplore.planning.adaptive.adaptive_verification import adaptive_checks
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.area_verification import area_checks
 from rpexplore.planning.plan import Plan
@@ -20,6 +22,7 @@ PLAN_KINDS: dict[type[ReleasePlan], Callable[..., tuple[Check, ...]]] = {
     Plan: table_checks,
     QueryPlan: query_checks,
     AreaPlan: area_checks,
+    AdaptivePlan: adaptive_checks,
 }
 
 # The format stands ahead of all the rest where the library wrote the file.

@@ -14,7 +14,7 @@ from rpexplore.domain.codebook import attributes_from_schema
 
 _SECTIONS = (
     "bases", "strategies", "classes", "tables", "cells", "noise_scales", "residuals",
-    "queries", "strategy", "levels", "workloads",
+    "queries", "strategy", "levels", "workloads", "rounds",
 )  # fmt: skip
 
 

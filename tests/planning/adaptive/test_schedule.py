@@ -1,0 +1,74 @@
+"""The schedule of adaptive releases, and what they select from, each against its definition."""
+
+from fractions import Fraction
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rpexplore as rp
+from rpexplore.planning.adaptive import candidates
+from rpexplore.planning.adaptive.schedule import Schedule, schedule
+
+
+def of(rho, n_candidates, records, persons=None) -> Schedule:
+    budget = rp.Budget(rho=rho, max_records_per_person=persons)
+    return schedule(budget, n_candidates, records)
+
+
+def test_rounds_grow_by_half_and_spend_a_tenth_on_selection():
+    steps = of("1.33", 12, 10**6, persons=2)
+    # ρ of one record 1.33/4 = 0.3325; half of it 0.16625 for six rounds: 1 + 3/2 + … = 665/32,
+    # so 0.16625 · 32/665 = 0.008 for the first, of which 12/4 = 3 tables have a third each.
+    assert steps.first_rho == Fraction("0.16625")
+    assert [step.n_tables for step in steps.rounds] == [3] * 6
+    assert float(steps.rounds[0].selection_rho) == pytest.approx(0.008 / 30, rel=1e-11)
+    assert float(steps.rounds[0].measurement_rho) == pytest.approx(9 * 0.008 / 30, rel=1e-11)
+    for number, step in enumerate(steps.rounds):
+        assert float(step.rho) == pytest.approx(0.008 * 1.5**number, rel=1e-11)
+
+
+def test_few_records_have_fewer_rounds_of_fewer_tables():
+    # 5,000 records: a draw needs 2/ε ≤ 100, so ρ ≥ (1/50)²/8 = 5e-5. Of ρ = 0.01 rounds have 0.005,
+    # of which 5e-4 is to select: ten draws, in six rounds 10 · 32/665 < 1 in the first, in four
+    # 10 · 8/65 = 1.2, 1.8, 2.8, 4.2.
+    assert [step.n_tables for step in of("0.01", 500, 5000).rounds] == [1, 1, 2, 4]
+    assert [step.n_tables for step in of("1e-9", 500, 5000).rounds] == [1]
+    assert [step.n_tables for step in of("1e4", 500, 5000).rounds] == [32] * 6
+
+
+@given(
+    rho=st.fractions(Fraction(1, 10**9), 1000),
+    persons=st.sampled_from([None, 1, 7]),
+    n_candidates=st.integers(1, 10**6),
+    records=st.integers(1, 10**12),
+)
+def test_the_budget_is_kept_and_used_exactly(rho, persons, n_candidates, records):
+    steps = of(rho, n_candidates, records, persons)
+    allowed = rho / (persons or 1) ** 2
+    assert allowed * (1 - Fraction(1, 10**10)) <= steps.rho <= allowed
+    for step in steps.rounds:
+        assert 1 <= step.n_tables <= min(32, max(1, n_candidates // 4))
+        if len(steps.rounds) > 1:
+            # 2/ε ≤ N/50 with ε² = 8 ρ
+            assert 8 * step.selection_rho * records**2 >= 10**4 * (1 - Fraction(1, 10**10))
+
+
+DOMAIN = rp.Domain.from_sizes({"a": 3, "one": 1, "b": 2, "c": 4, "d": 2})
+WORKLOAD = rp.Workload.of(DOMAIN, [(), ("d",), ("a", "one", "b"), ("a", "c"), ("a", "b", "c", "d")])
+
+
+def test_candidates_are_the_pairs_and_triples_within_tables(monkeypatch):
+    tables = [("a", "b"), ("a", "c"), ("a", "b", "c", "d")]
+    subsets = [
+        {DOMAIN.positions(subset) for table in tables for subset in combinations(table, order)}
+        for order in (2, 3)
+    ]
+    pairs, triples = map(sorted, subsets)
+    assert candidates.candidates_of(WORKLOAD) == (*pairs, *triples)
+    # abc, abd, acd and bcd have 24 + 12 + 24 + 16 cells.
+    monkeypatch.setattr(candidates, "MOST_CELLS", 76)
+    assert candidates.candidates_of(WORKLOAD) == (*pairs, *triples)
+    monkeypatch.setattr(candidates, "MOST_CELLS", 75)
+    assert candidates.candidates_of(WORKLOAD) == tuple(pairs)
