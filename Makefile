@@ -66,7 +66,7 @@ pictures: $(VENV)/.installed-dev  ## take the screenshots of the guide again
 # tests.
 lock: $(VENV)/.python  ## choose the newest allowed versions and lock them
 	@$(PIP) uv
-	@$(LOCK) --upgrade --extra app --extra custom --extra databases --group dev \
+	@$(LOCK) --upgrade --extra app --extra custom --extra databases --extra formats --group dev \
 		--output-file requirements-dev.lock
 	@$(LOCK) --upgrade --extra app --group build --constraints requirements-dev.lock \
 		--output-file requirements.lock
