@@ -71,8 +71,8 @@ _PRESET_CATEGORY = (
     "more."
 )
 _DATA = (
-    "The records, one row a record: a .csv or .parquet file, or a folder of such, in parts such as "
-    "year=2026/ where these are columns."
+    "The records, one row a record: a .csv or .parquet file, one of SPSS, Stata or SAS, or a "
+    "folder of such, in parts such as year=2026/ where these are columns."
 )
 _DATABASE = (
     "Instead of DATA: the name of a connection to a database, which an environment variable of "
@@ -127,7 +127,10 @@ _CV_LIMIT = (
     "which is 20 %)."
 )
 _WORKBOOK_CV_LIMIT = "The largest coefficient of variation of a publishable cell: 0.2 is 20 %."
-_A_CODEBOOK = "Table Schema (.json), or attribute,value,label (.csv)."
+_A_CODEBOOK = (
+    "Table Schema (.json), attribute,value,label (.csv), or a file of SPSS, Stata or SAS whose "
+    "labels are taken."
+)
 _A_RELEASE = "The folder of a release, or of combined tables."
 
 

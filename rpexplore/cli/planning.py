@@ -27,8 +27,10 @@ def schema(
     from rpexplore.common.formatting import describe_count, plural
     from rpexplore.domain.domain import Domain
     from rpexplore.domain.impossible import describe_combinations
+    from rpexplore.scenarios.codebook_import import remarks_on_codebook
 
     domain = Domain.load(codebook, resource)
+    remarks = remarks_on_codebook(codebook)
     if out is not None:
         write_new(out, domain.text(out.name), force)
     cells = domain.n_cells
@@ -39,12 +41,15 @@ def schema(
     )
     if domain.impossible:
         text += f"\nThe codebook states {describe_combinations(domain.impossible)}"
+    for remark in remarks:
+        text += f"\n{remark}"
     if out is not None:
         text += f"\nWritten to {out}"
     facts = {
         "attributes": attribute_facts(domain),
         "cells": cells,
         "impossible": [dict(combination.selections) for combination in domain.impossible],
+        "remarks": remarks,
         "out": out and str(out),
     }
     say_result(as_json, facts, text)

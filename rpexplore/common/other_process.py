@@ -12,11 +12,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from tempfile import TemporaryFile
 from types import FrameType
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.errors import RpexploreError
@@ -34,6 +34,7 @@ def in_other_process(
     *args: Any,
     doing: str = "Working",
     on_progress: Progress = no_progress,
+    ended: RpexploreError | None = None,
 ) -> T:
     """What function(*args) returns or raises, worked out in a process of its own.
 
@@ -41,15 +42,9 @@ def in_other_process(
         function: One that can be imported by its name.
         doing: What `on_progress` is told is being done.
         on_progress: Called every moment; if it raises, the process is ended.
+        ended: Raised if the process ends without a result.
     """
-    command = [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {_START}"]
-    pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
-    # From a file, as a pipe would have to be filled while the answer is waited for.
-    with TemporaryFile() as task:
-        pickle.dump((function, args), task, pickle.HIGHEST_PROTOCOL)
-        task.seek(0)
-        process = subprocess.Popen(command, stdin=task, stdout=pipe, stderr=nowhere)
-    with process:
+    with _begun(function, args, writes=False) as process:
         try:
             answer = None
             while answer is None:
@@ -60,7 +55,7 @@ def in_other_process(
             _end(process)
             raise
     if process.returncode != 0:
-        raise RpexploreError(
+        raise ended or RpexploreError(
             f"The work ended before its result was there (exit code {process.returncode}): there "
             "may be too little memory. Try again with fewer or smaller tables."
         )
@@ -68,6 +63,45 @@ def in_other_process(
     if not succeeded:
         raise result
     return result
+
+
+@contextmanager
+def written_by_other_process(
+    function: Callable[..., None], *args: Any, ended: RpexploreError
+) -> Iterator[IO[bytes]]:
+    """A block that reads what function(file, *args) writes, in a process of its own.
+
+    At the end of the block, what the function raises is raised, or `ended` if its process ended
+    before it did. Where the block is left before, the process is ended.
+
+    Args:
+        function: One that can be imported by its name.
+    """
+    process = _begun(function, args, writes=True)
+    try:
+        assert process.stdout is not None
+        yield process.stdout
+        answer = process.stdout.read()
+    finally:
+        process.kill()
+        process.communicate()
+    try:
+        succeeded, error = pickle.loads(answer)  # noqa: S301 (from the process begun above)
+    except (EOFError, pickle.UnpicklingError):
+        raise ended from None
+    if not succeeded:
+        raise error
+
+
+def _begun(function: Callable[..., Any], args: Any, *, writes: bool) -> "subprocess.Popen[bytes]":
+    """A process that calls the function, with its output as the first argument if it `writes`."""
+    command = [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {_START}"]
+    pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
+    # From a file, as a pipe would have to be filled while the answer is waited for.
+    with TemporaryFile() as task:
+        pickle.dump((function, args, writes), task, pickle.HIGHEST_PROTOCOL)
+        task.seek(0)
+        return subprocess.Popen(command, stdin=task, stdout=pipe, stderr=nowhere)
 
 
 def _end(process: subprocess.Popen) -> None:
@@ -90,9 +124,10 @@ def _serve() -> None:
     # Whatever is printed on the way must not get between the bytes of the result.
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    function, args = pickle.load(sys.stdin.buffer)  # noqa: S301 (from the process that began this)
+    # From the process that began this one.
+    function, args, writes = pickle.load(sys.stdin.buffer)  # noqa: S301
     try:
-        answer = (True, function(*args))
+        answer = (True, function(output, *args) if writes else function(*args))
     except Exception as error:
         answer = (False, error)
     with output:

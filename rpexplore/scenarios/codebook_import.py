@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 
 from rpexplore.common.exact_numbers import shown
 from rpexplore.common.files import utf8_text
@@ -9,6 +10,7 @@ from rpexplore.common.formatting import plural
 from rpexplore.common.json_fields import refusing
 from rpexplore.common.names import is_text
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.domain.codebooks.draft_file import draft_of_file
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.provenance import TO_COMPLETE, is_unfinished, label_from_records
 from rpexplore.errors import DomainError
@@ -20,7 +22,9 @@ from rpexplore.workload.table_text import list_titles
 
 _MAX_CSV_LINES = 1_000_000
 _NO_NAMES = ("codebook", "datapackage", "schema", "tableschema", "data")  # of a survey
-_ENDING = re.compile(r"\.(?:json|csv|csv\.gz|txt|parquet|pq)$", re.IGNORECASE)
+_ENDING = re.compile(
+    r"\.(?:json|csv|csv\.gz|txt|parquet|pq|z?sav|por|dta|sas7bdat|xpt|xml)$", re.IGNORECASE
+)
 
 
 def scenario_from_bytes(content: bytes, filename: str, present: Scenario) -> Scenario:
@@ -79,15 +83,32 @@ def describe_codebook(domain: Domain, kind: str) -> str:
     return f"{text}, {grouped} with groups." if grouped else f"{text}."
 
 
-def describe_left_out(without_values: Mapping[str, str]) -> str:
-    """Which attributes of a codebook are left out, for it lists no values: {name: its type}."""
+def describe_left_out(without_values: Mapping[str, str], *, is_draft: bool = False) -> str:
+    """Which attributes of a codebook are left out, for it lists no values: {name: its type}.
+
+    is_draft: whether the file is no codebook of ours, but a dictionary with labels
+    """
     names = [f"{shown(name)} (type {shown(kind)})" for name, kind in without_values.items()]
     more = f" and {len(names) - 4:,} more" if len(names) > 4 else ""
+    remedy = "Give constraints.enum, bins, or a minimum and maximum of whole numbers there"
+    if is_draft:
+        remedy = "Give two of their values or more a label there"
     return (
-        f"Left out, because the file lists no values for them: {', '.join(names[:4])}{more}. Give "
-        "constraints.enum, bins, or a minimum and maximum of whole numbers there, or add them in "
-        "the grid."
+        f"Left out, because the file lists no values for them: {', '.join(names[:4])}{more}. "
+        f"{remedy}, or add them in the grid."
     )
+
+
+def remarks_on_codebook(path: Path) -> list[str]:
+    """What to look at before the codebook in a dictionary of data is used; [] for other files."""
+    drafted = draft_of_file(path)
+    if drafted is None:
+        return []
+    _, draft = drafted
+    remarks = [*draft.remarks]
+    if draft.without_values:
+        remarks.append(describe_left_out(draft.without_values, is_draft=True))
+    return remarks
 
 
 def describe_loaded(scenario: Scenario, what: str) -> str:

@@ -8,6 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from statistics import NormalDist
 
+import pandas as pd
+import pyreadstat
 import pytest
 
 import rpexplore as rp
@@ -42,6 +44,16 @@ def test_schema_says_when_there_are_more_values_than_shown(run):
     assert re.search(r"age +whole numbers +5 +0, 1, 2, 3, …$", text, re.MULTILINE)
     assert re.search(r"sex +whole numbers +4 +0, 1, 2, 3$", text, re.MULTILINE)
     assert "about 10^17 cells" in text
+
+
+def test_schema_takes_the_labels_of_a_file_of_spss(run):
+    labels = {"sex": {1.0: "Male", 2.0: "Female"}}
+    records = pd.DataFrame({"sex": [1.0, 2.0], "age": [30.0, 40.0]})
+    pyreadstat.write_sav(records, "survey.sav", variable_value_labels=labels)
+    facts = run.json("schema", "survey.sav", "--out", "codebook.json")
+    assert Domain.load("codebook.json")["sex"].labels() == ["Male", "Female"]
+    (remark,) = facts["remarks"]
+    assert "Left out, because the file lists no values for them: age (type numbers)" in remark
 
 
 def test_schema_converts_and_overwrites_only_by_force(run):

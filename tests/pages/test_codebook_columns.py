@@ -2,6 +2,8 @@
 
 import threading
 
+import pandas as pd
+import pyreadstat
 import pytest
 
 import rpexplore as rp
@@ -166,3 +168,25 @@ def test_files_without_names_or_that_break_off_change_nothing(app, small, tmp_pa
     session.press("Replace the codebook")
     assert "Nothing was changed" in session.error[0].value
     assert session.scenario == small
+
+
+def test_labels_in_a_file_of_spss_come_in_without_typing(app, small, tmp_path):
+    path = tmp_path / "survey.sav"
+    records = pd.DataFrame({"sex": [1.0, 2.0, 9.0], "age": [30.0, 40.0, 50.0]})
+    labels = {"sex": {1.0: "Male", 2.0: "Female", 9.0: "Refused"}}
+    pyreadstat.write_sav(records, path, variable_value_labels=labels, missing_ranges={"sex": [9.0]})
+    session = app("codebook", small)
+    session.segmented_control(key="codebook source").set_value("A file").run()
+    session.text_input(key="header path").set_value(str(path)).run()
+    session.press("Use this codebook")
+    (sex,) = session.scenario.domain
+    assert sex.labels() == ["Male", "Female", "Refused"]
+    assert sex.groups == ((), (), ("Missing",))
+    assert "Left out, because the file lists no values for them: age" in plain(
+        session.texts("warning")
+    )
+    # The others of its columns are added by their names.
+    session.multiselect(key="columns to take").set_value(["age"]).run()
+    session.press("Add these")
+    assert session.scenario.domain.names == ("sex", "age")
+    assert not session.exception

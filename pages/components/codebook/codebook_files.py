@@ -38,14 +38,18 @@ def choose_file() -> None:
         BOX,
         _take_dropped,
         help="A codebook is a Frictionless Table Schema, a Data Package (datapackage.json), a CSV "
-        'file with the columns attribute and value, or sizes such as {"age": 32}. Of a data file '
-        "(CSV, Parquet) the names of the columns are read, and none of the records.",
+        'file with the columns attribute and value, or sizes such as {"age": 32}; also the labels '
+        "in a file of SPSS, Stata or SAS. Of a data file (CSV, Parquet and these) the names of the "
+        "columns are read, and none of the records.",
     )
     dropped = None
     with suppress(RpexploreError):  # said when it was dropped
         dropped = file and kept(recognise, file.getvalue(), file.name, by=(file.file_id,))
     if isinstance(dropped, ColumnsFile | PackageFile):
         _offer(dropped, file.name)
+        return
+    if isinstance(dropped, CodebookFile) and dropped.others is not None:
+        _offer_others(dropped.others, file.name)
         return
     path = path_choice(
         "Or choose a file on this computer",
@@ -77,8 +81,17 @@ def _offer(file: CodebookFile | ColumnsFile | PackageFile | None, name: str) -> 
     elif file is not None:
         st.markdown(escaped(codebook_import.describe_codebook(file.domain, file.kind)))
         if file.without_values:
-            st.caption(escaped(codebook_import.describe_left_out(file.without_values)))
+            st.caption(escaped(_left_out(file)))
+        for remark in file.remarks:
+            st.caption(escaped(remark))
         st.button("Use this codebook", on_click=_take_codebook, args=(file, name))
+        if file.others is not None:
+            _offer_others(file.others, name)
+
+
+def _offer_others(others: ColumnsFile, name: str) -> None:
+    with st.expander("Other columns of this file"):
+        choose_columns(others, name)
 
 
 def _take_dropped(content: bytes, name: str) -> None:
@@ -105,8 +118,10 @@ def _take_codebook(file: CodebookFile, name: str) -> None:
     ):
         return
     say(HERE, "success", codebook_import.describe_loaded(current(), f"{name} ({file.kind})"))
+    for remark in file.remarks:
+        say(HERE, "warning", remark)
     if file.without_values:
-        say(HERE, "warning", codebook_import.describe_left_out(file.without_values))
+        say(HERE, "warning", _left_out(file))
 
 
 def _take_plan_at(path: Path) -> None:
@@ -131,6 +146,10 @@ def _take_plan(content: bytes, name: str) -> None:
         f"Opened {name}: {attributes}, {tables}. The scenario now has its codebook, tables, "
         "weights, targets, objective and budget.",
     )
+
+
+def _left_out(file: CodebookFile) -> str:
+    return codebook_import.describe_left_out(file.without_values, is_draft=file.others is not None)
 
 
 def _no_codebook(file: OwnFile, name: str) -> str:

@@ -88,7 +88,7 @@ def _path(planned: ReleasePlan) -> Source | None:
             "lowest alone where no two areas without parts have the same code"
         )
     path = path_choice(
-        "File (.csv or .parquet), or folder with such files",
+        "File (.csv, .parquet, SPSS, Stata or SAS), or folder with such files",
         "data path",
         data_files(records),
         on_change=_forget,

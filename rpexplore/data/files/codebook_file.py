@@ -1,6 +1,7 @@
 """What a file tells of attributes, recognised by what it holds: a codebook, or a file of records.
 
-Of records nothing but the names and the declared types of their columns is looked at.
+A file of a statistics package is both. Of records nothing but the names and the declared types of
+their columns is looked at.
 """
 
 import csv
@@ -13,6 +14,7 @@ from pathlib import Path
 from rpexplore.common.file_kinds import HEAD, kind_beside_text
 from rpexplore.common.files import file_bytes, utf8_text
 from rpexplore.common.formatting import data_size
+from rpexplore.common.statistics_files import PACKAGES, statistics_format
 from rpexplore.data.files.columns import (
     DATES,
     NUMBERS,
@@ -26,6 +28,8 @@ from rpexplore.data.files.columns import (
 )
 from rpexplore.data.files.listing import file_kind
 from rpexplore.domain.codebook import attributes_from_csv
+from rpexplore.domain.codebooks.statistics_file import variables_of_statistics_file
+from rpexplore.domain.codebooks.variables import Draft, draft_of
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.json_schemas import StatedSchema, chosen_schema, schemas_in_json
 from rpexplore.errors import DomainError
@@ -50,11 +54,15 @@ class CodebookFile:
     kind            what kind of codebook the file is, in words
     domain          its attributes
     without_values  {name: type} of those that are left out, because the file lists no values
+    remarks         what to look at before it is used, in sentences
+    others          the columns of those that are left out, of a file that has records too
     """
 
     kind: str
     domain: Domain
     without_values: Mapping[str, str]
+    remarks: tuple[str, ...] = ()
+    others: "ColumnsFile | None" = None
 
 
 @dataclass(frozen=True)
@@ -107,6 +115,8 @@ def recognise(content: bytes, filename: str) -> Recognised:
     """
     if content.startswith(_RECORDS):
         return ColumnsFile("data file", header_of_bytes(content, filename))
+    if form := statistics_format(content[:HEAD], filename):
+        return _from_statistics(content, form, filename, None)
     _refuse_no_text(content, filename)
     if not _may_be_codebook(content, filename):
         if file_kind(filename) is None:
@@ -134,6 +144,8 @@ def recognise_path(path: Path) -> Recognised:
             head = file.read(_FIRST_LINE)
     except OSError as error:
         raise DomainError(f"{path} cannot be read ({error.strerror}); check the path.") from None
+    if form := statistics_format(head[:HEAD], path.name):
+        return _from_statistics(path, form, path.name, path)
     if not head.startswith(_RECORDS):
         _refuse_no_text(head, path.name)
         if _may_be_codebook(head, path.name):
@@ -198,6 +210,27 @@ def _from_schema(stated: StatedSchema, filename: str) -> CodebookFile | ColumnsF
         return ColumnsFile(f"{stated.kind} without values", _header(stated, filename))
     domain = Domain.from_schema(stated.with_values)
     return CodebookFile(stated.kind, domain, stated.without_values)
+
+
+def _from_statistics(
+    content: bytes | Path, form: str, filename: str, records: Path | None
+) -> CodebookFile | ColumnsFile:
+    """The codebook in the dictionary of the file, or its columns if it lists no values.
+
+    records: where they can be read
+    """
+    draft = draft_of(variables_of_statistics_file(content, form, filename))
+    return _from_draft(draft, f"file of {PACKAGES[form]}", filename, records)
+
+
+def _from_draft(
+    draft: Draft, kind: str, filename: str, records: Path | None
+) -> CodebookFile | ColumnsFile:
+    columns = [Column(name, declared) for name, declared in draft.without_values.items()]
+    others = ColumnsFile(kind, header_of(filename, columns), records) if columns else None
+    if draft.domain.attributes or others is None:
+        return CodebookFile(kind, draft.domain, draft.without_values, draft.remarks, others)
+    return others
 
 
 def _header(stated: StatedSchema, filename: str) -> Header:

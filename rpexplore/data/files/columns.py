@@ -22,6 +22,7 @@ from rpexplore.data.coding import as_text, of_known_type
 from rpexplore.data.files.csv_batches import csv_header
 from rpexplore.data.files.listing import record_files
 from rpexplore.data.files.source import FileSource
+from rpexplore.data.files.statistics_batches import statistics_variables
 from rpexplore.errors import DataError
 
 MOST_VALUES = 100  # of one column; more are an identifier, a measurement or free text
@@ -56,7 +57,7 @@ class Header:
 
 
 def read_header(path: str | Path) -> Header:
-    """The columns of a .csv or .parquet file, or of a folder of them. Looks at no record.
+    """The columns of a file of records, or of a folder of them. Looks at no record.
 
     Of a folder: those of its first file, and the keys of the folders around it (key=value).
 
@@ -65,7 +66,9 @@ def read_header(path: str | Path) -> Header:
     source = FileSource(path)
     with source.readable():
         first = record_files(source.path)[0]
-        of_kind = _csv_columns if first.kind == "csv" else _parquet_columns
+        of_kind = {"csv": _csv_columns, "parquet": _parquet_columns}.get(
+            first.kind, _statistics_columns
+        )
         return header_of(
             source.name, [*of_kind(first.path), *(Column(n, TEXT) for n in first.keys)]
         )
@@ -162,6 +165,10 @@ def _csv_columns(path: Path, content: bytes | None = None) -> list[Column]:
             "record, and nothing of it is shown. Put a line with the names first."
         )
     return [Column(name) for name in header]
+
+
+def _statistics_columns(path: Path) -> list[Column]:
+    return [Column(variable.name, variable.kind) for variable in statistics_variables(path)]
 
 
 def _parquet_columns(file: Path | pa.BufferReader) -> list[Column]:

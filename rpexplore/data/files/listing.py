@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from rpexplore.common.statistics_files import PACKAGES
 from rpexplore.errors import DataError
 
 LEDGER = "rpexplore-ledger.sqlite"
@@ -16,7 +17,10 @@ LEDGER = "rpexplore-ledger.sqlite"
 VERSION_LOGS = ("_delta_log", ".hoodie")
 """Folders that say which files beside them are records of a version."""
 
-_ENDINGS = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parquet"}
+_ENDINGS = {
+    **{".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parquet"},
+    **{f".{form}": form for form in PACKAGES},
+}
 
 
 @dataclass(frozen=True)
@@ -24,7 +28,7 @@ class RecordFile:
     """A file of records.
 
     path  where it is
-    kind  "csv" or "parquet"
+    kind  "csv", "parquet" or the format of a statistics package, as in `PACKAGES`
     size  its bytes
     keys  columns that the names of the folders around it stand for, with the one value that all
           its records have; None for a missing one
@@ -49,8 +53,9 @@ def record_files(path: Path) -> list[RecordFile]:
         kind = file_kind(path.name)
         if kind is None:
             raise DataError(
-                "The records must be a .csv or .parquet file (.csv.gz if compressed), or a folder "
-                f"of these, got {path.name!r}; export them as one of these."
+                "The records must be a .csv or .parquet file (.csv.gz if compressed), a file of "
+                "SPSS, Stata or SAS, or a folder of these, "
+                f"got {path.name!r}; export them as one of these."
             )
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for, a device read for ever
@@ -129,7 +134,7 @@ def _refuse_versions(name: str, folder: Path) -> None:
 
 
 def file_kind(name: str) -> str | None:
-    """ "csv" or "parquet", by the ending of a file's name; None for any other."""
+    """The kind of a `RecordFile`, by the ending of a file's name; None for any other."""
     return next((kind for end, kind in _ENDINGS.items() if name.lower().endswith(end)), None)
 
 

@@ -19,6 +19,7 @@ from rpexplore.data.batch_source import BatchSource
 from rpexplore.data.coding import refuse_nested
 from rpexplore.data.files.csv_batches import csv_batches, csv_header
 from rpexplore.data.files.listing import RecordFile, record_files
+from rpexplore.data.files.statistics_batches import statistics_batches, statistics_variables
 from rpexplore.data.frames import Frame, FrameSource
 from rpexplore.data.source import Fingerprint, Source, check_column, file_names
 from rpexplore.errors import DataError
@@ -29,7 +30,7 @@ _LEAST_ROWS, _MOST_ROWS = 1 << 12, 1 << 18  # of a batch
 
 @dataclass(frozen=True)
 class FileSource(BatchSource):
-    """The records of a .csv or .parquet file, or of a folder as `record_files` takes it.
+    """The records of a file, or of a folder of files of one kind, as `record_files` takes it.
 
     path: where they are, with all links followed when this is made: one that is led elsewhere later
     changes nothing, and an ending counts where it is that of the file itself
@@ -162,7 +163,9 @@ def _columns_of(file: RecordFile) -> list[str]:
     with _readable(file.path):
         if file.kind == "csv":
             return csv_header(file.path)[0]
-        return pyarrow.parquet.read_schema(file.path).names
+        if file.kind == "parquet":
+            return pyarrow.parquet.read_schema(file.path).names
+        return [variable.name for variable in statistics_variables(file.path)]
 
 
 def _in_one_form(header: Sequence[str]) -> list[str]:
@@ -175,7 +178,7 @@ def _file_batches(
 ) -> Iterator[tuple[pa.RecordBatch, float]]:
     written = dict(zip(_in_one_form(header), header, strict=True))
     own = [written[name] for name in names if name not in file.keys]
-    of_kind = csv_batches if file.kind == "csv" else _parquet_batches
+    of_kind = {"csv": csv_batches, "parquet": _parquet_batches}.get(file.kind, statistics_batches)
     for batch, share in of_kind(file.path, header, own):
         columns = {
             name: _constant_column(file.keys[name], batch.num_rows)

@@ -1,0 +1,207 @@
+"""Files of statistics packages, SPSS, Stata and SAS: which they are, and how pyreadstat is asked.
+
+pyreadstat is an optional dependency, and code in C that a damaged file can crash: files are read in
+another process (`dictionary` here, records in `data.files`).
+"""
+
+import io
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from rpexplore.common.other_process import in_other_process
+from rpexplore.errors import RpexploreError
+
+PACKAGES = {
+    "sav": "SPSS", "zsav": "SPSS", "por": "SPSS", "dta": "Stata", "sas7bdat": "SAS", "xpt": "SAS",
+}  # fmt: skip
+"""Of which package a file is, by its ending."""
+
+_BEGINNINGS = {
+    b"$FL2@(#)": "sav",
+    b"$FL3@(#)": "sav",
+    b"<stata_dta>": "dta",
+    bytes(12) + b"\xc2\xea\x81\x60\xb3\x14\x11\xcf": "sas7bdat",
+    b"HEADER RECORD*******LIB": "xpt",
+}
+_READERS = {
+    "sav": "read_sav", "zsav": "read_sav", "por": "read_por", "dta": "read_dta",
+    "sas7bdat": "read_sas7bdat", "xpt": "read_xport",
+}  # fmt: skip
+# How dates are shown, and so which numbers are dates: (form, first day, unit).
+_DATES = {
+    "SPSS": (
+        (r"[AEJS]?DATE\d*", "1582-10-14", "day in s"),
+        (r"(DATETIME|YMDHMS)[\d.]*", "1582-10-14", "s"),
+    ),
+    "Stata": ((r"%-?(td|d).*", "1960-01-01", "day"), (r"%-?tc.*", "1960-01-01", "ms")),
+    "SAS": (
+        (
+            r"(DATE|WEEKDAT[EX]|(MMDDYY|DDMMYY|YYMMDD)[BCDNPS]?|(IS|E|B)8601DA)\d*",
+            "1960-01-01",
+            "day",
+        ),
+        (r"(DATETIME|DATEAMPM|MDYAMPM|(IS|E|B)8601DT|B8601DN)[\d.]*", "1960-01-01", "s"),
+    ),
+}
+_WITHOUT_MISSING = (
+    "por",
+    "xpt",
+)  # formats of which pyreadstat tells no user-defined missing values
+
+
+@dataclass(frozen=True)
+class DictionaryVariable:
+    """What the dictionary of such a file says of a variable.
+
+    kind     "text", "whole numbers", "numbers" or "dates"
+    dates    of dates, which are kept as numbers: the first day, and the unit they are counted in
+    labels   by value, a number or a text; a letter (or "_") of a variable of numbers stands for
+             an extended missing value: .a of Stata, .A of SAS
+    missing  ranges of user-defined missing values, (first, last), both included
+    """
+
+    name: str
+    label: str
+    kind: str
+    dates: tuple[str, str] | None = None
+    labels: Mapping[Any, str] = field(default_factory=dict)
+    missing: tuple[tuple[Any, Any], ...] = ()
+
+
+def statistics_format(head: bytes, filename: str) -> str | None:
+    """The format of a file by its first bytes or its ending, a key of `PACKAGES`; None: another."""
+    for beginning, form in _BEGINNINGS.items():
+        if head.startswith(beginning):
+            return form
+    ending = Path(filename).suffix.lower().removeprefix(".")
+    return ending if ending in PACKAGES else None
+
+
+def dictionary(
+    content: bytes | Path, form: str, name: str, error: type[RpexploreError]
+) -> tuple[DictionaryVariable, ...]:
+    """The variables of a file, of which no record is read.
+
+    Args:
+        content: What it holds, or where it is.
+        form: As of `statistics_format`.
+        name: What errors call it.
+
+    Raises:
+        error: For a file that cannot be read, or without pyreadstat.
+    """
+    if find_spec("pyreadstat") is None:
+        raise error(
+            f"{name} is a file of {PACKAGES[form]}, which pyreadstat reads; install it "
+            '(pip install "rpexplore[formats]"), or save the file as CSV.'
+        )
+    if isinstance(content, bytes):
+        return _in_other_process(content, form, name, error)
+    try:
+        status = content.stat()
+    except OSError as problem:
+        raise error(f"{name} cannot be read ({problem.strerror}); check the path.") from None
+    state = (status.st_size, status.st_mtime_ns, status.st_ino)
+    return _of_path(content, state, form, name, error)
+
+
+@lru_cache(maxsize=16)
+def _of_path(
+    path: Path, state: tuple[int, ...], form: str, name: str, error: type[RpexploreError]
+) -> tuple[DictionaryVariable, ...]:
+    """The variables of the file in this state."""
+    return _in_other_process(path, form, name, error)
+
+
+def _in_other_process(
+    content: bytes | Path, form: str, name: str, error: type[RpexploreError]
+) -> tuple[DictionaryVariable, ...]:
+    return in_other_process(
+        _dictionary, content, form, name, error, ended=damaged(form, name, error)
+    )
+
+
+def damaged(form: str, name: str, error: type[RpexploreError]) -> RpexploreError:
+    """What is raised for a file that pyreadstat cannot read."""
+    return error(
+        f"{name} is no file of {PACKAGES[form]}, or a damaged one; save it there anew, or as CSV."
+    )
+
+
+@contextmanager
+def readable(form: str, name: str, error: type[RpexploreError]) -> Iterator[None]:
+    """A block in which pyreadstat reads: what it raises is told as `error`."""
+    try:
+        yield
+    except (RpexploreError, OSError):
+        raise
+    except Exception as problem:  # of pyreadstat, but also of Python about texts, dates and sizes
+        if "encoding" in str(problem):
+            raise error(
+                f"{name} is in an encoding that cannot be read; save it in UTF-8 (in SPSS: SET "
+                "UNICODE=ON), or as CSV."
+            ) from None
+        raise damaged(form, name, error) from None
+
+
+def read_part(file: BinaryIO, form: str, **options: Any) -> tuple[Any, Any]:
+    """What pyreadstat reads of an open file: the records as a DataFrame, and the dictionary.
+
+    User-defined missing values are read as they are. To be called in another process.
+    """
+    import warnings
+
+    import pyreadstat
+
+    options |= {"disable_datetime_conversion": True}
+    if form not in _WITHOUT_MISSING:
+        options["user_missing"] = True
+    file.seek(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of columns of one name, of which the second is renamed
+        return getattr(pyreadstat, _READERS[form])(file, **options)
+
+
+def _dictionary(
+    content: bytes | Path, form: str, name: str, error: type[RpexploreError]
+) -> tuple[DictionaryVariable, ...]:
+    with (
+        readable(form, name, error),
+        content.open("rb") if isinstance(content, Path) else io.BytesIO(content) as file,
+    ):
+        _, said = read_part(file, form, metadataonly=True)
+        return dictionary_of(said, form)
+
+
+def dictionary_of(said: Any, form: str) -> tuple[DictionaryVariable, ...]:
+    """The variables that the metadata of pyreadstat describe."""
+    return tuple(
+        _variable(
+            form,
+            name,
+            label or "",
+            said.readstat_variable_types[name],
+            said.original_variable_types[name] or "",
+            dict(said.variable_value_labels.get(name, {})),
+            tuple((part["lo"], part["hi"]) for part in said.missing_ranges.get(name, ())),
+        )
+        for name, label in zip(said.column_names, said.column_labels, strict=True)
+    )
+
+
+def _variable(
+    form: str, name: str, label: str, stored: str, shown_as: str, *more: Any
+) -> DictionaryVariable:
+    if stored.startswith("string"):
+        return DictionaryVariable(name, label, "text", None, *more)
+    for pattern, first_day, unit in _DATES[PACKAGES[form]]:
+        if re.fullmatch(pattern, shown_as):
+            return DictionaryVariable(name, label, "dates", (first_day, unit), *more)
+    is_whole = stored.startswith("int") or re.fullmatch(r"F\d+(\.0)?", shown_as)
+    return DictionaryVariable(name, label, "whole numbers" if is_whole else "numbers", None, *more)

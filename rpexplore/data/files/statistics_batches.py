@@ -1,0 +1,142 @@
+"""Records from a file of SPSS, Stata or SAS, by pyreadstat in another process, batch by batch."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from rpexplore.common.file_kinds import HEAD
+from rpexplore.common.other_process import written_by_other_process
+from rpexplore.common.statistics_files import (
+    PACKAGES,
+    DictionaryVariable,
+    damaged,
+    dictionary,
+    dictionary_of,
+    read_part,
+    readable,
+    statistics_format,
+)
+from rpexplore.domain.codebooks.statistics_file import value_text
+from rpexplore.errors import DataError
+
+_BATCH_VALUES = 1 << 20  # of all columns together; each is a Python object while it is read
+_LEAST_ROWS, _MOST_ROWS = 1 << 14, 1 << 18  # of a batch
+_SHARE = b"share"
+_XPT_BLOCK = 80  # bytes, of which a transport file of SAS has a whole number
+
+
+def statistics_variables(path: Path) -> tuple[DictionaryVariable, ...]:
+    """The variables of the file; looks at no record."""
+    return dictionary(path, _format(path), _called(path), DataError)
+
+
+def statistics_batches(
+    path: Path, header: list[str], names: list[str]
+) -> Iterator[tuple[pa.RecordBatch, float]]:
+    """Batches of the named columns, each with the share of the file read so far.
+
+    Numbers come as numbers, user-defined missing values as they are, extended ones (.a) of columns
+    that have labels for some as texts; dates as 2026-11-24. What is missing or blank is null.
+
+    header: the names of all columns
+    """
+    form, name = _format(path), _called(path)
+    columns = names or header[:1]
+    rows = min(max(_BATCH_VALUES // len(columns), _LEAST_ROWS), _MOST_ROWS)
+    task = (str(path), form, name, columns, rows)
+    ended = damaged(form, name, DataError)
+    with written_by_other_process(_write_batches, *task, ended=ended) as output:
+        try:
+            with pa.ipc.open_stream(output) as reader:
+                while True:
+                    batch, said = reader.read_next_batch_with_custom_metadata()
+                    yield batch, float(said[_SHARE])
+        except StopIteration:
+            pass
+        except (pa.ArrowException, OSError):  # nothing, or not all of it: the process ended
+            raise ended from None
+
+
+def _format(path: Path) -> str:
+    with path.open("rb") as file:
+        form = statistics_format(file.read(HEAD), path.name)
+    assert form is not None  # by its ending at least
+    return form
+
+
+def _called(path: Path) -> str:
+    return f"The file {str(path)!r}"
+
+
+# ---- in the other process
+
+
+def _write_batches(
+    output: IO[bytes], path: str, form: str, name: str, columns: list[str], rows: int
+) -> None:
+    with readable(form, name, DataError), open(path, "rb") as file:
+        size = max(file.seek(0, 2), 1)
+        if form == "xpt" and size % _XPT_BLOCK:  # nothing else tells that its end is missing
+            raise damaged(form, name, DataError)
+        _, said = read_part(file, form, metadataonly=True)
+        variables = {variable.name: variable for variable in dictionary_of(said, form)}
+        taken = [variables[column] for column in columns]
+        schema = pa.schema([(variable.name, _type(variable)) for variable in taken])
+        with pa.ipc.new_stream(output, schema) as writer:
+            start, n_read = 0, rows
+            while n_read == rows:
+                part, _ = read_part(file, form, usecols=columns, row_offset=start, row_limit=rows)
+                n_read = len(part)
+                start += n_read
+                arrays = [_array(part[one.name], one, PACKAGES[form]) for one in taken]
+                batch = pa.record_batch(arrays, schema=schema)
+                share = start / max(said.number_rows, 1) if said.number_rows else file.tell() / size
+                writer.write_batch(batch, {_SHARE: str(min(share, 1.0))})
+        if said.number_rows not in (None, -1, start):
+            raise damaged(form, name, DataError)
+
+
+def _type(variable: DictionaryVariable) -> pa.DataType:
+    is_number = variable.kind not in ("text", "dates") and not _has_letters(variable)
+    return pa.float64() if is_number else pa.string()
+
+
+def _has_letters(variable: DictionaryVariable) -> bool:
+    """Whether some extended missing values have labels."""
+    return variable.kind != "text" and any(isinstance(value, str) for value in variable.labels)
+
+
+def _array(column: Any, variable: DictionaryVariable, package: str) -> pa.Array:
+    if variable.kind == "text":
+        return pa.array(column.replace("", None), pa.string(), from_pandas=True)
+    if _has_letters(variable):
+        texts = {
+            value: None if pd.isna(value) else value_text(value, is_text=False, package=package)
+            for value in column.unique()
+        }
+        return pa.array([texts.get(value) for value in column], pa.string())
+    # Letters of a column whose dictionary has none, too, are what is missing.
+    numbers = np.asarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)
+    if variable.dates is None:
+        return pa.array(numbers, from_pandas=True)
+    return pa.array(_dates(numbers, *variable.dates), pa.string())
+
+
+def _dates(numbers: np.ndarray, first_day: str, unit: str) -> list[str | None]:
+    """As 2026-11-24, or 2026-11-24 13:30:00; texts of numbers where no calendar goes."""
+    factor = {"day": 86_400_000, "day in s": 1000, "s": 1000, "ms": 1}[unit]
+    shown = "D" if unit.startswith("day") else "s"
+    texts = []
+    for number in numbers:
+        if not np.isfinite(number):
+            texts.append(None)
+        elif abs(number * factor) > 2.5e14:  # some 8,000 years
+            texts.append(repr(float(number)))
+        else:
+            moment = np.datetime64(first_day, "ms") + np.timedelta64(round(number * factor), "ms")
+            texts.append(str(moment.astype(f"datetime64[{shown}]")).replace("T", " "))
+    return texts

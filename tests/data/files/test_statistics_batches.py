@@ -1,0 +1,125 @@
+"""Records in files of SPSS, Stata and SAS, which pyreadstat wrote."""
+
+import io
+from contextlib import contextmanager
+from datetime import date, datetime
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyreadstat
+import pytest
+
+from rpexplore import Attribute, Bins, Categories, Domain
+from rpexplore.common import statistics_files
+from rpexplore.data.files import statistics_batches as module
+from rpexplore.data.files.columns import read_column_values
+from rpexplore.data.files.source import FileSource
+from rpexplore.errors import DataError
+from tests.data.files.written_records import codes, refusal
+
+N = 2_000
+WRITERS = {
+    "sav": pyreadstat.write_sav,
+    "zsav": lambda records, path: pyreadstat.write_sav(records, path, compress=True),
+    "por": lambda records, path: pyreadstat.write_por(records.rename(columns=str.upper), path),
+    "dta": pyreadstat.write_dta,
+    "xpt": pyreadstat.write_xport,
+}
+MOMENT = datetime(2026, 11, 24, 13, 30, 5)  # noqa: DTZ001 (files have no time zones)
+
+
+def records():
+    """Of N people: a code, a text, a number with gaps and a date."""
+    rng = np.random.default_rng(7)
+    return pd.DataFrame(
+        {
+            "code": rng.integers(0, 10, N).astype(float),
+            "place": rng.choice(["north", "Süd", ""], N),
+            "amount": np.where(np.arange(N) % 3 == 0, np.nan, np.round(rng.normal(size=N), 2)),
+            "born": [date(1900 + year, 2, 28) for year in rng.integers(0, 120, N)],
+        }
+    )
+
+
+@contextmanager
+def written_here(function, *args, ended):
+    output = io.BytesIO()
+    function(output, *args)
+    output.seek(0)
+    yield output
+
+
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """Spares a test the start of other processes."""
+    monkeypatch.setattr(statistics_files, "_in_other_process", statistics_files._dictionary)
+    monkeypatch.setattr(module, "written_by_other_process", written_here)
+
+
+@pytest.mark.usefixtures("in_this_process")
+@pytest.mark.parametrize("form", WRITERS)
+def test_every_format_gives_the_records_that_were_written(form, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_LEAST_ROWS", N // 2)
+    monkeypatch.setattr(module, "_BATCH_VALUES", 1)
+    frame = records()
+    if form == "por":  # which pyreadstat writes in ASCII
+        frame["place"] = frame["place"].replace("Süd", "south")
+    path = tmp_path / f"people.{form}"
+    WRITERS[form](frame, path)
+    source = FileSource(path)
+    batches = list(source.batches(source.columns()))
+    assert [batch.num_rows for batch, _ in batches] == [N // 2, N // 2, 0]
+    shares = [share for _, share in batches]
+    assert shares == sorted(shares)
+    assert 0.99 < shares[-1] <= 1
+    read = pa.Table.from_batches([batch for batch, _ in batches]).to_pydict()
+    read = {name.lower(): values for name, values in read.items()}
+    assert read["code"] == frame["code"].tolist()
+    assert read["place"] == [text or None for text in frame["place"]]
+    assert read["amount"] == [None if np.isnan(x) else x for x in frame["amount"]]
+    assert read["born"] == [day.isoformat() for day in frame["born"]]
+    # A file that ends early is refused, not counted as far as it goes.
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(DataError, match="or a damaged one"):
+        list(source.batches([source.columns()[0]]))
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_missing_values_stay_as_they_are_in_the_codebook(tmp_path):
+    spss, stata = tmp_path / "a.sav", tmp_path / "a.dta"
+    frame = pd.DataFrame({"sex": [1.0, 2.0, 9.0], "when": [MOMENT, None, MOMENT]})
+    labels = {"sex": {1.0: "Male", 2.0: "Female", 9.0: "Refused"}}
+    pyreadstat.write_sav(frame, spss, variable_value_labels=labels, missing_ranges={"sex": [9.0]})
+    assert codes(spss, Domain((Domain.load(spss)["sex"],))) == [[0, 1, 2]]
+    frame["sex"] = pd.Series([1, "b", "a"], dtype=object)
+    labels = {"sex": {1: "Male", 2: "Female", "a": "Refused", "b": "Gone"}}
+    missing = {"sex": ["a", "b"]}
+    pyreadstat.write_dta(frame, stata, variable_value_labels=labels, missing_user_values=missing)
+    assert Domain.load(stata)["sex"].stored_values() == ["1", "2", ".a", ".b"]
+    assert codes(stata, Domain((Domain.load(stata)["sex"],))) == [[0, 3, 2]]
+    for path in (spss, stata):
+        values = read_column_values(path, ["when"]).values["when"]
+        assert values == ("2026-11-24 13:30:05",)
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_extended_missing_values_without_labels_are_missing(tmp_path):
+    path = tmp_path / "a.dta"
+    frame = pd.DataFrame({"age": pd.Series([30.5, "a", np.nan], dtype=object)})
+    pyreadstat.write_dta(frame, path, missing_user_values={"age": ["a"]})
+    (batch, _), *_ = FileSource(path).batches(["age"])
+    assert batch.to_pydict() == {"age": [30.5, None, None]}
+    domain = Domain((Attribute("age", Bins((0, 30, 60))),))
+    assert codes(path, domain, unknown_values={"age": "0 to under 30"}) == [[1, 0, 0]]
+
+
+def test_what_is_not_in_the_codebook_is_refused_without_a_word_of_it(tmp_path):
+    path = tmp_path / "a.sav"
+    pyreadstat.write_sav(pd.DataFrame({"place": ["north", "s3cr3t"]}), path)
+    domain = Domain((Attribute("place", Categories(("north", "south"))),))
+    error = refusal(path, domain, "s3cr3t")
+    assert "s3cr3t" in error.private
+    cut = path.with_name("cut.sav")
+    cut.write_bytes(path.read_bytes()[:-1])
+    assert "no file of SPSS, or a damaged one" in str(refusal(cut, domain))
