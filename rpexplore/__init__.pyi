@@ -45,6 +45,8 @@ from rpexplore.postprocessing.areas.released_sums import sums_of_areas as sums_o
 from rpexplore.postprocessing.combination import combine as combine
 from rpexplore.postprocessing.dependence import weights_from_release as weights_from_release
 from rpexplore.postprocessing.estimates import Estimates as Estimates
+from rpexplore.postprocessing.formats.export import Imprint as Imprint
+from rpexplore.postprocessing.formats.publishing import publish as publish
 from rpexplore.postprocessing.processed_folder import postprocess as postprocess
 from rpexplore.postprocessing.processed_tables import ProcessedTables as ProcessedTables
 from rpexplore.postprocessing.rehearsal.smooth_rehearsal import (

@@ -9,6 +9,7 @@ from rpexplore.cli.console import Verbs, heed_signals, say
 from rpexplore.cli.plan_files import rewrite, show, verify
 from rpexplore.cli.planning import plan, report, schema
 from rpexplore.cli.postprocess import answer, combine, postprocess, workbook
+from rpexplore.cli.publish import publish
 from rpexplore.cli.queries import queries
 from rpexplore.cli.rehearse import rehearse
 from rpexplore.cli.release import ledger, release
@@ -37,7 +38,7 @@ def program(
     """Plan, inspect and run the release of noisy tables under differential privacy.
 
     The way: schema, plan, show, compare, rehearse, verify, report, release, answer. Only release
-    reads records; combine, postprocess, synthesize and workbook work on what was released.
+    reads records; combine, postprocess, synthesize, publish and workbook work on what was released.
     """
     if version:
         from importlib.metadata import version as installed
@@ -62,7 +63,7 @@ cli.command()(schema)
 cli.command(cls=options.LossHelp)(plan)
 for verb in (show, verify, rewrite, compare, rehearse, report, answer, release, ledger):
     cli.command()(verb)
-for verb in (combine, postprocess, synthesize, workbook, app):
+for verb in (combine, postprocess, synthesize, publish, workbook, app):
     cli.command()(verb)
 cli.add_typer(queries, name="queries")
 cli.add_typer(areas, name="areas")

@@ -25,6 +25,11 @@ MODEL_ERROR_MEANING = (
     "smooth count ± 1.96 times it, no lower than 0, is a model-based 95 % interval. Empty where "
     f"a table has ranges, groups or other sums. {SMOOTH_COVERAGE}"
 )
+STANDARD_ERROR_MEANING = "Of the privacy noise alone; errors that were in the records come on top."
+INTERVAL_MEANING = (
+    "From lower_95 to upper_95: contains the true count 95 % of the time (about that where "
+    "the standard error is below 2, because noise on counts comes in whole steps)."
+)
 SMOOTHING_GAINS_MEANING = (
     "Whether the model-based error is smaller than the standard error of the unbiased counts by "
     "more than 5 % (root mean squares over the cells of a table). Where it is not, smoothing gains "

@@ -3,9 +3,11 @@
 from rpexplore.common.formatting import capitalised
 from rpexplore.postprocessing.publication import (
     CV_MEANING,
+    INTERVAL_MEANING,
     MODEL_ERROR_MEANING,
     SMOOTH_CV_MEANING,
     SMOOTHING_GAINS_MEANING,
+    STANDARD_ERROR_MEANING,
     Publication,
 )
 from rpexplore.postprocessing.results import Results, guarantee_of, is_biased, is_smooth
@@ -36,15 +38,8 @@ def label_of_workbook(
             "Publishable",
             f"{publication.rule(smooth=smooth)}. {publication.describe(n_publishable, n_cells)}",
         ),
-        (
-            "Standard error",
-            "Of the privacy noise alone; errors that were in the records come on top.",
-        ),
-        (
-            "95 % interval",
-            "From lower_95 to upper_95: contains the true count 95 % of the time (about that where "
-            "the standard error is below 2, because noise on counts comes in whole steps).",
-        ),
+        ("Standard error", STANDARD_ERROR_MEANING),
+        ("95 % interval", INTERVAL_MEANING),
         (
             "Adding up",
             "The errors of different cells go together, so a sum of cells has another standard "

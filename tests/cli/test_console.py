@@ -29,6 +29,7 @@ def test_version_and_help(run):
         "areas",
         "combine",
         "postprocess",
+        "publish",
         "workbook",
     ]
     # No summary of a verb is cut off.

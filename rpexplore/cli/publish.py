@@ -1,0 +1,73 @@
+"""The verb that exports finished tables to the formats of others."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rpexplore.cli import options
+from rpexplore.cli.console import progress, say_result
+
+ExportFolder = Annotated[
+    Path, typer.Option("--out", metavar="FOLDER", help="A new folder for the export.")
+]
+Formats = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="frictionless (else), csvw or excel. Repeat it for more.",
+    ),
+]
+Title = Annotated[
+    str, typer.Option("--title", metavar="TEXT", help="What to call the publication.")
+]
+Publisher = Annotated[str, typer.Option("--publisher", metavar="TEXT", help="Who publishes it.")]
+License = Annotated[
+    str, typer.Option("--license", metavar="URL", help="The web address of its licence.")
+]
+
+# It imports what it needs itself, so that no other verb waits for it.
+
+
+def publish(
+    release: options.AnyResults,
+    out: ExportFolder,
+    format: Formats = None,
+    title: Title = "",
+    publisher: Publisher = "",
+    license: License = "",
+    escape_formulas: options.EscapeFormulas = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Export tables for catalogues, agencies and other programs.
+
+    Copies, whose columns have names that all formats take (sex_label), with standard errors and
+    intervals, and the guarantee in the words of the release, which stays as it is. Costs no
+    privacy.
+    """
+    from rpexplore.postprocessing.formats.export import Imprint
+    from rpexplore.postprocessing.formats.publishing import DEFAULT, FORMATS, publish
+    from rpexplore.releases.atomic_folder import check_new
+
+    imprint = Imprint(title, publisher, license)
+    check_new(out)
+    chosen = format or [DEFAULT]
+    with progress("Reading the tables") as on_progress:
+        published = publish(
+            release,
+            out,
+            formats=chosen,
+            imprint=imprint,
+            escape_formulas=escape_formulas,
+            on_progress=on_progress,
+        )
+    facts = {
+        "folder": str(out),
+        "formats": chosen,
+        "files": published.files,
+        "warning": published.warning,
+    }
+    lines = [f"{FORMATS[name].title}: {FORMATS[name].files}." for name in chosen]
+    text = "\n".join([*lines, f"The export is in {out}"])
+    say_result(as_json, facts, "\n\n".join(filter(None, [text, published.warning])))

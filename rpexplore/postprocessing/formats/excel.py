@@ -1,0 +1,13 @@
+"""An Excel workbook of the tables: tables.xlsx, as `rpexplore workbook` writes it."""
+
+from pathlib import Path
+
+from rpexplore.postprocessing.formats.export import Export
+from rpexplore.postprocessing.workbook import write_workbook
+
+FILE = "tables.xlsx"
+
+
+def write_excel(export: Export, folder: Path) -> None:
+    """Write the workbook; raises `ReleaseError` for more tables than one is good for."""
+    write_workbook(export.results, folder / FILE)

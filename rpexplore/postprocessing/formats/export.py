@@ -1,0 +1,255 @@
+"""Exports: copies of finished tables under names that all formats take, and what is known of them.
+
+A format describes these copies, or writes its own; see `publishing`. All sentences on privacy are
+those of the manifest.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+import pyarrow as pa
+
+from rpexplore.common.concurrency import Progress, in_order, no_progress
+from rpexplore.common.csv_text import without_formula
+from rpexplore.common.exact_numbers import exact_text
+from rpexplore.common.formatting import capitalised
+from rpexplore.errors import ReleaseError
+from rpexplore.postprocessing.estimates import Estimates
+from rpexplore.postprocessing.formats.columns import (
+    CODE,
+    LABEL,
+    Column,
+    attribute_names,
+    columns_of_table,
+    safe_name,
+)
+from rpexplore.postprocessing.measurement_source import MeasurementSource, spent
+from rpexplore.postprocessing.results import (
+    Results,
+    attributes_in_tables,
+    guarantee_of,
+    load_results,
+)
+from rpexplore.releases.csv_cells import CsvWriter, csv_decimals
+from rpexplore.releases.manifest import manifest_sha256, read_manifest
+from rpexplore.releases.table_files import table_path
+from rpexplore.releases.table_release import Release
+
+MOST_LISTED = 1000  # texts of a column that a description lists one by one
+
+
+@dataclass(frozen=True)
+class Imprint:
+    """What only people know of a publication; catalogues have fields for it. All may be left out.
+
+    title      of the publication; the name of the release's folder if left out
+    publisher  who publishes it
+    license    web address of the licence
+    agency     the identifier under which a statistical agency maintains its SDMX structures
+
+    Raises `ReleaseError` for a licence or an agency that cannot be one.
+    """
+
+    title: str = ""
+    publisher: str = ""
+    license: str = ""
+    agency: str = ""
+
+    def __post_init__(self) -> None:
+        address = urlsplit(self.license)
+        if self.license and not (address.scheme in ("http", "https") and address.netloc):
+            raise ReleaseError(
+                f"The licence must be a web address, got {self.license!r}; give one such as "
+                "https://creativecommons.org/licenses/by/4.0/."
+            )
+        if self.agency and any(safe_name(part) != part for part in self.agency.split(".")):
+            raise ReleaseError(
+                "The SDMX agency must be an identifier of letters, digits and underscores, parts "
+                f"of it divided by full stops, got {self.agency!r}; give one such as ESTAT."
+            )
+
+
+@dataclass(frozen=True)
+class ExportedTable:
+    """A table of an export.
+
+    position    in `table_names` of the results
+    attributes  in the order of its columns
+    columns     of the file
+    key         the names of the columns that no two rows have alike; empty if there are none
+    path        of the CSV file within the export, "" if there is none
+    n_bytes, sha256   of that file
+    """
+
+    position: int
+    attributes: tuple[str, ...]
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    n_rows: int
+    path: str = ""
+    n_bytes: int = 0
+    sha256: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its number and attributes, in small letters: "0003_age_sex"."""
+        return Path(table_path(self.position, self.attributes)).name.lower()
+
+    @property
+    def title(self) -> str:
+        """ "age × sex"; "total" of no attributes."""
+        return " × ".join(self.attributes) or "total"
+
+
+@dataclass
+class Export:
+    """A finished folder of tables, while it is written for other programs.
+
+    source   the folder of a release, or of combined or processed tables
+    tables   of the export, from `read_tables` on
+    """
+
+    source: Path
+    imprint: Imprint = field(default_factory=Imprint)
+    escape_formulas: bool = False
+    tables: list[ExportedTable] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.results: Results = load_results(self.source)
+        self.manifest: Mapping[str, Any] = read_manifest(self.source)
+
+    # ---- what is known of all tables
+
+    @property
+    def title(self) -> str:
+        return self.imprint.title or self.source.resolve().name
+
+    @property
+    def name(self) -> str:
+        """An identifier: small letters, digits, underscores."""
+        return safe_name(self.title, fallback="tables").lower()
+
+    @property
+    def guarantee(self) -> str:
+        return guarantee_of(self.results)
+
+    @property
+    def description(self) -> str:
+        """What the tables are and what holds for them."""
+        return f"Noisy tables, {self.results.label}. {self.guarantee}"
+
+    @property
+    def created(self) -> str:
+        """When the tables were finished, with time zone."""
+        return self.manifest.get("finished") or self.manifest["created"]
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Those in some table."""
+        return attributes_in_tables(self.results)
+
+    @cached_property
+    def attribute_names(self) -> Mapping[str, str]:
+        """What attributes are called in the export."""
+        return attribute_names(self.attributes)
+
+    @cached_property
+    def privacy(self) -> dict[str, Any]:
+        """The guarantee as fields, as manifests have them: exact ρ as text, unit, sentences."""
+        total = spent(self._sources)
+        return {
+            "definition": "zero-concentrated differential privacy (zCDP)",
+            "rho": exact_text(total.rho),
+            "rho_is_known": total.is_known,
+            "privacy_unit": total.unit,
+            "guarantee": self.guarantee,
+            "label": capitalised(self.results.label),
+            "manifest_sha256": manifest_sha256(self.source),
+        }
+
+    @property
+    def _sources(self) -> Sequence[MeasurementSource]:
+        if isinstance(self.results, Release):
+            return [MeasurementSource.of(self.results)]
+        if isinstance(self.results, Estimates):
+            return self.results.sources
+        return [MeasurementSource.from_json(source) for source in self.manifest["sources"]]
+
+    # ---- tables
+
+    def read_tables(self, folder: Path | None = None, on_progress: Progress = no_progress) -> None:
+        """Read all tables, and write a copy of each as CSV into a folder if there is one."""
+        if folder is not None:
+            (folder / "tables").mkdir()
+        names = self.results.table_names
+        known: dict[tuple[str, ...], tuple[str, ...]] = {}  # texts that many tables share
+        with closing(
+            in_order(lambda position: self._read(position, folder), range(len(names)))
+        ) as read:
+            for table in read:
+                columns = tuple(
+                    replace(column, texts=known.setdefault(column.texts, column.texts))
+                    for column in table.columns
+                )
+                self.tables.append(replace(table, columns=columns))
+                if table.position % 16 == 0:
+                    on_progress("Writing the tables", table.position / len(names))
+
+    def rows(self, table: ExportedTable) -> pa.Table:
+        """The cells of a table, its columns by their names in the export."""
+        return self._rows(table.attributes).rename_columns([c.name for c in table.columns])
+
+    def _rows(self, attributes: tuple[str, ...]) -> pa.Table:
+        frame = self.results.table(attributes)
+        return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
+
+    def _read(self, position: int, folder: Path | None) -> ExportedTable:
+        attributes = self.results.table_names[position]
+        rows = self._rows(attributes)
+        columns = columns_of_table(rows.column_names, attributes, self.attribute_names)
+        for index, column in enumerate(columns):
+            if column.role in (CODE, LABEL):
+                columns[index] = replace(column, texts=self._texts(rows, index))
+        rows = rows.rename_columns([column.name for column in columns])
+        table = ExportedTable(
+            position, attributes, tuple(columns), _key(rows, columns), rows.num_rows
+        )
+        if folder is None:
+            return table
+        path = f"{table_path(position, attributes)}.csv"
+        decimals = decimals_of(rows)
+        with (folder / path).open("wb") as file:
+            writer = CsvWriter(
+                file, rows.column_names, decimals, escape_formulas=self.escape_formulas
+            )
+            writer.write(rows)
+        with (folder / path).open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        n_bytes = (folder / path).stat().st_size
+        return replace(table, path=path, n_bytes=n_bytes, sha256=digest)
+
+    def _texts(self, rows: pa.Table, index: int) -> tuple[str, ...]:
+        texts = rows.column(index).unique().cast(pa.string()).to_pylist()
+        return tuple(map(without_formula, texts)) if self.escape_formulas else tuple(texts)
+
+
+def decimals_of(rows: pa.Table) -> int:
+    """How many decimals the numbers of a table have as CSV, as in a release's own files."""
+    errors, upper = (np.asarray(rows[name]) for name in ("standard_error", "upper_95"))
+    return csv_decimals(errors.min(), np.abs(upper).max())
+
+
+def _key(rows: pa.Table, columns: Sequence[Column]) -> tuple[str, ...]:
+    """The codes, or codes and labels, if no two rows have the same."""
+    for roles in ((CODE,), (CODE, LABEL)):
+        names = [column.name for column in columns if column.role in roles]
+        if names and rows.group_by(names).aggregate([]).num_rows == rows.num_rows:
+            return tuple(names)
+    return ()

@@ -1,0 +1,163 @@
+"""The formats that finished tables can be exported to, and the folder that is written.
+
+    tables/NNNN_age_sex.csv   each table, one row a cell, under names that all formats take
+    README.md                 what is promised, and what the columns are
+    ...                       what the formats add: descriptions, or files of their own
+
+A format is a file beside this one and a line in `FORMATS`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rpexplore.common.concurrency import Progress, no_progress
+from rpexplore.common.csv_text import FORMULAS_ESCAPED
+from rpexplore.common.formatting import joined
+from rpexplore.common.template_text import text_from_template
+from rpexplore.common.zip_file import zip_of
+from rpexplore.domain.provenance import formulas_warning
+from rpexplore.errors import ReleaseError
+from rpexplore.postprocessing.formats.columns import NOTE, NUMBER
+from rpexplore.postprocessing.formats.csvw import write_csvw
+from rpexplore.postprocessing.formats.excel import write_excel
+from rpexplore.postprocessing.formats.export import Export, Imprint
+from rpexplore.postprocessing.formats.frictionless import write_frictionless
+from rpexplore.postprocessing.results import cell_counts
+from rpexplore.releases.atomic_folder import check_room, new_folder
+from rpexplore.releases.table_files import BYTES_PER_CELL
+
+README = "README.md"
+_NO_IMPRINT = Imprint()
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format that tables can be exported to.
+
+    title      what people call it
+    files      what it adds to the folder, for its README
+    write      writes that into a folder
+    has_files_of_its_own   whether it has the tables in it, so that it needs no copies beside it
+    """
+
+    title: str
+    files: str
+    write: Callable[[Export, Path], None]
+    has_files_of_its_own: bool = False
+
+
+@dataclass(frozen=True)
+class Published:
+    """An export that was written.
+
+    files    within its folder
+    warning  of texts from records that spreadsheets take for formulas; None if there are none
+    """
+
+    folder: Path
+    files: tuple[str, ...]
+    warning: str | None
+
+
+FORMATS: Mapping[str, Format] = {
+    "frictionless": Format(
+        "Frictionless Data Package", "`datapackage.json` describes all files", write_frictionless
+    ),
+    "csvw": Format("CSV on the Web (CSVW)", "`csv-metadata.json` describes all files", write_csvw),
+    "excel": Format(
+        "Excel workbook",
+        "`tables.xlsx` has a sheet a table",
+        write_excel,
+        has_files_of_its_own=True,
+    ),
+}
+DEFAULT = "frictionless"
+
+
+def publish(
+    release: str | Path,
+    output: str | Path,
+    *,
+    formats: Sequence[str] = (DEFAULT,),
+    imprint: Imprint = _NO_IMPRINT,
+    escape_formulas: bool = False,
+    on_progress: Progress = no_progress,
+) -> Published:
+    """Export finished tables into the folder `output`, which must not exist yet.
+
+    Complete or not at all. Spends nothing; the release stays as it is.
+
+    Args:
+        release: The folder of a release of tables, or of combined or processed tables.
+        formats: Keys of `FORMATS`, any number of them.
+        imprint: Title, publisher and licence, for the formats that have fields for them.
+        escape_formulas: Whether no text in CSV files begins as formulas of spreadsheets do.
+
+    Returns:
+        What was written.
+
+    Raises:
+        ReleaseError: If the folder holds no tables, or a file of it was changed; if there is no
+            such format, or a format cannot hold the tables; if `output` cannot be written.
+    """
+    chosen = list(dict.fromkeys(formats))
+    unknown = [name for name in chosen if name not in FORMATS]
+    if unknown or not chosen:
+        raise ReleaseError(
+            f"There is no format {unknown[0] if unknown else ''!r}; choose "
+            f"{joined(list(FORMATS), ' or ')}."
+        )
+    output = Path(output)
+    export = Export(Path(release), imprint, escape_formulas)
+    with_copies = not all(FORMATS[name].has_files_of_its_own for name in chosen)
+    check_room(BYTES_PER_CELL * sum(cell_counts(export.results)) * len(chosen), output)
+    try:
+        with new_folder(output) as folder:
+            export.read_tables(folder if with_copies else None, on_progress)
+            for name in chosen:
+                on_progress(f"Writing {FORMATS[name].title}", 0.99)
+                FORMATS[name].write(export, folder)
+            _write_readme(export, folder, chosen, with_copies=with_copies)
+            paths = (path for path in folder.rglob("*") if path.is_file())
+            files = sorted(path.relative_to(folder).as_posix() for path in paths)
+    except OSError as error:
+        raise ReleaseError(
+            f"The tables could not be written to {str(output)!r} ({error.strerror or error}) and "
+            "nothing of them was left; make room, or choose another folder."
+        ) from None
+    on_progress("Finished", 1.0)
+    domain = export.results.domain  # processed tables have none
+    warning = None if domain is None or escape_formulas else formulas_warning(domain)
+    return Published(output, tuple(files), warning)
+
+
+def published_zip(release: Path, formats: Sequence[str], imprint: Imprint = _NO_IMPRINT) -> bytes:
+    """The folder that `publish` writes, as a zip file, for a download."""
+    with TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "tables"
+        published = publish(release, folder, formats=formats, imprint=imprint)
+        return zip_of({name: (folder / name).read_bytes() for name in published.files})
+
+
+def _write_readme(
+    export: Export, folder: Path, formats: Sequence[str], *, with_copies: bool
+) -> None:
+    numbers = {
+        column.name: column.meaning
+        for table in export.tables
+        for column in table.columns
+        if column.role in (NUMBER, NOTE)
+    }
+    text = text_from_template(
+        "rpexplore.postprocessing",
+        "published.md.j2",
+        export=export,
+        formats=[FORMATS[name] for name in formats],
+        with_copies=with_copies,
+        numbers=numbers,
+        renamed={title: name for title, name in export.attribute_names.items() if title != name},
+        formulas=FORMULAS_ESCAPED if export.escape_formulas else "",
+    )
+    (folder / README).write_text(text, encoding="utf-8", newline="\n")

@@ -1,0 +1,70 @@
+"""Exports of every kind of tables, in every format, from a codebook with awkward names."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import rpexplore as rp
+from rpexplore.postprocessing.combination_folder import write_combined
+from rpexplore.postprocessing.formats.publishing import FORMATS, publish
+from rpexplore.postprocessing.results import Results, load_results
+from rpexplore.workload.bases import Prefix
+
+DOMAIN = rp.Domain(
+    (
+        rp.Attribute(
+            "marital status",
+            rp.Categories(("01", "02", "x y"), ("single", "married", 'other, "…"')),
+        ),
+        rp.Attribute("sex", rp.Categories(("f", "m"), ("female", "male"))),
+        rp.Attribute("Größe", rp.Integers(0, 4)),
+        rp.Attribute("value", rp.Categories(("=1+1", "a\nb"))),
+    )
+)
+KINDS = ("released", "combined", "smooth", "whole")
+IMPRINT = rp.Imprint(
+    "Atlas of persons", "Statistics Office", "https://creativecommons.org/licenses/by/4.0/"
+)
+
+
+@dataclass(frozen=True)
+class Exported:
+    """An export in all formats, and the results that it was made of."""
+
+    results: Results
+    source: Path
+    folder: Path
+
+
+@pytest.fixture(scope="session")
+def sources(tmp_path_factory) -> Path:
+    """Folders of results, one of each kind."""
+    top = tmp_path_factory.mktemp("results")
+    rng = np.random.default_rng(0)
+    rows = {attribute.name: rng.choice(attribute.stored_values(20), 200) for attribute in DOMAIN}
+    workload = rp.Workload.all_up_to(DOMAIN, 2).with_bases({"Größe": Prefix()})
+    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/10"))
+    ledger = top / "ledger"
+    released = rp.release(plan, pd.DataFrame(rows), top / "released", name="s", ledger=ledger)
+    rp.postprocess(released, top / "smooth", method="smooth")
+    rp.postprocess(released, top / "whole", method="nonnegative", rounded=True)
+    write_combined(rp.combine(released), top / "combined")
+    return top
+
+
+@pytest.fixture(scope="session")
+def exports(sources, tmp_path_factory) -> dict[str, Exported]:
+    top = tmp_path_factory.mktemp("exports")
+    made = {}
+    for kind in KINDS:
+        publish(sources / kind, top / kind, formats=list(FORMATS), imprint=IMPRINT)
+        made[kind] = Exported(load_results(sources / kind), sources / kind, top / kind)
+    return made
+
+
+@pytest.fixture(params=KINDS)
+def exported(request, exports) -> Exported:
+    return exports[request.param]

@@ -1,0 +1,32 @@
+"""Metadata of CSV on the Web, judged and read by the csvw library."""
+
+import json
+import shutil
+
+import pytest
+from csvw import CSVW
+
+from rpexplore.postprocessing.results import guarantee_of
+
+
+def test_metadata_and_tables_are_valid_and_read_as_released(exported):
+    tables = CSVW(str(exported.folder / "csv-metadata.json"), validate=True)
+    assert tables.is_valid
+    assert [str(warning.message) for warning in tables.warnings] == []
+    assert guarantee_of(exported.results) == tables.to_json()["dc:provenance"]
+    for table, names in zip(tables.tables, exported.results.table_names, strict=True):
+        frame, rows = exported.results.table(names), list(table)
+        for column in ("value", "standard_error", "lower_95", "upper_95"):
+            unit = frame["standard_error"].min() * 1e-6
+            assert [row[column] for row in rows] == pytest.approx(frame[column].tolist(), abs=unit)
+        for row, marital in zip(rows, frame.get("marital status label", ()), strict=False):
+            assert row["marital_status_label"] == marital
+
+
+def test_another_column_or_a_cell_that_is_no_number_is_seen(exports, tmp_path):
+    shutil.copytree(exports["released"].folder, tmp_path / "copy")
+    described = tmp_path / "copy/csv-metadata.json"
+    metadata = json.loads(described.read_text("utf-8"))
+    file = tmp_path / "copy" / metadata["tables"][2]["url"]
+    file.write_text(file.read_text("utf-8").replace('"f","female",', '"f","female",x'), "utf-8")
+    assert not CSVW(str(described), validate=True).is_valid

@@ -1,0 +1,51 @@
+"""The data package, judged and read by the Frictionless framework."""
+
+import json
+import shutil
+
+import frictionless
+import numpy as np
+import pandas as pd
+
+from rpexplore.common.exact_numbers import exact_text
+from rpexplore.postprocessing.formats.columns import NUMBERS
+from rpexplore.postprocessing.results import guarantee_of
+
+
+def test_the_package_is_valid_and_its_numbers_are_those_of_the_tables(exported):
+    file = str(exported.folder / "datapackage.json")
+    assert frictionless.validate(file).flatten(["fieldName", "type", "note"]) == []
+    package = frictionless.Package(file)
+    assert len(package.resources) == len(exported.results.table_names)
+    for resource, names in zip(package.resources, exported.results.table_names, strict=True):
+        frame = exported.results.table(names)
+        read = pd.DataFrame([row.to_dict() for row in resource.read_rows()])
+        titles = [field.title for field in resource.schema.fields]
+        assert titles == frame.columns.tolist()
+        for field, title in zip(resource.schema.fields, titles, strict=True):
+            column = frame[title]
+            if field.name in NUMBERS:
+                # The last decimal is worth a millionth of the smallest standard error, or less.
+                unit = frame["standard_error"].min() * 1e-6
+                numbers = read[field.name].astype(float)
+                np.testing.assert_allclose(numbers, column.astype(float), rtol=0, atol=unit)
+            else:
+                assert read[field.name].tolist() == column.astype(str).tolist()
+
+
+def test_a_figure_or_a_category_that_was_changed_is_seen(exports, tmp_path):
+    shutil.copytree(exports["released"].folder, tmp_path / "copy")
+    file = next((tmp_path / "copy/tables").glob("*_sex.csv"))
+    file.write_text(file.read_text("utf-8").replace('"female"', '"femole"'), "utf-8")
+    report = frictionless.validate(str(tmp_path / "copy/datapackage.json"))
+    assert {kind for (kind,) in report.flatten(["type"])} == {"hash-count", "constraint-error"}
+
+
+def test_the_guarantee_is_that_of_the_release_to_the_letter(exported, exports):
+    package = json.loads((exported.folder / "datapackage.json").read_text("utf-8"))
+    plan = exports["released"].results.plan
+    assert package["privacy"]["guarantee"] == guarantee_of(exported.results)
+    assert guarantee_of(exported.results) in package["description"]
+    assert package["privacy"]["rho"] == exact_text(plan.rho)
+    assert package["privacy"]["privacy_unit"] == plan.budget.unit
+    assert package["title"] == "Atlas of persons"
