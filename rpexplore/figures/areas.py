@@ -64,7 +64,7 @@ USEFUL_COLUMNS = {
     "share": Column("publishable cells", "share", term="Publishable share"),
     "in_full": Column("tables in full", "count"),
     "tables": Column("of tables", "count"),
-    "median_count": Column("records in the median area"),
+    "median_count": Column("records in the median area", "rounded"),
 }
 SIZE_COLUMNS = {
     "size": Column("number", "text"),

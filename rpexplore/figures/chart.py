@@ -1,8 +1,9 @@
 """A chart as pages and reports show it: the figure, its sentence, its numbers and their columns."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,9 @@ from numpy.typing import ArrayLike
 
 from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 
-Kind: TypeAlias = Literal["text", "name", "count", "share", "change", "estimate", "number"]
+Kind: TypeAlias = Literal[
+    "text", "name", "count", "share", "change", "estimate", "rounded", "number"
+]
 
 
 @dataclass(frozen=True)
@@ -19,7 +22,8 @@ class Column:
     """The heading of a column, in lower case, and how its values are to be read.
 
     kind    names are headings to be left as they are; shares are between 0 and 1, changes in
-            per cent; estimates are counts that need not be whole
+            per cent; estimates are counts that need not be whole; what is rounded has its own
+            decimals in each row, numbers all have the same
     digits  significant ones of the smallest number
     term    that of the glossary which says what the values are; "" where the heading does
     """
@@ -106,7 +110,7 @@ def in_measure(column: Column, measure: Measure) -> Column:
 def column_format(column: ArrayLike, digits: int = 3) -> str | None:
     """A printf format that shows so many significant digits of a column's smallest number.
 
-    None where nothing in it is positive.
+    With separators. None where nothing in it is positive.
     """
     numbers = np.asarray(column, dtype=float)
     if not np.any(numbers > 0):  # NaN is not
@@ -114,13 +118,35 @@ def column_format(column: ArrayLike, digits: int = 3) -> str | None:
     smallest = float(np.min(numbers, where=numbers > 0, initial=np.inf))
     if not 1e-6 <= smallest < 1e15:
         return f"%.{digits - 1}e"
-    return f"%.{max(digits - 1 - math.floor(math.log10(smallest)), 0)}f"
+    return f"%,.{max(digits - 1 - math.floor(math.log10(smallest)), 0)}f"
 
 
 def estimate_format(column: ArrayLike) -> str:
     """A printf format of counts with separators: with a decimal unless all are 1,000 and more."""
     sizes = np.abs(np.asarray(column, dtype=float))
     return "%,.0f" if np.any(sizes >= _LARGE) and not np.any(sizes < _LARGE) else "%,.1f"
+
+
+_FORMATS = {
+    "count": "localized", "share": "%,.3g %%", "change": "%+.3g %%", "rounded": "%,.3g",
+}  # fmt: skip
+
+
+def number_format(values: ArrayLike, column: Column) -> str | None:
+    """How a page shows the numbers of a column, those of `in_per_cent`."""
+    if column.kind == "estimate":
+        return estimate_format(values)
+    return _FORMATS.get(column.kind) or column_format(values, column.digits)
+
+
+def in_per_cent(frame: pd.DataFrame, columns: Mapping[str, Any]) -> pd.DataFrame:
+    """The frame with its shares in per cent: 32.5 in place of 0.325."""
+    shares = [
+        name
+        for name, column in columns.items()
+        if isinstance(column, Column) and column.kind == "share" and name in frame
+    ]
+    return frame.assign(**{name: 100 * frame[name] for name in shares}) if shares else frame
 
 
 @dataclass(frozen=True, eq=False)

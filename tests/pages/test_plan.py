@@ -60,7 +60,7 @@ def test_a_table_is_shown_as_it_would_look_and_explained(app, small):
         check_charts(session)
     session.segmented_control(key="view of one table").set_value("Explain this number").run()
     (parts,) = [each.value for each in session.dataframe if "measured" in each.value]
-    assert parts["share"].sum() == pytest.approx(1)
+    assert parts["share"].sum() == pytest.approx(100)
     assert not session.error
 
 

@@ -97,7 +97,7 @@ def test_missed_targets_stand_first_and_expected_counts_say_what_errors_are_wort
     assert rows["ratio"].round(2).is_monotonic_decreasing
     assert rows["expected"].tolist() == [200, 100, 1000]
     ratio = rows["standard_error"] / rows["expected"]
-    assert rows["coefficient"].tolist() == pytest.approx(ratio.tolist())
+    assert rows["coefficient"].tolist() == pytest.approx((100 * ratio).tolist())
     publishable = int((ratio <= 0.2).sum())
     assert session.metrics()["Publishable queries"] == f"{publishable} of 3"
 

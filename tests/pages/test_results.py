@@ -157,9 +157,10 @@ def test_a_list_shows_the_table_as_released_and_subtotals_with_exact_errors(app,
     assert session.multiselect(key="looked at").value == ["age"]
     look(session, ["age", "sex"])
     expected = Release.load(released["all"]).table(["age", "sex"])
+    listed = Publication().table(expected)
     pd.testing.assert_frame_equal(
         session.dataframe[0].value,
-        Publication().table(expected),
+        listed.assign(cv=100 * listed["cv"]),  # in per cent
         check_dtype=False,
         check_categorical=False,
     )
@@ -277,7 +278,7 @@ def test_smooth_tables_show_their_error_and_how_far_groups_were_smoothed(app, re
     shown = session.dataframe[0].value
     assert shown["model_error"].tolist() == stored["model_error"].tolist()
     shares = (stored["model_error"] / stored["value"]).where(stored["value"] > 0)
-    assert shown["cv"].tolist() == pytest.approx(shares.tolist(), nan_ok=True)
+    assert shown["cv"].tolist() == pytest.approx((100 * shares).tolist(), nan_ok=True)
     banner = plain(session.texts("warning"))
     assert "biased, small groups most. ± in the grid is model-based" in banner
     gain = SmoothingGain.of_table(stored)
@@ -296,7 +297,8 @@ def test_smooth_tables_show_their_error_and_how_far_groups_were_smoothed(app, re
     assert "smooth counts" in plain(session.texts("caption"))
     session.radio(key="smoothed by").set_value("Tables").run()
     kept = session.dataframe[-1].value
-    assert sorted(kept["share_kept"]) == sorted(tables.shrinkage["share_kept"])
+    shares = sorted(100 * share for share in tables.shrinkage["share_kept"])
+    assert sorted(kept["share_kept"]) == pytest.approx(shares)
     assert describe_gains(tables.shrinkage) in plain(session.texts("markdown"))
     # Records are made of the release, which opens with that part of its page open.
     session.press("Open all to make synthetic records")

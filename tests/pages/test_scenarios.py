@@ -78,7 +78,7 @@ def test_scenarios_are_compared_table_by_table_or_left_out(three):
     three.selectbox(key="compared to").set_value("generous").run()
     frame = three.dataframe[-1].value
     assert len(frame) == 7
-    assert frame["change"].to_numpy() == pytest.approx([0.05**0.5 - 1] * 7)
+    assert frame["change"].to_numpy() == pytest.approx([100 * (0.05**0.5 - 1)] * 7)
     three.show("compared_by", "Inputs and outcomes")
     three.multiselect(key="compared").set_value(["as agreed", "generous"]).run()
     assert three.dataframe[0].value.shape[1] == 2 + 2

@@ -13,7 +13,7 @@ from pages.components.shared.session import escaped
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.csv_text import csv_of_frame
 from rpexplore.common.formatting import capitalised
-from rpexplore.figures.chart import Chart, Column, column_format, estimate_format
+from rpexplore.figures.chart import Chart, Column, in_per_cent, number_format
 
 MOST_ROWS = 2000  # of a table that travels whole
 NUMBERS = "Numbers and picture of this chart"
@@ -74,13 +74,14 @@ def listing(frame: pd.DataFrame, columns: Mapping[str, Any], alt: str) -> None:
 
     columns: by name, a `Column` or what Streamlit takes
     """
-    st.dataframe(frame, lazy=len(frame) > MOST_ROWS, **_look(frame, columns, alt))
+    shown = in_per_cent(frame, columns)
+    st.dataframe(shown, lazy=len(frame) > MOST_ROWS, **_look(frame, columns, alt))
 
 
 def chosen_row(frame: pd.DataFrame, columns: Mapping[str, Any], alt: str, key: str) -> int | None:
     """A `listing` that is not long, and the row in which a cell is chosen; None: none is."""
     event = st.dataframe(
-        frame,
+        in_per_cent(frame, columns),
         key=key,
         on_select="rerun",
         selection_mode="single-cell",
@@ -110,10 +111,5 @@ def _configuration(values: Any, column: Column) -> Any:
     explained = meaning(column.term) if column.term else None
     if column.kind == "text":
         return st.column_config.Column(heading, help=explained)
-    formats = {"count": "localized", "share": "percent", "change": "%+.3g %%"}
-    form = formats.get(column.kind)
-    if column.kind == "estimate":
-        form = estimate_format(values)
-    elif form is None:
-        form = column_format(values, column.digits)
+    form = number_format(values, column)
     return st.column_config.NumberColumn(heading, format=form, help=explained)
