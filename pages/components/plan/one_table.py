@@ -8,6 +8,7 @@ from pages.components.shared.table_choice import table_input
 from rpexplore.analysis.cell_accuracy import table_to_see
 from rpexplore.analysis.explanation import describe_former, explanation
 from rpexplore.analysis.results.released_cells import ReleasedCells
+from rpexplore.analysis.results.released_grid import released_grid
 from rpexplore.figures.chart import Chart, Column, columns_of
 from rpexplore.figures.released_cells import (
     MOST_BARS,
@@ -105,7 +106,7 @@ def _draw(made_up: MadeUpTable) -> None:
             chart = Chart(figure, alt, made_up.text, shown, columns, "made_up_table.csv")
             chart_with_numbers(chart)
             return
-        frame = cells.crossed()
+        frame = released_grid(cells)
         listing(frame, {name: Column(name, "name") for name in frame.columns}, alt)
     else:
         listing(shown, columns, alt)

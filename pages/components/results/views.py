@@ -11,6 +11,7 @@ from pages.components.results.downloads import table_downloads
 from pages.components.shared.charts import chart_with_numbers, listing
 from pages.components.shared.session import escaped, kept
 from rpexplore.analysis.results.released_cells import ReleasedCells, describe_margin
+from rpexplore.analysis.results.released_grid import describe_margins, released_grid
 from rpexplore.figures.chart import COLUMNS, Chart, Column
 from rpexplore.figures.released_cells import (
     MOST_BARS,
@@ -62,25 +63,12 @@ def grid_view(
     cells = cells.first([MOST_ROWS, MOST_COLUMNS][: len(cells.axes)])
     released = kept(results.table, attributes)
     is_known = has_errors(released)
-    frame = cells.crossed(publication.cv_limit if is_known else None)
+    frame = released_grid(cells, publication.cv_limit if is_known else None)
     listing(frame, {name: Column(name, "name") for name in frame.columns}, _alt(results))
     marked = "In parentheses: cells that are not publishable."
     if publication.leave_empty or not is_known:
         marked = ""
-    margin = "± is the 95 % margin of error."
-    if cells.is_smooth:
-        margin = (
-            "± is 1.96 times the model-based error, which nothing guarantees; in brackets the "
-            "interval, where it would reach below 0."
-            if is_known
-            else ""
-        )
-    elif cells.is_biased:
-        margin = (
-            "± is the 95 % margin of error of the unbiased count; in brackets its interval, no "
-            "lower than 0, where the count less ± is below 0."
-        )
-    sentences = (margin, marked, cells.remarks, remark)
+    sentences = (describe_margins(cells, are_known=is_known), marked, cells.remarks, remark)
     st.caption(escaped(" ".join(filter(None, sentences))))
     table_downloads(publication.table(released), _file_of(_named(results, attributes), publication))
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.accuracy import Z_95
 from rpexplore.analysis.cell_accuracy import Axis, label_columns
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.domain.publishable import are_publishable_as_estimated
@@ -119,32 +118,6 @@ class ReleasedCells:
         }
         return replace(self, **emptied)
 
-    def crossed(self, cv_limit: float | None = None) -> pd.DataFrame:
-        """Counts and margins as texts, "2,481 ±54", the first axis down and the second across.
-
-        Where a processed count less its margin is below 0, the interval from 0 on: "3 [0–18]".
-
-        The first column is the labels, and the codes before them where there are some; heads of
-        columns have both.
-        With a limit of coefficients of variation, those that are not publishable are in
-        parentheses; cells without a value are empty. For one or two axes.
-        """
-        texts = self._texts
-        if cv_limit is not None:
-            publishable = self.publishable(cv_limit).ravel().tolist()
-            texts = [
-                text if plain or not text else f"({text})"
-                for text, plain in zip(texts, publishable, strict=True)
-            ]
-        down, *across = self.axes
-        columns = across[0].headings if across else ("count",)
-        cells = np.array(texts, dtype=object).reshape(len(down.labels), -1)
-        frame = pd.DataFrame(cells, columns=list(columns))
-        names = [f"{down.name} label", down.name] if down.codes else [down.name]
-        for name, column in zip(names, (down.labels, down.codes), strict=False):
-            frame.insert(0, name, list(column), allow_duplicates=True)
-        return frame
-
     # ---- what they say
 
     @property
@@ -237,28 +210,6 @@ class ReleasedCells:
         return self._sentences(start, self._doubtful, marked)
 
     @property
-    def _texts(self) -> list[str]:
-        """Each cell as a text, "2,481 ±54", or "3 [0–18]" where a processed count would be below 0.
-
-        Of smooth counts the margin is 1.96 times the model-based error, left out where unknown; of
-        others the interval is that of the unbiased count. "" without a value.
-        """
-        margin, lower, upper = self.margin, self.lower, self.upper
-        if self.model_error is not None:
-            margin = Z_95 * self.model_error
-            lower, upper = self.value - margin, self.value + margin
-        ends = (np.maximum(end, 0.0) for end in (lower, upper))
-        # Of noisy counts, and of those that were only rounded, the interval may be below 0.
-        cut = self.is_biased & (self.value >= 0) & (self.value < margin)
-        columns = (column.ravel().tolist() for column in (self.value, margin, *ends, cut))
-        return [
-            f"{value:,.0f} [{rounded(low, 3)}–{rounded(high, 3)}]"
-            if is_cut
-            else _with_margin(value, margin)
-            for value, margin, low, high, is_cut in zip(*columns, strict=True)
-        ]
-
-    @property
     def _numbers(self) -> dict[str, np.ndarray]:
         every = {name: getattr(self, name) for name in _NUMBERS}
         return {name: numbers for name, numbers in every.items() if numbers is not None}
@@ -290,12 +241,6 @@ class ReleasedCells:
         parts = {name: numbers[index] for name, numbers in self._numbers.items()}
         text = " ".join(filter(None, (self.remarks, *remarks)))
         return replace(self, axes=axes, remarks=text, **parts)
-
-
-def _with_margin(value: float, margin: float) -> str:
-    if np.isnan(value):
-        return ""
-    return f"{value:,.0f}" if np.isnan(margin) else f"{value:,.0f} ±{rounded(margin, 3)}"
 
 
 def describe_margin(frame: pd.DataFrame, record_noun: str) -> str:
