@@ -128,8 +128,8 @@ _CV_LIMIT = (
 )
 _WORKBOOK_CV_LIMIT = "The largest coefficient of variation of a publishable cell: 0.2 is 20 %."
 _A_CODEBOOK = (
-    "Table Schema (.json), attribute,value,label (.csv), or a file of SPSS, Stata or SAS whose "
-    "labels are taken."
+    "Table Schema (.json), attribute,value,label (.csv), DDI (.xml), or a file of SPSS, Stata or "
+    "SAS whose labels are taken."
 )
 _A_RELEASE = "The folder of a release, or of combined tables."
 

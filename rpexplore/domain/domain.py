@@ -83,20 +83,20 @@ class Domain:
     def load(cls, path: str | Path, resource: str | None = None) -> "Domain":
         """Read a codebook: Frictionless Table Schema (.json) or attribute,value,label (.csv).
 
-        Or what the dictionary of a file of SPSS, Stata or SAS says: its variables with two labelled
-        values or more. None of its records is read.
+        Or what the dictionary of a DDI codebook or a file of SPSS, Stata or SAS says: its variables
+        with two labelled values or more. None of its records is read.
 
         resource: the table of a Data Package, where it holds several
 
         Raises `DomainError` if the file is missing, of another kind, or not usable.
         """
-        from rpexplore.domain.codebooks.draft_file import draft_of_file
+        from rpexplore.domain.codebooks.draft_file import dictionary_kind, draft_of_file
 
-        drafted = draft_of_file(Path(path))
-        if drafted is not None:
-            kind, draft = drafted
+        kind = dictionary_kind(b"", Path(path).name)
+        if kind:
             if resource is not None:
                 raise DomainError(f"{Path(path).name} is no Data Package; name none of its tables.")
+            draft = draft_of_file(Path(path), f"The codebook {str(path)!r}")
             if not draft.domain.attributes:
                 raise DomainError(
                     f"The {kind} {str(path)!r} has no variable with two labelled values or more; "

@@ -10,7 +10,7 @@ from rpexplore.common.formatting import plural
 from rpexplore.common.json_fields import refusing
 from rpexplore.common.names import is_text
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
-from rpexplore.domain.codebooks.draft_file import draft_of_file
+from rpexplore.domain.codebooks.draft_file import dictionary_kind, draft_of_file
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.provenance import TO_COMPLETE, is_unfinished, label_from_records
 from rpexplore.errors import DomainError
@@ -101,10 +101,9 @@ def describe_left_out(without_values: Mapping[str, str], *, is_draft: bool = Fal
 
 def remarks_on_codebook(path: Path) -> list[str]:
     """What to look at before the codebook in a dictionary of data is used; [] for other files."""
-    drafted = draft_of_file(path)
-    if drafted is None:
+    if not dictionary_kind(b"", path.name):
         return []
-    _, draft = drafted
+    draft = draft_of_file(path, f"The codebook {str(path)!r}")
     remarks = [*draft.remarks]
     if draft.without_values:
         remarks.append(describe_left_out(draft.without_values, is_draft=True))

@@ -38,9 +38,9 @@ def choose_file() -> None:
         BOX,
         _take_dropped,
         help="A codebook is a Frictionless Table Schema, a Data Package (datapackage.json), a CSV "
-        'file with the columns attribute and value, or sizes such as {"age": 32}; also the labels '
-        "in a file of SPSS, Stata or SAS. Of a data file (CSV, Parquet and these) the names of the "
-        "columns are read, and none of the records.",
+        'file with the columns attribute and value, or sizes such as {"age": 32}; also DDI '
+        "(.xml), and the labels in a file of SPSS, Stata or SAS. Of a data file (CSV, Parquet and "
+        "these) the names of the columns are read, and none of the records.",
     )
     dropped = None
     with suppress(RpexploreError):  # said when it was dropped

@@ -13,8 +13,6 @@ from pathlib import Path
 
 from rpexplore.common.file_kinds import HEAD, kind_beside_text
 from rpexplore.common.files import file_bytes, utf8_text
-from rpexplore.common.formatting import data_size
-from rpexplore.common.statistics_files import PACKAGES, statistics_format
 from rpexplore.data.files.columns import (
     DATES,
     NUMBERS,
@@ -28,13 +26,12 @@ from rpexplore.data.files.columns import (
 )
 from rpexplore.data.files.listing import file_kind
 from rpexplore.domain.codebook import attributes_from_csv
-from rpexplore.domain.codebooks.statistics_file import variables_of_statistics_file
-from rpexplore.domain.codebooks.variables import Draft, draft_of
+from rpexplore.domain.codebooks.draft_file import dictionary_kind, draft_of_file, refuse_large
+from rpexplore.domain.codebooks.variables import Draft
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.json_schemas import StatedSchema, chosen_schema, schemas_in_json
 from rpexplore.errors import DomainError
 
-MOST_BYTES = 50_000_000  # of a codebook
 _FIRST_LINE = 1 << 16  # bytes in which the header of a CSV codebook ends
 _RECORDS = (b"PAR1", b"\x1f\x8b")  # how Parquet files, and those of gzip, begin
 _DECLARED = {
@@ -115,8 +112,8 @@ def recognise(content: bytes, filename: str) -> Recognised:
     """
     if content.startswith(_RECORDS):
         return ColumnsFile("data file", header_of_bytes(content, filename))
-    if form := statistics_format(content[:HEAD], filename):
-        return _from_statistics(content, form, filename, None)
+    if kind := dictionary_kind(content[:HEAD], filename):
+        return _from_draft(draft_of_file(content, filename), kind, filename, None)
     _refuse_no_text(content, filename)
     if not _may_be_codebook(content, filename):
         if file_kind(filename) is None:
@@ -125,7 +122,7 @@ def recognise(content: bytes, filename: str) -> Recognised:
                 "with the columns attribute and value; data files end in .csv or .parquet."
             )
         return ColumnsFile("data file", header_of_bytes(content, filename))
-    _refuse_large(len(content), filename)
+    refuse_large(len(content), filename)
     text = utf8_text(content, filename, DomainError)
     if _is_json(content, filename):
         return _from_json(text, filename)
@@ -144,12 +141,13 @@ def recognise_path(path: Path) -> Recognised:
             head = file.read(_FIRST_LINE)
     except OSError as error:
         raise DomainError(f"{path} cannot be read ({error.strerror}); check the path.") from None
-    if form := statistics_format(head[:HEAD], path.name):
-        return _from_statistics(path, form, path.name, path)
+    if kind := dictionary_kind(head[:HEAD], path.name):
+        draft = draft_of_file(path, path.name)
+        return _from_draft(draft, kind, path.name, path if file_kind(path.name) else None)
     if not head.startswith(_RECORDS):
         _refuse_no_text(head, path.name)
         if _may_be_codebook(head, path.name):
-            _refuse_large(path.stat().st_size, path.name)
+            refuse_large(path.stat().st_size, path.name)
             return recognise(file_bytes(path, str(path), DomainError), path.name)
     return ColumnsFile("data file", read_header(path), path)
 
@@ -160,14 +158,6 @@ def _refuse_no_text(content: bytes, filename: str) -> None:
         raise DomainError(
             f"{filename} is {kind}; save a codebook as Table Schema (JSON) or CSV, and records as "
             "CSV or Parquet."
-        )
-
-
-def _refuse_large(size: int, filename: str) -> None:
-    if size > MOST_BYTES:
-        raise DomainError(
-            f"{filename} has {data_size(size)}, more than any codebook ({data_size(MOST_BYTES)}); "
-            "leave out what is no attribute."
         )
 
 
@@ -212,20 +202,13 @@ def _from_schema(stated: StatedSchema, filename: str) -> CodebookFile | ColumnsF
     return CodebookFile(stated.kind, domain, stated.without_values)
 
 
-def _from_statistics(
-    content: bytes | Path, form: str, filename: str, records: Path | None
-) -> CodebookFile | ColumnsFile:
-    """The codebook in the dictionary of the file, or its columns if it lists no values.
-
-    records: where they can be read
-    """
-    draft = draft_of(variables_of_statistics_file(content, form, filename))
-    return _from_draft(draft, f"file of {PACKAGES[form]}", filename, records)
-
-
 def _from_draft(
     draft: Draft, kind: str, filename: str, records: Path | None
 ) -> CodebookFile | ColumnsFile:
+    """The codebook in the dictionary of a file, or its columns if it lists no values.
+
+    records: where they can be read
+    """
     columns = [Column(name, declared) for name, declared in draft.without_values.items()]
     others = ColumnsFile(kind, header_of(filename, columns), records) if columns else None
     if draft.domain.attributes or others is None:

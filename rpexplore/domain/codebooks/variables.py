@@ -28,6 +28,7 @@ class Variable:
     kind     the type of its values, in words
     values   label by value, "" for none, of those that are an answer, in their order
     missing  the same of those that stand for none: refused, not applicable
+    problem  why it can be no attribute, after its name; "" if it may
     """
 
     name: str
@@ -35,6 +36,7 @@ class Variable:
     kind: str = "any"
     values: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
+    problem: str = ""
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,9 @@ def draft_of(variables: Iterable[Variable]) -> Draft:
             without_values[name] = variable.kind
             continue
         try:
-            if name in attributes:
-                raise DomainError(f"The variable {name!r} is there twice.")
+            problem = "is there twice" if name in attributes else variable.problem
+            if problem:
+                raise DomainError(f"The variable {name!r} {problem}.")
             attributes[name] = _attribute(variable)
         except DomainError as error:
             unusable.append(str(error))

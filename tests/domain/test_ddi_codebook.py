@@ -1,0 +1,158 @@
+"""Codebooks from DDI-Codebook 2.5, as archives and IPUMS write it."""
+
+import pytest
+
+from rpexplore import Attribute, Categories, Domain
+from rpexplore.data.files.codebook_file import CodebookFile, recognise, recognise_path
+from rpexplore.data.files.columns import Column
+from rpexplore.domain.codebooks import draft_file
+from rpexplore.errors import DomainError
+
+MISSING = ("Missing",)
+ARCHIVE = """<?xml version="1.0" encoding="UTF-8"?>
+<codeBook version="2.5" xmlns="ddi:codebook:2_5" xml:lang="en">
+  <docDscr><citation><titlStmt><titl>Panel 2026</titl></titlStmt></citation></docDscr>
+  <fileDscr ID="F1"><fileTxt><fileName>panel.csv</fileName></fileTxt></fileDscr>
+  <dataDscr>
+    <varGrp ID="G1" var="V1 V2"><labl>Household</labl></varGrp>
+    <var ID="V1" name="tenure" files="F1" intrvl="discrete">
+      <labl xml:lang="en"><![CDATA[Tenure of
+        the dwelling]]></labl>
+      <labl xml:lang="fr">Statut d'occupation</labl>
+      <qstn><qstnLit>Do you own it?</qstnLit></qstn>
+      <valrng><range min="1" max="2"/></valrng>
+      <invalrng><range min="8" max="9"/><item VALUE="-1"/></invalrng>
+      <sumStat type="vald">4242</sumStat>
+      <catgry><catValu> 1 </catValu><labl>Owned</labl><labl xml:lang="fr">Propriétaire</labl>
+        <catStat type="freq">4242</catStat></catgry>
+      <catgry><catValu>2</catValu><labl>Rented &amp; free</labl></catgry>
+      <catgry><catValu>8</catValu><labl>Refused</labl></catgry>
+      <catgry missing="Y"><catValu>99</catValu><labl>Not asked</labl></catgry>
+      <catgry missing="Y"><catValu>Sysmiss</catValu></catgry>
+      <varFormat type="numeric" schema="other"/>
+    </var>
+    <var ID="V2" name="region">
+      <labl>Region</labl>
+      <catgry><catValu>01</catValu><labl/></catgry>
+      <catgry><catValu>02</catValu></catgry>
+      <varFormat type="character"/>
+    </var>
+    <var ID="V3" name="weight" intrvl="contin"><varFormat type="numeric"/></var>
+    <var ID="V4" name="twice">
+      <catgry><catValu>1</catValu><labl>One</labl></catgry>
+      <catgry><catValu>1</catValu><labl>Two</labl></catgry>
+      <catgry><catValu>2</catValu><labl>Two</labl></catgry>
+    </var>
+  </dataDscr>
+</codeBook>
+"""
+IPUMS = """<?xml version="1.0" encoding="ISO-8859-1"?>
+<?xml-stylesheet type="text/xsl" href="ipums-ddi-xslt.xsl"?>
+<ddi:codeBook ID="ddi2-usa_00001.dat-usa.ipums.org" version="2.5" xmlns:ddi="ddi:codebook:2_5">
+  <ddi:dataDscr>
+    <ddi:var ID="MONTH" dcml="0" files="ExtractData" intrvl="discrete" name="MONTH" rectype="H">
+      <ddi:location EndPos="12" StartPos="11" width="2"/>
+      <ddi:labl>Month</ddi:labl>
+      <ddi:txt><![CDATA[MONTH is <b>the month</b> of the interview.]]></ddi:txt>
+      <ddi:catgry><ddi:catValu>00</ddi:catValu><ddi:labl>Année entière</ddi:labl></ddi:catgry>
+      <ddi:catgry><ddi:catValu>01</ddi:catValu><ddi:labl>January</ddi:labl></ddi:catgry>
+      <ddi:catgry><ddi:catValu>-2</ddi:catValu><ddi:labl>Before</ddi:labl></ddi:catgry>
+      <ddi:varFormat schema="other" type="numeric"/>
+    </ddi:var>
+    <ddi:var ID="YEAR" intrvl="contin" name="YEAR">
+      <ddi:codInstr><![CDATA[YEAR is a 4-digit numeric value.]]></ddi:codInstr>
+      <ddi:varFormat schema="other" type="numeric"/>
+    </ddi:var>
+  </ddi:dataDscr>
+</ddi:codeBook>
+"""
+
+
+def test_categories_and_missing_values_of_an_archive(tmp_path):
+    path = tmp_path / "panel.xml"
+    path.write_text(ARCHIVE, "utf-8")
+    found = recognise_path(path)
+    assert isinstance(found, CodebookFile)
+    assert found.kind == "DDI codebook"
+    # 8 lies in a range of missing values; -1 is one by itself, though no category.
+    tenure = Categories(
+        ("1", "2", "8", "99", "-1"), ("Owned", "Rented & free", "Refused", "Not asked", "-1")
+    )
+    groups = ((), (), MISSING, MISSING, MISSING)
+    assert found.domain == Domain(
+        (
+            Attribute("tenure", tenure, "Tenure of the dwelling", groups),
+            Attribute("region", Categories(("01", "02")), "Region"),  # texts, to the letter
+        )
+    )
+    assert found.without_values == {"weight": "numbers"}
+    assert "'twice' lists the value 1 twice, with two labels" in found.remarks[0]
+    assert found.others is not None
+    assert (found.others.records, found.others.header.columns) == (
+        None,
+        (Column("weight", "numbers"),),
+    )
+    assert "4242" not in repr(found)  # counts of records are nothing for a codebook
+    assert Domain.load(path) == found.domain
+
+
+def test_numbers_of_ipums_are_as_records_have_them():
+    found = recognise(IPUMS.encode("latin-1"), "usa_00001.xml")
+    assert isinstance(found, CodebookFile)
+    month = Categories(("0", "1", "-2"), ("Année entière", "January", "Before"))
+    assert found.domain == Domain((Attribute("MONTH", month, "Month"),))
+    assert found.without_values == {"YEAR": "numbers"}
+
+
+def test_a_codebook_inside_of_the_answer_of_an_archive():
+    body = ARCHIVE.partition("?>")[2]
+    answer = f"<OAI-PMH><GetRecord><metadata>{body}</metadata></GetRecord></OAI-PMH>"
+    found = recognise(answer.encode(), "record.xml")
+    assert isinstance(found, CodebookFile)
+    assert found.domain.names == ("tenure", "region")
+
+
+BOMB = """<?xml version="1.0"?><!DOCTYPE codeBook [<!ENTITY a "aaaaaaaaaa">
+<!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]><codeBook><labl>&b;</labl></codeBook>"""
+OUTSIDE = (
+    """<!DOCTYPE codeBook [<!ENTITY a SYSTEM "file:///etc/passwd">]><codeBook>&a;</codeBook>"""
+)
+PARAMETER = """<!DOCTYPE codeBook [<!ENTITY % a SYSTEM "http://a.test/a"> %a;]><codeBook/>"""
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (BOMB, "declares entities"),
+        (OUTSIDE, "declares entities"),
+        (PARAMETER, "declares entities"),
+        ("<?xml version='1.0'?><html><body/></html>", r"no DDI-Codebook: it begins with html"),
+        ("<?xml version='1.0' encoding='none'?><codeBook/>", "encoding"),
+        (ARCHIVE[:900], r"a\.xml is not well-formed XML \(line 17: "),
+        ("", r"a\.xml is not well-formed XML"),
+        ("<codeBook><dataDscr/></codeBook>", r"a\.xml describes no variables"),
+        ("<codeBook><invalrng><item VALUE='1'/></invalrng></codeBook>", "describes no variables"),
+    ],
+)
+def test_hostile_or_other_xml_is_one_error(content, message):
+    with pytest.raises(DomainError, match=message):
+        recognise(content.encode(), "a.xml")
+
+
+def test_a_document_type_without_entities_is_passed_over():
+    """As DDI 2.0 has one; it is not fetched."""
+    content = ARCHIVE.replace(
+        "<codeBook", '<!DOCTYPE codeBook SYSTEM "http://a.test/Version2-0.dtd"><codeBook', 1
+    )
+    found = recognise(content.encode(), "a.xml")
+    assert isinstance(found, CodebookFile)
+    assert found.domain.names == ("tenure", "region")
+
+
+def test_a_huge_file_is_refused_unread(tmp_path, monkeypatch):
+    path = tmp_path / "a.xml"
+    path.write_text(ARCHIVE, "utf-8")
+    monkeypatch.setattr(draft_file, "MOST_BYTES", 5)
+    for read in (Domain.load, recognise_path, lambda path: recognise(path.read_bytes(), "a.xml")):
+        with pytest.raises(DomainError, match="more than any codebook"):
+            read(path)
