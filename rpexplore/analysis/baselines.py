@@ -236,7 +236,10 @@ def compare(plan: ReleasePlan, *, on_progress: Progress = no_progress) -> Compar
         29.2
     """
     if not isinstance(plan, Plan):
-        raise PlanError(f"Plans of tables are compared with plainer ones, got a {plan.noun}.")
+        raise PlanError(
+            "Plans of tables, whose accuracy is known, are compared with plainer ones, got "
+            f"{plan.kind_text}; give a plan of tables."
+        )
     if not plan.loss.is_available:
         raise PlanError(
             "The plan's objective is an expression that this file does not hold; make the plan "

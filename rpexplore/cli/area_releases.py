@@ -55,7 +55,7 @@ def planned_sums(plan: "ReleasePlan", areas: Path) -> "pd.DataFrame":
 
     if not isinstance(plan, AreaPlan):
         raise RpexploreError(
-            f"--areas goes with a plan for areas, and this is a {plan.noun}; leave it out."
+            f"--areas goes with a plan for areas, and this is {plan.kind_text}; leave it out."
         )
     return plan.accuracy_of_sums(lists_of_areas(plan.workload.tree, areas))
 

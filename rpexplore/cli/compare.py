@@ -34,7 +34,7 @@ def compare(
         plan = load_plan(plan_file)
         if isinstance(plan, AreaPlan):
             raise RpexploreError(
-                f"{plan_file.name} is a {plan.noun}, and plans of tables are compared here; "
+                f"{plan_file.name} is {plan.kind_text}, and plans of tables are compared here; "
                 "`rpexplore areas plan --compare` compares plans for areas."
             )
         comparison = compared(plan, on_progress=on_progress)

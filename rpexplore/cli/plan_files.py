@@ -40,10 +40,10 @@ def show(
     from rpexplore.cli.facts import plan_facts, plan_text, row_facts, rows_of
     from rpexplore.cli.publishable import (
         expected_from_options,
-        publishable_facts,
-        publishable_text,
         totals_from_option,
+        usefulness_facts,
         usefulness_of,
+        usefulness_text,
     )
     from rpexplore.common.csv_text import csv_of_frame
     from rpexplore.planning.plan import Plan
@@ -67,7 +67,7 @@ def show(
     items = items if areas is None else "sums"
     if as_json:
         first_rows = row_facts(rows if tables is None else rows.head(tables))
-        facts = {**plan_facts(loaded), "publishable": publishable_facts(useful)}
+        facts = {**plan_facts(loaded), **usefulness_facts(loaded, useful)}
         say_json({**facts, items: first_rows, "csv": csv and str(csv)})
         return
     count = min(len(rows), 20 if tables is None else tables)
@@ -77,7 +77,7 @@ def show(
         shown = planned_sum_table(rows.head(count))
         if count < len(rows):
             shown += f"\n… and {len(rows) - count:,} more: --tables {len(rows)} shows all."
-    say("\n\n".join(filter(None, (shown, publishable_text(useful)))))
+    say("\n\n".join(filter(None, (shown, usefulness_text(loaded, useful)))))
     if csv is not None:
         say(f"All {len(rows):,} {items} are in {csv}.")
 

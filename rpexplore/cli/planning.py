@@ -1,16 +1,16 @@
 """The verbs of planning: schema, plan, report."""
 
-from typing import TYPE_CHECKING
-
 import typer
 
 from rpexplore.cli import area_options, inputs, options
+from rpexplore.cli.adaptive_plans import (
+    AdaptiveFlag,
+    refuse_beside_adaptive,
+    save_adaptive_plan,
+)
 from rpexplore.cli.console import progress, refuse_existing, say_result, write_new
 from rpexplore.cli.smooth_weights import FromRelease, SmoothWeightsFlag, next_steps, smooth_for
 from rpexplore.errors import ReleaseError, RpexploreError
-
-if TYPE_CHECKING:
-    pass
 
 # Each verb imports what it needs itself, so that none waits for what it does not use.
 
@@ -67,6 +67,7 @@ def plan(
     weight: options.Weight = None,
     smooth_weights: SmoothWeightsFlag = False,
     from_release: FromRelease = None,
+    adaptive: AdaptiveFlag = False,
     target: options.Target = None,
     basis: options.Basis = None,
     uniform_reference: options.UniformReference = False,
@@ -90,7 +91,7 @@ def plan(
     Say which tables in one way or several; the same table twice is an error. Attributes count
     single values, or as --basis says; limits by cells count single values. Give the budget in one
     way, or have it found with --minimum-budget; its numbers are exact: 0.1 and 1/3 mean just that.
-    No records are needed.
+    No records are needed. With --adaptive it promises privacy, and no accuracy.
     """
     from rpexplore.cli.facts import plan_facts
     from rpexplore.cli.publishable import (
@@ -114,6 +115,14 @@ def plan(
         find_smallest=minimum_budget is not None,
     )
     wanted = expected_from_options(domain, expected_count, expected, cv_limit)
+    if adaptive:
+        others = {
+            "--loss": loss, "--weighting": weighting, "--relative-to": relative_to,
+            "--weight": weight, "--smooth-weights": smooth_weights, "--from-release": from_release,
+            "--target": target, "--basis": basis, "--uniform-reference": uniform_reference,
+            "--minimum-budget": minimum_budget,
+        }  # fmt: skip
+        refuse_beside_adaptive(wanted, others)
     weights = smooth_for(
         smooth_weights,
         from_release,
@@ -137,6 +146,9 @@ def plan(
             target=target or [],
             basis=basis or [],
         )
+    if adaptive and wanted is not None:
+        save_adaptive_plan(workload, budget, wanted, out, force=force, as_json=as_json)
+        return
     reason = None
     with progress(f"Planning {len(workload):,} tables") as on_progress:
         search = {"uniform_reference": uniform_reference, "on_progress": on_progress}
@@ -221,7 +233,7 @@ def report(
         loaded = load_plan(plan_file)
         if not isinstance(loaded, Plan | AreaPlan):
             raise RpexploreError(
-                f"{plan_file.name} is a {loaded.noun}, and reports are made on plans of tables; "
+                f"{plan_file.name} is {loaded.kind_text}, and reports are made on plans of tables; "
                 "`rpexplore show` says what it promises."
             )
         if rehearse and isinstance(loaded, AreaPlan):

@@ -64,7 +64,8 @@ def totals_from_option(plan: "ReleasePlan", file: Path | None) -> dict[int, floa
         return None
     if not isinstance(plan, AreaPlan):
         raise RpexploreError(
-            f"--expected-areas goes with a plan for areas, and this is a {plan.noun}; leave it out."
+            f"--expected-areas goes with a plan for areas, and this is {plan.kind_text}; leave it "
+            "out."
         )
     return {**totals_of_areas(plan.workload.tree, file)}
 
@@ -74,20 +75,50 @@ def usefulness_of(
     wanted: tuple[ExpectedCounts, float] | None,
     totals: dict[int, float] | None = None,
 ) -> "Usefulness | AreaUsefulness | None":
-    """What of a plan is publishable; None without expected counts."""
+    """What of a plan is publishable; None without expected counts.
+
+    Of an adaptive plan, of which that is not known: of unbiased tables at the same budget.
+    """
+    from rpexplore.analysis.adaptive import unbiased_alternative
     from rpexplore.analysis.areas.usefulness import publishable_in_areas
     from rpexplore.analysis.usefulness import publishable
+    from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
     from rpexplore.planning.areas.area_plan import AreaPlan
     from rpexplore.planning.plan import Plan
 
     if wanted is None:
         return None
     expected, limit = wanted
+    if isinstance(plan, AdaptivePlan):
+        plan = unbiased_alternative(plan)
     if isinstance(plan, AreaPlan):
         return publishable_in_areas(plan, expected, cv_limit=limit, totals=totals)
     if not isinstance(plan, Plan):
-        raise RpexploreError(f"Publishable shares are those of tables, and this is a {plan.noun}.")
+        raise RpexploreError(
+            f"Publishable shares are those of tables, and this is {plan.kind_text}."
+        )
     return publishable(plan, expected, cv_limit=limit)
+
+
+def usefulness_facts(
+    plan: "ReleasePlan", useful: "Usefulness | AreaUsefulness | None"
+) -> dict[str, Any]:
+    """What `usefulness_of` a plan found, in plain values, under a name that says of what."""
+    from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
+
+    adaptive = isinstance(plan, AdaptivePlan)
+    return {"publishable_if_unbiased" if adaptive else "publishable": publishable_facts(useful)}
+
+
+def usefulness_text(plan: "ReleasePlan", useful: "Usefulness | AreaUsefulness | None") -> str:
+    """What `usefulness_of` a plan found, for reading."""
+    from rpexplore.analysis.adaptive import when_to_choose
+    from rpexplore.analysis.usefulness import Usefulness
+    from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
+
+    if isinstance(plan, AdaptivePlan):
+        return "\n".join(when_to_choose(useful if isinstance(useful, Usefulness) else None))
+    return publishable_text(useful)
 
 
 def publishable_facts(useful: "Usefulness | AreaUsefulness | None") -> dict[str, Any] | None:

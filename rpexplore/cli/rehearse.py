@@ -39,9 +39,9 @@ def rehearse(
         loaded = load_plan(plan_file)
         if not isinstance(loaded, Plan):
             raise RpexploreError(
-                f"{plan_file.name} is a {loaded.noun}, and smooth tables are those of plans of "
-                "tables; give one of `rpexplore plan`, or see with `rpexplore show` how accurate "
-                "this one is."
+                f"{plan_file.name} is {loaded.kind_text}, and smooth tables are those of plans of "
+                "tables; give one of `rpexplore plan`, or see with `rpexplore show` what this one "
+                "promises."
             )
         wanted = expected_from_options(loaded.domain, expected_count, expected, None)
         rehearsal = rehearsed(loaded, wanted, on_progress)

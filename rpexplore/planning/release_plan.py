@@ -70,6 +70,11 @@ class ReleasePlan(ABC):
         """How many tables, or queries, it plans."""
 
     @property
+    def kind_text(self) -> str:
+        """What kind of plan it is, for a sentence: "a query plan", "an adaptive plan"."""
+        return f"{'an' if self.noun.startswith('a') else 'a'} {self.noun}"
+
+    @property
     def contents(self) -> str:
         """What a release by it holds: "7 noisy tables", "1 noisy answer"."""
         return plural(self.n_items, self.released_item)

@@ -32,7 +32,7 @@ class AdaptivePlan(ReleasePlan):
     A run measures the first plan. Then, in each round, it fits all tables to what is measured so
     far, selects the candidates that the fit gets most wrong, and measures their residuals.
 
-    workload            the tables that are estimated, of single values and without targets
+    workload            the tables that are estimated: of single values and one weight, no targets
     first               what is measured beforehand: all residuals of 1 and 2 attributes within
                         tables, weighted for smooth tables
     rounds              what follows; their ρ is for one record, as everywhere a person with m

@@ -27,8 +27,8 @@ def adaptive_plan(workload: Workload, *, budget: Budget, expected_records: int) 
     beside them.
 
     Args:
-        workload: The tables that are estimated, of single values and without targets. At least one
-            must have two attributes with more than one value.
+        workload: The tables that are estimated: of single values, of one weight, without targets.
+            At least one must have two attributes with more than one value.
         budget: The most that the first plan and all rounds cost together.
         expected_records: About how many records there will be, a public number. How the budget is
             divided depends on it, and on no record.

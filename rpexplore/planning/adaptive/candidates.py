@@ -51,6 +51,11 @@ def refuse_unsuitable(workload: Workload) -> None:
             "nothing of its accuracy beforehand; leave targets out, or make a plan that is not "
             "adaptive."
         )
+    if len(np.unique(workload.weights)) > 1:
+        raise WorkloadError(
+            "The tables have different weights, and an adaptive release selects without regard to "
+            "them; leave weights out, or make a plan that is not adaptive."
+        )
     largest = int(np.argmax(workload.cells))
     if workload.cells[largest] > MOST_TABLE_CELLS:
         raise WorkloadError(

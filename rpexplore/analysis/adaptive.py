@@ -1,0 +1,92 @@
+"""Adaptive plans: when to choose one, and what it measures when. No records."""
+
+from fractions import Fraction
+
+import pandas as pd
+
+from rpexplore.analysis.usefulness import Usefulness
+from rpexplore.common.formatting import plural
+from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
+from rpexplore.planning.losses.base import SumOfVariances
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.planner import plan as fixed_plan
+
+NOTHING_PROMISED = (
+    "Adaptive, biased: the tables are estimates, and nothing is promised of their accuracy "
+    "beforehand. The release states a bound on the error of each table where one is known."
+)
+TRIED = (
+    "Where both were tried, smooth tables of a fixed plan with weights for smooth tables and the "
+    "same budget were about as near to the truth, and the fixed plan has unbiased tables as well: "
+    "try that first."
+)
+"""How adaptive releases did beside fixed plans; the one place that says so."""
+
+
+def unbiased_alternative(plan: AdaptivePlan) -> Plan:
+    """The plan of the same tables at the same budget, with the smallest average error."""
+    return fixed_plan(plan.workload, loss=SumOfVariances(), budget=plan.budget)
+
+
+def when_to_choose(unbiased: Usefulness | None) -> list[str]:
+    """When an adaptive plan is worth choosing, in sentences.
+
+    unbiased: what of `unbiased_alternative` is publishable; None where counts are not known
+    """
+    beside = (
+        "Consider it only where too few cells of unbiased tables are accurate enough to publish; "
+        "expected counts tell how many that are."
+        if unbiased is None
+        else f"Unbiased tables at the same budget: {unbiased.describe()} Consider an adaptive plan "
+        "only where that is too little."
+    )
+    return [NOTHING_PROMISED, beside, TRIED]
+
+
+def measured_when(plan: AdaptivePlan) -> pd.DataFrame:
+    """One row a step of a run, in its order.
+
+    Columns: step ("first plan", "round 1"), measured (how many residuals), selection_rho and
+    measurement_rho (of all of them together, for the privacy unit), share (of the plan's ρ).
+    """
+    factor = plan.budget.records_factor
+    steps = [("first plan", len(plan.first.closure), Fraction(), plan.first.record_rho)]
+    steps += [
+        (
+            f"round {number}",
+            step.n_tables,
+            step.n_tables * step.selection_rho,
+            step.n_tables * step.measurement_rho,
+        )
+        for number, step in enumerate(plan.rounds, 1)
+    ]
+    return pd.DataFrame(
+        [
+            {
+                "step": name,
+                "measured": count,
+                "selection_rho": float(selection * factor),
+                "measurement_rho": float(measurement * factor),
+                "share": float((selection + measurement) / plan.record_rho),
+            }
+            for name, count, selection, measurement in steps
+        ]
+    )
+
+
+def describe_measured(plan: AdaptivePlan) -> list[str]:
+    """What a run measures, in sentences."""
+    pairs = sum(len(candidate) == 2 for candidate in plan.candidates)
+    triples = len(plan.candidates) - pairs
+    among = plural(pairs, "pair") + (f" and {plural(triples, 'triple')}" if triples else "")
+    n_rounds = plural(len(plan.rounds), "round")
+    return [
+        "First, every table of one and two attributes within the tables is measured, as by an "
+        "ordinary plan.",
+        f"Then, in {n_rounds}, all tables are estimated from what is measured so far, and the "
+        f"estimates are compared with the records. Of the {among} of attributes those that are "
+        "most wrong are selected, by the exponential mechanism, and measured, maybe again: "
+        f"{plural(plan.n_selected, 'selection')} in all.",
+        f"How the budget is divided follows from {plural(plan.expected_records, 'expected record')}"
+        ", the tables and the codebook alone. The guarantee holds whatever is selected.",
+    ]

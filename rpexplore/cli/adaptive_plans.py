@@ -1,0 +1,87 @@
+"""Adaptive plans on the command line."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rpexplore.cli.console import progress, refuse_existing, say_result
+from rpexplore.errors import ReleaseError, WorkloadError
+
+if TYPE_CHECKING:
+    from rpexplore.domain.expected_counts import ExpectedCounts
+    from rpexplore.privacy.budget import Budget
+    from rpexplore.workload.workload import Workload
+
+AdaptiveFlag = Annotated[
+    bool,
+    typer.Option(
+        "--adaptive",
+        help="A plan whose release selects, in rounds, what it measures more accurately: biased "
+        "estimates, and nothing is promised of their accuracy beforehand. Needs --expected-count "
+        "or --expected, by whose total the budget is divided; says when to choose it.",
+    ),
+]
+
+
+def refuse_beside_adaptive(
+    wanted: "tuple[ExpectedCounts, float] | None", options: Mapping[str, Any]
+) -> None:
+    """Raise `WorkloadError` for options that do not go with --adaptive, or are missing.
+
+    options: their names, and what was given; what counts as false was not
+    """
+    given = [name for name, value in options.items() if value]
+    if given:
+        raise WorkloadError(
+            f"--adaptive divides the budget by a rule of its own and promises no accuracy, so "
+            f"{given[0]} does not go with it; leave one of them out."
+        )
+    if wanted is None:
+        raise WorkloadError(
+            "--adaptive goes with --expected-count N or --expected FILE; give one of them."
+        )
+
+
+def save_adaptive_plan(
+    workload: "Workload",
+    budget: "Budget",
+    wanted: "tuple[ExpectedCounts, float]",
+    out: Path,
+    *,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Make an adaptive plan, save it, and say what it is and when to choose it."""
+    from rpexplore.analysis.adaptive import unbiased_alternative, when_to_choose
+    from rpexplore.analysis.usefulness import publishable
+    from rpexplore.cli.facts import plan_facts
+    from rpexplore.cli.publishable import usefulness_facts
+    from rpexplore.planning.adaptive.adaptive_planner import adaptive_plan
+    from rpexplore.releases.measurement import check_measurable
+
+    expected, cv_limit = wanted
+    with progress(f"Planning {len(workload):,} tables"):
+        made = adaptive_plan(
+            workload, budget=budget, expected_records=max(round(expected.total), 1)
+        )
+        useful = publishable(unbiased_alternative(made), expected, cv_limit=cv_limit)
+        refuse_existing(out, force)
+        made.save(out)
+    warning = None
+    try:
+        check_measurable(made.first)
+    except ReleaseError as error:
+        warning = f"This plan cannot be released: {error}"
+    choice = when_to_choose(useful)
+    facts = {
+        "plan": str(out),
+        **plan_facts(made),
+        **usefulness_facts(made, useful),
+        "choice": choice,
+        "warning": warning,
+    }
+    saved = f"Saved to {out}\nSHA-256 {made.sha256}"
+    parts = ("\n".join(choice), str(made), saved, warning)
+    say_result(as_json, facts, "\n\n".join(filter(None, parts)))

@@ -1,0 +1,64 @@
+"""The command line: adaptive plans, made, shown, and refused where accuracy must be known."""
+
+import pytest
+
+import rpexplore as rp
+from rpexplore.analysis.adaptive import TRIED, measured_when
+
+MADE = ("plan", "codebook.csv", "--of-order", "2", "--adaptive", "--rho", "0.1", "--out", "p.json")
+COUNT = ("--expected-count", "900")
+
+
+def test_a_plan_says_when_to_choose_it_and_what_unbiased_tables_would_be_worth(run):
+    text = run.done(*MADE, *COUNT)
+    plan = rp.AdaptivePlan.load("p.json")
+    expected = rp.adaptive_plan(
+        rp.Workload.all_of_order(plan.domain, 2), budget=rp.Budget(rho="0.1"), expected_records=900
+    )
+    assert plan.sha256 == expected.sha256
+    assert all(part in text for part in (str(plan), plan.sha256, TRIED, "Adaptive, biased"))
+    fixed = rp.plan(plan.workload, loss=rp.SumOfVariances(), budget=plan.budget)
+    useful = rp.publishable(fixed, rp.ExpectedCounts.of_total(900))
+    assert f"Unbiased tables at the same budget: {useful.describe()}" in text
+    for facts in (run.json(*MADE, *COUNT, "--force"), run.json("show", "p.json", *COUNT)):
+        assert "publishable" not in facts
+        assert facts["publishable_if_unbiased"]["share"] == useful.share
+        assert facts["candidate_count"] == 3
+        assert facts["first_plan"]["sha256"] == plan.first.sha256
+    assert "biased" in run.done("show", "p.json")
+    assert "rounds select" in run.done("verify", "p.json")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), "goes with --expected-count N or --expected FILE"),
+        ((*COUNT, "--loss", "max"), "--loss does not go with it"),
+        ((*COUNT, "--weight", "age,sex=2"), "--weight does not go with it"),
+        ((*COUNT, "--target", "20"), "--target does not go with it"),
+        ((*COUNT, "--basis", "age=prefix"), "--basis does not go with it"),
+        ((*COUNT, "--smooth-weights"), "--smooth-weights does not go with it"),
+    ],
+)
+def test_options_that_promise_accuracy_are_refused(run, options, message):
+    assert message in run.refused(*MADE, *options)
+
+
+def test_verbs_that_need_known_accuracy_refuse_it(run):
+    run.done(*MADE, *COUNT)
+    for arguments in (("compare", "p.json"), ("rehearse", "p.json", *COUNT)):
+        assert "an adaptive plan" in run.refused(*arguments)
+
+
+def test_the_steps_of_a_plan_add_up_to_its_budget():
+    domain = rp.Domain.from_sizes({"a": 3, "b": 2, "c": 4})
+    budget = rp.Budget(rho="0.4", max_records_per_person=2)
+    plan = rp.adaptive_plan(
+        rp.Workload.all_of_order(domain, 3), budget=budget, expected_records=10**5
+    )
+    steps = measured_when(plan)
+    assert steps["share"].sum() == pytest.approx(1)
+    # Half of 0.4, then 0.2 · 32/665 for the first round, a tenth of it for selection.
+    assert steps["measurement_rho"][0] == pytest.approx(0.2)
+    assert steps["selection_rho"][1] == pytest.approx(0.2 * 32 / 665 / 10)
+    assert (steps["selection_rho"] + steps["measurement_rho"]).sum() == pytest.approx(0.4)
