@@ -30,7 +30,7 @@ def schema(
     from rpexplore.scenarios.codebook_import import remarks_on_codebook
 
     domain = Domain.load(codebook, resource)
-    remarks = remarks_on_codebook(codebook)
+    remarks = remarks_on_codebook(codebook, resource)
     if out is not None:
         write_new(out, domain.text(out.name), force)
     cells = domain.n_cells

@@ -30,6 +30,9 @@ from rpexplore.errors import DomainError
 
 MAX_SIZE = 1_000_000
 
+MISSING = "Missing"
+"""The group of the values that stand for no answer, in codebooks that say which do."""
+
 # Between the parts of a path of groups written as one text.
 LEVELS = " > "
 

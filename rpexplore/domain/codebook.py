@@ -1,11 +1,12 @@
 """Codebook files: Frictionless Table Schema JSON and plain CSV, to and from attributes.
 
 Table Schema (https://specs.frictionlessdata.io/table-schema/): `constraints.enum` with optional
-`categories` (value and label), `constraints.minimum`/`maximum` for integers. A Data Package holds
-one, sizes such as {"age": 32} stand for one. Four properties are
-this project's own, since the specification has none for them: `constraints.step` groups integers,
-`bins` lists the edges of intervals, `groups` the path of groups that each value lies in. A fourth,
-`impossible`, belongs to the schema: see `Domain.from_schema`.
+`categories` (value and label), `constraints.minimum`/`maximum` for integers. The `missingValues` of
+a field with categories are values as well, in a group of their own. A Data Package holds a schema,
+sizes such as {"age": 32} stand for one. Four properties are this project's own, since the
+specification has none for them: `constraints.step` groups integers, `bins` lists the edges of
+intervals, `groups` the path of groups that each value lies in. A fourth, `impossible`, belongs to
+the schema: see `Domain.from_schema`.
 
 The CSV codebook has the columns attribute, value, label and group (the last two may be left out),
 one row a category; it describes categories only. The column group holds the path of groups that
@@ -17,9 +18,17 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rpexplore.common.csv_text import csv_rows, csv_text
-from rpexplore.common.exact_numbers import shown, shown_value
+from rpexplore.common.exact_numbers import shown, shown_few, shown_value
 from rpexplore.common.json_fields import refusing
-from rpexplore.domain.attribute import LEVELS, Attribute, Bins, Categories, Integers, Values
+from rpexplore.domain.attribute import (
+    LEVELS,
+    MISSING,
+    Attribute,
+    Bins,
+    Categories,
+    Integers,
+    Values,
+)
 from rpexplore.domain.json_schemas import WHOLE, has_name
 from rpexplore.errors import DomainError
 
@@ -111,9 +120,13 @@ def _attribute_from_field(field: Any, number: int) -> Attribute:
         raise DomainError(
             f'The "title" of field {name!r} must be a text, got {shown_value(label)}.'
         )
+    groups = field.get("groups", ())
     with refusing(DomainError, f"Attribute {name!r}"):
         values = _values_from_field(field)
-    return Attribute(name, values, label, field.get("groups", ()))
+        missing = _missing_values(field)
+        if missing and isinstance(values, Categories):
+            values, groups = _with_missing(values, missing, groups)
+    return Attribute(name, values, label, groups)
 
 
 def _values_from_field(field: dict[str, Any]) -> Values:
@@ -141,7 +154,7 @@ def _values_from_field(field: dict[str, Any]) -> Values:
         step = constraints.get("step", field.get("step", 1))
         return Integers(*map(_plain_whole, (*limits, step)))
     if field.get("type") == "boolean":
-        return Categories(("true", "false"))
+        return _true_and_false(field)
     raise DomainError(
         "its values are not known; give constraints.enum, constraints.minimum and maximum (for "
         "integers), or bins."
@@ -176,6 +189,46 @@ def _categories(listed: Any, enum: Any) -> Categories:
             f"The category {min(strangers)!r} is not in constraints.enum; add it there."
         )
     return Categories(tuple(values), tuple(labels.get(value, value) for value in values))
+
+
+def _true_and_false(field: dict[str, Any]) -> Categories:
+    """The two values, as the field spells them."""
+    spelled = [field.get("trueValues", ["true"]), field.get("falseValues", ["false"])]
+    if any(not isinstance(listed, list) or len(listed) != 1 for listed in spelled):
+        raise DomainError(
+            "its trueValues and falseValues must be one each, as records are compared with them; "
+            "list those that occur in constraints.enum."
+        )
+    return Categories(tuple(_text(listed[0]) for listed in spelled))
+
+
+def _missing_values(field: dict[str, Any]) -> dict[str, str]:
+    """{value: label} of what the field itself says to stand for no answer; "" for no label."""
+    listed = field.get("missingValues", [])
+    if not isinstance(listed, list):
+        raise DomainError(f'"missingValues" must be a list, got {shown_value(listed)}.')
+    items = [item if isinstance(item, dict) else {"value": item} for item in listed]
+    missing = {_text(item.get("value", "")): _text(item.get("label", "")) for item in items}
+    return {value: label for value, label in missing.items() if value.strip()}
+
+
+def _with_missing(
+    values: Categories, missing: dict[str, str], groups: Any
+) -> tuple[Categories, Any]:
+    """The values with those that stand for no answer behind, in the group `MISSING`.
+
+    Groups that the field states are kept, and cover all of its values.
+    """
+    labels = dict(zip(values.values, values.labels, strict=True))
+    added = {value: label or value for value, label in missing.items() if value not in labels}
+    if groups and added:
+        raise DomainError(
+            f"its missingValues {shown_few(list(added))} are in no group; list them in "
+            "constraints.enum and groups, too, or leave them out."
+        )
+    labels |= added
+    paths = [(MISSING,) if value in missing else () for value in labels]
+    return Categories(tuple(labels), tuple(labels.values())), groups or paths
 
 
 def _text(value: Any) -> str:

@@ -33,6 +33,20 @@ class StatedSchema:
         return {**self.schema, "fields": fields}
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """What to look at before it is used, in sentences."""
+        listed = self.schema.get("missingValues", []) if isinstance(self.schema, dict) else []
+        items = [item.get("value") if isinstance(item, dict) else item for item in listed]
+        texts = [item for item in items if isinstance(item, str) and item.strip()]
+        if not texts:
+            return ()
+        return (
+            f"Values that stand for no answer in the whole table ({shown_few(texts)}) are in no "
+            "attribute; add them where records can have them, or have them counted as another "
+            "value.",
+        )
+
+    @property
     def without_values(self) -> dict[str, str]:
         """{name: type} of the fields that do not say which values they can have."""
         lacking = filter(_lacks_values, self.schema["fields"])
@@ -47,7 +61,8 @@ def schema_in_json(text: str, source: str, resource: str | None = None) -> State
 def schemas_in_json(text: str, source: str) -> dict[str, StatedSchema]:
     """The Table Schemas that a JSON text is, holds or stands for; `source` is named in errors.
 
-    Those of a Data Package (datapackage.json) by the names of its tables, any other one by "".
+    Those of a Data Package (datapackage.json) by the names of its tables, any other one, also that
+    of a single table (a Data Resource), by "".
     Sizes, such as {"age": 32}, stand for the whole numbers from 0 on. Anything else is taken for a
     Table Schema.
     """
@@ -55,6 +70,8 @@ def schemas_in_json(text: str, source: str) -> dict[str, StatedSchema]:
         content = loads(text)
         if _is_package(content):
             return _schemas_in_package(content["resources"])
+        if _is_resource(content):
+            return {"": StatedSchema("Data Resource", content["schema"])}
         if _is_sizes(content):
             return {"": StatedSchema("sizes", _schema_of_sizes(content))}
     return {"": StatedSchema("Table Schema", content)}
@@ -76,6 +93,13 @@ def _is_package(content: Any) -> bool:
     if not isinstance(content, dict) or "fields" in content:
         return False
     return isinstance(content.get("resources"), list)
+
+
+def _is_resource(content: Any) -> bool:
+    """Whether it describes one table of a Data Package, by itself."""
+    if not isinstance(content, dict) or "fields" in content:
+        return False
+    return isinstance(content.get("schema"), dict) and ("path" in content or "data" in content)
 
 
 def _is_sizes(content: Any) -> bool:

@@ -5,13 +5,14 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from rpexplore.common.exact_numbers import shown
-from rpexplore.common.files import utf8_text
+from rpexplore.common.files import file_bytes, utf8_text
 from rpexplore.common.formatting import plural
 from rpexplore.common.json_fields import refusing
 from rpexplore.common.names import is_text
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain.codebooks.draft_file import dictionary_kind, draft_of_file
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.json_schemas import schema_in_json
 from rpexplore.domain.provenance import TO_COMPLETE, is_unfinished, label_from_records
 from rpexplore.errors import DomainError
 from rpexplore.planning.plan import Plan
@@ -99,8 +100,14 @@ def describe_left_out(without_values: Mapping[str, str], *, is_draft: bool = Fal
     )
 
 
-def remarks_on_codebook(path: Path) -> list[str]:
-    """What to look at before the codebook in a dictionary of data is used; [] for other files."""
+def remarks_on_codebook(path: Path, resource: str | None = None) -> list[str]:
+    """What to look at before the codebook in this file is used.
+
+    resource: the table of a Data Package, where it holds several
+    """
+    if path.suffix.lower() == ".json":
+        text = utf8_text(file_bytes(path, str(path), DomainError), str(path), DomainError)
+        return [*schema_in_json(text, path.name, resource).remarks]
     if not dictionary_kind(b"", path.name):
         return []
     draft = draft_of_file(path, f"The codebook {str(path)!r}")

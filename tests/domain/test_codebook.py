@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rpexplore import Attribute, Bins, Categories, Domain, Integers
 from rpexplore.domain.codebook import attributes_from_schema, schema_from_attributes
 from rpexplore.errors import DomainError
+from rpexplore.scenarios.codebook_import import remarks_on_codebook
 from tests.support.strategies import categories, described_domains, words
 
 E, E_AND_ACCENT = "\u00e9", "e\u0301"  # one letter in two Unicode forms
@@ -164,6 +165,57 @@ def test_table_schema_written_by_others():
     assert domain["age"].values == Integers(0, 99)
     assert domain["rank"].values == Categories(("1", "2"), ("low", "2"))
     assert domain["part"].values == Categories(("a", "b"), ("a", "B"))
+
+
+# As frictionless 5.21 writes it, which finds it valid.
+PACKAGE = """{"name": "survey", "resources": [{"name": "people", "type": "table",
+ "path": "people.csv", "scheme": "file", "format": "csv", "mediatype": "text/csv",
+ "encoding": "utf-8", "schema": {"fields": [
+  {"name": "sex", "type": "string", "title": "Sex", "missingValues": ["x"],
+   "constraints": {"enum": ["f", "m"]}},
+  {"name": "rank", "type": "integer", "missingValues": ["-9", ""], "constraints": {"enum": [1, 2]}},
+  {"name": "flag", "type": "boolean", "trueValues": ["yes"], "falseValues": ["no"]},
+  {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}}],
+ "missingValues": ["", "NA"]}}]}"""
+
+
+def test_missing_values_of_a_data_package(tmp_path):
+    domain = Domain.parse(PACKAGE, "datapackage.json")
+    missing = ("Missing",)
+    assert domain == Domain(
+        (
+            Attribute("sex", Categories(("f", "m", "x")), "Sex", ((), (), missing)),
+            Attribute("rank", Categories(("1", "2", "-9")), "", ((), (), missing)),
+            Attribute("flag", Categories(("yes", "no"))),
+            Attribute("age", Integers(0, 99)),
+        )
+    )
+    path = tmp_path / "datapackage.json"
+    path.write_text(PACKAGE, "utf-8")
+    (remark,) = remarks_on_codebook(path)
+    assert "no answer in the whole table ('NA') are in no attribute" in remark
+    # One of its tables by itself, and missing values with labels (of version 2).
+    resource = json.loads(PACKAGE)["resources"][0]
+    resource["schema"]["fields"][0]["missingValues"] = [{"value": "x", "label": "Refused"}, "f"]
+    domain = Domain.parse(json.dumps(resource), "people.resource.json")
+    assert domain["sex"].labels() == ["f", "m", "Refused"]
+    assert domain["sex"].groups == (missing, (), missing)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"type": "boolean", "trueValues": ["1", "yes"]}, "must be one each"),
+        ({"constraints": {"enum": ["f"]}, "missingValues": "x"}, "must be a list, got 'x'"),
+        (
+            {"constraints": {"enum": ["f"]}, "missingValues": ["x"], "groups": [["a"]]},
+            "missingValues 'x' are in no group",
+        ),
+    ],
+)
+def test_missing_values_that_cannot_be_used(more, message):
+    with pytest.raises(DomainError, match=message):
+        Domain.from_schema({"fields": [{"name": "sex", **more}]})
 
 
 def test_years_and_numbers_written_as_texts():

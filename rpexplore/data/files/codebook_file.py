@@ -199,7 +199,7 @@ def _from_schema(stated: StatedSchema, filename: str) -> CodebookFile | ColumnsF
     if not stated.with_values["fields"]:
         return ColumnsFile(f"{stated.kind} without values", _header(stated, filename))
     domain = Domain.from_schema(stated.with_values)
-    return CodebookFile(stated.kind, domain, stated.without_values)
+    return CodebookFile(stated.kind, domain, stated.without_values, stated.remarks)
 
 
 def _from_draft(

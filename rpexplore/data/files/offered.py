@@ -16,6 +16,7 @@ from pathlib import Path
 from rpexplore.data.files.listing import LEDGER, VERSION_LOGS, file_kind
 
 MOST_LISTED = 500
+_CODEBOOKS = (".json", ".xml")
 MOST_SEEN = 5_000  # names that are looked at, hidden ones included
 _SECONDS = 0.3  # for all folders, after which no further one is looked at
 
@@ -71,9 +72,9 @@ def records(folder: Folder) -> Choice:
 
 
 def codebooks(folder: Folder) -> Choice:
-    """JSON files, and `records`, whose columns can begin a codebook."""
+    """Files that may be codebooks by their endings, and `records`, whose columns can begin one."""
     choice = records(folder)
-    files = {*choice.files, *(name for name in folder.files if name.lower().endswith(".json"))}
+    files = {*choice.files, *(name for name in folder.files if name.lower().endswith(_CODEBOOKS))}
     return Choice(choice.itself, sorted(files), choice.folders)
 
 

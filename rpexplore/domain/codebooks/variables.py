@@ -10,12 +10,9 @@ from itertools import pairwise
 from unicodedata import normalize
 
 from rpexplore.common.exact_numbers import shown
-from rpexplore.domain.attribute import Attribute, Categories
+from rpexplore.domain.attribute import MISSING, Attribute, Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DomainError
-
-MISSING = "Missing"
-"""The group of the values that stand for no answer."""
 
 _FEW_LABELS = 3  # up to so many may be those of the ends of a scale
 _MOST_NAMED = 4
