@@ -86,6 +86,12 @@ MAY_IMPORT = {
         "data.databases",
         *_BELOW_SCENARIOS,
     },
+    "postprocessing.formats": {
+        "postprocessing",
+        "releases",
+        "export.report",  # whose sentences on privacy are said in other formats as well
+        *_BELOW_EXPORT,
+    },
 }
 MAY_IMPORT["cli"] = {*MAY_IMPORT}
 EVERYWHERE = {"common", "errors"}
@@ -96,6 +102,7 @@ RECORDS_AND_NOISE = {
     "releases.noise",
     "releases",
     "postprocessing",
+    "postprocessing.formats",
 }
 
 # Random numbers come from one module and from the operating system.

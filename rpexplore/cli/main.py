@@ -11,6 +11,7 @@ from rpexplore.cli.planning import plan, report, schema
 from rpexplore.cli.postprocess import answer, combine, postprocess, workbook
 from rpexplore.cli.publish import publish
 from rpexplore.cli.queries import queries
+from rpexplore.cli.registry import registry
 from rpexplore.cli.rehearse import rehearse
 from rpexplore.cli.release import ledger, release
 from rpexplore.cli.synthesize import synthesize
@@ -63,7 +64,7 @@ cli.command()(schema)
 cli.command(cls=options.LossHelp)(plan)
 for verb in (show, verify, rewrite, compare, rehearse, report, answer, release, ledger):
     cli.command()(verb)
-for verb in (combine, postprocess, synthesize, publish, workbook, app):
+for verb in (combine, postprocess, synthesize, publish, registry, workbook, app):
     cli.command()(verb)
 cli.add_typer(queries, name="queries")
 cli.add_typer(areas, name="areas")

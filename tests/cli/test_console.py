@@ -30,6 +30,7 @@ def test_version_and_help(run):
         "combine",
         "postprocess",
         "publish",
+        "registry",
         "workbook",
     ]
     # No summary of a verb is cut off.

@@ -1,0 +1,137 @@
+"""The verb that describes a release for the public registry of deployments."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rpexplore.cli import options
+from rpexplore.cli.console import interactive, progress, refuse_existing, say_result, write_new
+from rpexplore.errors import RpexploreError
+
+RELEASE_OF_ANY_KIND = "The folder of a release: of tables, of queries, or of tables in areas."
+# Option and question of each value that only a person knows.
+QUESTIONS = {
+    "name": ("--name", "What is the data product called?"),
+    "curators": ("--curator", "Who publishes it?"),
+    "intended_use": ("--intended-use", "What are the figures for?"),
+    "region": ("--region", "What region do the data describe, or whose laws apply?"),
+    "sector": (
+        "--sector",
+        "Which sector: Technology, Healthcare, Education, Government, Energy or Finance?",
+    ),
+    "actors": ("--actors", "Who sees the records or the figures, and why can they be trusted?"),
+    "justification": ("--justification", "How were budget and tables chosen, and why so?"),
+    "authors": ("--author", "Who fills in this entry?"),
+}
+
+
+def _option(name: str, metavar: str = "TEXT"):
+    flag, question = QUESTIONS[name]
+    repeated = " Repeat it for more." if name in ("curators", "authors") else ""
+    return typer.Option(flag, metavar=metavar, help=question + repeated)
+
+
+EntryOut = Annotated[
+    Path, typer.Option("--out", metavar="FILE", help="Where the entry goes: a .yaml file.")
+]
+ReleaseOfAnyKind = Annotated[Path, typer.Argument(metavar="RELEASE", help=RELEASE_OF_ANY_KIND)]
+Name = Annotated[str, _option("name")]
+Curators = Annotated[list[str] | None, _option("curators")]
+IntendedUse = Annotated[str, _option("intended_use")]
+Region = Annotated[str, _option("region")]
+Sector = Annotated[str, _option("sector", "NAME")]
+Actors = Annotated[str, _option("actors")]
+Justification = Annotated[str, _option("justification")]
+Authors = Annotated[list[str] | None, _option("authors")]
+Published = Annotated[
+    str,
+    typer.Option(
+        "--published", metavar="YYYY-MM-DD", help="Day of publication (else of the release)."
+    ),
+]
+Exploration = Annotated[
+    str,
+    typer.Option(
+        "--exploration",
+        metavar="TEXT",
+        help="What was done with the records before, and whether its privacy loss was counted.",
+    ),
+]
+Future = Annotated[
+    str,
+    typer.Option("--future", metavar="TEXT", help="Plans for later releases of these records."),
+]
+Sources = Annotated[
+    str, typer.Option("--sources", metavar="TEXT", help="Links to the figures, papers on them.")
+]
+
+# It imports what it needs itself, so that no other verb waits for it.
+
+
+def registry(
+    release: ReleaseOfAnyKind,
+    out: EntryOut,
+    name: Name = "",
+    curator: Curators = None,
+    intended_use: IntendedUse = "",
+    region: Region = "",
+    sector: Sector = "",
+    actors: Actors = "",
+    justification: Justification = "",
+    author: Authors = None,
+    published: Published = "",
+    exploration: Exploration = "",
+    future: Future = "",
+    sources: Sources = "",
+    force: options.Force = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Write an entry for OpenDP's registry of deployments.
+
+    A draft of its third tier, as YAML, from the release, its plan and its report. Eight values only
+    a person knows; on a terminal those that are missing are asked for. Costs no privacy.
+    """
+    from rpexplore.postprocessing.formats.registry_entry import RegistryAnswers, registry_text
+
+    answers = RegistryAnswers(
+        name,
+        tuple(curator or ()),
+        intended_use,
+        region,
+        sector,
+        actors,
+        justification,
+        tuple(author or ()),
+        published,
+        exploration,
+        future,
+        sources,
+    )
+    refuse_existing(out, force)
+    if interactive() and not as_json:
+        answers = _ask_for(answers)
+    if answers.missing:
+        flags = ", ".join(QUESTIONS[missing][0] for missing in answers.missing)
+        raise RpexploreError(
+            f"An entry of the registry needs what only a person knows; give {flags}."
+        )
+    with progress("Reading the release"):
+        text = registry_text(release, answers)
+    write_new(out, text, force)
+    said = (
+        f"The entry is in {out}, as a draft: read it before you hand it in, and complete or "
+        "correct what is not right for your release."
+    )
+    say_result(as_json, {"entry": str(out)}, said)
+
+
+def _ask_for(answers):
+    """The answers with those that somebody at the terminal has added."""
+    for missing in answers.missing:
+        typer.echo(f"{QUESTIONS[missing][1]} ", err=True, nl=False)
+        line = typer.get_text_stream("stdin").readline().strip()
+        is_list = missing in ("curators", "authors")
+        answers = replace(answers, **{missing: (line,) if line and is_list else line or ()})
+    return answers
