@@ -176,6 +176,21 @@ class Autosaves:
         """Forget all releases of the project under a key. Raises `OSError`."""
         self._path_of_releases(key).unlink(missing_ok=True)
 
+    def save_results_folder(self, key: str, folder: Path | None) -> None:
+        """Note which results are looked at with the project under a key. Raises `OSError`."""
+        if folder is None:
+            self._path_of_results(key).unlink(missing_ok=True)
+            return
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(self._path_of_results(key), str(folder), mode=0o600)
+
+    def results_folder(self, key: str) -> Path | None:
+        """The results that were looked at last; None if there are none, or they are gone."""
+        with suppress(OSError, ValueError):
+            folder = Path(self._path_of_results(key).read_text(encoding="utf-8"))
+            return folder if (folder / _WRITTEN_LAST).is_file() else None
+        return None
+
     def _releases(self, key: str) -> list[SavedRelease]:
         """The releases noted under a key, those begun last first; none if they cannot be read."""
         with suppress(OSError, ValueError, KeyError, TypeError, WorkloadError):
@@ -210,6 +225,9 @@ class Autosaves:
 
     def _path_of_releases(self, key: str) -> Path:
         return self.folder / f"{key}-releases.json"
+
+    def _path_of_results(self, key: str) -> Path:
+        return self.folder / f"{key}-results.txt"
 
 
 def _state_of(path: Path) -> tuple[int, ...]:

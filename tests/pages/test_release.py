@@ -89,6 +89,7 @@ def test_a_finished_release_belongs_to_its_project_and_is_found_again(app, recor
     assert "Last release" not in plain(session.texts("markdown"))
     session.open("results")
     assert not session.radio
+    assert not session.text_input(key="results folder").value
     # Back in its own project, also after a reload.
     open_project(session.open("release"), project, key)
     assert session.success

@@ -100,6 +100,16 @@ def test_what_cannot_be_opened_is_said(app, released, tmp_path):
     assert "was changed" in plain(session.texts("error"))
 
 
+def test_a_reload_shows_the_same_results_and_another_project_none(app, released):
+    session = opened(app, released["one"])
+    key = session.query_params["project"]
+    reloaded = app("results", key=key)
+    assert reloaded.text_input(key="results folder").value == str(released["one"])
+    assert reloaded.multiselect
+    reloaded.text_input(key="results folder").set_value("").run()
+    assert "choose its folder" in app("results", key=key).info[0].value
+
+
 def test_the_release_of_this_project_needs_no_folder(app, released):
     session = app("results")
     done = Release.load(released["one"])

@@ -64,6 +64,18 @@ def test_releases_are_noted_with_their_project_and_for_its_owner_alone(autosaves
     assert not path.exists()
 
 
+def test_results_are_noted_while_they_are_there(autosaves, tmp_path):
+    key, folder = autosaves.new_key(), tmp_path / "out"
+    autosaves.save_results_folder(key, folder)
+    assert autosaves.results_folder(key) is None  # no results are there
+    folder.mkdir()
+    (folder / "manifest.json").touch()
+    assert autosaves.results_folder(key) == folder
+    assert autosaves.results_folder(autosaves.new_key()) is None
+    autosaves.save_results_folder(key, None)
+    assert autosaves.results_folder(key) is None
+
+
 def test_the_last_release_is_that_which_was_finished_last(autosaves, tmp_path):
     key = Autosaves.new_key()
     first, stopped, last = (noted(tmp_path / name) for name in ("first", "stopped", "last"))

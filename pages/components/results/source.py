@@ -1,14 +1,16 @@
 """What the Results page looks at: the release of this project, or what a folder holds."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import streamlit as st
 
 from pages.components.release.release_task import project_task
+from pages.components.shared.autosave import is_saved, open_key, save_project
 from pages.components.shared.background import worked_out
 from pages.components.shared.file_choice import finished_at, path_choice, released_folders
-from pages.components.shared.session import current, escaped, kept
+from pages.components.shared.session import current, escaped, kept, project
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import capitalised
 from rpexplore.postprocessing.areas.area_counts import KIND as WHOLE_COUNTS
@@ -28,8 +30,10 @@ from rpexplore.releases.areas.area_release import AreaRelease
 from rpexplore.releases.manifest import read_manifest
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.table_release import Release
+from rpexplore.scenarios.autosave import Autosaves
 
 SESSION, FOLDER = "The release of this project", "A folder"
+_PROJECT, _NOTED = "results of project", "results noted"  # its key, and what is noted with it
 
 
 Source = Results | QueryRelease | SyntheticRecords | AreaResults
@@ -40,6 +44,7 @@ def results_source() -> tuple[Source, Path] | None:
 
     The label of processed tables and of synthetic records stands above all.
     """
+    _recall()
     top = st.container()
     task = project_task()
     release = None if task is None else task.result
@@ -50,16 +55,20 @@ def results_source() -> tuple[Source, Path] | None:
         )
         if chosen == SESSION:
             st.caption(escaped(str(release.folder.absolute())))
+            _note(release.folder.absolute())
             if isinstance(release, AreaRelease):
                 return kept(AreaResults, release), release.folder
             return release, release.folder
     folder = _folder()
     if folder is None:
+        if not st.session_state["results folder"]:
+            _note(None)
         return None
     others = tuple(released_folders().names)
     results = worked_out(_load, folder, others, by=(folder, finished_at(folder)))
     if results is None:
         return None
+    _note(folder)
     if not isinstance(results, QueryRelease):
         with top:
             _label(results)
@@ -74,6 +83,28 @@ def open_folder(folder: Path) -> None:
     """Have the page look at a folder, from its next run on."""
     st.session_state["results from"] = FOLDER
     st.session_state["results folder"] = str(folder)
+    st.session_state[_PROJECT] = open_key()
+
+
+def _recall() -> None:
+    """Look at what was last looked at with this project, after a reload or in another project."""
+    key = open_key()
+    if st.session_state.get(_PROJECT) == key:
+        return
+    noted = Autosaves.of_user().results_folder(key)
+    st.session_state["results folder"] = "" if noted is None else str(noted)
+    st.session_state[_PROJECT], st.session_state[_NOTED] = key, noted
+
+
+def _note(folder: Path | None) -> None:
+    """Note what is looked at beside the saved project, which is saved if it was not yet."""
+    if st.session_state.get(_NOTED) == folder:
+        return
+    if not is_saved():
+        save_project(project())
+    with suppress(OSError):  # without the note the folder is chosen again
+        Autosaves.of_user().save_results_folder(open_key(), folder)
+    st.session_state[_PROJECT], st.session_state[_NOTED] = open_key(), folder
 
 
 def record_noun_of(source: Results) -> str:
