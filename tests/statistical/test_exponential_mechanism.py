@@ -43,7 +43,7 @@ def test_accepted_proposals_have_the_right_shares(n):
     scores, rate = np.resize(SCORES, n), Fraction(1, 4)
     observed = counts_of_accepted(scores, rate, 2**20)
     assert p_value(observed, shares(scores, 0.25)) > LEVEL
-    assert p_value(observed, shares(scores, 0.26)) < LEVEL
+    assert p_value(observed, shares(scores, 0.28)) < LEVEL
 
 
 def test_the_exact_path_alone_has_the_right_distribution(monkeypatch):

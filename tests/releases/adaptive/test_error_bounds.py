@@ -73,7 +73,7 @@ CASES = {
         (0, 2),
         (4, 9, 12),
         {(): [Fraction(1)], (0,): [LITTLE], (2,): [Fraction(50)], (0, 2): [Fraction(2)]},
-        1.6,
+        1.75,
     ),
     "measured thrice": (
         (0, 1),
