@@ -4,18 +4,22 @@ Fixed beforehand, in exact rationals, from public numbers alone: ρ, how many ca
 has, and how many records are expected.
 """
 
+import math
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 from rpexplore.privacy.budget import Budget
 
-FIRST_SHARE = Fraction(1, 2)  # of ρ, for the first plan
+# Of ρ, for the first plan: the less, the more of the tables is told from noise, by N √ρ.
+LEAST_FIRST_SHARE, MOST_FIRST_SHARE = Fraction(2, 5), Fraction(4, 5)
+_OF_ONE_RECORD, _OF_TENFOLD = 1.36, 0.2  # share where N √ρ is 1; how much less for ten times that
+_SHARE_STEP = 20  # of these a share is a whole number, so that it can be read
 ROUNDS = 6
 GROWTH = Fraction(3, 2)  # of ρ from one round to the next, as later selections know more
 SELECTION_SHARE = Fraction(1, 10)  # of a round's ρ
-MOST_TABLES = 32  # in a round; more would be selected by the same estimate
-LEAST_CANDIDATES = 4  # for each table that is selected in a round
+MOST_TABLES = 24  # in a round; more would be selected by the same estimate
+LEAST_CANDIDATES = 10  # for each table that is selected in a round
 LEAST_RESOLUTION = 50
 """Scores 2/ε apart are told apart in most selections: at most so many-th part of all records."""
 _DOWN = Context(prec=12, rounding=ROUND_FLOOR)  # of parts of ρ, so that they can be read in a file
@@ -61,7 +65,7 @@ def schedule(budget: Budget, n_candidates: int, expected_records: int) -> Schedu
     the first round, there are fewer rounds, with more for each; the last one left selects one.
     """
     rho = budget.record_privacy_cost / 2
-    first_rho = _rounded_down(rho * FIRST_SHARE)
+    first_rho = _rounded_down(rho * first_share(rho, expected_records))
     # 2/√(8 ρ) ≤ N/50 where ρ is at least this.
     least_rho = Fraction(LEAST_RESOLUTION**2, 2 * expected_records**2)
     most = min(max(n_candidates // LEAST_CANDIDATES, 1), MOST_TABLES)
@@ -78,6 +82,14 @@ def _shares(n_rounds: int) -> list[Fraction]:
     """The share of each round in what rounds have together."""
     amounts = [GROWTH**number for number in range(n_rounds)]
     return [amount / sum(amounts) for amount in amounts]
+
+
+def first_share(record_rho: Fraction, expected_records: int) -> Fraction:
+    """The share of ρ that the first plan has, in steps of 1/20."""
+    precision = expected_records * math.sqrt(record_rho)
+    share = _OF_ONE_RECORD - _OF_TENFOLD * math.log10(precision)
+    steps = Fraction(round(_SHARE_STEP * share), _SHARE_STEP)
+    return min(max(steps, LEAST_FIRST_SHARE), MOST_FIRST_SHARE)
 
 
 def _round(rho: Fraction, n_tables: int) -> Round:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.planning.adaptive import candidates
-from rpexplore.planning.adaptive.schedule import Schedule, schedule
+from rpexplore.planning.adaptive.schedule import Schedule, first_share, schedule
 
 
 def of(rho, n_candidates, records, persons=None) -> Schedule:
@@ -18,24 +18,31 @@ def of(rho, n_candidates, records, persons=None) -> Schedule:
 
 
 def test_rounds_grow_by_half_and_spend_a_tenth_on_selection():
-    steps = of("1.33", 12, 10**6, persons=2)
-    # ρ of one record 1.33/4 = 0.3325; half of it 0.16625 for six rounds: 1 + 3/2 + … = 665/32,
-    # so 0.16625 · 32/665 = 0.008 for the first, of which 12/4 = 3 tables have a third each.
-    assert steps.first_rho == Fraction("0.16625")
+    steps = of("1.33", 30, 10**6, persons=2)
+    # ρ of one record 1.33/4 = 0.3325; two fifths of it 0.133, so 0.1995 for six rounds:
+    # 1 + 3/2 + … = 665/32, so 0.1995 · 32/665 = 0.0096 for the first, of which 30/10 = 3 tables
+    # have a third each.
+    assert steps.first_rho == Fraction("0.133")
     assert [step.n_tables for step in steps.rounds] == [3] * 6
-    assert float(steps.rounds[0].selection_rho) == pytest.approx(0.008 / 30, rel=1e-11)
-    assert float(steps.rounds[0].measurement_rho) == pytest.approx(9 * 0.008 / 30, rel=1e-11)
+    assert float(steps.rounds[0].selection_rho) == pytest.approx(0.0096 / 30, rel=1e-11)
+    assert float(steps.rounds[0].measurement_rho) == pytest.approx(9 * 0.0096 / 30, rel=1e-11)
     for number, step in enumerate(steps.rounds):
-        assert float(step.rho) == pytest.approx(0.008 * 1.5**number, rel=1e-11)
+        assert float(step.rho) == pytest.approx(0.0096 * 1.5**number, rel=1e-11)
 
 
 def test_few_records_have_fewer_rounds_of_fewer_tables():
-    # 5,000 records: a draw needs 2/ε ≤ 100, so ρ ≥ (1/50)²/8 = 5e-5. Of ρ = 0.01 rounds have 0.005,
-    # of which 5e-4 is to select: ten draws, in six rounds 10 · 32/665 < 1 in the first, in four
-    # 10 · 8/65 = 1.2, 1.8, 2.8, 4.2.
-    assert [step.n_tables for step in of("0.01", 500, 5000).rounds] == [1, 1, 2, 4]
+    # 5,000 records: a draw needs 2/ε ≤ 100, so ρ ≥ (1/50)²/8 = 5e-5. Of ρ = 0.01 rounds have a
+    # fifth, of which 2e-4 is to select: four draws, in six rounds 4 · 32/665 < 1 in the first, in
+    # two 4 · 2/5 = 1.6 and 2.4.
+    assert [step.n_tables for step in of("0.01", 500, 5000).rounds] == [1, 2]
     assert [step.n_tables for step in of("1e-9", 500, 5000).rounds] == [1]
-    assert [step.n_tables for step in of("1e4", 500, 5000).rounds] == [32] * 6
+    assert [step.n_tables for step in of("1e4", 500, 5000).rounds] == [24] * 6
+
+
+def test_the_first_plan_has_less_where_more_is_told_from_noise():
+    # N √ρ = 600, 6,000 and 60,000: 1.36 - 0.2 log10 of it in steps of 0.05, from 0.4 to 0.8.
+    shares = [first_share(Fraction(1, 10_000), 6 * 10**power) for power in (4, 5, 6)]
+    assert shares == [Fraction(4, 5), Fraction(3, 5), Fraction(2, 5)]
 
 
 @given(
@@ -49,7 +56,7 @@ def test_the_budget_is_kept_and_used_exactly(rho, persons, n_candidates, records
     allowed = rho / (persons or 1) ** 2
     assert allowed * (1 - Fraction(1, 10**10)) <= steps.rho <= allowed
     for step in steps.rounds:
-        assert 1 <= step.n_tables <= min(32, max(1, n_candidates // 4))
+        assert 1 <= step.n_tables <= min(24, max(1, n_candidates // 10))
         if len(steps.rounds) > 1:
             # 2/ε ≤ N/50 with ε² = 8 ρ
             assert 8 * step.selection_rho * records**2 >= 10**4 * (1 - Fraction(1, 10**10))
