@@ -90,6 +90,19 @@ class SmoothTables:
         errors = np.minimum(errors, self._errors.unbiased_errors(several))
         return errors.reshape(self._measured.shape(attributes))
 
+    def table(self, attributes: AttributeIndices) -> np.ndarray:
+        """The counts of a marginal within the tables: float64, one axis an attribute."""
+        several = tuple(index for index in attributes if self._measured.sizes[index] > 1)
+        return np.maximum(self._table(several), 0.0).reshape(self._measured.shape(attributes))
+
+    def expected_distance(self, subset: AttributeIndices, variance: float) -> float:
+        """The L1 distance from the true counts that the model expects of a table, in records,
+
+        once its residual is measured once more, with this σ². By the model alone, not rehearsed.
+        """
+        errors = self._errors.errors_after(subset, self._parts(subset), variance)
+        return float(np.sqrt(2 / np.pi) * errors.sum())
+
     def _ratios(self, subset: AttributeIndices, off: np.ndarray) -> np.ndarray:
         """What a table is off over the model's errors, in cells of at least `FEWEST_COUNTS`."""
         parts = self._parts(subset)

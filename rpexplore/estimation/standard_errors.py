@@ -52,6 +52,18 @@ class ErrorModel:
                 variance = variance + table**2 * np.expand_dims(relative, missing)
         return np.sqrt(variance)
 
+    def errors_after(
+        self,
+        attributes: AttributeIndices,
+        tables: Mapping[AttributeIndices, np.ndarray],
+        variance: float,
+    ) -> np.ndarray:
+        """`standard_errors` when the residual of the table is measured once more, with this σ²."""
+        own = np.maximum(self.own_variance(attributes, tables[attributes]), _SMALLEST_VARIANCE)
+        new = variance * self.measured.degrees_of_freedom_per_cell(attributes)
+        before = self.standard_errors(attributes, tables) ** 2
+        return np.sqrt(np.maximum(before - own + 1 / (1 / own + 1 / new), 0.0))
+
     def unbiased_errors(self, attributes: AttributeIndices) -> np.ndarray:
         """The standard error of each cell of the unbiased table."""
         variance: float | np.ndarray = 0.0
