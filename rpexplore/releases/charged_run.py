@@ -19,6 +19,7 @@ from rpexplore.common.concurrency import Progress, part_of_progress
 from rpexplore.common.exact_numbers import Exact, exact_fraction
 from rpexplore.common.formatting import data_size, plural, text_of_path
 from rpexplore.common.webapp_files import is_sample_data
+from rpexplore.data.counts import Counts
 from rpexplore.data.files.source import AnySource, source_of
 from rpexplore.data.source import COUNTING
 from rpexplore.domain.provenance import formulas_warning
@@ -141,6 +142,10 @@ class ChargedRun:
     ) -> Generator[Iterator[np.ndarray], None, None]:
         """What is measured of parts, as of `PartCounts`; noise is drawn as it is taken."""
         return self._counts.measured(parts, on_progress)
+
+    def counted_again(self, part: Part, on_progress: Progress) -> Counts:
+        """The counts of a part that was measured, as of `PartCounts`."""
+        return self._counts.again(part, on_progress)
 
     @property
     def origin(self) -> Mapping[str, Any]:

@@ -55,6 +55,7 @@ class FinishedRelease(Generic[PlanKind]):
 
     release_format  format and version that its manifest names
     plan_kind       the class of its plan
+    postprocessing  what was done to what was measured, for its manifest
     """
 
     folder: Path
@@ -63,6 +64,7 @@ class FinishedRelease(Generic[PlanKind]):
 
     release_format: ClassVar[tuple[str, int]]
     plan_kind: ClassVar[type[ReleasePlan]]
+    postprocessing: ClassVar[str] = "none: unbiased linear reconstruction"
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -73,7 +75,7 @@ class FinishedRelease(Generic[PlanKind]):
         if PLAN not in listed:
             raise not_as_written(folder, _NOUN, f"its {MANIFEST} lists no {PLAN}")
         plan: Any = cls.plan_kind.load(folder / PLAN)
-        facts = _facts_of(plan)
+        facts = cls._facts_of(plan)
         try:
             unknown_codes(plan.domain, manifest["unknown_values"])
             facts["unknown_values"] = dict(manifest["unknown_values"])
@@ -97,6 +99,18 @@ class FinishedRelease(Generic[PlanKind]):
         """
 
     @classmethod
+    def _facts_of(cls, plan: ReleasePlan) -> dict[str, Any]:
+        """What the manifest says of every release by a plan."""
+        return {
+            "plan_sha256": plan.sha256,
+            "rho": exact_text(plan.rho),
+            "privacy_unit": plan.budget.unit,
+            "guarantee": plan.guarantee,
+            "noise": "discrete Gaussian, exact, from the operating system's entropy",
+            "postprocessing": cls.postprocessing,
+        }
+
+    @classmethod
     def write_manifest(
         cls,
         folder: Path,
@@ -113,24 +127,12 @@ class FinishedRelease(Generic[PlanKind]):
         facts = {
             "run": note.run,
             "finished": now(),
-            **_facts_of(plan),
+            **cls._facts_of(plan),
             "unknown_values": dict(note.unknown_values),
             "records_per_person": note.person_rule,
         }
         files = [*files, file_entry(folder, PLAN), file_entry(folder, README)]
         return save_manifest(folder, cls.release_format, facts, files)
-
-
-def _facts_of(plan: ReleasePlan) -> dict[str, Any]:
-    """What a manifest says of every release by a plan."""
-    return {
-        "plan_sha256": plan.sha256,
-        "rho": exact_text(plan.rho),
-        "privacy_unit": plan.budget.unit,
-        "guarantee": plan.guarantee,
-        "noise": "discrete Gaussian, exact, from the operating system's entropy",
-        "postprocessing": "none: unbiased linear reconstruction",
-    }
 
 
 def without_csv(paths: Iterable[str]) -> list[str]:

@@ -38,6 +38,8 @@ class Part:
     n_measured  how many numbers are measured
     areas       by which areas the tables are counted, which stand in them behind the attributes;
                 None for none
+    is_needed_again
+                whether its counts are looked at once more when it is measured
 
     Parts that follow each other with the same tables are counted once.
     """
@@ -46,6 +48,7 @@ class Part:
     items: range
     n_measured: int
     areas: AreaCuts | None = None
+    is_needed_again: bool = False
 
 
 def parts_of(plan: Plan) -> list[Part]:

@@ -132,7 +132,13 @@ class Draft:
     """
 
     def __init__(
-        self, folder: Path, plan: ReleasePlan, ends: Sequence[int], origin: Mapping[str, Any] | None
+        self,
+        folder: Path,
+        plan: ReleasePlan,
+        ends: Sequence[int],
+        origin: Mapping[str, Any] | None,
+        *,
+        is_used: bool = False,
     ) -> None:
         """Write the plan, and take the room on disk for all measurements and their note.
 
@@ -142,6 +148,8 @@ class Draft:
             ends: How many numbers there are at the end of each part.
             origin: What an earlier draft in this folder must have been drawn of to be kept; None
                 if none may be. All else that it holds is destroyed unread.
+            is_used: Whether later draws depend on earlier ones. Then a draft that cannot be kept
+                is refused with `ReleaseError`: nothing is drawn again after it was used.
         """
         self._folder, self._digest, self.n_measured = folder, hashlib.sha256(), 0
         write_to_disk(folder / PLAN, plan.text)
@@ -152,6 +160,11 @@ class Draft:
         if note is not None and note.origin == origin and note.n_measured in ends:
             self._keep(note)
         if not self.n_measured:
+            if is_used and (folder / _DRAFT).exists():
+                raise ReleaseError(
+                    f"What the run in {str(folder)!r} drew is not as it was written, or is of "
+                    "other records, and is not drawn again; run the plan into another folder."
+                )
             (folder / _DRAFT).unlink(missing_ok=True)
         kept = _TYPE.itemsize * self.n_measured
         _take_room(folder / _MEASURED, _TYPE.itemsize * ends[-1], kept=kept)
@@ -188,8 +201,11 @@ class Draft:
 
     def note(self, origin: Mapping[str, Any]) -> None:
         """Note that what is drawn so far is to be kept; on disk when this returns."""
-        with suppress(OSError):  # without room for it, a run that stops begins anew
-            _write_note(self._folder, DraftNote(origin, self.n_measured, self.sha256))
+        _write_note(self._folder, DraftNote(origin, self.n_measured, self.sha256))
+
+    def end(self) -> None:
+        """Give back the room behind what was drawn."""
+        os.truncate(self._folder / _MEASURED, _TYPE.itemsize * self.n_measured)
 
 
 def _take_room(path: Path, size: int, *, kept: int = 0) -> None:
@@ -262,14 +278,15 @@ def _note_in(path: Path, kind: type[NoteKind]) -> NoteKind | None:
         return None
 
 
-def read_measured(folder: Path, start: int, stop: int) -> np.ndarray:
-    """The measurements from one position up to another: int64[stop − start].
+def read_measured(folder: Path, start: int, stop: int | None = None) -> np.ndarray:
+    """The measurements from one position up to another, or the end: int64[stop − start].
 
     Several threads may read at a time.
     """
     path, offset = folder / _MEASURED, start * _TYPE.itemsize
-    numbers = np.fromfile(path, dtype=_TYPE, count=stop - start, offset=offset)
-    if len(numbers) < stop - start:
+    count = -1 if stop is None else stop - start
+    numbers = np.fromfile(path, dtype=_TYPE, count=count, offset=offset)
+    if len(numbers) < count:
         raise ReleaseError(f"{_MEASURED} is shorter than its plan says.")
     return numbers.astype(np.int64, copy=False)
 

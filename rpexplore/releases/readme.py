@@ -1,6 +1,6 @@
 """The README of a release folder: what the numbers are, and what a row counts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +9,12 @@ from rpexplore.common.csv_text import FORMULAS_ESCAPED
 from rpexplore.common.formatting import plural
 from rpexplore.common.template_text import text_from_template
 from rpexplore.domain.expected_counts import CV_LIMIT
+from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.queries.plan import QueryPlan
+from rpexplore.releases.adaptive.outcomes import RoundOutcome
 from rpexplore.releases.measurement_file import MeasurementNote
 from rpexplore.releases.reading_code import TableFile
 from rpexplore.releases.residual_files import residual_files
@@ -57,6 +59,23 @@ def area_readme(plan: AreaPlan, note: MeasurementNote, example: str) -> str:
     """The README.md of a release of tables in areas; example: a folder of one of them."""
     levels = plan.workload.tree.levels
     return _render("areas.md.j2", plan, note, levels=levels, example=example)
+
+
+def adaptive_readme(
+    plan: AdaptivePlan, note: MeasurementNote, outcomes: Sequence[RoundOutcome]
+) -> str:
+    """The README.md of an adaptive release."""
+    n_selected = sum(len(outcome.measured) for outcome in outcomes)
+    n_lost = sum(not outcome.measured for outcome in outcomes)
+    return _render(
+        "adaptive.md.j2",
+        plan,
+        note,
+        parquet_only=note.parquet_only,
+        n_selected=plural(n_selected, "table"),
+        n_rounds=plural(len(outcomes), "round"),
+        n_lost=plural(n_lost, "round") if n_lost else "",
+    )
 
 
 def describe_unknown_values(unknown_values: Mapping[str, str]) -> str:

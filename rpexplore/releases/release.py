@@ -13,8 +13,6 @@ What a kind of plan counts, measures and writes are its `ReleaseSteps`.
 """
 
 from collections.abc import Mapping
-from contextlib import closing
-from itertools import accumulate
 from pathlib import Path
 from uuid import uuid4
 
@@ -34,12 +32,12 @@ from rpexplore.releases.charged_run import (
     ChargedRun,
     note_finished,
 )
+from rpexplore.releases.drawing import draft_of, write_measured
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.manifest import FinishedRelease, manifest_sha256
 from rpexplore.releases.measurement_file import (
     NOTE,
     PLAN,
-    Draft,
     MeasurementNote,
     drawn_entry_id,
     read_note,
@@ -133,11 +131,10 @@ def release(
     charged_run.count(on_progress)
     steps = charged_run.steps
     with charged_run.folder() as folder:
-        ends = list(accumulate(part.n_measured for part in steps.parts))
-        draft = Draft(folder, plan, ends, charged_run.origin)
+        draft = draft_of(charged_run, plan, folder)
         on_progress("Booking the run in the ledger", steps.booked_share)
         entry_id = charged_run.book(folder)
-        write_measured(charged_run, draft, on_progress)
+        write_measured(charged_run, draft, folder, on_progress)
         note = MeasurementNote(
             uuid4().hex,
             entry_id,
@@ -277,23 +274,3 @@ def can_be_resumed(output: str | Path, entry_id: int | None = None) -> bool:
     output = Path(output)
     folder = output if output.exists() else unfinished_folder(output)
     return (folder / NOTE).is_file() and entry_id in (None, drawn_entry_id(folder))
-
-
-def write_measured(charged_run: ChargedRun, draft: Draft, on_progress: Progress) -> None:
-    """Draw and write what the draft does not have yet, a part after another."""
-    steps = charged_run.steps
-    ends = list(accumulate(part.n_measured for part in steps.parts))
-    left = [part for part, end in zip(steps.parts, ends, strict=True) if end > draft.n_measured]
-
-    def on_measured(doing: str, n_more: float) -> None:
-        share = (draft.n_measured + n_more) / ends[-1]
-        on_progress(doing, steps.booked_share + (steps.drawn_share - steps.booked_share) * share)
-
-    with closing(charged_run.measured(left, on_measured)) as measured:
-        for part, pieces in zip(left, measured, strict=True):
-            end = draft.n_measured + part.n_measured
-            draft.add(pieces)
-            if draft.n_measured != end:
-                raise AssertionError("a part has other numbers than its plan says")
-            if end < ends[-1]:
-                draft.note(charged_run.origin)

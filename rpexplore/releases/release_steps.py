@@ -16,11 +16,13 @@ from rpexplore.data.counts import Counts
 from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.data.source import Fingerprint, PersonRule, Source
 from rpexplore.errors import DataError, PlanError
+from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.plan_kinds import verify
+from rpexplore.releases.adaptive.adaptive_release import AdaptiveSteps
 from rpexplore.releases.areas.area_release import AreaSteps
 from rpexplore.releases.manifest import FinishedRelease
 from rpexplore.releases.measurement import Part
@@ -112,6 +114,7 @@ _STEPS: dict[type[ReleasePlan], Callable[..., ReleaseSteps]] = {
     Plan: TableSteps,
     QueryPlan: QuerySteps,
     AreaPlan: AreaSteps,
+    AdaptivePlan: AdaptiveSteps,
 }
 
 
@@ -190,6 +193,10 @@ class PartCounts:
                 del counts  # else they are in memory while the next part is counted
                 yield _with_progress(pieces, part.n_measured, on_measured)
 
+    def again(self, part: Part, on_progress: Progress) -> Counts:
+        """The counts of a part that was measured, once more; kept if it says so."""
+        return self._of(part, on_progress)
+
     def _measured_in_tasks(
         self, shares: AreaShares, work: Work, on_progress: Progress
     ) -> Generator[Iterator[np.ndarray], None, None]:
@@ -227,7 +234,8 @@ class PartCounts:
             if self._totals_of(counts) != self._totals:
                 raise self._changed()
         pairs = pairwise(self._parts)
-        if any(this is part and after.tables is part.tables for this, after in pairs):
+        same = any(this is part and after.tables is part.tables for this, after in pairs)
+        if same or part.is_needed_again:
             self._kept, self._kept_tables = counts, part.tables
         return counts
 

@@ -1,0 +1,252 @@
+"""An adaptive release: what it counts, measures and writes, and its folder.
+
+    plan.json               the adaptive plan, canonical; the first plan is in it
+    tables/NNNN_age_sex.*   each estimated table as Parquet and CSV, one row a cell; of a run that
+                            wants Parquet only, without CSV
+    bounds.csv, .parquet    one row a table: whether all of it was measured, and how far all its
+                            estimates together are from the true counts at most
+    residuals.parquet       what the first plan measured, as in a release of tables
+    rounds.parquet          what rounds selected and measured (round: from 1; drawn: the order in
+                            its round; candidate: its place among the plan's; cell: row-major;
+                            measured: integer), without what was lost
+    manifest.json           guarantee, versions, and size and SHA-256 of every file
+    README.md               how to read all this
+
+Written as a `new_folder`; the manifest comes last.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from rpexplore.common.concurrency import Progress
+from rpexplore.data.counts import Counts
+from rpexplore.domain.domain import AttributeSet, Domain
+from rpexplore.errors import ReleaseError
+from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
+from rpexplore.planning.mechanism.marginal_noise import Where, query_attributes
+from rpexplore.releases import measurement
+from rpexplore.releases.adaptive import rounds
+from rpexplore.releases.adaptive.adaptive_files import (
+    BOUNDS,
+    LABEL,
+    ROUND_COLUMNS,
+    ROUNDS,
+    AdaptiveWriter,
+    all_of,
+)
+from rpexplore.releases.adaptive.estimates import MeasuredSoFar
+from rpexplore.releases.adaptive.outcomes import RoundOutcome, most_numbers
+from rpexplore.releases.manifest import FinishedRelease, TableFiles
+from rpexplore.releases.measurement import Part
+from rpexplore.releases.measurement_file import MeasuredFile, MeasurementNote, read_measured
+from rpexplore.releases.readme import adaptive_readme
+from rpexplore.releases.residual_files import StoredResiduals, residual_files
+from rpexplore.releases.stored_columns import (
+    LARGEST_ESTIMATE,
+    not_what_was_written,
+    read_columns,
+)
+from rpexplore.releases.table_files import (
+    BYTES_PER_CELL,
+    BYTES_PER_CELL_IN_PARQUET,
+    files_of_tables,
+    table_path,
+)
+
+_CELL_COLUMNS: dict[str, pa.DataType] = dict.fromkeys(
+    ("value", "model_error", "lower_95", "upper_95"), pa.float64()
+)
+
+
+class AdaptiveRelease(FinishedRelease[AdaptivePlan]):
+    """A finished adaptive release: its folder, plan and manifest. Holds noisy figures only."""
+
+    release_format = ("rpexplore-adaptive-release", 1)
+    plan_kind = AdaptivePlan
+    postprocessing = "estimates by a model (smooth tables), biased"
+
+    @classmethod
+    def files_of(cls, plan: AdaptivePlan) -> TableFiles:
+        others = (*residual_files(plan.first.closure), ROUNDS)
+        bounds = (f"{BOUNDS}.parquet", f"{BOUNDS}.csv")
+        return files_of_tables(plan.workload.tables) | dict.fromkeys((*others, *bounds))
+
+    @property
+    def domain(self) -> Domain:
+        """The attributes that the tables are about."""
+        return self.plan.domain
+
+    @property
+    def label(self) -> str:
+        """How the tables came about, in words that go with them."""
+        return LABEL
+
+    @cached_property
+    def table_names(self) -> tuple[tuple[str, ...], ...]:
+        """The attributes of each table, in the domain's order."""
+        return tuple(self.plan.workload.tables)
+
+    @property
+    def table_files(self) -> list[Path]:
+        """The Parquet file of each table, in the order of `table_names`."""
+        names = enumerate(self.table_names)
+        return [self.folder / f"{table_path(place, table)}.parquet" for place, table in names]
+
+    @property
+    def bounds(self) -> pd.DataFrame:
+        """One row a table: attributes, measured, error_bound_95 (L1, in records; NaN for none)."""
+        columns = {"table": pa.string(), "measured": pa.bool_()}
+        path, n_rows = self.folder / f"{BOUNDS}.parquet", len(self.table_names)
+        stored = read_columns(path, columns, n_rows)
+        frame = stored.to_pandas().astype({"error_bound_95": float})
+        return frame.assign(table=self.table_names).rename(columns={"table": "attributes"})
+
+    @property
+    def selections(self) -> pd.DataFrame:
+        """One row a table that was selected: round (from 1), drawn (from 1), attributes."""
+        names = self.domain.names
+        rows = [
+            (outcome.number + 1, place, tuple(names[i] for i in self.plan.candidates[index]))
+            for outcome in self.outcomes
+            for place, index in enumerate(outcome.selected, start=1)
+        ]
+        return pd.DataFrame(rows, columns=["round", "drawn", "attributes"])
+
+    def has(self, attributes: AttributeSet) -> bool:
+        """Whether there is a table with exactly these attributes."""
+        return self.plan.workload.find(self.domain.positions(attributes)) is not None
+
+    def table(self, *attributes: AttributeSet) -> pd.DataFrame:
+        """One row a cell: labels, value, model_error, lower_95, upper_95, value_is.
+
+        Raises `ReleaseError` if there is no table with exactly these attributes.
+        """
+        indices = query_attributes(self.domain, attributes)
+        position = self.plan.workload.find(indices)
+        if position is None:
+            raise ReleaseError(
+                f"There is no estimated table of ({self.domain.describe(indices)}); ask for one "
+                "that is there."
+            )
+        workload = self.plan.workload
+        n_rows = int(workload.exact_cells[position])
+        path = self.folder / f"{table_path(position, workload.tables[position])}.parquet"
+        return read_columns(path, _CELL_COLUMNS, n_rows, largest=LARGEST_ESTIMATE).to_pandas()
+
+    counts = table
+
+    def answer(self, *attributes: AttributeSet, where: Where | None = None) -> NoReturn:
+        """Raises `ReleaseError`: no error of a sum of estimates is known."""
+        raise ReleaseError(
+            "Sums of adaptive estimates have no known standard error; add up the values of a table."
+        )
+
+    @cached_property
+    def outcomes(self) -> Sequence[RoundOutcome]:
+        """What each round selected and measured, but for what was lost."""
+        path = self.folder / ROUNDS
+        stored = read_columns(path, ROUND_COLUMNS)
+        number, drawn, candidate, cell, measured = (
+            stored[name].to_numpy() for name in ROUND_COLUMNS
+        )
+        outcomes = []
+        for one in np.unique(number).tolist():
+            of_round = number == one
+            places = np.unique(drawn[of_round]).tolist()
+            selected, cells = [], []
+            for place in places:
+                rows = of_round & (drawn == place)
+                index = int(candidate[rows][0])
+                if not (
+                    1 <= one <= len(self.plan.rounds)
+                    and 0 <= index < len(self.plan.candidates)
+                    and np.all(candidate[rows] == index)
+                ):
+                    raise not_what_was_written(path, "it names what the plan does not have")
+                shape = tuple(self.domain.sizes[list(self.plan.candidates[index])].tolist())
+                if not np.array_equal(cell[rows], np.arange(np.prod(shape))):
+                    raise not_what_was_written(path, "each number must be in it once, in order")
+                selected.append(index)
+                cells.append(measured[rows].reshape(shape))
+            outcomes.append(RoundOutcome(one - 1, tuple(selected), tuple(cells)))
+        return outcomes
+
+    @property
+    def measured(self) -> MeasuredSoFar:
+        """Everything that was measured."""
+        closure = self.plan.first.closure
+        stored = StoredResiduals(self.folder, closure).measured(range(len(closure)))
+        return MeasuredSoFar.of(self.plan, list(stored.values()), self.outcomes)
+
+
+@dataclass(frozen=True)
+class AdaptiveSteps:
+    """The `ReleaseSteps` of an adaptive plan: its first plan is measured, then its rounds."""
+
+    plan: AdaptivePlan
+    release_kind: ClassVar[type[FinishedRelease]] = AdaptiveRelease
+    booked_share: ClassVar[float] = 0.1
+    drawn_share: ClassVar[float] = 0.6
+
+    def n_bytes(self, *, parquet_only: bool) -> float:
+        per_cell = BYTES_PER_CELL_IN_PARQUET if parquet_only else BYTES_PER_CELL
+        n_measured = float(np.sum(measurement.measured_cells(self.plan.first.closure)))
+        n_measured += self.n_in_rounds
+        return per_cell * float(np.sum(self.plan.workload.cells)) + 16.0 * n_measured
+
+    @property
+    def parts(self) -> Sequence[Part]:
+        return self._parts
+
+    @cached_property
+    def _parts(self) -> Sequence[Part]:
+        """What the first plan measures. Counted are all candidates: rounds need them."""
+        every = [(index,) for index in self.plan.attribute_indices]
+        closure = self.plan.first.closure
+        n_measured = int(measurement.measured_cells(closure).sum())
+        tables = [*every, *self.plan.candidates]
+        return [Part(tables, range(len(closure)), n_measured, is_needed_again=True)]
+
+    @cached_property
+    def n_in_rounds(self) -> int:
+        """How many numbers the rounds can have at most."""
+        return most_numbers(self.plan)
+
+    def check_measurable(self) -> None:
+        measurement.check_measurable(self.plan.first)
+        rounds.check_measurable(self.plan)
+
+    def check_countable(self, counts: Counts) -> None:
+        measurement.check_countable(self.plan.first, counts)
+        rounds.check_countable(self.plan, counts)
+
+    def measure(self, part: Part, counts: Counts) -> Generator[np.ndarray, None, None]:
+        return measurement.measure_part(self.plan.first, part, counts)
+
+    def measure_rounds(
+        self, folder: Path, n_drawn: int, counts: Counts, write: rounds.Write, progress: Progress
+    ) -> None:
+        """Draw the rounds that are left; see `rounds.measure_rounds`.
+
+        folder: has all that the first plan measured; n_drawn: how many numbers are in it, with
+        those of rounds
+        """
+        first = MeasuredFile(folder, self.plan.first.closure)
+        drawn = read_measured(folder, int(first.starts[-1]), n_drawn)
+        rounds.measure_rounds(self.plan, counts, all_of(first), drawn, write, progress)
+
+    def write(
+        self, folder: Path, note: MeasurementNote, on_progress: Progress
+    ) -> Mapping[str, Any]:
+        files, outcomes = AdaptiveWriter(self.plan, folder, note).write(on_progress)
+        readme = adaptive_readme(self.plan, note, outcomes)
+        return AdaptiveRelease.write_manifest(folder, self.plan, note, readme, files)
