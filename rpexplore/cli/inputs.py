@@ -289,14 +289,23 @@ def texts_by_attribute(
     for option in options:
         attributes = [text for text in domain.names if option.startswith(f"{text}=")]
         if not attributes:
-            raise DomainError(
-                f"{name} {option!r} must be an attribute of the plan, =, and {example}."
-            )
+            raise DomainError(f"{name} {option!r} must be an attribute, =, and {example}.")
         attribute = min(attributes, key=len)
         if attribute in texts:
             raise DomainError(f"{name} names {attribute!r} twice; name it once.")
         texts[attribute] = option.removeprefix(f"{attribute}=")
     return texts
+
+
+def with_groups(domain: "Domain", options: Sequence[str]) -> "Domain":
+    """The domain with the groups of options such as region=regions.hrc."""
+    from rpexplore.domain.codebooks.hierarchy_file import HierarchyFile, with_hierarchy
+
+    files = texts_by_attribute(domain, options, "--groups", "a file such as region=regions.hrc")
+    for attribute, file in files.items():
+        hierarchy = HierarchyFile.parse(_text_of(Path(file)), Path(file).name)
+        domain = with_hierarchy(domain, attribute, hierarchy)
+    return domain
 
 
 def noisy_from_options(domain: "Domain", options: Sequence[str]) -> "list[NoisyMarginal]":

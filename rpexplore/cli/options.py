@@ -191,6 +191,14 @@ Force = Annotated[bool, _flag("--force", "Overwrite the file if it exists.")]
 
 Codebook = Annotated[Path, _argument("CODEBOOK", _A_CODEBOOK)]
 Resource = Annotated[str | None, _option("NAME", "Which table of a Data Package with several.")]
+Groups = Annotated[
+    list[str] | None,
+    _option(
+        "A=FILE",
+        "Take the groups of attribute A from a hierarchy of τ-ARGUS (.hrc), as often as needed.",
+        "--groups",
+    ),
+]
 Converted = Annotated[Path | None, _option("FILE", "Also write it there, as .json or .csv.")]
 PlanOut = Annotated[Path, _option("FILE", "Where the plan goes.")]
 UpTo = Annotated[int | None, _option("K", "The total and all tables up to K-way.")]

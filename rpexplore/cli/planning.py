@@ -18,6 +18,7 @@ from rpexplore.errors import ReleaseError, RpexploreError
 def schema(
     codebook: options.Codebook,
     resource: options.Resource = None,
+    groups: options.Groups = None,
     out: options.Converted = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
@@ -29,7 +30,7 @@ def schema(
     from rpexplore.domain.impossible import describe_combinations
     from rpexplore.scenarios.codebook_import import remarks_on_codebook
 
-    domain = Domain.load(codebook, resource)
+    domain = inputs.with_groups(Domain.load(codebook, resource), groups or [])
     remarks = remarks_on_codebook(codebook, resource)
     if out is not None:
         write_new(out, domain.text(out.name), force)

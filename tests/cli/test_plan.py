@@ -56,6 +56,13 @@ def test_schema_takes_the_labels_of_a_file_of_spss(run):
     assert "Left out, because the file lists no values for them: age (type numbers)" in remark
 
 
+def test_schema_takes_groups_from_a_hierarchy(run):
+    Path("regions.hrc").write_text("Coast\n@R1\n@R3\nInland\n@R2\n", "utf-8")
+    run.done("schema", "codebook.csv", "--groups", "region=regions.hrc", "--out", "grouped.json")
+    assert Domain.load("grouped.json")["region"].groups == (("Coast",), ("Inland",), ("Coast",))
+    assert "must be an attribute" in run.refused("schema", "codebook.csv", "--groups", "x.hrc")
+
+
 def test_schema_converts_and_overwrites_only_by_force(run):
     run.done("schema", "codebook.csv", "--out", "codebook.json")
     assert Domain.load("codebook.json").names == ("age", "sex", "region")

@@ -170,6 +170,19 @@ def test_files_without_names_or_that_break_off_change_nothing(app, small, tmp_pa
     assert session.scenario == small
 
 
+def test_a_hierarchy_gives_the_attribute_that_fits_its_groups(app, small):
+    session = app("codebook", small)
+    session.segmented_control(key="codebook source").set_value("A file").run()
+    *ends, last = small.domain["region"].stored_values()
+    text = "".join(["Ends\n", *(f"@{value}\n" for value in ends), f"{last}\n"])
+    session.file_uploader(key="codebook").upload("regions.hrc", text.encode()).run()
+    assert session.selectbox(key="attribute of groups").value == "region"
+    session.press("Use these groups")
+    assert session.scenario.domain["region"].groups == (*[("Ends",)] * len(ends), ())
+    assert "region has the groups of regions.hrc" in plain(session.texts("success"))
+    assert not session.exception
+
+
 def test_labels_in_a_file_of_spss_come_in_without_typing(app, small, tmp_path):
     path = tmp_path / "survey.sav"
     records = pd.DataFrame({"sex": [1.0, 2.0, 9.0], "age": [30.0, 40.0, 50.0]})

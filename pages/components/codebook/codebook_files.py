@@ -23,6 +23,7 @@ from rpexplore.data.files.codebook_file import (
     recognise_path,
 )
 from rpexplore.data.files.offered import codebooks
+from rpexplore.domain.codebooks.hierarchy_file import HierarchyFile, with_hierarchy
 from rpexplore.errors import DomainError, RpexploreError
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios import codebook_import
@@ -40,12 +41,13 @@ def choose_file() -> None:
         help="A codebook is a Frictionless Table Schema, a Data Package (datapackage.json), a CSV "
         'file with the columns attribute and value, or sizes such as {"age": 32}; also DDI '
         "(.xml), and the labels in a file of SPSS, Stata or SAS. Of a data file (CSV, Parquet and "
-        "these) the names of the columns are read, and none of the records.",
+        "these) the names of the columns are read, and none of the records. A hierarchy of τ-ARGUS "
+        "(.hrc) gives an attribute its groups.",
     )
     dropped = None
     with suppress(RpexploreError):  # said when it was dropped
         dropped = file and kept(recognise, file.getvalue(), file.name, by=(file.file_id,))
-    if isinstance(dropped, ColumnsFile | PackageFile):
+    if isinstance(dropped, ColumnsFile | PackageFile | HierarchyFile):
         _offer(dropped, file.name)
         return
     if isinstance(dropped, CodebookFile) and dropped.others is not None:
@@ -70,7 +72,9 @@ def choose_file() -> None:
         st.error(escaped(_no_codebook(chosen, path.name)))
 
 
-def _offer(file: CodebookFile | ColumnsFile | PackageFile | None, name: str) -> None:
+def _offer(
+    file: CodebookFile | ColumnsFile | PackageFile | HierarchyFile | None, name: str
+) -> None:
     """What a file holds, with a button to use it; of several tables one is chosen first."""
     if isinstance(file, PackageFile):
         package = file
@@ -78,6 +82,8 @@ def _offer(file: CodebookFile | ColumnsFile | PackageFile | None, name: str) -> 
         file = attempt(lambda: package.table(table))
     if isinstance(file, ColumnsFile):
         choose_columns(file, name)
+    elif isinstance(file, HierarchyFile):
+        _offer_groups(file)
     elif file is not None:
         st.markdown(escaped(codebook_import.describe_codebook(file.domain, file.kind)))
         if file.without_values:
@@ -87,6 +93,23 @@ def _offer(file: CodebookFile | ColumnsFile | PackageFile | None, name: str) -> 
         st.button("Use this codebook", on_click=_take_codebook, args=(file, name))
         if file.others is not None:
             _offer_others(file.others, name)
+
+
+def _offer_groups(file: HierarchyFile) -> None:
+    """Which attribute the groups are of, those first that have all codes of the file."""
+    domain = current().domain
+    names = list(dict.fromkeys([*file.fitting(domain), *domain.names]))
+    st.markdown(
+        f"{escaped(file.filename)} groups {plural(len(file.paths), 'value')} of an attribute; "
+        "values that are not in it keep their groups."
+    )
+    name = st.selectbox("Attribute with these values", names, key="attribute of groups")
+    st.button("Use these groups", on_click=_take_groups, args=(file, name), disabled=not names)
+
+
+def _take_groups(file: HierarchyFile, name: str) -> None:
+    if change_codebook(HERE, lambda: with_hierarchy(current().domain, name, file)):
+        say(HERE, "success", f"{name} has the groups of {file.filename}.")
 
 
 def _offer_others(others: ColumnsFile, name: str) -> None:
@@ -103,7 +126,7 @@ def _take_dropped(content: bytes, name: str) -> None:
         return
     if isinstance(dropped, CodebookFile):
         _take_codebook(dropped, name)
-    elif isinstance(dropped, ColumnsFile | PackageFile):
+    elif isinstance(dropped, ColumnsFile | PackageFile | HierarchyFile):
         return
     elif dropped.format == Plan.file_format:
         _take_plan(content, name)

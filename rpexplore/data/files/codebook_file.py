@@ -27,6 +27,7 @@ from rpexplore.data.files.columns import (
 from rpexplore.data.files.listing import file_kind
 from rpexplore.domain.codebook import attributes_from_csv
 from rpexplore.domain.codebooks.draft_file import dictionary_kind, draft_of_file, refuse_large
+from rpexplore.domain.codebooks.hierarchy_file import ENDING, HierarchyFile
 from rpexplore.domain.codebooks.variables import Draft
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.json_schemas import StatedSchema, chosen_schema, schemas_in_json
@@ -102,7 +103,7 @@ class PackageFile:
         return _from_schema(chosen_schema(self.schemas, self.filename, name), self.filename)
 
 
-Recognised = CodebookFile | ColumnsFile | OwnFile | PackageFile
+Recognised = CodebookFile | ColumnsFile | OwnFile | PackageFile | HierarchyFile
 
 
 def recognise(content: bytes, filename: str) -> Recognised:
@@ -115,6 +116,9 @@ def recognise(content: bytes, filename: str) -> Recognised:
     if kind := dictionary_kind(content[:HEAD], filename):
         return _from_draft(draft_of_file(content, filename), kind, filename, None)
     _refuse_no_text(content, filename)
+    if filename.lower().endswith(ENDING):
+        refuse_large(len(content), filename)
+        return HierarchyFile.parse(utf8_text(content, filename, DomainError), filename)
     if not _may_be_codebook(content, filename):
         if file_kind(filename) is None:
             raise DomainError(
@@ -146,7 +150,7 @@ def recognise_path(path: Path) -> Recognised:
         return _from_draft(draft, kind, path.name, path if file_kind(path.name) else None)
     if not head.startswith(_RECORDS):
         _refuse_no_text(head, path.name)
-        if _may_be_codebook(head, path.name):
+        if path.name.lower().endswith(ENDING) or _may_be_codebook(head, path.name):
             refuse_large(path.stat().st_size, path.name)
             return recognise(file_bytes(path, str(path), DomainError), path.name)
     return ColumnsFile("data file", read_header(path), path)

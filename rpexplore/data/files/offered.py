@@ -16,7 +16,7 @@ from pathlib import Path
 from rpexplore.data.files.listing import LEDGER, VERSION_LOGS, file_kind
 
 MOST_LISTED = 500
-_CODEBOOKS = (".json", ".xml")
+_CODEBOOKS = (".json", ".xml", ".hrc")
 MOST_SEEN = 5_000  # names that are looked at, hidden ones included
 _SECONDS = 0.3  # for all folders, after which no further one is looked at
 
