@@ -216,9 +216,9 @@ def report(
     from rpexplore.cli.rehearse import rehearsed
     from rpexplore.export.report import pdf as printing
     from rpexplore.export.report.board import other_plan_text
+    from rpexplore.export.report.kinds import ReportedPlan
     from rpexplore.export.report.report import html
     from rpexplore.export.report.report import report as contents_of
-    from rpexplore.planning.areas.area_plan import AreaPlan
     from rpexplore.planning.plan import Plan
     from rpexplore.queries.plan_kinds import load_plan
     from rpexplore.scenarios.board_notes import BoardNotes
@@ -232,14 +232,15 @@ def report(
     notes = None if board is None else BoardNotes.load(board)
     with progress("Writing the report") as on_progress:
         loaded = load_plan(plan_file)
-        if not isinstance(loaded, Plan | AreaPlan):
+        if not isinstance(loaded, ReportedPlan):
             raise RpexploreError(
                 f"{plan_file.name} is {loaded.kind_text}, and reports are made on plans of tables; "
                 "`rpexplore show` says what it promises."
             )
-        if rehearse and isinstance(loaded, AreaPlan):
+        if rehearse and not isinstance(loaded, Plan):
             raise RpexploreError(
-                "--rehearse is for smooth tables, which are not made of areas; leave it out."
+                f"--rehearse is for smooth tables of a plan of tables, and {plan_file.name} is "
+                f"{loaded.kind_text}; leave it out."
             )
         totals = totals_from_option(loaded, expected_areas)
         wanted = expected_from_options(loaded.domain, expected_count, expected, cv_limit, totals)

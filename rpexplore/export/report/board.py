@@ -14,6 +14,7 @@ from rpexplore.common.formatting import describe_count, plural, rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError
 from rpexplore.export.report.section import Facts, Part, Section
+from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.scenarios.board_notes import BoardNotes
@@ -32,17 +33,9 @@ def in_short(
     plan: Plan, record_noun: str, expected: ExpectedCounts | None, cv_limit: float
 ) -> Section:
     """What is released, how good it is, and what it costs, for who has a minute."""
-    workload, top, counts = plan.workload, headline(plan), target_counts(plan)
-    cells = describe_count(sum(workload.exact_cells.tolist()))
-    names = ", ".join(workload.domain.names[index] for index in workload.used[:MOST_NAMES])
-    others = len(workload.used) - MOST_NAMES
-    more = f" and {others:,} more" if others > 0 else ""
-    attributes = f" {plural(len(workload.used), 'attribute')}: {names}{more}." if names else ""
+    top, counts = headline(plan), target_counts(plan)
     rows = [
-        (
-            "What is released",
-            f"{plan.contents} with {cells} cells, which count {record_noun}.{attributes}",
-        ),
+        what_is_released(plan, record_noun),
         _publishable(plan, expected, cv_limit),
         (
             "Margin of error",
@@ -60,6 +53,18 @@ def in_short(
     if counts.targets:
         rows.insert(3, ("Targets", counts.text))
     return Section("In short", (), (Facts(rows),))
+
+
+def what_is_released(plan: Plan | AdaptivePlan, record_noun: str) -> tuple[str, str]:
+    """How many tables with how many cells, and which attributes they have."""
+    workload = plan.workload
+    cells = describe_count(sum(workload.exact_cells.tolist()))
+    names = ", ".join(workload.domain.names[index] for index in workload.used[:MOST_NAMES])
+    others = len(workload.used) - MOST_NAMES
+    more = f" and {others:,} more" if others > 0 else ""
+    attributes = f" {plural(len(workload.used), 'attribute')}: {names}{more}." if names else ""
+    text = f"{plan.contents} with {cells} cells, which count {record_noun}.{attributes}"
+    return "What is released", text
 
 
 def _publishable(plan: Plan, expected: ExpectedCounts | None, cv_limit: float) -> tuple[str, str]:

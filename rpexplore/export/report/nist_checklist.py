@@ -7,13 +7,10 @@ data collection at the bottom. The points in templates/nist_checklist.txt.j2 fol
 this project's own words.
 """
 
-from rpexplore.analysis.accuracy import headline
-from rpexplore.analysis.areas.distributions import area_headline
 from rpexplore.analysis.budget_units import HIGH_EPSILON
 from rpexplore.domain.provenance import describe_attributes_from_records, except_from_records
-from rpexplore.export.report.privacy_label import ReportedPlan, mechanism
+from rpexplore.export.report.kinds import ReportedPlan, kind_of
 from rpexplore.export.report.section import Checklist, Section, template_blocks
-from rpexplore.planning.areas.area_plan import AreaPlan
 
 SUSPICIOUS_DELTA = "1e-5"
 
@@ -29,12 +26,7 @@ def nist_checklist(plan: ReportedPlan, record_noun: str) -> Section:
         delta=SUSPICIOUS_DELTA,
         epsilon=plan.epsilon(SUSPICIOUS_DELTA),
         high_epsilon=HIGH_EPSILON,
-        is_of_areas=isinstance(plan, AreaPlan),
-        is_marginals=plan.workload.tables.is_marginals
-        if isinstance(plan, AreaPlan)
-        else plan.workload.is_marginals,
-        mechanism=mechanism(plan),
-        top=area_headline(plan) if isinstance(plan, AreaPlan) else headline(plan),
+        kind=kind_of(plan),
         record_noun=record_noun,
         from_records=describe_attributes_from_records(domain),
         exception=except_from_records(domain),

@@ -2,14 +2,13 @@
 
 import math
 from fractions import Fraction
-from typing import TypeAlias
 
 import pandas as pd
 
-from rpexplore.analysis.areas.distributions import n_tables_below
 from rpexplore.analysis.budget_units import USUAL_DELTA, typed_text
 from rpexplore.common.formatting import rounded, small
 from rpexplore.domain.provenance import describe_attributes_from_records
+from rpexplore.export.report.kinds import COARSE, ReportedPlan, kind_of
 from rpexplore.export.report.section import (
     Beside,
     Facts,
@@ -18,18 +17,11 @@ from rpexplore.export.report.section import (
     Section,
     template_blocks,
 )
-from rpexplore.planning.areas.area_plan import AreaPlan
-from rpexplore.planning.mechanism.table_variances import cells_differ
-from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.privacy.conversions import USUAL_DELTAS, max_true_positive_rate
 
-ReportedPlan: TypeAlias = Plan | AreaPlan
 DELTAS = tuple(map(Fraction, ("1e-5", *USUAL_DELTAS)))
 FALSE_ALARMS = Fraction(1, 20)
-
-# Where the standard error is below this, the noise's whole steps show in its quantiles.
-COARSE = 2.0
 
 
 def label(plan: ReportedPlan) -> Section:
@@ -42,30 +34,19 @@ def label(plan: ReportedPlan) -> Section:
         budget=plan.budget,
         most=most,
         stated=_stated(plan),
-        mechanism=mechanism(plan),
+        kind=kind_of(plan),
         one="one record" if most is None else "one person",
         delta=delta,
         factor=_factor(plan.epsilon(delta)),
         false_alarms=FALSE_ALARMS,
         detected=max_true_positive_rate(plan.rho, float(FALSE_ALARMS)),
         coarse=COARSE,
-        n_coarse=_n_coarse(plan),
-        cells_differ=not plan.workload.tables.is_marginals
-        if isinstance(plan, AreaPlan)
-        else cells_differ(plan.table_variances),
         from_records=describe_attributes_from_records(plan.domain),
     )
     meaning, *limits = (Points(sentences, title) for title, *sentences in blocks[-4:])
     return Section(
         "Privacy label", (), (Facts(blocks[:-4]), epsilons(plan), meaning, Beside(limits))
     )
-
-
-def _n_coarse(plan: ReportedPlan) -> int:
-    """How many tables have a cell whose noise shows its whole steps."""
-    if isinstance(plan, AreaPlan):
-        return n_tables_below(plan, COARSE)
-    return int((plan.table_variances.standard_errors("smallest") < COARSE).sum())
 
 
 def epsilons(plan: ReleasePlan) -> Numbers:
@@ -89,14 +70,6 @@ def epsilons(plan: ReleasePlan) -> Numbers:
             "noise do not hold for it."
         ),
     )
-
-
-def mechanism(plan: ReportedPlan) -> str:
-    """The mechanism's name: that of marginals, or that of other aggregations as well."""
-    if isinstance(plan, AreaPlan):
-        plus = "" if plan.workload.tables.is_marginals else "+"
-        return f"ResidualPlanner{plus} in every area of a tree"
-    return "ResidualPlanner" if plan.workload.is_marginals else "ResidualPlanner+"
 
 
 def _stated(plan: ReleasePlan) -> str:

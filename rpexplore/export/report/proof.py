@@ -4,37 +4,31 @@ import hashlib
 import platform
 from importlib.metadata import version
 
-from rpexplore.export.report.privacy_label import ReportedPlan
+from rpexplore.export.report.kinds import ReportedPlan, kind_of
 from rpexplore.export.report.section import Facts, Section, template_blocks
-from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.release_plan import CertifiedPlan
 from rpexplore.planning.verification import Verification
+
+PRIVACY_ALONE = (
+    "Proven is the guarantee, whatever is selected. Of the accuracy of its tables nothing is "
+    "claimed before they are released."
+)
 
 
 def proof(plan: ReportedPlan, verified: Verification) -> Section:
     """The certificate in words and numbers, and what was recomputed."""
-    sentences, *facts = template_blocks(
-        "proof.txt.j2", plan=plan, certificate=plan.certificate, bound=_bound(plan)
-    )
+    if isinstance(plan, CertifiedPlan):
+        sentences, *rows = template_blocks(
+            "proof.txt.j2", plan=plan, certificate=plan.certificate, bound=kind_of(plan).bound_of
+        )
+        parts = [Facts(rows)]
+    else:
+        sentences, parts = [PRIVACY_ALONE], []
     checks = Facts(
         [(f"✓ {check.name}", f"{check.finding}.") for check in verified.checks],
         title="Recomputed for this report, from the plan alone (privacy cost: 2ρ)",
     )
-    return Section("Proof", sentences, (Facts(facts), checks))
-
-
-def _bound(plan: ReportedPlan) -> str:
-    """What the bound holds for."""
-    if isinstance(plan, AreaPlan):
-        shared = ", the same in all areas of a level" if plan.uniform else ""
-        noise = f"every choice of independent Gaussian noise on the residuals of every area{shared}"
-        is_marginals = plan.workload.tables.is_marginals
-        return noise if is_marginals else f"{noise}, with attributes measured as they are here"
-    noise = "every choice of Gaussian noise on the residuals"
-    return (
-        noise
-        if plan.workload.is_marginals
-        else f"{noise}, with attributes measured as they are here"
-    )
+    return Section("Proof", sentences, (*parts, checks))
 
 
 def versions(plan: ReportedPlan) -> Section:
@@ -44,7 +38,7 @@ def versions(plan: ReportedPlan) -> Section:
     facts = template_blocks(
         "versions.txt.j2",
         plan=plan,
-        is_of_areas=isinstance(plan, AreaPlan),
+        kind=kind_of(plan),
         companions=", ".join(plan.companions),
         codebook_sha256=hashlib.sha256(codebook.encode()).hexdigest(),
         programs=[*programs, f"Python {platform.python_version()}"],

@@ -23,6 +23,11 @@ from rpexplore.domain.provenance import except_from_records
 from rpexplore.domain.smooth_rehearsal import SmoothRehearsal
 from rpexplore.errors import PlanError
 from rpexplore.export.report.accuracy import accuracy, relative_errors_section, tables_section
+from rpexplore.export.report.adaptive import (
+    adaptive_front,
+    adaptive_sections,
+    unbiased_usefulness,
+)
 from rpexplore.export.report.areas import area_front, area_sections, useful_in_areas
 from rpexplore.export.report.baselines import baselines_section
 from rpexplore.export.report.board import board_section, with_comments
@@ -31,8 +36,9 @@ from rpexplore.export.report.codebook import aggregations, all_values, codebook
 from rpexplore.export.report.context import context
 from rpexplore.export.report.fairness import fairness_section
 from rpexplore.export.report.glossary import glossary
+from rpexplore.export.report.kinds import ReportedPlan
 from rpexplore.export.report.nist_checklist import nist_checklist
-from rpexplore.export.report.privacy_label import ReportedPlan, label
+from rpexplore.export.report.privacy_label import label
 from rpexplore.export.report.proof import proof, versions
 from rpexplore.export.report.readings import readings
 from rpexplore.export.report.section import (
@@ -43,6 +49,7 @@ from rpexplore.export.report.section import (
 )
 from rpexplore.export.report.targets import targets
 from rpexplore.figures.chart import Chart
+from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.queries.plan_kinds import verify
 from rpexplore.scenarios.board_notes import BoardNotes
@@ -94,7 +101,8 @@ def report(
     """The contents of the report on a plan.
 
     Args:
-        plan: Of tables, or of tables in areas, which has no request and no rehearsal.
+        plan: Of tables; or of tables in areas, or an adaptive one, which have no request and no
+            rehearsal.
         name: What to call the plan: the scenario's name, say.
         survey: What the records are: "Household survey".
         note: A remark of its author.
@@ -133,15 +141,20 @@ def report(
     tables = plural(plan.n_items, "table")
     attributes = plural(len(plan.attribute_indices), "attribute")
     if isinstance(plan, AreaPlan):
-        in_areas = f" of {plural(plan.workload.tree.n_areas, 'area')}"
+        of_kind = f" of {plural(plan.workload.tree.n_areas, 'area')}"
         useful = useful_in_areas(plan, expected, cv_limit, area_totals)
         in_short = area_front(plan, record_noun, useful)
         about_tables = [
             *aggregations(plan.workload.tables, plan.closure.strategies),
             *area_sections(plan, record_noun, useful),
         ]
+    elif isinstance(plan, AdaptivePlan):
+        of_kind = ", adaptively,"
+        unbiased = unbiased_usefulness(plan, expected, cv_limit)
+        in_short = adaptive_front(plan, record_noun, unbiased)
+        about_tables = adaptive_sections(plan, unbiased)
     else:
-        in_areas = ""
+        of_kind = ""
         in_short = short_of_tables(plan, record_noun, expected, cv_limit)
         about_tables = [
             *aggregations(plan.workload, plan.closure.strategies),
@@ -175,7 +188,7 @@ def report(
         title=names[0],
         head=" · ".join(names),
         subtitle=(
-            f"{scenario}A plan to release {tables}{in_areas} over {attributes} with noise, under "
+            f"{scenario}A plan to release {tables}{of_kind} over {attributes} with noise, under "
             "differential privacy. Made without looking at any record"
             f"{except_from_records(domain)}.{_from_release(request)}"
         ),

@@ -139,14 +139,14 @@ class AdaptivePlan(ReleasePlan):
             *self.privacy_lines,
             "  Accuracy   biased estimates; known only from the release, nothing is promised of it",
             f"  Expects    {plural(self.expected_records, 'record')}",
-            f"  Measures   {'':<8} {'tables':>7} {'share of ρ':>11} {'of it to select':>16}",
-            f"    {'first':<17} {len(self.first.closure):>7,} "
+            f"  Measures   {'':<8} {'residuals':>9} {'share of ρ':>11} {'of it to select':>16}",
+            f"    {'first':<17} {len(self.first.closure):>9,} "
             f"{_percent(self.first.record_rho / total):>11} {'–':>16}",
         ]
         for number, step in enumerate(self.rounds, 1):
             selection = step.n_tables * step.selection_rho / step.rho
             lines.append(
-                f"    {f'round {number}':<17} {step.n_tables:>7,} "
+                f"    {f'round {number}':<17} {step.n_tables:>9,} "
                 f"{_percent(step.rho / total):>11} {_percent(selection):>16}"
             )
         return "\n".join(lines)
