@@ -1,14 +1,14 @@
 """A Frictionless Data Package: datapackage.json beside the tables.
 
-https://datapackage.org/standard/data-package/. `privacy` is a property of this project's own: the
-standard has none for it.
+https://datapackage.org/standard/data-package/. The standard leaves room for properties of one's
+own: `privacy`, and of each table `dimensions`, the columns that say what a row counts.
 """
 
 import json
 from pathlib import Path
 from typing import Any
 
-from rpexplore.postprocessing.formats.columns import NUMBER, Column
+from rpexplore.postprocessing.formats.columns import CODE, NUMBER, Column
 from rpexplore.postprocessing.formats.export import MOST_LISTED, Export, ExportedTable
 
 FILE = "datapackage.json"
@@ -52,6 +52,7 @@ def _resource(table: ExportedTable) -> dict[str, Any]:
         "encoding": "utf-8",
         "bytes": table.n_bytes,
         "hash": f"sha256:{table.sha256}",
+        "dimensions": [column.name for column in table.columns if column.role == CODE],
         "schema": schema,
     }
 

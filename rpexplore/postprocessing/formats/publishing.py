@@ -24,6 +24,7 @@ from rpexplore.postprocessing.formats.csvw import write_csvw
 from rpexplore.postprocessing.formats.excel import write_excel
 from rpexplore.postprocessing.formats.export import Export, Imprint
 from rpexplore.postprocessing.formats.frictionless import write_frictionless
+from rpexplore.postprocessing.formats.r_script import write_r_script
 from rpexplore.postprocessing.results import cell_counts
 from rpexplore.releases.atomic_folder import check_room, new_folder
 from rpexplore.releases.table_files import BYTES_PER_CELL
@@ -66,6 +67,11 @@ FORMATS: Mapping[str, Format] = {
         "Frictionless Data Package", "`datapackage.json` describes all files", write_frictionless
     ),
     "csvw": Format("CSV on the Web (CSVW)", "`csv-metadata.json` describes all files", write_csvw),
+    "r": Format(
+        "R",
+        "`rpexplore.R`, without packages, reads the folder that `datapackage.json` describes",
+        write_r_script,
+    ),
     "excel": Format(
         "Excel workbook",
         "`tables.xlsx` has a sheet a table",
