@@ -11,6 +11,7 @@ import numpy as np
 from rpexplore.domain.area_codebook import AreaCodebook
 from rpexplore.domain.area_tree_reference import AreaTreeReference
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.areas.area_workload import AreaWorkload
 from rpexplore.planning.areas.level_tables import (
@@ -45,6 +46,7 @@ class AreaStudy:
     areas      shared by all that is made from this
     tables     those of each level, from the top; levels without tables are left out
     uniform    whether all areas of a level get the same noise
+    expected   public counts of all areas together, if there are any; no plan depends on them
     """
 
     filename: str
@@ -54,6 +56,7 @@ class AreaStudy:
     tables: LevelTables
     loss: Loss = field(default_factory=SumOfVariances)
     uniform: bool = False
+    expected: ExpectedCounts | None = None
 
     @classmethod
     def of(cls, filename: str, book: AreaCodebook) -> "AreaStudy":
@@ -70,7 +73,7 @@ class AreaStudy:
     @cached_property
     def _compared(self) -> tuple[Any, ...]:
         areas = (self.areas.sha256, self.areas.levels, self.areas.sizes)
-        asked = (self.settings, self.loss, self.uniform)
+        asked = (self.settings, self.loss, self.uniform, self.expected)
         return self.filename, self.attribute, self.domain, areas, asked
 
     @property
@@ -120,6 +123,11 @@ class AreaStudy:
         """Whether the objective meets required targets, and there are none."""
         required = any(bool(np.any(tables.required)) for tables in self.tables.values())
         return self.loss.meets_required_targets and not required
+
+    @property
+    def planned(self) -> "AreaStudy":
+        """The same without expected counts, on which no plan depends."""
+        return self if self.expected is None else replace(self, expected=None)
 
     # ---- changes
 

@@ -18,6 +18,7 @@ from rpexplore.common.json_fields import (
 from rpexplore.domain.area_tree import MAX_AREAS
 from rpexplore.domain.area_tree_reference import AreaTreeReference, ReadTreeFile
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.planning.areas.area_plan_file import loss_of_areas
 from rpexplore.planning.tables_in_json import tables_from_json, tables_to_json
 from rpexplore.scenarios.area_study import AreaStudy
@@ -25,6 +26,7 @@ from rpexplore.scenarios.area_study import AreaStudy
 _KEYS = (
     "codebook", "attribute", "domain", "sha256", "levels", "workloads", "loss", "uniform_levels",
 )  # fmt: skip
+_EXPECTED = "expected"  # left out where there are none
 _LEVEL_KEYS = ("name", "areas", "workload")
 
 
@@ -38,7 +40,7 @@ def study_to_json(study: AreaStudy) -> dict[str, Any]:
             workloads.append(rows)
         numbers.append(workloads.index(rows) if rows else None)
     levels = zip(study.levels, study.areas.sizes, numbers, strict=True)
-    return {
+    content = {
         "codebook": study.filename,
         "attribute": study.attribute,
         "domain": study.domain.to_schema(),
@@ -48,11 +50,13 @@ def study_to_json(study: AreaStudy) -> dict[str, Any]:
         "loss": study.loss.to_json(),
         "uniform_levels": study.uniform,
     }
+    return content if study.expected is None else content | {_EXPECTED: study.expected.to_json()}
 
 
 def study_from_json(content: Any, read: ReadTreeFile) -> AreaStudy:
     """The study of a file's content; raises what `refusing` takes. The areas are not read yet."""
-    check_keys(content, _KEYS, "the areas")
+    expected = content.get(_EXPECTED) if isinstance(content, dict) else None
+    check_keys(content, (*_KEYS, *([] if expected is None else [_EXPECTED])), "the areas")
     if type(content["uniform_levels"]) is not bool:
         raise FieldError("uniform_levels must be true or false.")
     levels = columns(content, "levels", _LEVEL_KEYS)
@@ -77,4 +81,5 @@ def study_from_json(content: Any, read: ReadTreeFile) -> AreaStudy:
         },
         loss=loss_of_areas(content["loss"]),
         uniform=content["uniform_levels"],
+        expected=None if expected is None else ExpectedCounts.from_json(expected).fitted(domain),
     )

@@ -27,6 +27,11 @@ def released(app, tmp_path):
     session.text_input(key="expected records of areas").set_value("90").run()
     useful = publishable_in_areas(plan, rp.ExpectedCounts.of_total(90))
     assert useful.describe() in plain(session.texts("markdown"))
+    assert planned(session) is plan  # which does not depend on it
+    assert session.scenario.areas.expected == rp.ExpectedCounts.of_total(90)
+    session.text_input(key="expected records of areas").set_value("x").run()
+    assert "The number of records" in plain(session.texts("error"))
+    assert session.text_input(key="expected records of areas").value == "90"
     show(session, "Release")
     planned(session)
     set_up(session.run(), records, output)

@@ -44,7 +44,8 @@ def varied(begun: AreaStudy) -> AreaStudy:
         {("region", ("age",)): 2.5, ("all", ()): None}
     )
     changed = changed.with_targets({("town", ("sex",)): Target(3.0, required=True)})
-    return replace(changed, loss=SumWithinTargets(), uniform=True)
+    expected = rp.ExpectedCounts.of_total(90)
+    return replace(changed, loss=SumWithinTargets(), uniform=True, expected=expected)
 
 
 def members(content: bytes) -> dict[str, bytes]:
@@ -74,7 +75,7 @@ def test_a_file_is_json_and_with_areas_a_zip_that_holds_each_tree_once():
     assert none is None
     assert first.areas.tree is second.areas.tree
     assert named.areas.tree.names.to_pylist()[-3:] == ["A", "B", "C"]
-    for field in ("loss", "uniform", "levels"):
+    for field in ("loss", "uniform", "levels", "expected"):
         assert getattr(second, field) == getattr(varied(begun), field)
     assert second.tables["region"].weights.tolist() == [1, 2.5, 1, 1]
     assert second.tables["town"].targets.tolist()[-1] == 3

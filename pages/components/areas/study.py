@@ -114,7 +114,7 @@ def area_plan(opened: AreaStudy) -> AreaPlan | None:
         )
         return None
     budget = current().budget
-    found = worked_out(_solve, opened, budget, problem=NO_PLAN, by=(opened, budget))
+    found = worked_out(_solve, opened, budget, problem=NO_PLAN, by=(opened.planned, budget))
     if isinstance(found, OutOfReachError):
         _offer_budget(found, opened)
         return None
@@ -149,7 +149,7 @@ def area_outcome(scenario: Scenario) -> AreaOutcome | None:
     if asked.requires_none:
         st.info(escaped(f"{problem}its objective needs a required target."))
         return None
-    by = (asked, scenario.budget)
+    by = (asked.planned, scenario.budget)
     return worked_out(_outcome, *by, problem=problem, slot=scenario.name, by=by)
 
 

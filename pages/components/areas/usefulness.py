@@ -1,17 +1,20 @@
 """How much of a plan for areas is publishable, by level, where it is known how many records."""
 
+from dataclasses import replace
+
 import streamlit as st
 
+from pages.components.areas.study import change_study, study
 from pages.components.shared.charts import listing
-from pages.components.shared.numbers import number_field
-from pages.components.shared.session import current, escaped, kept
+from pages.components.shared.session import bound, current, escaped, kept
 from rpexplore.analysis.areas.usefulness import AreaUsefulness, publishable_in_areas
 from rpexplore.analysis.glossary import meaning
-from rpexplore.common.typed_numbers import number_of
+from rpexplore.common.typed_numbers import number_of, number_text
 from rpexplore.domain.expected_counts import MAX_COUNT, ExpectedCounts
 from rpexplore.errors import RpexploreError
 from rpexplore.figures.areas import USEFUL_COLUMNS
 from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.scenarios.area_study import AreaStudy
 
 _TOTAL = "expected records of areas"
 
@@ -22,16 +25,7 @@ def usefulness_of_areas(planned: AreaPlan) -> None:
         return  # which cells are publishable is known of single values only
     st.subheader("Is that accurate enough?")
     if _fitting(planned) is None:
-        number_field(
-            "About how many records there will be, in all areas together",
-            _TOTAL,
-            least=0.0,
-            most=MAX_COUNT,
-            width=420,
-            persist_state="session",
-            help=f"{meaning('Expected counts')} Give only what is already public.",
-        )
-        st.caption("This number stays with the visit: it is not saved with the scenario.")
+        _total_input()
     useful = area_usefulness(planned)
     if useful is None:
         st.caption("With it, the accuracy of every level is shown beside the counts to expect.")
@@ -39,6 +33,26 @@ def usefulness_of_areas(planned: AreaPlan) -> None:
     st.markdown(f"**{escaped(useful.describe())}**", help=meaning("Publishable share"))
     listing(useful.by_level, USEFUL_COLUMNS, "Publishable share of each level")
     st.caption(escaped(f"Expected counts: {useful.expected_text}."))
+
+
+def _total_input() -> None:
+    opened = study()
+    expected = None if opened is None else opened.expected
+
+    def take(typed: str) -> None:
+        def expect(before: AreaStudy) -> AreaStudy:
+            total = number_of(typed, "The number of records", least=0.0, most=MAX_COUNT)
+            return replace(before, expected=ExpectedCounts.of_total(total) if total else None)
+
+        change_study(expect)
+
+    st.text_input(
+        "About how many records there will be, in all areas together",
+        width=420,
+        help=f"{meaning('Expected counts')} Give only what is already public. It is saved with the "
+        "scenario.",
+        **bound(_TOTAL, number_text(None if expected is None else expected.total), take),
+    )
 
 
 def area_usefulness(planned: AreaPlan) -> AreaUsefulness | None:
@@ -51,15 +65,9 @@ def area_usefulness(planned: AreaPlan) -> AreaUsefulness | None:
 
 
 def expected_in_areas(planned: AreaPlan) -> ExpectedCounts | None:
-    """The scenario's expected counts where they fit the plan's attributes, or the typed number."""
-    fitting = _fitting(planned)
-    if fitting is not None:
-        return fitting
-    try:
-        total = number_of(st.session_state.get(_TOTAL) or "", least=0.0, most=MAX_COUNT)
-        return ExpectedCounts.of_total(total) if total else None
-    except RpexploreError:  # the field says so
-        return None
+    """The scenario's expected counts where they fit the plan's attributes, or its areas' own."""
+    opened = study()
+    return _fitting(planned) or (None if opened is None else opened.expected)
 
 
 def _fitting(planned: AreaPlan) -> ExpectedCounts | None:
