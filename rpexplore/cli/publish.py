@@ -16,7 +16,7 @@ Formats = Annotated[
     typer.Option(
         "--format",
         metavar="NAME",
-        help="frictionless (else), csvw, r or excel. Repeat it for more.",
+        help="frictionless (else), csvw, sdmx, r or excel. Repeat it for more.",
     ),
 ]
 Title = Annotated[
@@ -25,6 +25,16 @@ Title = Annotated[
 Publisher = Annotated[str, typer.Option("--publisher", metavar="TEXT", help="Who publishes it.")]
 License = Annotated[
     str, typer.Option("--license", metavar="URL", help="The web address of its licence.")
+]
+Agency = Annotated[
+    str,
+    typer.Option("--agency", metavar="ID", help="Who maintains the structures, for sdmx: ESTAT."),
+]
+Period = Annotated[
+    str,
+    typer.Option(
+        "--period", metavar="PERIOD", help="When the records are of, for sdmx: 2026, 2026-Q1."
+    ),
 ]
 
 # It imports what it needs itself, so that no other verb waits for it.
@@ -37,6 +47,8 @@ def publish(
     title: Title = "",
     publisher: Publisher = "",
     license: License = "",
+    agency: Agency = "",
+    period: Period = "",
     escape_formulas: options.EscapeFormulas = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -50,7 +62,7 @@ def publish(
     from rpexplore.postprocessing.formats.publishing import DEFAULT, FORMATS, publish
     from rpexplore.releases.atomic_folder import check_new
 
-    imprint = Imprint(title, publisher, license)
+    imprint = Imprint(title, publisher, license, agency, period)
     check_new(out)
     chosen = format or [DEFAULT]
     with progress("Reading the tables") as on_progress:

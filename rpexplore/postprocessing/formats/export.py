@@ -5,6 +5,7 @@ those of the manifest.
 """
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,7 @@ import pyarrow as pa
 
 from rpexplore.common.concurrency import Progress, in_order, no_progress
 from rpexplore.common.csv_text import without_formula
-from rpexplore.common.exact_numbers import exact_text
+from rpexplore.common.exact_numbers import exact_text, float_at_least
 from rpexplore.common.formatting import capitalised
 from rpexplore.errors import ReleaseError
 from rpexplore.postprocessing.estimates import Estimates
@@ -42,6 +43,7 @@ from rpexplore.releases.manifest import manifest_sha256, read_manifest
 from rpexplore.releases.table_files import table_path
 from rpexplore.releases.table_release import Release
 
+_PERIOD = r"[0-9]{4}(-(A1|S[12]|T[1-3]|Q[1-4]|M(0[1-9]|1[0-2])|(0[1-9]|1[0-2])(-[0-3][0-9])?))?"
 MOST_LISTED = 1000  # texts of a column that a description lists one by one
 
 
@@ -53,14 +55,16 @@ class Imprint:
     publisher  who publishes it
     license    web address of the licence
     agency     the identifier under which a statistical agency maintains its SDMX structures
+    period     when the records are of, for SDMX: 2026, 2026-Q1, 2026-03 or 2026-03-31
 
-    Raises `ReleaseError` for a licence or an agency that cannot be one.
+    Raises `ReleaseError` for a licence, an agency or a period that cannot be one.
     """
 
     title: str = ""
     publisher: str = ""
     license: str = ""
     agency: str = ""
+    period: str = ""
 
     def __post_init__(self) -> None:
         address = urlsplit(self.license)
@@ -73,6 +77,11 @@ class Imprint:
             raise ReleaseError(
                 "The SDMX agency must be an identifier of letters, digits and underscores, parts "
                 f"of it divided by full stops, got {self.agency!r}; give one such as ESTAT."
+            )
+        if self.period and not re.fullmatch(_PERIOD, self.period):
+            raise ReleaseError(
+                f"The period must be one as SDMX writes them, got {self.period!r}; give one such "
+                "as 2026, 2026-Q1, 2026-03 or 2026-03-31."
             )
 
 
@@ -173,6 +182,11 @@ class Export:
             "label": capitalised(self.results.label),
             "manifest_sha256": manifest_sha256(self.source),
         }
+
+    @property
+    def rho(self) -> float:
+        """The ρ of all that the tables were made from, rounded up."""
+        return float_at_least(spent(self._sources).rho)
 
     @property
     def _sources(self) -> Sequence[MeasurementSource]:

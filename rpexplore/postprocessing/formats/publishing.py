@@ -25,6 +25,7 @@ from rpexplore.postprocessing.formats.excel import write_excel
 from rpexplore.postprocessing.formats.export import Export, Imprint
 from rpexplore.postprocessing.formats.frictionless import write_frictionless
 from rpexplore.postprocessing.formats.r_script import write_r_script
+from rpexplore.postprocessing.formats.sdmx import write_sdmx
 from rpexplore.postprocessing.results import cell_counts
 from rpexplore.releases.atomic_folder import check_room, new_folder
 from rpexplore.releases.table_files import BYTES_PER_CELL
@@ -67,6 +68,12 @@ FORMATS: Mapping[str, Format] = {
         "Frictionless Data Package", "`datapackage.json` describes all files", write_frictionless
     ),
     "csvw": Format("CSV on the Web (CSVW)", "`csv-metadata.json` describes all files", write_csvw),
+    "sdmx": Format(
+        "SDMX 3.0",
+        "`sdmx/` has `structure.xml` and a file of observations a table, as SDMX-CSV 2.0",
+        write_sdmx,
+        has_files_of_its_own=True,
+    ),
     "r": Format(
         "R",
         "`rpexplore.R`, without packages, reads the folder that `datapackage.json` describes",

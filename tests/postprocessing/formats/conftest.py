@@ -26,7 +26,11 @@ DOMAIN = rp.Domain(
 )
 KINDS = ("released", "combined", "smooth", "whole")
 IMPRINT = rp.Imprint(
-    "Atlas of persons", "Statistics Office", "https://creativecommons.org/licenses/by/4.0/"
+    "Atlas of persons",
+    "Statistics Office",
+    "https://creativecommons.org/licenses/by/4.0/",
+    agency="OFFICE.UNIT",
+    period="2026-Q1",
 )
 
 

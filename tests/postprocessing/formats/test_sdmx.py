@@ -1,0 +1,79 @@
+"""Structure and observations in SDMX, judged and read by pysdmx with the official schemas."""
+
+import numpy as np
+import pytest
+from pysdmx.io import get_datasets, read_sdmx
+
+from rpexplore.postprocessing.formats.sdmx import identifiers
+from rpexplore.postprocessing.results import guarantee_of
+
+NUMBERS = {
+    "value": "OBS_VALUE",
+    "standard_error": "STD_ERR",
+    "lower_95": "LOWER_BOUND",
+    "upper_95": "UPPER_BOUND",
+    "model_error": "MODEL_ERROR",
+    "unbiased_value": "UNBIASED_VALUE",
+}
+DIMENSIONS = {"marital status": "MARITAL_STATUS", "sex": "SEX", "Größe": "GRO_E", "value": "VALUE"}
+
+
+def test_all_tables_are_one_cube_with_the_figures_of_the_release(exported):
+    folder = exported.folder / "sdmx"
+    structure = read_sdmx(folder / "structure.xml", validate=True)  # by the schemas of SDMX 3.0
+    names = {
+        codelist.id.removeprefix("CL_"): {code.id: code.name for code in codelist.codes}
+        for codelist in structure.get_codelists()
+    }
+    files = sorted(folder.glob("*.csv"))
+    for file, attributes in [*zip(files, exported.results.table_names, strict=True)][::3]:
+        (dataset,) = get_datasets(file, folder / "structure.xml", validate=True)
+        data, frame = dataset.data, exported.results.table(attributes)
+        assert not set(data.columns) ^ {component.id for component in dataset.structure.components}
+        for attribute, dimension in DIMENSIONS.items():
+            if attribute in attributes:
+                # An attribute that is called as another column is marked in the release.
+                column = f"{attribute} (attribute)" if attribute == "value" else attribute
+                column = f"{attribute} label" if f"{attribute} label" in frame else column
+                called = [names[dimension][code] for code in data[dimension]]
+                assert called == frame[column].astype(str).tolist()
+            else:
+                assert set(data[dimension]) == {"_T"}
+        unit = frame["standard_error"].min() * 1e-6
+        for column, identifier in NUMBERS.items():
+            if identifier in data:
+                numbers = data[identifier].astype(float)
+                np.testing.assert_allclose(numbers, frame[column], rtol=0, atol=unit)
+        assert {*data["OBS_STATUS"], *data["CONF_STATUS"], *data["TIME_PERIOD"]} == {
+            "E",
+            "F",
+            "2026-Q1",
+        }
+
+
+def test_the_dataflow_says_what_is_guaranteed(exported):
+    (dataflow,) = read_sdmx(exported.folder / "sdmx/structure.xml").get_dataflows()
+    assert (dataflow.agency, dataflow.name) == ("OFFICE.UNIT", "Atlas of persons")
+    assert guarantee_of(exported.results) in dataflow.description
+
+
+def test_no_key_is_there_twice_in_the_whole_cube(exports):
+    keys = [
+        tuple(row.split(",")[3:7])
+        for file in (exports["released"].folder / "sdmx").glob("*.csv")
+        for row in file.read_text("utf-8").splitlines()[1:]
+    ]
+    assert len(keys) > 50
+    assert len(set(keys)) == len(keys)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([("01", "a"), ("01", "b"), ("_T", "")], ["01", "01_2", "T"]),
+        ([("≤ 24", ""), ("LE_24", ""), ("18 to 24", "")], ["LE_24_2", "LE_24", "18_to_24"]),
+        ([("年", ""), ("齢", ""), ("a\nb", "")], ["code", "code_2", "a_b"]),
+    ],
+)
+def test_codes_are_kept_where_they_can_be_identifiers(values, expected):
+    assert list(identifiers(values).values()) == expected
