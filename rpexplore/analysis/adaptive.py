@@ -10,6 +10,7 @@ from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
 from rpexplore.planning.losses.base import SumOfVariances
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan as fixed_plan
+from rpexplore.workload.smooth_weights import SmoothWeights
 
 NOTHING_PROMISED = (
     "Adaptive, biased: the tables are estimates, and nothing is promised of their accuracy "
@@ -26,6 +27,13 @@ TRIED = (
 def unbiased_alternative(plan: AdaptivePlan) -> Plan:
     """The plan of the same tables at the same budget, with the smallest average error."""
     return fixed_plan(plan.workload, loss=SumOfVariances(), budget=plan.budget)
+
+
+def smooth_alternative(plan: AdaptivePlan) -> Plan:
+    """The plan of the same tables at the same budget that is made to be smoothed."""
+    budget = plan.budget
+    weights = SmoothWeights(float(budget.record_privacy_cost / 2), plan.expected_records)
+    return fixed_plan(weights.weighted(plan.workload), loss=SumOfVariances(), budget=budget)
 
 
 def when_to_choose(unbiased: Usefulness | None) -> list[str]:

@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rpexplore.cli.console import progress, refuse_existing, say_result
+from rpexplore.cli.console import progress, refuse_existing, say_result, text_table
+from rpexplore.common.formatting import describe_share
 from rpexplore.errors import ReleaseError, WorkloadError
 
 if TYPE_CHECKING:
+    from rpexplore.common.concurrency import Progress
     from rpexplore.domain.expected_counts import ExpectedCounts
+    from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
+    from rpexplore.postprocessing.rehearsal.adaptive_rehearsal import AdaptiveRehearsal
     from rpexplore.privacy.budget import Budget
     from rpexplore.workload.workload import Workload
 
@@ -85,3 +89,28 @@ def save_adaptive_plan(
     saved = f"Saved to {out}\nSHA-256 {made.sha256}"
     parts = ("\n".join(choice), str(made), saved, warning)
     say_result(as_json, facts, "\n\n".join(filter(None, parts)))
+
+
+def rehearsed_adaptively(
+    plan: "AdaptivePlan", expected: "ExpectedCounts", on_progress: "Progress"
+) -> "AdaptiveRehearsal":
+    """One made-up release of an adaptive plan, beside the plan that is made to be smoothed."""
+    from rpexplore.analysis.adaptive import smooth_alternative
+    from rpexplore.postprocessing.rehearsal.adaptive_rehearsal import rehearse_adaptive
+
+    return rehearse_adaptive(plan, smooth_alternative(plan), expected, on_progress=on_progress)
+
+
+def adaptive_rehearsal(
+    rehearsal: "AdaptiveRehearsal", record_noun: str
+) -> tuple[dict[str, Any], str]:
+    """What a rehearsal found: facts, and text."""
+    frame = rehearsal.frame
+    columns = {
+        "attributes": [f"{order}" for order in frame["order"]],
+        "tables": [f"{count:,}" for count in frame["tables"]],
+        "adaptive": list(map(describe_share, frame["adaptive"])),
+        "smooth, of a fixed plan": list(map(describe_share, frame["fixed"])),
+    }
+    facts = {"records": rehearsal.n_records, "errors": frame.to_dict("records")}
+    return facts, f"{text_table(columns)}\n\n{rehearsal.describe(record_noun)}"

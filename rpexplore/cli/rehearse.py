@@ -26,17 +26,25 @@ def rehearse(
 
     A rehearsal before the run: how near unbiased, nonnegative and smooth tables would come, by
     number of attributes. Records are made up from expected counts and measured with the plan's
-    noise; no real one is read, and nothing is spent.
+    noise; no real one is read, and nothing is spent. An adaptive plan is rehearsed beside smooth
+    tables of a fixed plan of the same budget.
     """
+    from rpexplore.cli.adaptive_plans import adaptive_rehearsal, rehearsed_adaptively
     from rpexplore.cli.facts import row_facts
     from rpexplore.cli.publishable import expected_from_options
     from rpexplore.common.formatting import describe_share
     from rpexplore.domain.readings import READINGS
+    from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
     from rpexplore.planning.plan import Plan
     from rpexplore.queries.plan_kinds import load_plan
 
     with progress("Reading the plan") as on_progress:
         loaded = load_plan(plan_file)
+        if isinstance(loaded, AdaptivePlan):
+            wanted = _needed(expected_from_options(loaded.domain, expected_count, expected, None))
+            adaptive = rehearsed_adaptively(loaded, wanted, on_progress)
+            say_result(as_json, *adaptive_rehearsal(adaptive, record_noun))
+            return
         if not isinstance(loaded, Plan):
             raise RpexploreError(
                 f"{plan_file.name} is {loaded.kind_text}, and smooth tables are those of plans of "
@@ -70,8 +78,13 @@ def rehearsed(
     """The rehearsal of a plan with the expected counts of options; they may not be missing."""
     from rpexplore.postprocessing.rehearsal.smooth_rehearsal import rehearse_smooth_tables
 
+    return rehearse_smooth_tables(plan, _needed(wanted), on_progress=on_progress)
+
+
+def _needed(wanted: "tuple[ExpectedCounts, float] | None") -> "ExpectedCounts":
+    """The expected counts of options; they may not be missing."""
     if wanted is None:
         raise RpexploreError(
             "Made-up records need expected counts; give --expected-count N or --expected FILE."
         )
-    return rehearse_smooth_tables(plan, wanted[0], on_progress=on_progress)
+    return wanted[0]

@@ -44,10 +44,14 @@ def test_options_that_promise_accuracy_are_refused(run, options, message):
     assert message in run.refused(*MADE, *options)
 
 
-def test_verbs_that_need_known_accuracy_refuse_it(run):
+def test_it_is_rehearsed_beside_a_fixed_plan_and_compared_with_nothing_else(run):
     run.done(*MADE, *COUNT)
-    for arguments in (("compare", "p.json"), ("rehearse", "p.json", *COUNT)):
-        assert "an adaptive plan" in run.refused(*arguments)
+    errors = run.json("rehearse", "p.json", *COUNT)["errors"]
+    assert [(row["order"], row["tables"]) for row in errors] == [(2, 3)]
+    # (900 records in tables of 4 to 6 cells, at ρ = 0.1: some records, far from all.)
+    assert all(0 < row[name] < 0.5 for row in errors for name in ("adaptive", "fixed"))
+    assert "need expected counts" in run.refused("rehearse", "p.json")
+    assert "an adaptive plan" in run.refused("compare", "p.json")
 
 
 def test_the_steps_of_a_plan_add_up_to_its_budget():
@@ -58,7 +62,7 @@ def test_the_steps_of_a_plan_add_up_to_its_budget():
     )
     steps = measured_when(plan)
     assert steps["share"].sum() == pytest.approx(1)
-    # Half of 0.4, then 0.2 · 32/665 for the first round, a tenth of it for selection.
-    assert steps["measurement_rho"][0] == pytest.approx(0.2)
-    assert steps["selection_rho"][1] == pytest.approx(0.2 * 32 / 665 / 10)
+    # For a person with two records: four times ρ of a record. A tenth of a round is to select.
+    assert steps["measurement_rho"][0] == pytest.approx(4 * float(plan.first.record_rho))
     assert (steps["selection_rho"] + steps["measurement_rho"]).sum() == pytest.approx(0.4)
+    assert steps["selection_rho"][1:].sum() == pytest.approx(steps["measurement_rho"][1:].sum() / 9)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _KEYS = (
     "format", "format_version", "library_version", "domain", "budget", "privacy_cost",
-    "expected_records", "first", "rounds", "tables", SEAL,
+    "expected_records", "first_plan", "rounds", "tables", SEAL,
 )  # fmt: skip
 _ROUND_KEYS = ("tables", "selection_rho", "measurement_rho")
 _MOST_ROUNDS = 1000  # nobody plans as many; each is a fit of all tables
@@ -43,7 +43,7 @@ def text_of_plan(plan: "AdaptivePlan") -> str:
         "budget": plan.budget.to_json(),
         "privacy_cost": exact_text(plan.exact_privacy_cost),
         "expected_records": plan.expected_records,
-        "first": loads(plan.first.text),
+        "first_plan": loads(plan.first.text),
     }
     rounds = [
         (step.n_tables, exact_text(step.selection_rho), exact_text(step.measurement_rho))
@@ -66,7 +66,7 @@ def fields_of_plan(content: dict[str, Any]) -> dict[str, Any]:
     return {
         "workload": tables_from_json(list_of(content, "tables"), domain),
         "budget": Budget.from_json(content["budget"]),
-        "first": Plan.parse(dumps(content["first"]), "its first plan", canonical=False),
+        "first": Plan.parse(dumps(content["first_plan"]), "its first plan", canonical=False),
         "rounds": tuple(map(_round, _rounds(content))),
         "expected_records": content["expected_records"],
         "exact_privacy_cost": positive_exact(content, "privacy_cost"),

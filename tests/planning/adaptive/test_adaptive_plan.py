@@ -31,8 +31,8 @@ CONTENT = json.loads(PLAN.text)
 def tampered(*path, value) -> str:
     """The text of the plan with another value at a path; all seals fit again."""
     content = replaced(json.loads(PLAN.text), path, value)
-    if path[0] == "first" and len(path) > 1:
-        content["first"] = json.loads(laid_out_compact(content["first"]))
+    if path[0] == "first_plan" and len(path) > 1:
+        content["first_plan"] = json.loads(laid_out_compact(content["first_plan"]))
     return laid_out_compact(content)
 
 
@@ -96,9 +96,9 @@ ROUND = CONTENT["rounds"][0]
         (("tables", 0, "target"), 3.0, "has a target"),
         (("tables", 0, "weight"), 2.0, "different weights"),
         (("budget", "max_records_per_person"), 1, "first plan protects"),
-        (("first", "budget", "max_records_per_person"), None, "first plan protects"),
-        (("first", "format"), "rpexplore-query-plan", "its first plan is not a plan file"),
-        (("first",), None, "its first plan is not a plan file"),
+        (("first_plan", "budget", "max_records_per_person"), None, "first plan protects"),
+        (("first_plan", "format"), "rpexplore-query-plan", "its first plan is not a plan file"),
+        (("first_plan",), None, "its first plan is not a plan file"),
         (("domain", "fields", 0, "name"), "z", "another codebook"),
         (("privacy_cost",), "0", "must be positive"),
     ],
@@ -110,7 +110,7 @@ def test_unusable_parts_are_refused(path, value, message):
 
 
 def test_a_first_plan_whose_seal_is_of_other_contents_is_refused():
-    content = replaced(json.loads(PLAN.text), ("first", "noise_scales", 0), "1")
+    content = replaced(json.loads(PLAN.text), ("first_plan", "noise_scales", 0), "1")
     with pytest.raises(ContradictionError, match="its first plan was changed"):
         rp.AdaptivePlan.parse(laid_out_compact(content))
 
@@ -119,7 +119,7 @@ def with_first(workload: rp.Workload, rho=PLAN.first.budget.rho) -> str:
     """The text with an honest first plan of other tables or another budget."""
     budget = rp.Budget(rho=rho, max_records_per_person=2)
     first = rp.plan(workload, loss=rp.SumOfVariances(), budget=budget)
-    content = replaced(json.loads(PLAN.text), ("first",), json.loads(first.text))
+    content = replaced(json.loads(PLAN.text), ("first_plan",), json.loads(first.text))
     return laid_out_compact(replaced(content, ("privacy_cost",), "2/3"))
 
 
@@ -139,8 +139,8 @@ def test_false_claims_fail():
     one_more = [*CONTENT["rounds"], ROUND]
     assert failed(tampered("rounds", value=one_more)) == ["privacy cost"]
     # The noise of the first plan is what its own checks say; what it states is what is booked.
-    scales = [exact_text(Fraction(scale) / 2) for scale in CONTENT["first"]["noise_scales"]]
-    found = failed(tampered("first", "noise_scales", value=scales))
+    scales = [exact_text(Fraction(scale) / 2) for scale in CONTENT["first_plan"]["noise_scales"]]
+    found = failed(tampered("first_plan", "noise_scales", value=scales))
     assert "first plan, privacy cost" in found
     assert "first plan, variances" in found
     assert "privacy cost" not in found
