@@ -91,12 +91,15 @@ def describe_left_out(without_values: Mapping[str, str], *, is_draft: bool = Fal
     """
     names = [f"{shown(name)} (type {shown(kind)})" for name, kind in without_values.items()]
     more = f" and {len(names) - 4:,} more" if len(names) > 4 else ""
-    remedy = "Give constraints.enum, bins, or a minimum and maximum of whole numbers there"
+    remedy = (
+        "Give constraints.enum, bins, or a minimum and maximum of whole numbers there, or add them "
+        "in the grid."
+    )
     if is_draft:
-        remedy = "Give two of their values or more a label there"
+        remedy = "Give two of their values or more a label there, or add them to the codebook."
     return (
         f"Left out, because the file lists no values for them: {', '.join(names[:4])}{more}. "
-        f"{remedy}, or add them in the grid."
+        f"{remedy}"
     )
 
 

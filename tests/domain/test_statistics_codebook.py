@@ -62,7 +62,7 @@ def survey(tmp_path):
 def test_labels_and_missing_values_of_spss_become_a_codebook(survey):
     found = recognise_path(survey)
     assert isinstance(found, CodebookFile)
-    assert found.kind == "file of SPSS"
+    assert found.kind == "SPSS file"
     assert found.domain == Domain(
         (
             Attribute(
@@ -131,7 +131,7 @@ def test_files_without_labels_name_their_columns(tmp_path):
     pyreadstat.write_xport(RECORDS[["sex", "region"]], path, table_name="S")
     found = recognise_path(path)
     assert isinstance(found, ColumnsFile)
-    assert (found.kind, found.records) == ("file of SAS", path)
+    assert (found.kind, found.records) == ("SAS file", path)
     assert found.header.columns == (Column("sex", "numbers"), Column("region", "text"))
     with pytest.raises(DomainError, match="has no variable with two labelled values"):
         Domain.load(path)

@@ -12,7 +12,7 @@ from pages.components.shared.background import Task, begin, finish
 from pages.components.shared.session import current, escaped, say
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import plural
-from rpexplore.data.files.codebook_file import ColumnsFile
+from rpexplore.data.files.codebook_file import DATA_FILE, ColumnsFile
 from rpexplore.data.files.columns import MOST_VALUES, ColumnValues, Header, read_column_values
 from rpexplore.domain.domain import Domain
 from rpexplore.scenarios import codebook_import
@@ -31,10 +31,10 @@ READING = "columns task"
 
 def choose_columns(file: ColumnsFile, name: str) -> None:
     """Widgets to take the columns of a file of this name."""
+    hint = " A CSV codebook has the columns `attribute` and `value`."
     st.markdown(
-        f"{escaped(name)} is a {file.kind} with {plural(len(file.header.columns), 'column')}; "
-        "nothing but their names and types was read. A CSV codebook has the columns `attribute` "
-        "and `value`."
+        f"{escaped(name)} ({file.kind}) has {plural(len(file.header.columns), 'column')} to choose "
+        f"from; nothing but their names and types was read.{hint if file.kind == DATA_FILE else ''}"
     )
     chosen = columns_to_take(file.header)
     path = file.records

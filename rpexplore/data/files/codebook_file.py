@@ -33,6 +33,7 @@ from rpexplore.domain.domain import Domain
 from rpexplore.domain.json_schemas import StatedSchema, chosen_schema, schemas_in_json
 from rpexplore.errors import DomainError
 
+DATA_FILE = "data file"
 _FIRST_LINE = 1 << 16  # bytes in which the header of a CSV codebook ends
 _RECORDS = (b"PAR1", b"\x1f\x8b")  # how Parquet files, and those of gzip, begin
 _DECLARED = {
@@ -112,7 +113,7 @@ def recognise(content: bytes, filename: str) -> Recognised:
     Raises `RpexploreError` for a file that is none of these, or cannot be used.
     """
     if content.startswith(_RECORDS):
-        return ColumnsFile("data file", header_of_bytes(content, filename))
+        return ColumnsFile(DATA_FILE, header_of_bytes(content, filename))
     if kind := dictionary_kind(content[:HEAD], filename):
         return _from_draft(draft_of_file(content, filename), kind, filename, None)
     _refuse_no_text(content, filename)
@@ -125,7 +126,7 @@ def recognise(content: bytes, filename: str) -> Recognised:
                 f"{filename} is neither a codebook nor a data file: a codebook is JSON, or CSV "
                 "with the columns attribute and value; data files end in .csv or .parquet."
             )
-        return ColumnsFile("data file", header_of_bytes(content, filename))
+        return ColumnsFile(DATA_FILE, header_of_bytes(content, filename))
     refuse_large(len(content), filename)
     text = utf8_text(content, filename, DomainError)
     if _is_json(content, filename):
@@ -153,7 +154,7 @@ def recognise_path(path: Path) -> Recognised:
         if path.name.lower().endswith(ENDING) or _may_be_codebook(head, path.name):
             refuse_large(path.stat().st_size, path.name)
             return recognise(file_bytes(path, str(path), DomainError), path.name)
-    return ColumnsFile("data file", read_header(path), path)
+    return ColumnsFile(DATA_FILE, read_header(path), path)
 
 
 def _refuse_no_text(content: bytes, filename: str) -> None:
