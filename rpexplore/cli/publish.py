@@ -16,7 +16,7 @@ Formats = Annotated[
     typer.Option(
         "--format",
         metavar="NAME",
-        help="frictionless (else), csvw, sdmx, r or excel. Repeat it for more.",
+        help="frictionless (else), csvw, croissant, dcat, sdmx, r or excel. Repeat it for more.",
     ),
 ]
 Title = Annotated[

@@ -20,7 +20,9 @@ from rpexplore.common.zip_file import zip_of
 from rpexplore.domain.provenance import formulas_warning
 from rpexplore.errors import ReleaseError
 from rpexplore.postprocessing.formats.columns import NOTE, NUMBER
+from rpexplore.postprocessing.formats.croissant import write_croissant
 from rpexplore.postprocessing.formats.csvw import write_csvw
+from rpexplore.postprocessing.formats.dcat import write_dcat
 from rpexplore.postprocessing.formats.excel import write_excel
 from rpexplore.postprocessing.formats.export import Export, Imprint
 from rpexplore.postprocessing.formats.frictionless import write_frictionless
@@ -68,6 +70,12 @@ FORMATS: Mapping[str, Format] = {
         "Frictionless Data Package", "`datapackage.json` describes all files", write_frictionless
     ),
     "csvw": Format("CSV on the Web (CSVW)", "`csv-metadata.json` describes all files", write_csvw),
+    "croissant": Format(
+        "Croissant", "`croissant.json` describes all files for machine learning", write_croissant
+    ),
+    "dcat": Format(
+        "DCAT catalogue record", "`dcat.jsonld` is a record with the guarantee", write_dcat
+    ),
     "sdmx": Format(
         "SDMX 3.0",
         "`sdmx/` has `structure.xml` and a file of observations a table, as SDMX-CSV 2.0",
