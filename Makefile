@@ -9,15 +9,15 @@ REFERENCE_PYTHON ?=
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
-LOCK := $(BIN)/uv pip compile pyproject.toml --quiet --no-config \
-	--universal --fork-strategy fewest --python-version 3.11 \
+RESOLVE := $(BIN)/uv pip compile pyproject.toml --quiet --no-config --python-version 3.11
+LOCK := $(RESOLVE) --universal --fork-strategy fewest \
 	--generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
 
 # Where bytecode may not be kept, each of the hundreds of processes that tests start compiles all.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help app test test-all bench bench-reference lint lock sample pictures clean
+.PHONY: help app test test-all test-lowest bench bench-reference lint lock sample pictures clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -36,8 +36,23 @@ test: $(VENV)/.installed-dev  ## set up and run all tests but the nightly ones
 
 # By hand, for nights and before a version; too long for .ci/run: whole grids, and thirty times as
 # many examples of each property.
-test-all: $(VENV)/.installed-dev  ## run all tests, with many more examples
+test-all: $(VENV)/.installed-dev test-lowest  ## run all tests, with many more examples
 	@RPEXPLORE_TEST_PROFILE=nightly $(PYTEST)
+
+# What pyproject.toml calls enough is what passes: its oldest versions, each test tool the newest.
+LOWEST := build/lowest
+EXTRAS := --extra app --extra custom --extra databases --extra formats
+
+test-lowest: $(VENV)/.python  ## run the tests with the oldest versions that are allowed
+	@$(PIP) uv
+	@mkdir -p $(LOWEST)
+	@$(RESOLVE) --upgrade --resolution lowest-direct $(EXTRAS) --output-file $(LOWEST)/product.txt >/dev/null
+	@$(RESOLVE) --upgrade $(EXTRAS) --group dev --constraint $(LOWEST)/product.txt \
+		--output-file $(LOWEST)/all.txt >/dev/null
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(LOWEST)/venv
+	@$(BIN)/uv pip install --quiet --python $(LOWEST)/venv --requirement $(LOWEST)/all.txt
+	@$(BIN)/uv pip install --quiet --python $(LOWEST)/venv --no-deps --no-build-isolation --editable .
+	@$(subst $(BIN),$(LOWEST)/venv/bin,$(PYTEST)) -m "not nightly"
 
 bench: $(VENV)/.installed-dev  ## measure speed and memory
 	@$(BIN)/python -m tests.benchmarks.run
@@ -66,8 +81,7 @@ pictures: $(VENV)/.installed-dev  ## take the screenshots of the guide again
 # tests.
 lock: $(VENV)/.python  ## choose the newest allowed versions and lock them
 	@$(PIP) uv
-	@$(LOCK) --upgrade --extra app --extra custom --extra databases --extra formats --group dev \
-		--output-file requirements-dev.lock
+	@$(LOCK) --upgrade $(EXTRAS) --group dev --output-file requirements-dev.lock
 	@$(LOCK) --upgrade --extra app --group build --constraints requirements-dev.lock \
 		--output-file requirements.lock
 	@$(LOCK) --upgrade --extra spark --constraints requirements-dev.lock \

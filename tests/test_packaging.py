@@ -1,14 +1,14 @@
 """What is shipped: locked requirements, private-by-default settings, a wheel that holds the app."""
 
 import re
-import subprocess
-import sys
 import tomllib
 import zipfile
 from email.parser import Parser
 from pathlib import Path
 
 import pytest
+
+from tests.support.wheel import built_wheel
 
 ROOT = Path(__file__).parents[1]
 SHIPPED = {"pages": {".py"}, "sample_data": {".csv", ".gz", ".json", ".md"}}
@@ -95,12 +95,7 @@ def test_settings_name_no_address_but_this_machine():
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> zipfile.ZipFile:
-    out = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out)]
-    done = subprocess.run([*command, str(ROOT)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    (path,) = out.glob("*.whl")
-    with zipfile.ZipFile(path) as archive:
+    with zipfile.ZipFile(built_wheel(tmp_path_factory.mktemp("wheel"))) as archive:
         yield archive
 
 
