@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from rpexplore.common.extras import require
 from rpexplore.common.other_process import in_other_process
 from rpexplore.errors import RpexploreError
 
@@ -94,13 +94,10 @@ def dictionary(
         name: What errors call it.
 
     Raises:
-        error: For a file that cannot be read, or without pyreadstat.
+        error: For a file that cannot be read.
+        MissingExtraError: Without pyreadstat.
     """
-    if find_spec("pyreadstat") is None:
-        raise error(
-            f"{name} is a file of {PACKAGES[form]}, which pyreadstat reads; install it "
-            '(pip install "rpexplore[formats]"), or save the file as CSV.'
-        )
+    require("pyreadstat", "formats", f"{name}, a file of {PACKAGES[form]}")
     if isinstance(content, bytes):
         return _in_other_process(content, form, name, error)
     try:

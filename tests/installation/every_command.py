@@ -33,6 +33,7 @@ DONE = [
     ("combine", "first", "second", "--out", "both"),
     ("postprocess", "both", "--smooth", "--round", "--out", "published"),
     ("workbook", "published", "--out", "published.xlsx"),
+    ("publish", "published", "--out", "export", "--format", "csvw", "--format", "excel"),
     ("synthesize", "first", "--rows", "50", "--out", "synthetic"),
     ("queries", "presets"),
     ("queries", "template", *QUERIES, "template.csv"),
@@ -44,6 +45,7 @@ DONE = [
 # The command, and the extra that it needs.
 REFUSED = [
     (("app",), "app"),
+    (("schema", "survey.sav"), "formats"),
     (("report", "plan.json", "--out", "report.html"), "app"),
     (("synthesize", "first", "--engine", "graphical_model", "--out", "no"), "synthetic"),
 ]
@@ -105,6 +107,7 @@ def _write_inputs() -> None:
     lines = ["attribute,value", "age,young", "age,old", "sex,F", "sex,M"]
     Path("codebook.csv").write_text("\n".join(lines) + "\n", "utf-8")
     Path("homes.csv").write_text("home\n1|1\n1|2\n2|1\n2|2\n", "utf-8")
+    Path("survey.sav").write_bytes(b"$FL2@(#) SPSS DATA FILE")
     records = [f"{('young', 'old')[i % 3 == 0]},{'FM'[i % 2]}" for i in range(90)]
     Path("records.csv").write_text("\n".join(["age,sex", *records]) + "\n", "utf-8")
     from pyarrow import csv, parquet
