@@ -3,13 +3,13 @@
 import math
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from rpexplore.analysis import accuracy
 from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.figures import axes
 from rpexplore.figures.chart import Chart, columns_of
+from rpexplore.figures.plotly_objects import go
 
 
 def accuracy_by_order_chart(frame: pd.DataFrame, record_noun: str, *, cells_differ: bool) -> Chart:

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from rpexplore.analysis import accuracy_by_attribute
 from rpexplore.analysis.forecast import Forecast
@@ -11,6 +10,7 @@ from rpexplore.common.formatting import capitalised, plural
 from rpexplore.figures import axes
 from rpexplore.figures.accuracy import quantiles_text
 from rpexplore.figures.chart import Chart, columns_of
+from rpexplore.figures.plotly_objects import go
 
 _MOST_LINES = 40  # of attributes, before only the ends are drawn
 

@@ -9,10 +9,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import plotly.graph_objects as go
-
 from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.figures.labels import LONGEST, shortened_labels
+from rpexplore.figures.plotly_objects import go
 
 BLUE = "#3c76c3"
 GREY = "#7f858d"

@@ -2,10 +2,9 @@
 
 import math
 
-import plotly.graph_objects as go
-
 from rpexplore.analysis.baselines import PLAN, Comparison
 from rpexplore.figures import axes
+from rpexplore.figures.plotly_objects import go
 
 _MOST_TIMES = 1000.0
 CUT_OFF = f"Bars are cut off at {_MOST_TIMES:,.0f} times."

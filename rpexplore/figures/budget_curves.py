@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.figures import axes
 from rpexplore.figures.labels import shortened
+from rpexplore.figures.plotly_objects import go
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.conversions import rho_text
 

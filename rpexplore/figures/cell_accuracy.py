@@ -7,12 +7,12 @@ backgrounds; the least and the most accurate cell are marked and named as well.
 import math
 
 import numpy as np
-import plotly.graph_objects as go
 
 from rpexplore.analysis.cell_accuracy import CellAccuracy
 from rpexplore.common.formatting import rounded
 from rpexplore.figures import axes
 from rpexplore.figures.labels import shortened
+from rpexplore.figures.plotly_objects import go
 
 _MOST_MARKED = 60  # points of a line, each with a marker
 _WIDE = 8  # times the smallest error: from here on colours go by the logarithm

@@ -3,14 +3,16 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from rpexplore.analysis.measures import STANDARD_ERROR, Measure
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 Kind: TypeAlias = Literal[
     "text", "name", "count", "share", "change", "estimate", "rounded", "number"
@@ -162,7 +164,7 @@ class Chart:
     title     where several charts stand below each other
     """
 
-    figure: go.Figure
+    figure: "go.Figure"
     subject: str
     sentence: str
     frame: pd.DataFrame

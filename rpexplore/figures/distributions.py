@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from rpexplore.analysis import distributions, relative_errors
 from rpexplore.analysis.forecast import Forecast
@@ -11,6 +10,7 @@ from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.common.formatting import rounded
 from rpexplore.figures import axes
 from rpexplore.figures.chart import Chart, Column, columns_of
+from rpexplore.figures.plotly_objects import go
 
 
 def distribution_by_order_chart(forecast: Forecast, record_noun: str) -> Chart:

@@ -5,7 +5,6 @@ import textwrap
 from collections.abc import Sequence
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from rpexplore.analysis import variance_by_size
 from rpexplore.analysis.forecast import Forecast
@@ -13,6 +12,7 @@ from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.common.formatting import capitalised, rounded
 from rpexplore.figures import axes
 from rpexplore.figures.chart import Chart, columns_of
+from rpexplore.figures.plotly_objects import go
 
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _LARGEST_BUBBLE = 14  # px

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.common.formatting import rounded
 from rpexplore.figures import axes
+from rpexplore.figures.plotly_objects import go
 
 # A text, the point that it belongs to, and whether it stands below that.
 _Label: TypeAlias = tuple[str, tuple[float, float], bool]

@@ -1,11 +1,11 @@
 """The publishable share against the budget: what a larger one would buy."""
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from rpexplore.common.formatting import describe_share
 from rpexplore.figures import axes
 from rpexplore.figures.chart import Chart, Column
+from rpexplore.figures.plotly_objects import go
 
 _HEIGHT = 260
 

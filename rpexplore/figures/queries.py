@@ -3,12 +3,12 @@
 import math
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from rpexplore.analysis.queries import OPTIMUM
 from rpexplore.common.formatting import rounded
 from rpexplore.figures import axes
 from rpexplore.figures.labels import shortened, shortened_labels
+from rpexplore.figures.plotly_objects import go
 from rpexplore.privacy.conversions import rho_text
 
 _PLAN, _BASELINE = axes.style(0), axes.style(1)

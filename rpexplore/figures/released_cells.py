@@ -8,13 +8,13 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 
 from rpexplore.analysis.cell_accuracy import Axis
 from rpexplore.analysis.results.released_cells import ReleasedCells
 from rpexplore.common.formatting import describe_share, rounded
 from rpexplore.figures import axes
 from rpexplore.figures.labels import shortened_labels
+from rpexplore.figures.plotly_objects import go
 
 MOST_BARS, MOST_GROUPS = 1000, len(axes.STYLES)
 MOST_CELLS = 250  # of the heat map, along each axis

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from rpexplore.analysis import shadow_prices
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import describe_share
 from rpexplore.figures import axes
 from rpexplore.figures.chart import Chart, Column, columns_of
+from rpexplore.figures.plotly_objects import go
 
 _MOST_BARS = 15
 

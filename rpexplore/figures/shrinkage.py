@@ -1,12 +1,12 @@
 """Fairness of smooth tables: how far groups are from their unbiased counts, a bar each."""
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from rpexplore.analysis.results.shrinkage import describe_groups
 from rpexplore.common.formatting import rounded
 from rpexplore.figures import axes
 from rpexplore.figures.chart import COLUMNS, Chart, Column
+from rpexplore.figures.plotly_objects import go
 
 MOST_ROWS = 25  # of groups; of more, those that are farthest from their unbiased counts
 

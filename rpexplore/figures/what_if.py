@@ -3,11 +3,11 @@
 import math
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.common.formatting import rounded
 from rpexplore.figures import axes
+from rpexplore.figures.plotly_objects import go
 
 _LEAST_MARGIN = 1.03  # around the marks, a factor
 _CHARACTER = 6.5  # pixels, about

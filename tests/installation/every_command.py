@@ -16,6 +16,9 @@ from typing import Any
 BUDGET = ("--rho", "0.1")
 AREAS = ("codebook.csv", "--areas", "homes.csv", "--separator", "|")
 QUERIES = ("--codebook", "codebook.csv", "--out")
+_ENTRY = {"name": "A", "curator": "B", "intended-use": "C", "region": "D", "actors": "E"}
+_ENTRY |= {"sector": "Education", "justification": "F", "author": "G"}
+ENTRY = [part for name, value in _ENTRY.items() for part in (f"--{name}", value)]
 # In this order; each is done without any extra.
 DONE = [
     ("--version",),
@@ -33,6 +36,7 @@ DONE = [
     ("combine", "first", "second", "--out", "both"),
     ("postprocess", "both", "--smooth", "--round", "--out", "published"),
     ("workbook", "published", "--out", "published.xlsx"),
+    ("registry", "first", "--out", "entry.yaml", *ENTRY),
     ("publish", "published", "--out", "export", "--format", "csvw", "--format", "excel"),
     ("synthesize", "first", "--rows", "50", "--out", "synthetic"),
     ("queries", "presets"),
