@@ -64,13 +64,13 @@ def synthesize(
     these in the same folder. Biased, and labelled so. Costs no privacy.
     """
     from rpexplore.domain.provenance import formulas_warning
-    from rpexplore.postprocessing.combination_folder import load_unbiased
+    from rpexplore.postprocessing.combination_folder import load_measured
     from rpexplore.postprocessing.synthetic.records_folder import synthesize
     from rpexplore.releases.atomic_folder import check_new
 
     check_new(out)
     with progress("Reading the release") as on_progress:
-        source = load_unbiased(release)
+        source = load_measured(release)
         records = synthesize(
             source,
             out,

@@ -32,6 +32,7 @@ from rpexplore.postprocessing.stored_arrays import read_arrays, write_arrays
 from rpexplore.postprocessing.synthetic.records import KIND as SYNTHETIC
 from rpexplore.postprocessing.synthetic.records import SyntheticRecords
 from rpexplore.postprocessing.table_writing import new_tables_folder, write_readme, write_tables
+from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
 from rpexplore.releases.areas.area_release import AreaRelease
 from rpexplore.releases.atomic_folder import check_room
 from rpexplore.releases.manifest import (
@@ -122,6 +123,13 @@ def load_combined(folder: str | Path) -> Estimates:
     return estimates
 
 
+def load_measured(folder: str | Path) -> Release | Estimates:
+    """`load_unbiased`, or all that an adaptive release measured: for what is biased in any case."""
+    if read_manifest(Path(folder)).get("format") == AdaptiveRelease.release_format[0]:
+        return Estimates.of_adaptive(AdaptiveRelease.load(folder))
+    return load_unbiased(folder)
+
+
 def load_unbiased(folder: str | Path) -> Release | Estimates:
     """What a folder holds, a release of tables or combined ones; `ReleaseError` if neither."""
     folder = Path(folder)
@@ -130,6 +138,11 @@ def load_unbiased(folder: str | Path) -> Release | Estimates:
         raise ReleaseError(
             f"{str(folder)!r} holds the answers to a list of queries, and no tables; they are "
             "files in that folder. Name the folder of a release of tables."
+        )
+    if kind == AdaptiveRelease.release_format[0]:
+        raise ReleaseError(
+            f"{str(folder)!r} holds adaptive estimates, which are biased, and unbiased tables are "
+            "needed; name a release by a plan that is not adaptive."
         )
     if kind == AreaRelease.release_format[0]:
         raise ReleaseError(

@@ -31,6 +31,7 @@ from rpexplore.postprocessing.measurement_source import (
     spent,
 )
 from rpexplore.postprocessing.stored_arrays import read_arrays
+from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
 from rpexplore.releases.marginal_estimate import Answer, MarginalEstimate
 from rpexplore.releases.measurement import measured_shape
 from rpexplore.releases.residual_files import residual_files
@@ -127,6 +128,24 @@ class Estimates:
             {residual: plan.sigma_squared.fraction(i) for i, residual in enumerate(residuals)},
             closure.strategies,
             (source,),
+        )
+
+    @classmethod
+    def of_adaptive(cls, release: AdaptiveRelease) -> "Estimates":
+        """All that an adaptive release measured, and the tables that follow from it unbiased.
+
+        What was measured was selected by what had been: standard errors hold nearly only.
+        """
+        measured = release.measured
+        # Those that no other contains: each holds its subsets of one attribute less.
+        within = {subset[:i] + subset[i + 1 :] for subset in measured.variances for i in range(3)}
+        return cls(
+            release.domain,
+            tuple(subset for subset in measured.variances if subset not in within),
+            measured.contributions,
+            measured.variances,
+            {},
+            (MeasurementSource.of(release),),
         )
 
     @property
