@@ -16,6 +16,7 @@ from pathlib import Path
 
 from rpexplore.export.report.pdf import find_browser
 from tests.benchmarks import (
+    adaptive,
     app,
     areas,
     browser,
@@ -67,6 +68,7 @@ CASES: dict[str, Callable[[], list[Row]]] = {
         *nonnegative.CASES,
         *smooth.CASES,
         *second_plan.CASES,
+        *adaptive.CASES,
         *areas.CASES,
         *synthetic.CASES,
     )
@@ -74,7 +76,7 @@ CASES: dict[str, Callable[[], list[Row]]] = {
 NEED_ADULT = (
     *("adult_release", "nonnegative_adult", "nonnegative_eight"),
     *("smooth_adult", "smooth_eight", "smooth_coverage", "smooth_rehearsed", "synthetic_adult"),
-    "smooth_second_plan",
+    *("smooth_second_plan", "adaptive_adult", "adaptive_eight"),
 )
 HOLDS = {
     "<=": lambda measured, limit: measured <= limit,
