@@ -50,5 +50,11 @@ def _contents_of(plan: AreaPlan, scenario: Scenario, expected: ExpectedCounts | 
 
 
 def _register_of(scenario: Scenario) -> str:
-    """What records the areas are of: what their codebook is called, as far as that tells it."""
-    return survey_named_after(scenario.areas.filename, "") if scenario.areas else ""
+    """What records the areas are of: the scenario's, if they have one codebook, or what the file
+    of theirs is called, as far as that tells it.
+    """
+    if scenario.areas is None:
+        return ""
+    if scenario.survey and scenario.domain == scenario.areas.domain:
+        return scenario.survey
+    return survey_named_after(scenario.areas.filename, "")

@@ -7,8 +7,13 @@ from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.domain.area_codebook import AreaCodebook
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.scenarios.area_study import AreaStudy
+from rpexplore.scenarios.project import Project
+from rpexplore.scenarios.scenario import Scenario
 
 CODEBOOK, RECORDS = "municipal-register.json", "municipal-register.csv.gz"
+ATTRIBUTES = ("sex", "age_group", "birthplace")  # beside the areas
 MAP = "municipal-register-map.geojson"
 COUNTRY = "Orsavia, a made-up country of 2,814 areas on five levels."
 SUMMARY = "41,882 people, each with the district of Orsavia, a made-up country, that they live in."
@@ -20,10 +25,28 @@ def sample_areas() -> AreaCodebook:
     return AreaCodebook.load(sample_data_folder() / CODEBOOK)
 
 
-def sample_records_for(plan: AreaPlan) -> Path | None:
-    """The records of the country, if the plan is for its areas and its codebook."""
-    is_for_them = is_sample(plan.workload.tree) and plan.domain == sample_areas().domain
-    return sample_data_folder() / RECORDS if is_for_them else None
+def sample_project() -> Project:
+    """The country in a project of its own, with the tables to begin with."""
+    book = sample_areas()
+    return Project(
+        (
+            Scenario(
+                book.domain,
+                name="All tables on every level",
+                survey="Municipal register",
+                record_noun="people",
+                areas=AreaStudy.of(CODEBOOK, book),
+            ),
+        )
+    )
+
+
+def sample_records_for(plan: ReleasePlan) -> Path | None:
+    """The records of the country, if the plan is for its codebook, and for its areas if for any."""
+    if plan.domain.names != ATTRIBUTES or plan.domain != sample_areas().domain:
+        return None
+    is_for_others = isinstance(plan, AreaPlan) and not is_sample(plan.workload.tree)
+    return None if is_for_others else sample_data_folder() / RECORDS
 
 
 def sample_map_for(tree: AreaTree) -> Path | None:

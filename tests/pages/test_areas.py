@@ -16,6 +16,7 @@ from rpexplore.domain import area_tree_reference
 from rpexplore.export.area_bundle import area_bundle, area_report_html
 from rpexplore.planning.areas.area_minimum_budget import minimum_area_budget
 from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.scenarios.area_example import sample_records_for
 from rpexplore.scenarios.autosave import Autosaves
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.project_file import content_of
@@ -84,7 +85,14 @@ def towns(app):
 
 
 def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path):
-    session = app("areas").press("Open the sample country")
+    session = app("codebook")
+    session.text_input(key="survey").set_value("Mine").run()
+    session.open("areas").press("Open the sample country")
+    # In a project of its own, of the same codebook; that before is kept.
+    assert session.project.names == ("All tables on every level",)
+    assert session.scenario.domain == session.scenario.areas.domain
+    assert sample_records_for(session.scenario.plan()).name == "municipal-register.csv.gz"
+    assert "project before is kept" in plain(session.texts("success"))
     assert session.metrics() == {"Areas": "2,814", "Levels": "5", "Other attributes": "3"}
     (levels,) = session.dataframe
     assert levels.value["undivided"].tolist() == [0, 0, 0, 214, 2244]
@@ -133,9 +141,10 @@ def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path
     assert again.text == plan.text
     scenario = session.session_state["project"].current
     assert area_bundle(plan, scenario.areas)[:2] == b"PK"
-    # The report is of the areas' own records, not of those of the scenario's other codebook.
-    head = re.findall("<h1[^>]*>(.*?)</h1>", area_report_html(plan, scenario))
-    assert head == ["Municipal-register"]
+    # The report is of the areas' own records, not of those of a scenario's other codebook.
+    other = scenario.replaced(domain=rp.Domain.from_sizes({"age": 2}))
+    for begun, survey in ((scenario, "Municipal register"), (other, "Municipal-register")):
+        assert re.findall("<h1[^>]*>(.*?)</h1>", area_report_html(plan, begun)) == [survey]
 
 
 def test_areas_are_a_part_of_the_scenario(towns, app):

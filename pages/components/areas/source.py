@@ -11,13 +11,13 @@ from pages.components.areas.study import HERE, open_study, study
 from pages.components.shared.area_levels import area_levels
 from pages.components.shared.background import Task, begin, finish
 from pages.components.shared.file_choice import data_files, path_choice
-from pages.components.shared.session import escaped, project, say
+from pages.components.shared.session import escaped, open_beside, project, say
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import plural
 from rpexplore.data.files.offered import codebooks
 from rpexplore.domain.area_codebook import AreaCodebook
 from rpexplore.errors import DomainError
-from rpexplore.scenarios.area_example import CODEBOOK, COUNTRY, sample_areas
+from rpexplore.scenarios.area_example import COUNTRY, sample_project
 from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.autosave import Autosaves
 
@@ -37,8 +37,8 @@ def choose_areas() -> None:
         "Open the sample country",
         icon=":material/map:",
         type="primary",
-        on_click=lambda: _begin(CODEBOOK, sample_areas),
-        help=COUNTRY,
+        on_click=lambda: open_beside(sample_project()),
+        help=f"{COUNTRY} It opens in a project of its own; earlier work is kept.",
     )
     st.file_uploader(
         "Drop a codebook together with its file of areas",

@@ -5,16 +5,11 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components.shared.autosave import (
-    is_saved,
-    open_key,
-    project_of_upload,
-    recent_projects,
-)
+from pages.components.shared.autosave import project_of_upload, recent_projects
 from pages.components.shared.files import upload
 from pages.components.shared.session import (
-    EVERYWHERE,
     escaped,
+    open_beside,
     open_new,
     open_saved,
     say,
@@ -42,10 +37,7 @@ def enter_opened() -> None:
 
 def open_example(example: Example) -> None:
     """Open an example on the Plan page."""
-    before = open_key() if is_saved() else ""
-    open_new(example.project())
-    if before not in ("", open_key()):
-        say(EVERYWHERE, "success", "The project before is kept: Home lists it as a saved project.")
+    open_beside(example.project())
     st.session_state[OPENED] = PLAN
 
 

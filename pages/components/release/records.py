@@ -48,8 +48,15 @@ def data_source(planned: ReleasePlan) -> Source | None:
 
 def _sample(planned: ReleasePlan) -> Source | None:
     """The records of the example that the plan is for, if there is one."""
+    if records := area_example.sample_records_for(planned):
+        st.caption(f"{area_example.SUMMARY} All of it is made up: {escaped(str(records))}")
+        return FileSource(records)
     if isinstance(planned, AreaPlan):
-        return _sample_country(planned)
+        st.info(
+            "The plan is not for the areas and attributes of the sample country. Take the records "
+            "from a file."
+        )
+        return None
     columns = _columns(planned)
     example = example_for(planned.domain, columns)
     if example is not None:
@@ -60,18 +67,6 @@ def _sample(planned: ReleasePlan) -> Source | None:
         f"({escaped(shown_few(columns))}). Take the records from a file."
     )
     return None
-
-
-def _sample_country(planned: AreaPlan) -> Source | None:
-    records = area_example.sample_records_for(planned)
-    if records is None:
-        st.info(
-            "The plan is not for the areas and attributes of the sample country. Take the records "
-            "from a file."
-        )
-        return None
-    st.caption(f"{area_example.SUMMARY} All of it is made up: {escaped(str(records))}")
-    return FileSource(records)
 
 
 def _columns(planned: ReleasePlan) -> list[str]:

@@ -12,6 +12,7 @@ import streamlit as st
 
 from pages import all_pages
 from pages.components.shared.autosave import (
+    is_saved,
     open_key,
     save_project,
     start_project,
@@ -114,6 +115,14 @@ def open_new(project: Project) -> None:
     """Go over to a project that is not saved yet; the current one stays saved."""
     start_project(project)
     _forget_steps()
+
+
+def open_beside(project: Project) -> None:
+    """`open_new`, and say where the project before is found again."""
+    before = open_key() if is_saved() else ""
+    open_new(project)
+    if before not in ("", open_key()):
+        say(EVERYWHERE, "success", "The project before is kept: Home lists it as a saved project.")
 
 
 def _forget_steps() -> None:
