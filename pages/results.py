@@ -5,6 +5,7 @@ from pages.components.results.areas import browse_areas
 from pages.components.results.browser import browse, browse_answers
 from pages.components.results.downloads import workbook_download
 from pages.components.results.postprocess import HERE, POSTPROCESSING, postprocessing
+from pages.components.results.publishing import publishing
 from pages.components.results.reading_code import reading_code
 from pages.components.results.shrinkage import shrinkage
 from pages.components.results.source import record_noun_of, results_source
@@ -42,6 +43,7 @@ if results is not None:
     else:
         attributes, publication = browse(source, record_noun_of(source))
         workbook_download(source, folder, publication)
+        publishing(source, folder)
         reading_code(source, folder, attributes, publication.cv_limit)
         if isinstance(source, ProcessedTables):
             if source.is_smooth:

@@ -1,16 +1,20 @@
 """The Results page: opening, looking at tables in every way, processing and combining."""
 
+import io
 import json
 import shutil
+import zipfile
 from dataclasses import astuple
 from pathlib import Path
 from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+import streamlit as st
 
 import rpexplore as rp
 from pages.components.release.release_task import RELEASE_TASK
+from pages.components.results import publishing
 from pages.components.results.source import _load
 from pages.components.shared.background import task_name
 from rpexplore.analysis.results.shrinkage import describe_gains, farthest_group
@@ -181,6 +185,7 @@ def test_a_list_shows_the_table_as_released_and_subtotals_with_exact_errors(app,
         "Download age_sex.csv",
         "Download age_sex.parquet",
         "Download all tables as an Excel workbook",
+        "Download all-frictionless.zip",
     ]
     session.selectbox(key="from age").set_value("2").run()
     session.selectbox(key="to age from 2").set_value("5").run()
@@ -191,6 +196,28 @@ def test_a_list_shows_the_table_as_released_and_subtotals_with_exact_errors(app,
     session.multiselect(key="looked at").set_value(["age", "sex", "region"]).run()
     assert "There is no released table" in session.info[0].value
     assert not session.dataframe
+
+
+def test_all_tables_are_downloaded_in_the_formats_of_others(app, released, monkeypatch):
+    files, draw = {}, st.download_button
+    monkeypatch.setattr(
+        st,
+        "download_button",
+        lambda label, data, file, *more, **options: (
+            files.update({file: data}) or draw(label, data, file, *more, **options)
+        ),
+    )
+    monkeypatch.setattr(publishing, "in_other_process", lambda function, *args: function(*args))
+    session = opened(app, released["all"])
+    session.multiselect(key="publish formats").set_value(["csvw", "sdmx"])
+    session.text_input(key="publish license").set_value("CC BY").run()
+    assert "must be a web address, got 'CC BY'" in plain(session.texts("error"))
+    session.text_input(key="publish license").set_value("")
+    session.text_input(key="publish title").set_value(" Atlas ").run()
+    with zipfile.ZipFile(io.BytesIO(files["all-csvw-sdmx.zip"]())) as archive:
+        names = archive.namelist()
+        assert {"csv-metadata.json", "sdmx/structure.xml", "tables/0001_age.csv"} <= {*names}
+        assert archive.read("README.md").startswith(b"# Atlas\n")
 
 
 def test_cells_above_the_limit_are_marked_or_left_empty(app, released):
