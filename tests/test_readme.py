@@ -28,6 +28,7 @@ AGGREGATION = "Aggregation: ranges, cumulative counts, groups"
 TARGETS = "Accuracy first: targets"
 QUERIES = "Queries: your own list"
 PRESETS = "Presets"
+ADAPTIVE = "Adaptive release"
 AREAS = "Areas: tables for a whole country"
 RECORDS_LIE = "Where the records lie"
 # The sections that show something to run: the verbs of their commands, their pieces of Python.
@@ -46,6 +47,7 @@ RUN = {
     ("docs/guide.md", PRESETS): (["queries", "queries", "queries"], 0),
     ("docs/guide.md", "Post-processing"): (["release", "combine", "postprocess", "answer"], 0),
     ("docs/guide.md", "Synthetic records"): (["synthesize"], 0),
+    ("docs/guide.md", ADAPTIVE): (["plan", "verify", "release"], 0),
     ("docs/guide.md", AREAS): (
         [*["areas"] * 4, "show", "verify", "report", "release", "postprocess"],
         1,

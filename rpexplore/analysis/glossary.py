@@ -138,6 +138,9 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "Rehearsal": "A simulation before the run: records made up from the expected counts are "
         "measured with the plan's noise, and the tables compared with them. It reads no record and "
         "spends nothing.",
+        "Adaptive plan": "A plan whose release selects, in rounds, what it measures more "
+        "accurately. The guarantee is that of any plan; the tables are biased estimates, and "
+        "nothing is promised of their accuracy beforehand.",
         "Scenario": "The choices behind a plan, under a name: tables, weights, targets, objective, "
         "budget.",
         "Project": "Scenarios over time, kept in one file.",
