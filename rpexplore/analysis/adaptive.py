@@ -1,7 +1,9 @@
 """Adaptive plans: when to choose one, and what it measures when. No records."""
 
+from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.usefulness import Usefulness
@@ -11,6 +13,7 @@ from rpexplore.planning.losses.base import SumOfVariances
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan as fixed_plan
 from rpexplore.workload.smooth_weights import SmoothWeights
+from rpexplore.workload.workload import Workload
 
 NOTHING_PROMISED = (
     "Adaptive, biased: the tables are estimates, and nothing is promised of their accuracy "
@@ -22,6 +25,29 @@ TRIED = (
     "try that first."
 )
 """How adaptive releases did beside fixed plans; the one place that says so."""
+
+
+def tables_of(workload: Workload) -> tuple[Workload, str]:
+    """The tables that an adaptive plan can have of a workload: without weights and targets.
+
+    And a sentence on what was left out; "" for nothing. Other aggregations stay: a plan refuses
+    them.
+    """
+    weighted = len(np.unique(workload.weights)) > 1
+    aimed = not np.all(np.isnan(workload.targets))
+    if not weighted and not aimed:
+        return workload, ""
+    n_tables = len(workload)
+    left_out = [name for name, is_one in (("weights", weighted), ("targets", aimed)) if is_one]
+    plain = replace(
+        workload,
+        weights=np.ones(n_tables),
+        targets=np.full(n_tables, np.nan),
+        required=np.zeros(n_tables, dtype=bool),
+    )
+    return plain, (
+        f"The {' and '.join(left_out)} of the tables are left out: an adaptive plan has none."
+    )
 
 
 def unbiased_alternative(plan: AdaptivePlan) -> Plan:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rpexplore.common.exact_numbers import Decimals, whole_number
+from rpexplore.common.formatting import describe_count
 from rpexplore.common.numerics import normal_quantile
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.errors import WorkloadError
@@ -76,6 +77,10 @@ class Plan(CertifiedPlan):
     @property
     def n_items(self) -> int:
         return len(self.workload)
+
+    @property
+    def full_contents(self) -> str:
+        return f"{self.contents} with {describe_count(self.workload.n_cells)} cells"
 
     # ---- what it is worth
 

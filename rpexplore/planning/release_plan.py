@@ -79,6 +79,11 @@ class ReleasePlan(ABC):
         """What a release by it holds: "7 noisy tables", "1 noisy answer"."""
         return plural(self.n_items, self.released_item)
 
+    @property
+    def full_contents(self) -> str:
+        """`contents` with how much there is in them: "7 noisy tables with 480 cells"."""
+        return self.contents
+
     # ---- what it guarantees
 
     @property

@@ -241,6 +241,11 @@ class Workload:
         """Number of cells of each table in Python integers, object[n_tables]."""
         return self._products(object)
 
+    @property
+    def n_cells(self) -> int:
+        """Number of cells of all tables together."""
+        return sum(self.exact_cells.tolist())
+
     def _products(self, dtype: type) -> np.ndarray:
         n_queries = np.array([*self.n_queries, 1], dtype)  # 1 for the −1 of the padding
         return np.prod(n_queries[self.attribute_basis_index], axis=1)

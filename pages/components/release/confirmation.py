@@ -6,12 +6,13 @@ import streamlit as st
 
 from pages.components.release.release_task import ReleaseInputs
 from pages.components.shared.session import current, escaped, kept, say, show_messages
+from rpexplore.analysis.adaptive import NOTHING_PROMISED
 from rpexplore.analysis.areas.targets import missed_targets
 from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.targets_met import target_counts
 from rpexplore.analysis.usefulness import Usefulness
-from rpexplore.common.formatting import describe_count, plural
 from rpexplore.errors import RpexploreError
+from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
@@ -98,7 +99,7 @@ def run_facts(inputs: ReleaseInputs, scenario: Scenario, *, paid: bool) -> dict[
     is_checked = inputs.expected_fingerprint is not None
     return {
         "Scenario": scenario.name,
-        "Release": f"{describe_contents(plan)}, into {inputs.output}",
+        "Release": f"{plan.full_contents}, into {inputs.output}",
         "Records": inputs.data.name,
         "Privacy cost": f"{amount(plan.rho)} for {plan.budget.unit}",
         "Ledger": f"{amount(before)} spent before, {amount(after)} after",
@@ -109,18 +110,13 @@ def run_facts(inputs: ReleaseInputs, scenario: Scenario, *, paid: bool) -> dict[
     }
 
 
-def describe_contents(plan: ReleasePlan) -> str:
-    """What a release by a plan holds, and how much of it."""
-    if isinstance(plan, Plan):
-        cells = sum(plan.workload.exact_cells.tolist())
-        return f"{plan.contents} with {describe_count(cells)} cells"
-    if isinstance(plan, AreaPlan):
-        return f"{plan.contents} of {plural(plan.workload.tree.n_areas, 'area')}"
-    return plan.contents
-
-
 def usefulness_facts(plan: ReleasePlan, scenario: Scenario) -> dict[str, str]:
-    """How many targets are missed and, of tables, how much is publishable, by label."""
+    """How many targets are missed and, of tables, how much is publishable, by label.
+
+    Of an adaptive plan, that nothing is promised.
+    """
+    if isinstance(plan, AdaptivePlan):
+        return {"Accuracy": NOTHING_PROMISED}
     if isinstance(plan, AreaPlan):
         return {"Targets": _missed(*missed_targets(plan))}
     if not isinstance(plan, Plan):

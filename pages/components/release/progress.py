@@ -17,7 +17,9 @@ from pages.components.results.browser import browse, browse_answers
 from pages.components.shared.background import Task, follow, has_ended
 from pages.components.shared.session import escaped
 from rpexplore.analysis.glossary import meaning
+from rpexplore.common.formatting import capitalised
 from rpexplore.data.source import Source
+from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
 from rpexplore.releases.areas.area_release import AreaRelease
 from rpexplore.releases.ledger import Account
 from rpexplore.releases.manifest import FinishedRelease
@@ -105,6 +107,13 @@ def finished_release(release: FinishedRelease, task: ReleaseTask) -> None:
             "pages/results.py",
             label="Look at its tables, area by area",
             icon=":material/account_tree:",
+        )
+    elif isinstance(release, AdaptiveRelease):
+        st.warning(f"{escaped(capitalised(release.label))}.", icon=":material/label_important:")
+        st.page_link(
+            "pages/results.py",
+            label="Look at its tables, and the bound on the error of each",
+            icon=":material/table_view:",
         )
     elif isinstance(release, Release):
         st.subheader("The noisy tables")

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.components.release.confirmation import ask, confirmation, describe_contents
+from pages.components.release.confirmation import ask, confirmation
 from pages.components.release.destinations import (
     account_of,
     escape_formulas_input,
@@ -46,8 +46,8 @@ from rpexplore.releases.ledger import check_limit
 HERE = "release"
 
 
-def run_in_place_of_form(kind: type[ReleasePlan]) -> bool:
-    """Whether a run of the project goes on, or the last one, of this kind of plan, is finished.
+def run_in_place_of_form(*kinds: type[ReleasePlan]) -> bool:
+    """Whether a run of the project goes on, or the last one, of these kinds of plans, is finished.
 
     Then the page shows how far it is, or its result; of a run that failed it says why.
     """
@@ -55,12 +55,12 @@ def run_in_place_of_form(kind: type[ReleasePlan]) -> bool:
     if task is not None and task.is_going:
         release_in_progress(task)
         return True
-    if task is not None and task.result is not None and isinstance(task.inputs.plan, kind):
+    if task is not None and task.result is not None and isinstance(task.inputs.plan, kinds):
         finished_release(task.result, task)
         return True
     is_finishing = finishing()
     task = project_task()  # whose failure may be mended now
-    if task is not None and task.failed and isinstance(task.inputs.plan, kind):
+    if task is not None and task.failed and isinstance(task.inputs.plan, kinds):
         st.error(escaped(f"{task.error} {task.charge}"))
     return is_finishing
 
@@ -68,7 +68,7 @@ def run_in_place_of_form(kind: type[ReleasePlan]) -> bool:
 def run_form(planned: ReleasePlan) -> None:
     """What is run, everything to be decided before it, and the button."""
     st.markdown(
-        f"The plan: {describe_contents(planned)}, {planned.budget.amount_text(planned.rho)} for "
+        f"The plan: {planned.full_contents}, {planned.budget.amount_text(planned.rho)} for "
         f"{planned.budget.unit}. It is run **once**, on records that stay where they are; the cost "
         "is entered in a ledger first."
     )

@@ -10,7 +10,7 @@ from rpexplore.analysis.accuracy import headline
 from rpexplore.analysis.budget_units import right_guesses
 from rpexplore.analysis.targets_met import target_counts
 from rpexplore.analysis.usefulness import publishable
-from rpexplore.common.formatting import describe_count, plural, rounded
+from rpexplore.common.formatting import plural, rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError
 from rpexplore.export.report.section import Facts, Part, Section
@@ -58,12 +58,11 @@ def in_short(
 def what_is_released(plan: Plan | AdaptivePlan, record_noun: str) -> tuple[str, str]:
     """How many tables with how many cells, and which attributes they have."""
     workload = plan.workload
-    cells = describe_count(sum(workload.exact_cells.tolist()))
     names = ", ".join(workload.domain.names[index] for index in workload.used[:MOST_NAMES])
     others = len(workload.used) - MOST_NAMES
     more = f" and {others:,} more" if others > 0 else ""
     attributes = f" {plural(len(workload.used), 'attribute')}: {names}{more}." if names else ""
-    text = f"{plan.contents} with {cells} cells, which count {record_noun}.{attributes}"
+    text = f"{plan.full_contents}, which count {record_noun}.{attributes}"
     return "What is released", text
 
 

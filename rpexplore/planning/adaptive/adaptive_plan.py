@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rpexplore.common.exact_numbers import shown_value, whole_number
-from rpexplore.common.formatting import plural, rounded
+from rpexplore.common.formatting import describe_count, plural, rounded
 from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.errors import PlanError
 from rpexplore.planning.adaptive.adaptive_plan_file import fields_of_plan, text_of_plan
@@ -94,6 +94,10 @@ class AdaptivePlan(ReleasePlan):
     @property
     def n_items(self) -> int:
         return len(self.workload)
+
+    @property
+    def full_contents(self) -> str:
+        return f"{self.contents} with {describe_count(self.workload.n_cells)} cells"
 
     # ---- what is selected
 

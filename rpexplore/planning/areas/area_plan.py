@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rpexplore.common.formatting import plural
 from rpexplore.common.numerics import read_only
 from rpexplore.domain.domain import Domain
 from rpexplore.planning.areas.area_cells import LossRows, mean_variances
@@ -119,6 +120,10 @@ class AreaPlan(CertifiedPlan):
     @property
     def n_items(self) -> int:
         return self.workload.n_tables
+
+    @property
+    def full_contents(self) -> str:
+        return f"{self.contents} of {plural(self.workload.tree.n_areas, 'area')}"
 
     # ---- what it guarantees
 

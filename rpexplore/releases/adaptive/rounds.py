@@ -70,9 +70,7 @@ def measure_rounds(
         spent.spend(step.n_tables * (step.selection_rho + step.measurement_rho))
         if number < len(outcomes):
             continue
-        on_round = part_of_progress(
-            on_progress, number / len(plan.rounds), (number + 1) / len(plan.rounds)
-        )
+        on_round = _progress_of_round(on_progress, number, len(plan.rounds))
         on_round(_FITTING, 0.0)
         estimates, allowances = fitted_candidates(plan, first, outcomes, number, on_round)
         write([np.array([BEGUN], dtype=np.int64)])
@@ -91,6 +89,12 @@ def measure_rounds(
         )
         write(measured_numbers(measured))
         outcomes.append(RoundOutcome(number, tuple(selected), measured))
+
+
+def _progress_of_round(on_progress: Progress, number: int, n_rounds: int) -> Progress:
+    """The part of one round, which is named before what is being done."""
+    on_part = part_of_progress(on_progress, number / n_rounds, (number + 1) / n_rounds)
+    return lambda doing, share: on_part(f"Round {number + 1} of {n_rounds}: {doing}", share)
 
 
 def fitted_candidates(

@@ -1,0 +1,71 @@
+"""Which plan the Release page runs: that of the open scenario, or an adaptive one."""
+
+import streamlit as st
+
+from pages.components.shared.adaptive import adaptive_plan_of_scenario
+from pages.components.shared.files import upload
+from pages.components.shared.session import bound, escaped, say, show_messages
+from rpexplore.analysis.adaptive import NOTHING_PROMISED
+from rpexplore.errors import PlanError, RpexploreError
+from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
+
+HERE = "which plan"
+ADDRESS, ADAPTIVE = "plan", "adaptive"  # in the address of the page
+KINDS = {"unbiased": "Unbiased tables", ADAPTIVE: "Adaptive plan (biased)"}
+_CHOSEN, _FILE = "kind of plan to run", "adaptive plan file"
+
+
+def kind_input() -> str:
+    """One of `KINDS`: the one in the address, or that was chosen last."""
+    kind = st.query_params.get(ADDRESS) or st.session_state.get(_CHOSEN)
+    kind = kind if kind in KINDS else next(iter(KINDS))
+    _choose(kind)
+    st.radio(
+        "Plan to run",
+        list(KINDS),
+        format_func=KINDS.__getitem__,
+        horizontal=True,
+        **bound("plan to run", kind, _choose),
+    )
+    return kind
+
+
+def _choose(kind: str) -> None:
+    st.session_state[_CHOSEN] = kind
+    if kind == ADAPTIVE:
+        st.query_params[ADDRESS] = kind
+    else:
+        st.query_params.pop(ADDRESS, None)
+
+
+def adaptive_plan_input() -> AdaptivePlan | None:
+    """The adaptive plan of an uploaded file, or else of the open scenario; None without one."""
+    st.warning(NOTHING_PROMISED, icon=":material/label_important:")
+    with st.expander("Run a plan file instead", expanded=_FILE in st.session_state):
+        upload("Adaptive plan file (.json)", ["json"], "uploaded adaptive plan", _take)
+        show_messages(HERE)
+        held = st.session_state.get(_FILE)
+        if held is not None:
+            name, plan = held
+            st.markdown(f"**{escaped(name)}**, SHA-256 `{plan.sha256}`")
+            st.button("Back to the plan of the scenario", on_click=_forget)
+    return adaptive_plan_of_scenario() if held is None else held[1]
+
+
+def _take(content: bytes, name: str) -> None:
+    try:
+        st.session_state[_FILE] = name, _read(content, name)
+    except RpexploreError as error:
+        say(HERE, "error", error.on_screen())
+
+
+def _read(content: bytes, name: str) -> AdaptivePlan:
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        raise PlanError(f"{name} is not a plan file: it is no text in UTF-8.") from None
+    return AdaptivePlan.parse(text, name)
+
+
+def _forget() -> None:
+    st.session_state.pop(_FILE, None)

@@ -1,0 +1,48 @@
+"""Adaptive releases in the app: planned, rehearsed, run once, and looked at."""
+
+from fractions import Fraction
+
+import pytest
+
+import rpexplore as rp
+from rpexplore.analysis.adaptive import NOTHING_PROMISED
+from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
+from rpexplore.releases.ledger import Ledger
+from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
+from tests.pages.conftest import finish, open_dialog, plain, set_up
+from tests.releases.adaptive.adaptive_run import DOMAIN, write_records
+
+EXPECTED = 5_000
+
+
+@pytest.fixture
+def scenario() -> Scenario:
+    expected = ExpectedCounts.of_total(EXPECTED)
+    return Scenario(DOMAIN, WorkloadRequest(order=2), expected=expected, record_noun="people")
+
+
+@pytest.fixture
+def people(tmp_path):
+    path = tmp_path / "data" / "people.csv"
+    path.parent.mkdir()
+    write_records(path)
+    return path
+
+
+def test_an_adaptive_plan_is_run_once_and_its_tables_are_looked_at(app, scenario, people, tmp_path):
+    session = set_up(app("release", scenario), people, tmp_path / "out")
+    session.radio(key="plan to run").set_value("adaptive").run()
+    assert session.query_params["plan"] == "adaptive"  # so it survives a reload
+    plan = rp.adaptive_plan(scenario.workload, budget=scenario.budget, expected_records=EXPECTED)
+    session.press("Dry run")
+    assert "nothing was spent" in plain(session.texts("success"))
+    facts = plain(open_dialog(session).texts("markdown"))
+    assert f"Accuracy:** {NOTHING_PROMISED}" in facts
+    assert f"Release:** {plan.full_contents}, into" in facts
+    session = finish(session.press("Spend"))
+    assert "biased" in plain(session.texts("warning"))
+    done = AdaptiveRelease.load(tmp_path / "out")
+    assert done.plan.sha256 == plan.sha256
+    spent = Ledger.beside(people).account(people).spent_record_rho
+    assert spent == plan.record_rho <= Fraction("0.1")
