@@ -36,6 +36,8 @@ class StatedSchema:
     def remarks(self) -> tuple[str, ...]:
         """What to look at before it is used, in sentences."""
         listed = self.schema.get("missingValues", []) if isinstance(self.schema, dict) else []
+        if not isinstance(listed, list):
+            return ()
         items = [item.get("value") if isinstance(item, dict) else item for item in listed]
         texts = [item for item in items if isinstance(item, str) and item.strip()]
         if not texts:

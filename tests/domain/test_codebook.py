@@ -194,6 +194,8 @@ def test_missing_values_of_a_data_package(tmp_path):
     path.write_text(PACKAGE, "utf-8")
     (remark,) = remarks_on_codebook(path)
     assert "no answer in the whole table ('NA') are in no attribute" in remark
+    path.write_text(PACKAGE.replace('["", "NA"]', "5"), "utf-8")  # which says nothing
+    assert remarks_on_codebook(path) == []
     # One of its tables by itself, and missing values with labels (of version 2).
     resource = json.loads(PACKAGE)["resources"][0]
     resource["schema"]["fields"][0]["missingValues"] = [{"value": "x", "label": "Refused"}, "f"]

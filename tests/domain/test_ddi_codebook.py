@@ -1,11 +1,14 @@
 """Codebooks from DDI-Codebook 2.5, as archives and IPUMS write it."""
 
+import time
+
 import pytest
 
 from rpexplore import Attribute, Categories, Domain
 from rpexplore.data.files.codebook_file import CodebookFile, recognise, recognise_path
 from rpexplore.data.files.columns import Column
 from rpexplore.domain.codebooks import draft_file
+from rpexplore.domain.codebooks.ddi import variables_of_ddi
 from rpexplore.errors import DomainError
 
 MISSING = ("Missing",)
@@ -147,6 +150,24 @@ def test_a_document_type_without_entities_is_passed_over():
     found = recognise(content.encode(), "a.xml")
     assert isinstance(found, CodebookFile)
     assert found.domain.names == ("tenure", "region")
+
+
+def test_many_missing_values_and_deep_elements_take_no_time():
+    """Each would take minutes if it were looked through for each of the others."""
+    items = "".join(f'<item VALUE="0{value}"/>' for value in range(20_000))
+    categories = "".join(f"<catgry><catValu>{n}</catValu></catgry>" for n in range(-1, 20_001))
+    deep = "<a>" * 100_000 + "</a>" * 100_000
+    number = '<varFormat type="numeric"/>'
+    variable = f'<var name="a"><invalrng>{items}</invalrng>{categories}{number}</var>'
+    start = time.process_time()
+    (read,) = variables_of_ddi(f"<codeBook>{deep}{variable}</codeBook>".encode(), "a.xml")
+    assert list(read.values) == ["-1", "20000"]
+    assert len(read.missing) == 20_000
+    assert time.process_time() - start < 10
+    ranges = '<range min="1" max="2"/>' * 101
+    content = f"<codeBook><var name='a'><invalrng>{ranges}</invalrng></var></codeBook>"
+    (read,) = variables_of_ddi(content.encode(), "a.xml")
+    assert read.problem == "has more than 100 ranges of missing values"
 
 
 def test_a_huge_file_is_refused_unread(tmp_path, monkeypatch):

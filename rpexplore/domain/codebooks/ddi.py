@@ -16,6 +16,7 @@ from rpexplore.errors import DomainError
 
 ROOT = "codeBook"
 _SYSTEM_MISSING = ("sysmiss", "system missing", ".")
+_MOST_RANGES = 100  # of missing values of a variable; each is compared with all its categories
 _KINDS = {"numeric": "numbers", "character": "text"}
 
 
@@ -48,14 +49,17 @@ def variables_of_ddi(content: bytes, name: str) -> list[Variable]:
 class _Said:
     """What is said of a variable, texts as they stand there.
 
-    categories  (value, label, whether it is missing)
+    categories      (value, label, whether it is missing)
+    missing         values that are missing
+    missing_ranges  the same, both ends included
     """
 
     name: str
     label: str = ""
     form: str = ""
     categories: list[tuple[str, str, bool]] = field(default_factory=list)
-    missing: list[tuple[str, str]] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    missing_ranges: list[tuple[str, str]] = field(default_factory=list)
 
 
 class _Reader:
@@ -89,11 +93,10 @@ class _Reader:
                 self._value = self._label = ""
                 self._is_missing = attributes.get("missing", "").upper() in ("Y", "YES", "TRUE")
             case ["invalrng", "item"] if "var" in self._path:
-                value = attributes.get("VALUE", "")
-                self.variables[-1].missing.append((value, value))
+                self.variables[-1].missing.append(attributes.get("VALUE", ""))
             case ["invalrng", "range"] if "var" in self._path:
                 ends = (attributes.get("min", "-inf"), attributes.get("max", "inf"))
-                self.variables[-1].missing.append(ends)
+                self.variables[-1].missing_ranges.append(ends)
             case ["var", "varFormat"]:
                 self.variables[-1].form = attributes.get("type", "")
             case ["var", "labl"] | ["catgry", "labl" | "catValu"]:
@@ -104,7 +107,8 @@ class _Reader:
             self._text.append(text)
 
     def end(self, _: str) -> None:
-        path, self._path = self._path[-2:], self._path[:-1]
+        path = self._path[-2:]
+        self._path.pop()
         text = "".join(self._text or ())
         match path:
             # Of labels in several languages the first is taken.
@@ -127,19 +131,21 @@ def _variable(said: _Said) -> Variable:
     values: dict[str, str] = {}
     missing: dict[str, str] = {}
     problem = ""
+    listed_missing = {_number_text(value) if is_number else value for value in said.missing}
+    ranges = [tuple(map(_number, ends)) for ends in said.missing_ranges]
+    if len(ranges) > _MOST_RANGES:
+        problem = f"has more than {_MOST_RANGES} ranges of missing values"
     for written, label, is_missing in said.categories:
         value = _number_text(written) if is_number else written
         if not value or value.lower() in _SYSTEM_MISSING:
             continue
-        before = {**values, **missing}.get(value)
+        before = values.get(value, missing.get(value))
         if before is not None and before.split() != label.split():
             problem = f"lists the value {shown(value)} twice, with two labels"
-        listed = missing if is_missing or _is_within(value, said.missing) else values
-        listed[value] = label
-    for first, last in said.missing:
-        value = _number_text(first) if is_number else first
-        if first == last and value and value not in missing:
-            missing[value] = ""
+        is_missing |= value in listed_missing or _is_within(value, ranges[:_MOST_RANGES])
+        (missing if is_missing else values)[value] = label
+    for value in sorted(listed_missing - {*missing, ""}):
+        missing[value] = ""
     kind = _KINDS.get(said.form, said.form or "any")
     return Variable(said.name, said.label, kind, values, missing, problem)
 
@@ -152,16 +158,14 @@ def _number_text(text: str) -> str:
     return ("-" if text != digits and digits.strip("0") else "") + (digits.lstrip("0") or "0")
 
 
-def _is_within(value: str, ranges: list[tuple[str, str]]) -> bool:
-    """Whether a value is in one of the ranges, as a number or else as it is written."""
+def _is_within(value: str, ranges: list[tuple[float | None, ...]]) -> bool:
+    """Whether a number is in one of the ranges; those with ends that are no numbers hold none."""
     number = _number(value)
-    for first, last in ranges:
-        if value == first == last:
-            return True
-        low, high = _number(first), _number(last)
-        if number is not None and low is not None and high is not None and low <= number <= high:
-            return True
-    return False
+    if number is None:
+        return False
+    return any(
+        low is not None and high is not None and low <= number <= high for low, high in ranges
+    )
 
 
 def _number(text: str) -> float | None:
