@@ -8,12 +8,12 @@ import pyreadstat
 import pytest
 
 from rpexplore import Attribute, Categories, Domain
-from rpexplore.common import statistics_files
+from rpexplore.common import extras, statistics_files
 from rpexplore.data.files.codebook_file import CodebookFile, ColumnsFile, recognise, recognise_path
 from rpexplore.data.files.columns import Column
 from rpexplore.domain.codebooks.statistics_file import variables_of_statistics_file
 from rpexplore.domain.codebooks.variables import Variable, draft_of
-from rpexplore.errors import DomainError
+from rpexplore.errors import DomainError, MissingExtraError
 
 SECRET = 4242.5
 DICTIONARY_ENDS = (999).to_bytes(4, "little") + bytes(4)  # in a file of SPSS
@@ -180,6 +180,6 @@ def test_a_damaged_file_is_one_error_even_where_it_crashes_its_reader(survey):
 
 
 def test_without_pyreadstat_the_error_says_how_to_install_it(survey, monkeypatch):
-    monkeypatch.setattr(statistics_files, "find_spec", lambda name: None)
-    with pytest.raises(DomainError, match=r'pip install "rpexplore\[formats\]"'):
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r'pip install "rpexplore\[formats\]"'):
         recognise_path(survey)
