@@ -10,7 +10,9 @@ from rpexplore.cli import options
 from rpexplore.cli.console import interactive, progress, refuse_existing, say_result, write_new
 from rpexplore.errors import RpexploreError
 
-RELEASE_OF_ANY_KIND = "The folder of a release: of tables, of queries, or of tables in areas."
+RELEASE_OF_ANY_KIND = (
+    "The folder of a release of any kind: of tables, of queries, of tables in areas, adaptive."
+)
 # Option and question of each value that only a person knows.
 QUESTIONS = {
     "name": ("--name", "What is the data product called?"),

@@ -19,13 +19,13 @@ from rpexplore.common.formatting import capitalised, joined, plural
 from rpexplore.common.yaml_text import yaml_text
 from rpexplore.domain.provenance import describe_attributes_from_records
 from rpexplore.errors import ReleaseError
+from rpexplore.export.report.kinds import ReportedPlan
 from rpexplore.export.report.nist_checklist import nist_checklist
 from rpexplore.export.report.privacy_label import label
 from rpexplore.export.report.section import Checklist, Facts
-from rpexplore.planning.areas.area_plan import AreaPlan
-from rpexplore.planning.plan import Plan
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.release_plan import CertifiedPlan, ReleasePlan
 from rpexplore.privacy.conversions import USUAL_DELTAS
+from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
 from rpexplore.releases.areas.area_release import AreaRelease
 from rpexplore.releases.manifest import FinishedRelease, manifest_sha256, read_manifest
 from rpexplore.releases.query_release import QueryRelease
@@ -33,7 +33,7 @@ from rpexplore.releases.readme import describe_unknown_values
 from rpexplore.releases.table_release import Release
 
 SECTORS = ("Technology", "Healthcare", "Education", "Government", "Energy", "Finance")
-_KINDS = (Release, QueryRelease, AreaRelease)
+_KINDS = (Release, QueryRelease, AreaRelease, AdaptiveRelease)
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def registry_text(folder: str | Path, answers: RegistryAnswers) -> str:
     """The entry of a release as YAML.
 
     Args:
-        folder: Of a release of tables, of queries, or of tables in areas.
+        folder: Of a release of any kind: of tables, of queries, of tables in areas, adaptive.
 
     Raises:
         ReleaseError: If the folder holds no release, or one that was changed; for answers that are
@@ -195,7 +195,9 @@ def registry_entry(release: FinishedRelease[Any], answers: RegistryAnswers) -> d
                 told.get("Data security and access control"),
                 f"rpexplore {manifest['versions']['rpexplore']}.",
             ),
-            "justification": _text(answers.justification, plan.proven),
+            "justification": _text(
+                answers.justification, plan.proven if isinstance(plan, CertifiedPlan) else ""
+            ),
         },
         "administrative": {
             "sources": answers.sources,
@@ -214,7 +216,7 @@ def registry_entry(release: FinishedRelease[Any], answers: RegistryAnswers) -> d
 
 def _report_sentences(plan: ReleasePlan) -> dict[str, str]:
     """What the report on a plan says, by the term or the point; nothing of a list of queries."""
-    if not isinstance(plan, Plan | AreaPlan):
+    if not isinstance(plan, ReportedPlan):
         return {}
     (checklist,) = (
         part for part in nist_checklist(plan, "records").parts if isinstance(part, Checklist)

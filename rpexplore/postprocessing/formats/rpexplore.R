@@ -65,7 +65,7 @@ print.rpexplore_release <- function(x, ...) {
 }
 
 .rpexplore_manifest <- function(folder, manifest) {
-  if (identical(manifest$format, "rpexplore-area-release")) {
+  if (startsWith(manifest$format, "rpexplore-area-")) {
     stop("'", folder, "' holds tables in areas, which are folders of Parquet files; read one with ",
          "arrow::open_dataset(\"tables/LEVEL/TABLE\").", call. = FALSE)
   }
@@ -120,7 +120,12 @@ print.rpexplore_release <- function(x, ...) {
     numbers <- which(head %in% c("answer", "standard_error", "margin_95", "target"))
   } else if (head[length(head)] == "value_is") {
     last <- length(head) - 1
-    numbers <- seq(last - 4 - (head[last - 4] == "model_error"), last)
+    first <- if (head[last - 2] == "model_error") {
+      last - 3  # of an adaptive release
+    } else {
+      last - 4 - (head[last - 4] == "model_error")
+    }
+    numbers <- seq(first, last)
   } else {
     numbers <- seq(length(head) - 3, length(head))
   }

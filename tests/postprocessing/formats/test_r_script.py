@@ -12,6 +12,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.postprocessing.formats import r_script
 from rpexplore.postprocessing.results import guarantee_of
+from tests.releases.adaptive import adaptive_run
 from tests.releases.table_plan import CSV, PLAN, QUERY_PLAN
 
 READER = Path(r_script.__file__).with_name(r_script.FILE)
@@ -81,12 +82,16 @@ def test_answers_are_read_and_what_cannot_be_is_said(tmp_path, exports):
     (tmp_path / "records.csv").write_text(CSV, "utf-8")
     queries = rp.release(QUERY_PLAN, tmp_path / "records.csv", tmp_path / "queries")
     rp.release(PLAN, tmp_path / "records.csv", tmp_path / "parquet", parquet_only=True)
+    adaptive_run.write_records(tmp_path / "adaptive.csv")
+    rp.release(adaptive_run.PLAN, tmp_path / "adaptive.csv", tmp_path / "adaptive")
     shutil.copytree(exports["released"].source, tmp_path / "changed")
     next((tmp_path / "changed/tables").glob("*_sex.csv")).write_text("x", "utf-8")
     code = """
     source(commandArgs(TRUE)[1]); folder <- commandArgs(TRUE)[2]
     answers <- read_release(file.path(folder, "queries"))$answers
     cat(sprintf("%.12g", answers$standard_error), answers$name[2], sep = "|"); cat("\\n")
+    adaptive <- read_release(file.path(folder, "adaptive"))[["sex x age x region"]]
+    cat(vapply(adaptive, class, ""), sep = "|"); cat("\\n")
     said <- function(code) cat(tryCatch(code, error = conditionMessage), "\\n")
     said(read_release(file.path(folder, "parquet"))[["sex"]]$sex)
     said(read_release(file.path(folder, "changed")))
@@ -96,7 +101,8 @@ def test_answers_are_read_and_what_cannot_be_is_said(tmp_path, exports):
     lines = by_r(READER, tmp_path, exports["released"].source, code=code).splitlines()
     errors = [f"{error:.12g}" for error in queries.answers["standard_error"]]
     assert lines[0] == "|".join([*errors, 'from 3, "old"'])
-    assert "has Parquet files only, for which R needs the package arrow" in lines[1]
-    assert "is missing or was changed since" in lines[2]
-    assert "no manifest.json and no datapackage.json" in lines[3]
-    assert "there is no table of (sex x age) here" in lines[4]
+    assert lines[1] == "|".join(["character"] * 3 + ["numeric"] * 4 + ["character"])
+    assert "has Parquet files only, for which R needs the package arrow" in lines[2]
+    assert "is missing or was changed since" in lines[3]
+    assert "no manifest.json and no datapackage.json" in lines[4]
+    assert "there is no table of (sex x age) here" in lines[5]

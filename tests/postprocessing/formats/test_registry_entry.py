@@ -17,6 +17,7 @@ from rpexplore.postprocessing.formats.registry_entry import (
     registry_entry,
     registry_text,
 )
+from tests.releases.adaptive import adaptive_run
 from tests.releases.table_plan import CSV, QUERY_PLAN
 
 # The registry's own, which is not part of this project: beside the repository where that is made.
@@ -38,14 +39,6 @@ def schema() -> dict:
     if not SCHEMA.exists():
         pytest.skip("the registry's schema is not beside the repository")
     return yaml.safe_load(SCHEMA.read_text("utf-8"))
-
-
-@pytest.fixture(scope="session")
-def queries(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("registry")
-    (folder / "records.csv").write_text(CSV, "utf-8")
-    rp.release(QUERY_PLAN, folder / "records.csv", folder / "out")
-    return folder / "out"
 
 
 def tier_3_fields(schema: dict, path: str = "") -> set[str]:
@@ -89,12 +82,24 @@ def test_an_entry_says_what_the_release_guarantees_and_no_less(sources):
     assert (parameters["epsilon"], parameters["delta"]) == (plan.epsilon("1e-6"), 1e-6)
 
 
-def test_a_release_of_queries_has_an_entry_as_well(schema, queries):
-    entry = yaml.safe_load(registry_text(queries, replace(ANSWERS, published="2026-01-31")))
+@pytest.mark.parametrize("kind", ["queries", "adaptive"])
+def test_releases_of_other_kinds_have_entries_as_well(schema, tmp_path, kind):
+    if kind == "queries":
+        (tmp_path / "records.csv").write_text(CSV, "utf-8")
+    else:
+        adaptive_run.write_records(tmp_path / "records.csv")
+    plan = QUERY_PLAN if kind == "queries" else adaptive_run.PLAN
+    rp.release(plan, tmp_path / "records.csv", tmp_path / "out")
+    entry = yaml.safe_load(
+        registry_text(tmp_path / "out", replace(ANSWERS, published="2026-01-31"))
+    )
     checker = jsonschema.Draft202012Validator.FORMAT_CHECKER
     jsonschema.Draft202012Validator(schema, format_checker=checker).validate(entry)
     assert entry["url_slug"] == "atlas-persons-households-2026"
-    assert entry["deployment"]["basic"]["publication_date"] == "2026-01-31"
+    basic, loss = (entry["deployment"][part] for part in ("basic", "privacy_loss"))
+    assert basic["publication_date"] == "2026-01-31"
+    assert plan.accuracy_statement in basic["description"]
+    assert loss["privacy_parameters_details"] == plan.guarantee
 
 
 def test_what_is_missing_or_cannot_be_is_said(sources):
