@@ -172,7 +172,8 @@ def _dictionary(
         readable(form, name, error),
         content.open("rb") if isinstance(content, Path) else io.BytesIO(content) as file,
     ):
-        _, said = read_part(file, form, metadataonly=True)
+        # As a dict: a DataFrame would take the import of pandas, longer than all else.
+        _, said = read_part(file, form, metadataonly=True, output_format="dict")
         return dictionary_of(said, form)
 
 

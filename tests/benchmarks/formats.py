@@ -14,7 +14,7 @@ from rpexplore.common import statistics_files
 from rpexplore.data.files.codebook_file import CodebookFile, recognise_path
 from rpexplore.data.files.source import FileSource
 from rpexplore.scenarios.examples import EXAMPLES
-from tests.benchmarks.measure import Row, best_of_three, once
+from tests.benchmarks.measure import Row, best_of_three, once, processes_seconds
 
 N_VARIABLES, N_LABELS, N_RECORDS = 1_000, 12, 10_000
 N_MANY = 1_000_000
@@ -44,9 +44,10 @@ def spss_codebook() -> list[Row]:
         pyreadstat.write_sav(
             records.astype(float), path, variable_value_labels=dict.fromkeys(names, labels)
         )
-        seconds, n_labelled = best_of_three(accept, fresh)
+        # Of the process that reads the file as well.
+        seconds, n_labelled = best_of_three(accept, fresh, processes_seconds)
     return [
-        (f"SPSS file of {N_VARIABLES:,} variables to codebook, s", seconds, "<=", 1),
+        (f"SPSS file of {N_VARIABLES:,} variables to codebook, s (CPU)", seconds, "<=", 1),
         ("  variables with all their labels", n_labelled, ">=", N_VARIABLES),
     ]
 
