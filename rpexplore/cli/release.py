@@ -44,7 +44,6 @@ def release(
     from rpexplore.cli.ledger_facts import account_facts, announcement, booked_since
     from rpexplore.common.exact_numbers import exact_text
     from rpexplore.domain.provenance import formulas_warning
-    from rpexplore.planning.plan import Plan
     from rpexplore.privacy.conversions import rho_text
     from rpexplore.queries.plan_kinds import load_plan
     from rpexplore.releases import release as releases
@@ -97,7 +96,7 @@ def release(
         "escape_formulas": escape_formulas,
         "parquet_only": parquet_only,
     }
-    is_escaped = escape_formulas or parquet_only or not isinstance(loaded, Plan)
+    is_escaped = escape_formulas or parquet_only or not loaded.has_labels_in_csv
     warning = None if is_escaped else formulas_warning(loaded.domain)
     book = ledger_for(source, ledger)
     before = book.account(source)

@@ -52,6 +52,7 @@ class Plan(CertifiedPlan):
     accuracy_statement = (
         "Every table's answers are unbiased, with the standard errors the plan states."
     )
+    has_labels_in_csv = True
     _text, _fields_of_json = staticmethod(text_of_plan), staticmethod(fields_of_plan)
 
     workload: Workload

@@ -37,6 +37,7 @@ class ReleasePlan(ABC):
     released_item       what a release holds for each: "noisy table", "noisy answer"
     drawn_as            how a release is drawn, as the beginning of a sentence
     accuracy_statement  what a release promises of its accuracy, as a sentence
+    has_labels_in_csv   whether a release may have CSV files with labels of the codebook
     """
 
     file_format: ClassVar[str]
@@ -45,6 +46,7 @@ class ReleasePlan(ABC):
     released_item: ClassVar[str]
     drawn_as: ClassVar[str] = "The noise is discrete Gaussian"
     accuracy_statement: ClassVar[str]
+    has_labels_in_csv: ClassVar[bool] = False
     _text: ClassVar[Callable[[Any], str]]
     _fields_of_json: ClassVar[Callable[[dict[str, Any]], dict[str, Any]]]  # raises `PlanError`
 

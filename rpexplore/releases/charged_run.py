@@ -24,7 +24,6 @@ from rpexplore.data.files.source import AnySource, source_of
 from rpexplore.data.source import COUNTING
 from rpexplore.domain.provenance import formulas_warning
 from rpexplore.errors import DataError, LedgerError, ReleaseError
-from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.releases.atomic_folder import (
     check_new,
@@ -166,7 +165,7 @@ class ChargedRun:
             by_rule = f" That nobody has more than {plural(most, 'record')} is taken for granted."
         unknown = ", or counted as the category that takes out-of-codebook values"
         room = "the run already: it costs nothing further" if self.is_booked else "room for the run"
-        is_escaped = self._options.escape_formulas or not isinstance(self._plan, Plan)
+        is_escaped = self._options.escape_formulas or not self._plan.has_labels_in_csv
         formulas = None if is_escaped else formulas_warning(self._plan.domain)
         return (
             f"The plan holds what it claims, and protects {self._plan.budget.unit}.{by_rule}",

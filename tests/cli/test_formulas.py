@@ -62,6 +62,18 @@ def test_formulas_are_escaped_in_csv_files_only_if_wanted(formulas):
     assert "an apostrophe" not in Path("plain/README.md").read_text()
 
 
+def test_estimated_tables_are_warned_of_and_escaped_as_others(formulas):
+    formulas.done(
+        "plan", "formulas.json", "--of-order", "2", "--rho", "0.1", "--adaptive",
+        "--expected-count", "20", "--out", "adaptive.json",
+    )  # fmt: skip
+    release = ("release", "adaptive.json", "formulas.csv", "--out")
+    assert "formula" in formulas.done(*release, "dry", "--dry-run")
+    formulas.done(*release, "escaped", "--escape-formulas")
+    assert texts("escaped") == ESCAPED
+    assert "'=a × b" in cells("escaped")
+
+
 def test_a_resumed_run_escapes_as_the_run_was_to(formulas, monkeypatch):
     def stop(self, position):
         raise KeyboardInterrupt

@@ -22,7 +22,7 @@ from rpexplore.releases.csv_cells import csv_decimals
 from rpexplore.releases.manifest import file_entry
 from rpexplore.releases.measurement_file import MeasuredFile, MeasurementNote, read_measured
 from rpexplore.releases.residual_files import residual_files, write_residuals
-from rpexplore.releases.table_cells import Labels, label_columns, pieces_of_cells
+from rpexplore.releases.table_cells import Labels, for_csv, label_columns, pieces_of_cells
 from rpexplore.releases.table_files import write_table
 
 LABEL = "adaptive, biased: best guesses by a model; intervals hold if the model does"
@@ -72,7 +72,8 @@ class AdaptiveWriter:
         pyarrow.parquet.write_table(rows, folder / f"{BOUNDS}.parquet")
         files.append(file_entry(folder, f"{BOUNDS}.parquet"))
         if not note.parquet_only:
-            pyarrow.csv.write_csv(rows, folder / f"{BOUNDS}.csv")
+            as_csv = for_csv(rows, escape_formulas=note.escape_formulas)
+            pyarrow.csv.write_csv(as_csv, folder / f"{BOUNDS}.csv")
             files.append(file_entry(folder, f"{BOUNDS}.csv"))
         files += self._tables(tables, fit, part_of_progress(on_progress, _FIT_SHARE, 1.0))
         return files, self._outcomes
