@@ -66,7 +66,10 @@ class AdaptiveWriter:
             {
                 "table": [" × ".join(names) for names in plan.workload.tables],
                 "measured": [bound.is_measured for bound in bounds],
-                "error_bound_95": pa.array([bound.records for bound in bounds], from_pandas=True),
+                # NaN as empty cells; of this type even if all are.
+                "error_bound_95": pa.array(
+                    [bound.records for bound in bounds], type=pa.float64(), from_pandas=True
+                ),
             }
         )
         pyarrow.parquet.write_table(rows, folder / f"{BOUNDS}.parquet")

@@ -18,6 +18,7 @@ Written as a `new_folder`; the manifest comes last.
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
@@ -44,7 +45,7 @@ from rpexplore.releases.adaptive.adaptive_files import (
     all_of,
 )
 from rpexplore.releases.adaptive.estimates import MeasuredSoFar
-from rpexplore.releases.adaptive.outcomes import RoundOutcome, most_numbers
+from rpexplore.releases.adaptive.outcomes import RoundOutcome, most_numbers, shape_of
 from rpexplore.releases.manifest import FinishedRelease, TableFiles
 from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import MeasuredFile, MeasurementNote, read_measured
@@ -52,6 +53,7 @@ from rpexplore.releases.readme import adaptive_readme
 from rpexplore.releases.residual_files import StoredResiduals, residual_files
 from rpexplore.releases.stored_columns import (
     LARGEST_ESTIMATE,
+    check_schema,
     not_what_was_written,
     read_columns,
 )
@@ -107,7 +109,10 @@ class AdaptiveRelease(FinishedRelease[AdaptivePlan]):
         columns = {"table": pa.string(), "measured": pa.bool_()}
         path, n_rows = self.folder / f"{BOUNDS}.parquet", len(self.table_names)
         stored = read_columns(path, columns, n_rows)
-        frame = stored.to_pandas().astype({"error_bound_95": float})
+        check_schema(path, stored.schema, {"error_bound_95": pa.float64()})
+        frame = stored.to_pandas()
+        if np.any(frame["error_bound_95"] < 0):
+            raise not_what_was_written(path, "no bound can be below 0")
         return frame.assign(table=self.table_names).rename(columns={"table": "attributes"})
 
     @property
@@ -158,25 +163,27 @@ class AdaptiveRelease(FinishedRelease[AdaptivePlan]):
         number, drawn, candidate, cell, measured = (
             stored[name].to_numpy() for name in ROUND_COLUMNS
         )
-        outcomes = []
+        plan, outcomes = self.plan, []
         for one in np.unique(number).tolist():
-            of_round = number == one
-            places = np.unique(drawn[of_round]).tolist()
-            selected, cells = [], []
-            for place in places:
-                rows = of_round & (drawn == place)
-                index = int(candidate[rows][0])
-                if not (
-                    1 <= one <= len(self.plan.rounds)
-                    and 0 <= index < len(self.plan.candidates)
-                    and np.all(candidate[rows] == index)
-                ):
-                    raise not_what_was_written(path, "it names what the plan does not have")
-                shape = tuple(self.domain.sizes[list(self.plan.candidates[index])].tolist())
-                if not np.array_equal(cell[rows], np.arange(np.prod(shape))):
-                    raise not_what_was_written(path, "each number must be in it once, in order")
-                selected.append(index)
-                cells.append(measured[rows].reshape(shape))
+            rows = np.flatnonzero(number == one)
+            selected = candidate[rows[cell[rows] == 0]].tolist()
+            if not (
+                1 <= one <= len(plan.rounds)
+                and len(selected) == len(set(selected)) == plan.rounds[one - 1].n_tables
+                and all(0 <= index < len(plan.candidates) for index in selected)
+            ):
+                raise not_what_was_written(path, "it names what the plan does not have")
+            shapes = [shape_of(plan, plan.candidates[index]) for index in selected]
+            sizes = [prod(shape) for shape in shapes]
+            places = np.arange(1, len(sizes) + 1)
+            if not (
+                np.array_equal(drawn[rows], np.repeat(places, sizes))
+                and np.array_equal(candidate[rows], np.repeat(selected, sizes))
+                and np.array_equal(cell[rows], np.concatenate([np.arange(size) for size in sizes]))
+            ):
+                raise not_what_was_written(path, "each number must be in it once, in order")
+            pieces = np.split(measured[rows], np.cumsum(sizes)[:-1])
+            cells = [piece.reshape(shape) for piece, shape in zip(pieces, shapes, strict=True)]
             outcomes.append(RoundOutcome(one - 1, tuple(selected), tuple(cells)))
         return outcomes
 
