@@ -11,7 +11,7 @@ the run was stopped. It stays charged and is not drawn again: else what a round 
 decide whether it is drawn anew.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
 
@@ -88,11 +88,6 @@ def read_outcomes(plan: AdaptivePlan, numbers: np.ndarray) -> list[RoundOutcome]
     if place < len(numbers):
         raise _not_written()
     return outcomes
-
-
-def selected_numbers(selected: Sequence[int]) -> np.ndarray:
-    """The numbers that stand for a selection."""
-    return np.array(selected, dtype=np.int64)
 
 
 def measured_numbers(measured: Iterable[np.ndarray]) -> Iterator[np.ndarray]:

@@ -33,7 +33,7 @@ from rpexplore.releases.adaptive.outcomes import (
     shape_of,
 )
 from rpexplore.releases.adaptive.privacy_filter import PrivacyFilter
-from rpexplore.releases.adaptive.scores import l1_distances, scores, sensitivity
+from rpexplore.releases.adaptive.scores import LARGEST_TOTAL, l1_distances, scores, sensitivity
 from rpexplore.releases.measurement import residual_answers
 from rpexplore.releases.noise.discrete_gaussian import LARGEST_GAMMA, discrete_gaussian
 from rpexplore.releases.noise.exponential_mechanism import epsilon_of_rho, select
@@ -41,6 +41,7 @@ from rpexplore.releases.noise.exponential_mechanism import epsilon_of_rho, selec
 Write = Callable[[Iterable[np.ndarray]], None]
 """Takes numbers that were drawn; they are on disk, and noted, when it returns."""
 
+_DEVIATIONS = 32  # which normal noise reaches with odds of e^-512
 _FITTING, _SELECTING = "Fitting what was measured", "Selecting tables"
 
 
@@ -67,7 +68,7 @@ def measure_rounds(
     spent = PrivacyFilter(plan.record_rho)
     spent.spend(plan.first.record_rho)
     for number, step in enumerate(plan.rounds):
-        spent.spend(step.n_tables * (step.selection_rho + step.measurement_rho))
+        spent.spend(step.rho)
         if number < len(outcomes):
             continue
         on_round = _progress_of_round(on_progress, number, len(plan.rounds))
@@ -136,13 +137,20 @@ def measure(
 
 def gamma_squared(plan: AdaptivePlan, number: int, subset: AttributeIndices) -> Fraction:
     """The noise's γ² for the residual of a candidate in a round: exact."""
-    moved = prod(size * (size - 1) for size in shape_of(plan, subset))
-    return moved / (2 * plan.rounds[number].measurement_rho)
+    return _moved(plan, subset) / (2 * plan.rounds[number].measurement_rho)
+
+
+def _moved(plan: AdaptivePlan, subset: AttributeIndices) -> int:
+    """By the square root of which a record moves Ξ x."""
+    return prod(size * (size - 1) for size in shape_of(plan, subset))
 
 
 def check_measurable(plan: AdaptivePlan) -> None:
-    """Raise `ReleaseError` if the noise of a round is too large to be drawn."""
-    largest = max(plan.candidates, key=lambda subset: prod(shape_of(plan, subset)))
+    """Raise `ReleaseError` if the noise of a round, or on the total, is too large to be used.
+
+    So no round fails once it is begun.
+    """
+    largest = max(plan.candidates, key=lambda subset: _moved(plan, subset))
     for number in range(len(plan.rounds)):
         if gamma_squared(plan, number, largest) >= LARGEST_GAMMA**2:
             raise ReleaseError(
@@ -150,10 +158,21 @@ def check_measurable(plan: AdaptivePlan) -> None:
                 f"{number + 1} is too large for 64-bit integers; use a larger budget or smaller "
                 "tables."
             )
+    of_total = plan.first.sigma_squared.fraction(0)  # every first plan has the total, and first
+    if of_total * _DEVIATIONS**2 >= (LARGEST_TOTAL // 2) ** 2:
+        raise ReleaseError(
+            "The noise that the budget needs on the number of records is too large for estimates "
+            "to be compared exactly; use a larger budget."
+        )
 
 
 def check_countable(plan: AdaptivePlan, counts: Counts) -> None:
-    """Raise `ReleaseError` if Ξ x of a candidate could leave 64-bit integers."""
+    """Raise `ReleaseError` if Ξ x of a candidate, or a score, could leave 64-bit integers."""
+    if counts.n_records >= LARGEST_TOTAL // 2:
+        raise ReleaseError(
+            "There are too many records for estimates to be compared exactly; release fewer at a "
+            "time."
+        )
     largest = max(plan.candidates, key=lambda subset: prod(shape_of(plan, subset)))
     if prod(shape_of(plan, largest)) * max(counts.n_records, 1) >= 2**61:
         raise ReleaseError(
