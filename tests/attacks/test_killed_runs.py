@@ -25,7 +25,10 @@ from tests.support.stopped_runs import killed_at_line, lines_of
 NIGHTLY = os.environ.get("RPEXPLORE_TEST_PROFILE") == "nightly"
 
 
-@pytest.fixture(scope="module", params=["tables", "queries", "areas"])
+NIGHTLY_ADAPTIVE = pytest.param("adaptive", marks=pytest.mark.nightly)  # longer than others
+
+
+@pytest.fixture(scope="module", params=["tables", "queries", "areas", NIGHTLY_ADAPTIVE])
 def plan(request, tmp_path_factory) -> Path:
     """A plan file."""
     domain = rp.Domain.from_sizes({"age": 4, "sex": 2, "region": 3})
@@ -35,6 +38,9 @@ def plan(request, tmp_path_factory) -> Path:
         )
     elif request.param == "queries":
         made = rp.query_plan(marginal_queries(domain, 2), budget=rp.Budget(rho=1))
+    elif request.param == "adaptive":
+        triples = rp.Workload.all_of_order(domain, 3)
+        made = rp.adaptive_plan(triples, budget=rp.Budget(rho=1), expected_records=2_000)
     else:
         tree = rp.AreaTree.from_columns({"region": ["0", "1", "2"]})
         tables = rp.Workload.of(rp.Domain(domain.attributes[:2]), [("age", "sex")])

@@ -1,5 +1,6 @@
 """An adaptive release: its tables, and that nothing of it is drawn twice or charged twice."""
 
+import shutil
 from fractions import Fraction
 from itertools import combinations
 from math import prod
@@ -12,11 +13,11 @@ from rpexplore.errors import ReleaseError
 from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
 from rpexplore.releases.adaptive.estimates import downward_closed, tables_of
 from rpexplore.releases.adaptive.outcomes import read_outcomes
-from rpexplore.releases.release import release, resume
+from rpexplore.releases.release import can_be_resumed, release, resume
 from rpexplore.releases.residual_files import StoredResiduals
 from tests.releases.adaptive.adaptive_run import DOMAIN, PLAN, write_records
 from tests.releases.table_plan import entries, runs
-from tests.support.stopped_runs import killed
+from tests.support.stopped_runs import killed, killed_at_line, lines_of
 
 ROUNDS = "rpexplore.releases.adaptive.rounds"
 N_SELECTED = len(PLAN.rounds)  # one each
@@ -108,6 +109,45 @@ def test_a_run_killed_in_a_round_goes_on_and_draws_nothing_twice(function, nth, 
         assert all(map(np.array_equal, old.measured, new.measured))
     if lost:
         assert "Of 1 round nothing is there" in (output / "README.md").read_text()
+
+
+@pytest.mark.nightly
+def test_a_run_that_is_killed_at_any_line_keeps_all_that_it_had_drawn(data, tmp_path):
+    plan, came = tmp_path / "plan.json", set()
+    PLAN.save(plan)
+
+    def fresh(name: str) -> tuple[Path, Path]:
+        folder = tmp_path / name
+        folder.mkdir()
+        return Path(shutil.copy(data, folder)), folder / "release"
+
+    n_lines = lines_of(plan, *fresh("whole"))
+    for nth in range(1, n_lines, n_lines // 40):
+        records, output = fresh(str(nth))
+        killed_at_line(nth, plan, records, output)
+        run = output.with_name(".release.unfinished") / "run"
+        kept = measured_numbers(output) if (run / "draft.json").exists() else b""
+        if can_be_resumed(output):
+            resume(output)
+            came.add("drawn")
+        elif not output.exists():
+            release(PLAN, records, output)
+            came.add("kept" if kept else "begun")
+        done = AdaptiveRelease.load(output)
+        assert [entry.state for entry in runs(records)] == ["finished"]
+        assert runs(records)[0].record_rho == PLAN.record_rho
+        lost = len(PLAN.rounds) - len(done.outcomes)
+        assert lost <= (1 if kept else 0)
+        first = first_numbers(done)
+        numbers = np.frombuffer(kept, dtype="<i8")
+        assert np.array_equal(numbers[: len(first)], first[: len(numbers)])
+        for old in read_outcomes(PLAN, numbers[len(first) :]) if kept else ():
+            (same,) = [new for new in done.outcomes if new.number == old.number] or [None]
+            assert (same is None) == (old.measured == ())
+            if same is not None:
+                assert same.selected == old.selected
+                assert all(map(np.array_equal, old.measured, same.measured))
+    assert came == {"begun", "kept", "drawn"}
 
 
 def first_numbers(done: AdaptiveRelease) -> np.ndarray:
