@@ -193,7 +193,6 @@ class _Message:
 
     def _add_to_observation(self, attribute: ElementTree.Element) -> None:
         _add(_add(attribute, "str:AttributeRelationship"), "str:Observation")
-        _add(_add(attribute, "str:MeasureRelationship"), "str:Measure", OBS_VALUE)
 
 
 def _tag(name: str) -> str:
