@@ -90,7 +90,10 @@ def safe_name(
 
 
 def columns_of_table(
-    heads: Sequence[str], attributes: Sequence[str], names: Mapping[str, str]
+    heads: Sequence[str],
+    attributes: Sequence[str],
+    names: Mapping[str, str],
+    titles: Mapping[str, str],
 ) -> list[Column]:
     """The columns of a table, without their texts.
 
@@ -98,6 +101,7 @@ def columns_of_table(
         heads: Of the columns in the file of the release.
         attributes: Of the table, in its order.
         names: Of each attribute in exports, see `attribute_names`.
+        titles: What the codebook calls each attribute at length.
     """
     processed = heads[-1] == VALUE_IS
     # By position: an attribute may bear any name.
@@ -108,10 +112,12 @@ def columns_of_table(
     columns: list[Column] = []
     for attribute, has_label in zip(attributes, _have_labels(texts, attributes), strict=True):
         name, title = names[attribute], texts[len(columns)]
-        columns.append(Column(name, title, CODE, attribute, f"{attribute}: what a row counts."))
+        columns.append(
+            Column(name, title, CODE, attribute, f"{titles[attribute]}: what a row counts.")
+        )
         if has_label:
             title = texts[len(columns)]
-            meaning = f"{attribute}: what its codes are called."
+            meaning = f"{titles[attribute]}: what its codes are called."
             columns.append(Column(f"{name}_label", title, LABEL, attribute, meaning))
     for head in numbers:
         meaning = _MEANINGS.get(head) or (_PROCESSED if processed else _UNBIASED)

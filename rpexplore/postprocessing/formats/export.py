@@ -38,6 +38,7 @@ from rpexplore.postprocessing.results import (
     guarantee_of,
     load_results,
 )
+from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
 from rpexplore.releases.csv_cells import CsvWriter, csv_decimals
 from rpexplore.releases.manifest import manifest_sha256, read_manifest
 from rpexplore.releases.table_files import table_path
@@ -131,8 +132,13 @@ class Export:
     tables: list[ExportedTable] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.results: Results = load_results(self.source)
         self.manifest: Mapping[str, Any] = read_manifest(self.source)
+        if self.manifest.get("format") == AdaptiveRelease.release_format[0]:
+            raise ReleaseError(
+                f"{str(self.source)!r} holds adaptive estimates, for which there are no exports; "
+                "its tables are CSV and Parquet files, with bounds on their errors beside them."
+            )
+        self.results: Results = load_results(self.source)
 
     # ---- what is known of all tables
 
@@ -168,6 +174,17 @@ class Export:
     def attribute_names(self) -> Mapping[str, str]:
         """What attributes are called in the export."""
         return attribute_names(self.attributes)
+
+    @cached_property
+    def attribute_titles(self) -> Mapping[str, str]:
+        """What the codebook calls attributes at length; their names where it does not."""
+        titles = {name: name for name in self.attributes}
+        if self.results.domain is not None:  # processed tables hold no codebook
+            titles |= {
+                attribute.name: attribute.label or attribute.name
+                for attribute in self.results.domain.attributes
+            }
+        return titles
 
     @cached_property
     def privacy(self) -> dict[str, Any]:
@@ -227,7 +244,9 @@ class Export:
     def _read(self, position: int, folder: Path | None) -> ExportedTable:
         attributes = self.results.table_names[position]
         rows = self._rows(attributes)
-        columns = columns_of_table(rows.column_names, attributes, self.attribute_names)
+        columns = columns_of_table(
+            rows.column_names, attributes, self.attribute_names, self.attribute_titles
+        )
         for index, column in enumerate(columns):
             if column.role in (CODE, LABEL):
                 columns[index] = replace(column, texts=self._texts(rows, index))

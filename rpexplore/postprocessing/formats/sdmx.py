@@ -95,7 +95,9 @@ def _dimensions(export: Export) -> Mapping[str, Dimension]:
         for attribute in table.attributes:
             values[attribute] |= dict.fromkeys(_values(rows, table, attribute)[0])
     return {
-        attribute: Dimension(names[attribute], attribute, identifiers(values[attribute]))
+        attribute: Dimension(
+            names[attribute], export.attribute_titles[attribute], identifiers(values[attribute])
+        )
         for attribute in names
     }
 

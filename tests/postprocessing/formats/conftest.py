@@ -20,7 +20,7 @@ DOMAIN = rp.Domain(
             rp.Categories(("01", "02", "x y"), ("single", "married", 'other, "…"')),
         ),
         rp.Attribute("sex", rp.Categories(("f", "m"), ("female", "male"))),
-        rp.Attribute("Größe", rp.Integers(0, 4)),
+        rp.Attribute("Größe", rp.Integers(0, 4), "Body height"),
         rp.Attribute("value", rp.Categories(("=1+1", "a\nb"))),
     )
 )

@@ -49,7 +49,9 @@ def test_columns_are_told_by_their_place_even_where_attributes_are_called_alike(
         for name in attributes
     ]
     heads = [*column_names(labels), *ESTIMATES]
-    columns = columns_of_table(heads, attributes, attribute_names(attributes))
+    titles = {name: f"{name} at length" for name in attributes}
+    columns = columns_of_table(heads, attributes, attribute_names(attributes), titles)
+    assert columns[0].meaning == "sex at length: what a row counts."
     assert [column.title for column in columns] == heads
     assert [column.attribute for column in columns if column.role == CODE] == list(attributes)
     assert [c.attribute for c in columns if c.role == LABEL] == [
@@ -59,4 +61,4 @@ def test_columns_are_told_by_their_place_even_where_attributes_are_called_alike(
 
 def test_columns_of_other_attributes_are_refused():
     with pytest.raises(ReleaseError, match="other columns than its attributes"):
-        columns_of_table(["age", *ESTIMATES], ["sex"], {"sex": "sex"})
+        columns_of_table(["age", *ESTIMATES], ["sex"], {"sex": "sex"}, {"sex": "sex"})

@@ -41,6 +41,14 @@ def test_a_figure_or_a_category_that_was_changed_is_seen(exports, tmp_path):
     assert {kind for (kind,) in report.flatten(["type"])} == {"hash-count", "constraint-error"}
 
 
+def test_fields_say_what_the_codebook_calls_an_attribute(exports):
+    package = frictionless.Package(str(exports["released"].folder / "datapackage.json"))
+    (height,) = (
+        field for field in package.get_resource("0003_gr-e").schema.fields if field.name == "Gro_e"
+    )
+    assert (height.title, height.description) == ("Größe", "Body height: what a row counts.")
+
+
 def test_the_guarantee_is_that_of_the_release_to_the_letter(exported, exports):
     package = json.loads((exported.folder / "datapackage.json").read_text("utf-8"))
     plan = exports["released"].results.plan
