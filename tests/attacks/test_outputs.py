@@ -12,6 +12,10 @@ from rpexplore.cli.main import cli
 from rpexplore.releases.ledger import FILENAME, Ledger
 from tests.releases.table_plan import CSV, PLAN
 
+ENTRY = [
+    *("--name=A", "--curator=B", "--intended-use=C", "--region=D", "--sector=Energy"),
+    *("--actors=E", "--justification=F", "--author=G"),
+]
 VERBS = {
     "plan": ("plan", "codebook.json", "--up-to", "1", "--rho", "1", "--force"),
     "schema": ("schema", "codebook.json", "--force"),
@@ -23,6 +27,8 @@ VERBS = {
     "release": ("release", "plan.json", "records", "--yes"),
     "combine": ("combine", "done", "again"),
     "postprocess": ("postprocess", "done", "--round"),
+    "publish": ("publish", "done"),
+    "registry": ("registry", "done", *ENTRY, "--force"),
 }
 ENDINGS = {"schema": ".json", "show": ".csv", "template": ".csv", "report": ".html"}
 KINDS = ["not UTF-8", "pipe", "socket", "loop", "dangling", "link", "folder", "in a file", "device"]

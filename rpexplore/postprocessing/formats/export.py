@@ -19,8 +19,9 @@ import pyarrow as pa
 
 from rpexplore.common.concurrency import Progress, in_order, no_progress
 from rpexplore.common.csv_text import without_formula
-from rpexplore.common.exact_numbers import exact_text, float_at_least
-from rpexplore.common.formatting import capitalised
+from rpexplore.common.exact_numbers import exact_text, float_at_least, shown_value
+from rpexplore.common.formatting import capitalised, text_of_path
+from rpexplore.common.names import is_text
 from rpexplore.errors import ReleaseError
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.formats.columns import (
@@ -58,7 +59,8 @@ class Imprint:
     agency     the identifier under which a statistical agency maintains its SDMX structures
     period     when the records are of, for SDMX: 2026, 2026-Q1, 2026-03 or 2026-03-31
 
-    Raises `ReleaseError` for a licence, an agency or a period that cannot be one.
+    Raises `ReleaseError` for a text that no file can hold, and for a licence, an agency or a period
+    that cannot be one.
     """
 
     title: str = ""
@@ -68,6 +70,11 @@ class Imprint:
     period: str = ""
 
     def __post_init__(self) -> None:
+        for name, text in vars(self).items():
+            if not is_text(text):
+                raise ReleaseError(
+                    f"The {name} must be a text that files can hold, got {shown_value(text)}."
+                )
         address = urlsplit(self.license)
         if self.license and not (address.scheme in ("http", "https") and address.netloc):
             raise ReleaseError(
@@ -144,7 +151,7 @@ class Export:
 
     @property
     def title(self) -> str:
-        return self.imprint.title or self.source.resolve().name
+        return self.imprint.title or text_of_path(self.source.resolve().name)
 
     @property
     def name(self) -> str:

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 from unicodedata import combining, normalize
 
-from rpexplore.common.exact_numbers import float_at_least
+from rpexplore.common.exact_numbers import float_at_least, shown_value
 from rpexplore.common.formatting import capitalised, joined, plural
+from rpexplore.common.names import is_text
 from rpexplore.common.yaml_text import yaml_text
 from rpexplore.domain.provenance import describe_attributes_from_records
 from rpexplore.errors import ReleaseError
@@ -83,6 +84,11 @@ class RegistryAnswers:
                 "An entry of the registry needs what only a person knows: "
                 f"{joined(answers.missing)} {are} missing."
             )
+        for name, text in vars(answers).items():
+            if not all(map(is_text, [text] if isinstance(text, str) else text)):
+                raise ReleaseError(
+                    f"The {name} must be text that files can hold, got {shown_value(text)}."
+                )
         if answers.sector not in SECTORS:
             raise ReleaseError(
                 f"The sector must be {joined(SECTORS, ' or ')}, got {answers.sector!r}."

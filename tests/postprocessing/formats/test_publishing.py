@@ -61,6 +61,8 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence(sources, exports, tmp_
         rp.Imprint(license="CC-BY")
     with pytest.raises(ReleaseError, match=r"agency must be an identifier .* got 'U.N 1'"):
         rp.Imprint(agency="U.N 1")
+    with pytest.raises(ReleaseError, match="title must be a text that files can hold"):
+        rp.Imprint(title="a\udcff")
     with pytest.raises(ReleaseError, match="one as SDMX writes them, got 'May 2026'"):
         rp.Imprint(period="May 2026")
     assert not any(tmp_path.iterdir())

@@ -108,6 +108,8 @@ def test_what_is_missing_or_cannot_be_is_said(sources):
     folder = sources / "released"
     with pytest.raises(ReleaseError, match=r"person knows: actors and authors are missing\."):
         registry_text(folder, replace(ANSWERS, actors=" ", authors=("",)))
+    with pytest.raises(ReleaseError, match="authors must be text that files can hold"):
+        registry_text(folder, replace(ANSWERS, authors=("A", "b\udcff")))
     with pytest.raises(ReleaseError, match=r"sector must be Technology, .* got 'Public'"):
         registry_text(folder, replace(ANSWERS, sector="Public"))
     with pytest.raises(ReleaseError, match="must be YYYY-MM-DD, got '20260131'"):
