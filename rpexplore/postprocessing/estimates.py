@@ -138,7 +138,11 @@ class Estimates:
         """
         measured = release.measured
         # Those that no other contains: each holds its subsets of one attribute less.
-        within = {subset[:i] + subset[i + 1 :] for subset in measured.variances for i in range(3)}
+        within = {
+            subset[:i] + subset[i + 1 :]
+            for subset in measured.variances
+            for i in range(len(subset))
+        }
         return cls(
             release.domain,
             tuple(subset for subset in measured.variances if subset not in within),
