@@ -1,5 +1,6 @@
 """Results: look at what was released, and make other tables of it."""
 
+from pages.components.results.adaptive import how_it_came_about
 from pages.components.results.area_work import area_work
 from pages.components.results.areas import browse_areas
 from pages.components.results.browser import browse, browse_answers
@@ -16,10 +17,12 @@ from pages.components.results.synthetic import (
 )
 from pages.components.shared.background import finish, follow_begun
 from pages.components.shared.explanations import explained_title
-from pages.components.shared.session import project, show_messages
+from pages.components.shared.session import kept, project, show_messages
 from rpexplore.postprocessing.areas.area_results import AreaResults
+from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.postprocessing.synthetic.records import SyntheticRecords
+from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
 from rpexplore.releases.query_release import QueryRelease
 
 project()  # on a new server, where this may be the first page to be requested
@@ -43,9 +46,14 @@ if results is not None:
     else:
         attributes, publication = browse(source, record_noun_of(source))
         workbook_download(source, folder, publication)
-        publishing(source, folder)
+        if not isinstance(source, AdaptiveRelease):
+            publishing(source, folder)
         reading_code(source, folder, attributes, publication.cv_limit)
-        if isinstance(source, ProcessedTables):
+        if isinstance(source, AdaptiveRelease):
+            how_it_came_about(source, record_noun_of(source))
+            follow_begun(POSTPROCESSING)
+            synthesizing(kept(Estimates.of_adaptive, source), folder)
+        elif isinstance(source, ProcessedTables):
             if source.is_smooth:
                 shrinkage(source)
             where_records_are_made(source)

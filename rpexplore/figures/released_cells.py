@@ -59,7 +59,7 @@ def bars_with_intervals(cells: ReleasedCells, record_noun: str) -> go.Figure:
         }
         bars = _bars(part, along, group, label, interval)
         figure.add_trace(bars.update(name=axes.plotly_text(short) or _kind(part)))
-        if cells.is_biased:
+        if cells.has_unbiased:
             figure.add_trace(_unbiased_marks(part, group, interval))
     height = _FRAME + len(along.labels) * max(_ROW, _BAR * (len(groups) + 1))
     figure.update_yaxes(axes.row_axis(along.headings), title=axes.plotly_text(along.name))
@@ -74,12 +74,14 @@ def bars_with_intervals(cells: ReleasedCells, record_noun: str) -> go.Figure:
     if beside:
         figure.update_layout(legend_title_text=axes.plotly_text(beside[0].name))
     figure.update_layout(barmode="group", scattermode="group", bargap=0.2)
-    axes.with_layout(figure, height, legend=bool(beside) or cells.is_biased, t=40)
+    axes.with_layout(figure, height, legend=bool(beside) or cells.has_unbiased, t=40)
     # From the top of the figure: a share of a high one would be far above its bars.
     return figure.update_layout(legend={"y": 1, "yref": "container", "yanchor": "top"})
 
 
 def _kind(cells: ReleasedCells) -> str:
+    if cells.is_adaptive:
+        return "estimated (adaptive, biased)"
     if cells.is_smooth:
         return "smooth (biased)"
     return "processed (biased)" if cells.is_biased else "noisy count"
@@ -91,7 +93,7 @@ def _bars(part: ReleasedCells, along: Axis, group: int, label: str, interval: di
         x=[axes.drawn(value) for value in part.value.tolist()],
         y=list(range(part.value.size)),
         orientation="h",
-        error_x=None if part.is_biased else interval,
+        error_x=None if part.has_unbiased else interval,
         offsetgroup=str(group),
         marker={
             "color": look.fill(0.65),
@@ -263,7 +265,7 @@ def _hovers(cells: ReleasedCells, labels: Sequence[str]) -> list[str]:
             texts.append(f"{axes.plotly_text(label)}<br>not publishable")
             continue
         text = f"{_count(unbiased)} ±{rounded(margin, 3)}"
-        if cells.is_biased:
+        if cells.has_unbiased:
             text = f"processed: {_count(value)}<br>unbiased: {text}"
         texts.append(f"{axes.plotly_text(label)}<br>{text}")
     return texts

@@ -30,6 +30,13 @@ INTERVAL_MEANING = (
     "From lower_95 to upper_95: contains the true count 95 % of the time (about that where "
     "the standard error is below 2, because noise on counts comes in whole steps)."
 )
+ADAPTIVE_ERROR_MEANING = (
+    "The root mean squared error of the estimate if the model holds; not guaranteed."
+)
+ADAPTIVE_INTERVAL_MEANING = (
+    "From lower_95 to upper_95: contains the true count in about 95 % of the cells if the model "
+    "holds."
+)
 SMOOTHING_GAINS_MEANING = (
     "Whether the model-based error is smaller than the standard error of the unbiased counts by "
     "more than 5 % (root mean squares over the cells of a table). Where it is not, smoothing gains "
@@ -40,6 +47,7 @@ NO_GAIN = "Smoothing gains next to nothing here: publish the unbiased counts."
 # Of the standard error. Model-based errors are no larger than that, so that what gains nothing has
 # nearly the same.
 _SMALLEST_GAIN = 0.05
+_ADAPTIVE = ("model_error", "lower_95", "upper_95", "value_is")  # the last columns
 _LEFT_EMPTY = ["value", "lower_95", "upper_95", CV_COLUMN]
 
 
@@ -74,7 +82,8 @@ class Publication:
         table.insert(behind + 1, PUBLISHABLE_COLUMN, np.where(publishable, "yes", "no"))
         if self.leave_empty:
             # Of tables that are not processed, columns called like these are attributes.
-            more = ["unbiased_value"] if _are_processed(frame) else []
+            has_unbiased = _are_processed(frame) and not are_adaptive(frame)
+            more = ["unbiased_value"] if has_unbiased else []
             more += ["model_error"] if smooth else []
             table.loc[~publishable, _LEFT_EMPTY + more] = np.nan
         return table
@@ -114,6 +123,11 @@ def are_smooth(frame: pd.DataFrame) -> bool:
     return _are_processed(frame) and "model_error" in frame
 
 
+def are_adaptive(frame: pd.DataFrame) -> bool:
+    """Whether a table is that of an adaptive release: no unbiased counts beside its estimates."""
+    return tuple(frame.columns[-len(_ADAPTIVE) :]) == _ADAPTIVE
+
+
 def has_errors(frame: pd.DataFrame) -> bool:
     """Whether errors are known by which cells are publishable: not of sums of smooth counts."""
     errors, _ = _errors_and_estimates(frame)
@@ -141,8 +155,8 @@ class SmoothingGain:
 
     @classmethod
     def of_table(cls, frame: pd.DataFrame) -> "SmoothingGain | None":
-        """Of a table of results; None unless it has smooth counts whose errors are known."""
-        if not are_smooth(frame):
+        """Of a table of results; None unless it has smooth counts beside unbiased ones."""
+        if not are_smooth(frame) or are_adaptive(frame):
             return None
         return cls.of(frame["standard_error"].to_numpy(), frame["model_error"].to_numpy())
 

@@ -1,10 +1,10 @@
-"""Results: tables to be looked at, be they released, combined or processed."""
+"""Results: tables to be looked at, be they released, combined, processed or estimated."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from math import prod
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import pyarrow.parquet
 
@@ -16,11 +16,12 @@ from rpexplore.postprocessing.combination_folder import load_unbiased
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.processed_tables import KIND as PROCESSED
 from rpexplore.postprocessing.processed_tables import ProcessedTables
+from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
 from rpexplore.releases.areas.area_release import AreaRelease
 from rpexplore.releases.manifest import manifest_sha256, read_manifest
 from rpexplore.releases.table_release import Release
 
-Results: TypeAlias = Release | Estimates | ProcessedTables
+Results: TypeAlias = Release | Estimates | ProcessedTables | AdaptiveRelease
 """Tables from one source: their label, domain and table_names, table, counts and answer."""
 
 
@@ -29,13 +30,17 @@ ShownTables: TypeAlias = Results | AreaTables
 
 
 def load_results(folder: str | Path) -> Results:
-    """What a folder holds: a release, combined tables, or processed ones.
+    """What a folder holds: a release of tables, an adaptive one, combined tables, processed ones.
 
     Raises `ReleaseError` if it is none of these, or a file was changed since it was written.
     """
     folder = Path(folder)
-    is_processed = read_manifest(folder).get("format") == PROCESSED[0]
-    return ProcessedTables.load(folder) if is_processed else load_unbiased(folder)
+    kind = read_manifest(folder).get("format")
+    if kind == PROCESSED[0]:
+        return ProcessedTables.load(folder)
+    if kind == AdaptiveRelease.release_format[0]:
+        return AdaptiveRelease.load(folder)
+    return load_unbiased(folder)
 
 
 def load_area_results(folder: str | Path, others: Iterable[Path] = ()) -> AreaResults:
@@ -60,20 +65,27 @@ def load_area_results(folder: str | Path, others: Iterable[Path] = ()) -> AreaRe
 
 
 def is_biased(results: ShownTables) -> bool:
-    """Whether the counts were processed, so that intervals are not their own."""
+    """Whether the counts were processed or estimated, so that they are not right on average."""
     if isinstance(results, AreaTables):
         return results.is_biased
-    return isinstance(results, ProcessedTables)
+    return isinstance(results, ProcessedTables | AdaptiveRelease)
 
 
 def is_smooth(results: ShownTables) -> bool:
     """Whether the counts are best guesses by a model, with a model-based error."""
-    return isinstance(results, ProcessedTables) and results.is_smooth
+    if isinstance(results, ProcessedTables):
+        return results.is_smooth
+    return is_adaptive(results)
+
+
+def is_adaptive(results: ShownTables) -> TypeGuard[AdaptiveRelease]:
+    """Whether the counts are those of an adaptive release: no unbiased ones beside them."""
+    return isinstance(results, AdaptiveRelease)
 
 
 def cell_counts(results: Results) -> list[int]:
     """How many rows each of the tables has, in the order of `table_names`."""
-    if isinstance(results, Release):
+    if isinstance(results, Release | AdaptiveRelease):
         return list(map(int, results.plan.workload.exact_cells))
     if isinstance(results, Estimates):
         sizes = results.domain.sizes.tolist()
@@ -83,7 +95,7 @@ def cell_counts(results: Results) -> list[int]:
 
 def guarantee_of(results: Results) -> str:
     """What holds for all that the tables were made from, in words."""
-    if isinstance(results, Release):
+    if isinstance(results, Release | AdaptiveRelease):
         return results.plan.guarantee
     if isinstance(results, Estimates):
         return results.guarantee

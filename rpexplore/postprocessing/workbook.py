@@ -20,8 +20,15 @@ from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.common.files import whole_file
 from rpexplore.common.formatting import plural
 from rpexplore.errors import ReleaseError
+from rpexplore.postprocessing.adaptive_bounds import BOUND, describe_bounds
 from rpexplore.postprocessing.publication import CV_COLUMN, Publication, SmoothingGain
-from rpexplore.postprocessing.results import Results, cell_counts, is_smooth, load_results
+from rpexplore.postprocessing.results import (
+    Results,
+    cell_counts,
+    is_adaptive,
+    is_smooth,
+    load_results,
+)
 from rpexplore.postprocessing.workbook_label import label_of_workbook
 from rpexplore.releases.table_files import table_path
 
@@ -112,7 +119,10 @@ def write_workbook(
             on_progress("Writing the workbook", n_written / n_cells)
         label = label_of_workbook(results, publication, sum(publishable), n_cells)
         facts: dict[str, Sequence[int | str]] = {"Publishable": publishable}
-        if is_smooth(results):
+        if is_adaptive(results):
+            bounds = describe_bounds(results)
+            facts[BOUND] = [bounds[sheet.position] for sheet in sheets]
+        elif is_smooth(results):
             facts["Smoothing gains"] = gains
         _write_contents(contents, workbook.add_format, label, results.table_names, sheets, facts)
         try:

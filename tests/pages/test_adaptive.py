@@ -1,16 +1,21 @@
 """Adaptive releases in the app: planned, rehearsed, run once, and looked at."""
 
 from fractions import Fraction
+from math import ceil
 
 import pytest
 
 import rpexplore as rp
+from pages.components.results.browser import VIEWS
 from rpexplore.analysis.adaptive import NOTHING_PROMISED
+from rpexplore.common.formatting import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.postprocessing.adaptive_bounds import describe_bounds
 from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
 from rpexplore.releases.ledger import Ledger
 from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
 from tests.pages.conftest import finish, open_dialog, plain, set_up
+from tests.pages.test_results import look
 from tests.releases.adaptive.adaptive_run import DOMAIN, write_records
 
 EXPECTED = 5_000
@@ -46,3 +51,24 @@ def test_an_adaptive_plan_is_run_once_and_its_tables_are_looked_at(app, scenario
     assert done.plan.sha256 == plan.sha256
     spent = Ledger.beside(people).account(people).spent_record_rho
     assert spent == plan.record_rho <= Fraction("0.1")
+    session.open("results")
+    look(session, ["sex", "age"], "List")
+    assert f"Adaptive release:** {done.label}" in plain(session.texts("warning"))
+    bounds = dict(zip(done.table_names, done.bounds["error_bound_95"], strict=True))
+    assert bounds["sex", "age"] > 0
+    stated = rounded(ceil(bounds["sex", "age"]), 3, "up")
+    assert f"all errors of this table together are at most {stated} people" in plain(
+        session.texts("markdown")
+    )
+    listed, by_table, selected = (box.value for box in session.dataframe)
+    assert listed["value"].tolist() == done.table("sex", "age")["value"].tolist()
+    assert "standard_error" not in listed
+    assert by_table["bound"].tolist() == describe_bounds(done, "people")
+    assert len(selected) == len(done.selections)
+    session.checkbox(key="leave cells empty").check().run()
+    for view in VIEWS:
+        look(session, ["sex", "age"], view)
+    downloads = [button.label for button in session.get("download_button")]
+    assert "Download all tables as an Excel workbook" in downloads
+    assert "made of releases whose plan is not adaptive" in plain(session.texts("info"))
+    assert "Of sums of these estimates no error is known" in plain(session.texts("caption"))

@@ -14,6 +14,7 @@ from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
 from rpexplore.figures.chart import COLUMNS, Column
+from rpexplore.postprocessing.adaptive_bounds import BOUND_MEANING, describe_bound
 from rpexplore.postprocessing.publication import (
     CV_MEANING,
     SMOOTH_CV_MEANING,
@@ -27,6 +28,7 @@ from rpexplore.postprocessing.results import (
     attributes_in_tables,
     has_counts,
     in_column_order,
+    is_adaptive,
     is_biased,
     is_smooth,
 )
@@ -70,7 +72,8 @@ def browse_table(
         publication = publication_input(results)
     if not has_counts(results, attributes):
         others = " Take one out, or choose others." if attributes else " Choose some."
-        what = "processed" if is_biased(results) else "released"
+        what = "estimated" if is_adaptive(results) else "processed"
+        what = what if is_biased(results) else "released"
         exactly = "exactly these attributes" if is_biased(results) else "all of these attributes"
         st.info(f"There is no {what} table with {exactly}.{others}")
         return publication
@@ -80,12 +83,17 @@ def browse_table(
             needed = "an attribute" if least == 1 else "two attributes"
             st.info(f"Choose {needed} at least to see the table as {name}.")
         else:
-            _say_what_is_publishable(results, attributes, publication)
+            _say_what_is_publishable(results, attributes, record_noun, publication)
             draw(results, attributes, record_noun, publication)
             gain = SmoothingGain.of_table(kept(results.table, attributes))
             if gain is not None and not gain.is_gain:
                 st.info(gain.describe(), icon=":material/balance:")
-        if is_biased(results):
+        if is_adaptive(results):
+            st.caption(
+                "Of sums of these estimates no error is known: add up the counts of a table, or "
+                "take a smaller table."
+            )
+        elif is_biased(results):
             st.caption(
                 "Subtotals with exact errors are those of the unbiased counts: open the release "
                 "that these tables were made of."
@@ -100,8 +108,10 @@ def browse_table(
 
 
 def _say_what_is_publishable(
-    results: ShownTables, attributes: tuple[str, ...], publication: Publication
+    results: ShownTables, attributes: tuple[str, ...], record_noun: str, publication: Publication
 ) -> None:
+    if is_adaptive(results):
+        st.markdown(escaped(describe_bound(results, attributes, record_noun)), help=BOUND_MEANING)
     frame = kept(results.table, attributes)
     publishable, smooth = publication.publishable(frame), is_smooth(results)
     meaning_of_cv = SMOOTH_CV_MEANING if smooth else CV_MEANING
@@ -125,7 +135,7 @@ def _attributes(results: Results) -> tuple[str, ...]:
         key="looked at",
         persist_state="session",  # the table of the Release page stays on that of the results
         placeholder="the total",
-        help="Tables as they were processed."
+        help="Tables as they were processed or estimated."
         if is_biased(results)
         else "Any released table, and any that is inside one: its counts are summed from what was "
         "measured, and have exact errors too.",

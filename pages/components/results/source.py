@@ -26,6 +26,7 @@ from rpexplore.postprocessing.results import (
 )
 from rpexplore.postprocessing.synthetic.records import KIND as SYNTHETIC
 from rpexplore.postprocessing.synthetic.records import SyntheticRecords
+from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
 from rpexplore.releases.areas.area_release import AreaRelease
 from rpexplore.releases.manifest import read_manifest
 from rpexplore.releases.query_release import QueryRelease
@@ -48,7 +49,7 @@ def results_source() -> tuple[Source, Path] | None:
     top = st.container()
     task = project_task()
     release = None if task is None else task.result
-    if isinstance(release, Release | QueryRelease | AreaRelease):
+    if isinstance(release, Release | QueryRelease | AreaRelease | AdaptiveRelease):
         choices = [SESSION, FOLDER]
         chosen = st.radio(
             "Results of", choices, key="results from", horizontal=True, persist_state="session"
@@ -58,6 +59,9 @@ def results_source() -> tuple[Source, Path] | None:
             _note(release.folder.absolute())
             if isinstance(release, AreaRelease):
                 return kept(AreaResults, release), release.folder
+            if isinstance(release, AdaptiveRelease):
+                with top:
+                    _label(release)
             return release, release.folder
     folder = _folder()
     if folder is None:
@@ -171,6 +175,12 @@ def _label(results: Results | SyntheticRecords | AreaResults) -> None:
         st.warning(
             "**Synthetic records: no row is a person.** They are drawn from a model of the "
             "released tables. For any figure that is published or decided on, use the tables.",
+            icon=":material/label_important:",
+        )
+    elif isinstance(results, AdaptiveRelease):
+        st.warning(
+            f"**Adaptive release:** {escaped(results.label)}. To add up or compare counts, use a "
+            "release of unbiased tables.",
             icon=":material/label_important:",
         )
     elif isinstance(results, AreaResults) and results.is_biased:

@@ -1,18 +1,17 @@
 """The views of a table of the results: a grid, a list, bars with intervals, and a heat map."""
 
-import re
 from collections.abc import Sequence
 
-import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from pages.components.results.columns import columns_of, file_of
 from pages.components.results.downloads import table_downloads
 from pages.components.shared.charts import chart_with_numbers, listing
 from pages.components.shared.session import escaped, kept
 from rpexplore.analysis.results.released_cells import ReleasedCells, describe_margin
 from rpexplore.analysis.results.released_grid import describe_margins, released_grid
-from rpexplore.figures.chart import COLUMNS, Chart, Column
+from rpexplore.figures.chart import Chart, Column
 from rpexplore.figures.released_cells import (
     MOST_BARS,
     MOST_CELLS,
@@ -22,17 +21,12 @@ from rpexplore.figures.released_cells import (
     is_crossed,
 )
 from rpexplore.postprocessing.areas.area_results import AreaTables
-from rpexplore.postprocessing.publication import (
-    CV_COLUMN,
-    PUBLISHABLE_COLUMN,
-    Publication,
-    are_smooth,
-    has_errors,
-)
+from rpexplore.postprocessing.publication import Publication, has_errors
 from rpexplore.postprocessing.results import (
     ShownTables,
     has_counts,
     in_column_order,
+    is_adaptive,
     is_biased,
     is_smooth,
 )
@@ -70,7 +64,7 @@ def grid_view(
         marked = ""
     sentences = (describe_margins(cells, are_known=is_known), marked, cells.remarks, remark)
     st.caption(escaped(" ".join(filter(None, sentences))))
-    table_downloads(publication.table(released), _file_of(_named(results, attributes), publication))
+    table_downloads(publication.table(released), file_of(_named(results, attributes), publication))
 
 
 def list_view(
@@ -79,7 +73,12 @@ def list_view(
     """The table as it was released, one row a cell, with its interval and CV."""
     released = kept(results.table, attributes)
     margin = escaped(describe_margin(released, record_noun))
-    if is_smooth(results):
+    if is_adaptive(results):
+        st.markdown(
+            "The estimated count is the best guess of a model, and biased; its error and interval "
+            "hold if the model does."
+        )
+    elif is_smooth(results):
         st.markdown(
             "The smooth count is the best guess at a cell, with its model-based error beside it. "
             f"The unbiased count is within {margin} of the true one, 95 % of the time, whatever "
@@ -97,8 +96,8 @@ def list_view(
             "not rounded, and may be negative."
         )
     frame = publication.table(released)
-    listing(frame, _columns_of(frame), _alt(results))
-    table_downloads(frame, _file_of(_named(results, attributes), publication))
+    listing(frame, columns_of(frame), _alt(results))
+    table_downloads(frame, file_of(_named(results, attributes), publication))
 
 
 def bar_view(
@@ -234,8 +233,8 @@ def _part(
         return None, f"Areas are not added up here; choose one at {escaped(' and '.join(summed))}."
     if not has_counts(results, names):
         return None, (
-            "Processed counts cannot be summed any further, and there is no processed table "
-            f"without {escaped(' and '.join(summed))}; choose a value there."
+            "Biased counts cannot be summed any further here, and there is no table without "
+            f"{escaped(' and '.join(summed))}; choose a value there."
         )
     remark = f"{', '.join(summed)}: {TOGETHER}." if summed else ""
     return _shown(_cells(results, names), publication).at(fixed).along(axes), remark
@@ -282,36 +281,15 @@ def _chart(
 ) -> None:
     """A chart of cells, and its numbers as a table and as CSV."""
     frame = publication.table(cells.frame)
-    file = _file_of(_named(results, tuple(axis.name for axis in cells.axes)), publication)
-    columns = _columns_of(frame)
+    file = file_of(_named(results, tuple(axis.name for axis in cells.axes)), publication)
+    columns = columns_of(frame)
     chart_with_numbers(Chart(figure, subject, sentence, frame, columns, file, remark))
 
 
 def _alt(results: ShownTables) -> str:
+    if is_adaptive(results):
+        return "Estimated table"
     return "Processed table" if is_biased(results) else "Noisy table"
-
-
-def _columns_of(frame: pd.DataFrame) -> dict[str, Column]:
-    """The columns of a table: labels, counts, intervals."""
-    is_processed, smooth = "value_is" in frame.columns[-1:], are_smooth(frame)
-    count = "smooth count (biased)" if smooth else "processed count (biased)"
-    of_counts = {
-        "value": Column(count if is_processed else "noisy count", "estimate"),
-        "standard_error": COLUMNS["standard_error"],
-        "lower_95": Column("95 % interval from", "estimate"),
-        "upper_95": Column("95 % interval to", "estimate"),
-        CV_COLUMN: Column("CV", "share"),
-        PUBLISHABLE_COLUMN: Column("publishable", "text"),
-    }
-    if is_processed:
-        of_counts["unbiased_value"] = Column("noisy count (unbiased)", "estimate")
-        of_counts["lower_95"] = Column("unbiased 95 % interval from", "estimate")
-        of_counts["upper_95"] = Column("unbiased 95 % interval to", "estimate")
-        of_counts["value_is"] = Column("what the processed count is", "text")
-    if smooth:
-        of_counts["model_error"] = Column("model-based error", term="Model-based error")
-        of_counts[CV_COLUMN] = Column("model-based CV", "share")
-    return {name: of_counts.get(name, Column(name, "name")) for name in frame.columns}
 
 
 def _named(results: ShownTables, attributes: tuple[str, ...]) -> tuple[str, ...]:
@@ -320,13 +298,3 @@ def _named(results: ShownTables, attributes: tuple[str, ...]) -> tuple[str, ...]
         own = attributes if results.axis else (attributes or ("total",))
         return (*results.whose, *own)
     return attributes
-
-
-def _file_of(names: Sequence[str], publication: Publication) -> str:
-    """What to call a downloaded table: "age_sex.csv", as in the folder of a release.
-
-    "age_sex-publishable.csv" where other cells are left empty.
-    """
-    parts = (re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") for name in names or ("total",))
-    kind = "-publishable" if publication.leave_empty else ""
-    return f"{'_'.join(filter(None, parts))[:80] or 'table'}{kind}.csv"

@@ -2,7 +2,7 @@
 
 They come from the rows of a table, of which it does not matter here who released them. Where the
 counts were processed, the intervals are those of the unbiased counts beside them; smooth counts
-have a model-based error of their own.
+have a model-based error of their own. Adaptive estimates have that error and its interval alone.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,6 +19,7 @@ from rpexplore.errors import WorkloadError
 _ESTIMATES = ("value", "standard_error", "lower_95", "upper_95")
 _PROCESSED = ("value", "unbiased_value", "standard_error", "lower_95", "upper_95", "value_is")
 _SMOOTH = ("value", "model_error", *_PROCESSED[1:])
+_ADAPTIVE = ("value", "model_error", "lower_95", "upper_95", "value_is")
 _NUMBERS = ("value", "unbiased", "standard_error", "lower", "upper", "model_error")
 
 
@@ -28,10 +29,11 @@ class ReleasedCells:
 
     value           what is released as the count
     unbiased        the noisy count that the interval is around; `value` itself unless processed
-    standard_error  of `unbiased`
+    standard_error  of `unbiased`; of adaptive estimates the model-based error
     lower, upper    ends of its 95 % interval
     what            what was done to the values, as text; "" if they are unbiased
     model_error     of smooth values, NaN where it is not known; None of others
+    is_adaptive     whether they are adaptive estimates, with nothing unbiased beside them
     remarks         what the part leaves out, in sentences; may be ""
     """
 
@@ -43,6 +45,7 @@ class ReleasedCells:
     upper: np.ndarray
     what: str = ""
     model_error: np.ndarray | None = None
+    is_adaptive: bool = False
     remarks: str = ""
 
     @classmethod
@@ -52,7 +55,7 @@ class ReleasedCells:
         frame: of `Release.table`, or of the same of combined or processed tables: labels of the
         attributes, in their order, then the estimates. Raises `WorkloadError` for other rows.
         """
-        kinds = (_SMOOTH, _PROCESSED)  # the longer first
+        kinds = (_SMOOTH, _PROCESSED, _ADAPTIVE)  # the longer first
         ends = (names for names in kinds if tuple(frame.columns[-len(names) :]) == names)
         estimates = next(ends, _ESTIMATES)
         n_labels = frame.shape[1] - len(estimates)
@@ -63,13 +66,17 @@ class ReleasedCells:
                 f"The table of ({' × '.join(attributes) or 'total'}) has {len(frame):,} rows, and "
                 f"its labels make {int(np.prod(shape)):,} cells; open the original folder."
             )
+        is_adaptive = estimates == _ADAPTIVE
         value, error, lower, upper = (
-            frame[name].to_numpy(dtype=float).reshape(shape) for name in _ESTIMATES
+            frame[name].to_numpy(dtype=float).reshape(shape)
+            for name in (_ADAPTIVE[:-1] if is_adaptive else _ESTIMATES)
         )
         if estimates == _ESTIMATES:
             return cls(axes, value, value, error, lower, upper)
-        unbiased = frame["unbiased_value"].to_numpy(dtype=float).reshape(shape)
         what, model_error = str(frame["value_is"].iloc[0]), None
+        if is_adaptive:
+            return cls(axes, value, value, error, lower, upper, what, error, is_adaptive)
+        unbiased = frame["unbiased_value"].to_numpy(dtype=float).reshape(shape)
         if estimates == _SMOOTH:
             model_error = frame["model_error"].to_numpy(dtype=float).reshape(shape)
         return cls(axes, value, unbiased, error, lower, upper, what, model_error)
@@ -125,6 +132,11 @@ class ReleasedCells:
         return bool(self.what)
 
     @property
+    def has_unbiased(self) -> bool:
+        """Whether the intervals are those of unbiased counts beside the values."""
+        return self.is_biased and not self.is_adaptive
+
+    @property
     def includes_zero(self) -> np.ndarray:
         """Whether the interval of a cell includes 0, bool, shaped as the values."""
         return (self.lower <= 0) & (self.upper >= 0)
@@ -168,6 +180,8 @@ class ReleasedCells:
         their tables have them.
         """
         estimates = _SMOOTH if self.is_smooth else _PROCESSED if self.is_biased else _ESTIMATES
+        if self.is_adaptive:
+            estimates = _ADAPTIVE
         indices = [along.ravel() for along in np.indices(self.value.shape)]
         labels = label_columns(self.axes, indices, estimates)
         numbers = {
@@ -186,11 +200,12 @@ class ReleasedCells:
         by = self.axes[0].name
         beside = f", side by side for each {self.axes[1].name}" if len(self.axes) > 1 else ""
         ends = "The line on each bar is its 95 % interval"
-        if self.is_biased:
+        if self.has_unbiased:
             ends = "The marks with lines are the unbiased noisy counts and their 95 % intervals"
+        holds = ", if the model holds" if self.is_adaptive else ""
         return self._sentences(
             f"{self._kind} counts of {record_noun} by {by}{beside}.",
-            f"{ends}: the true count lies within, 95 % of the time.",
+            f"{ends}: the true count lies within, 95 % of the time{holds}.",
             self._doubtful,
         )
 
@@ -202,7 +217,7 @@ class ReleasedCells:
         if by_margin:
             start = (
                 f"Reliability of the {counts}: the margin of the 95 % interval as a share of the "
-                "unbiased count; dark cells are unreliable."
+                f"{'' if self.is_adaptive else 'unbiased '}count; dark cells are unreliable."
             )
         marked = "Such cells are crossed." if crossed else "Such cells are left blank."
         if not np.any(self.marked(by_margin=by_margin)):
@@ -216,6 +231,8 @@ class ReleasedCells:
 
     @property
     def _kind(self) -> str:
+        if self.is_adaptive:
+            return "Estimated (adaptive, biased)"
         if self.is_smooth:
             return "Smooth (biased)"
         return "Processed (biased)" if self.is_biased else "Noisy"
@@ -226,7 +243,7 @@ class ReleasedCells:
         doubtful = int(np.sum(self.includes_zero))
         if not doubtful:
             return "No interval includes 0."
-        whose = "unbiased count's interval" if self.is_biased else "interval"
+        whose = "unbiased count's interval" if self.has_unbiased else "interval"
         return (
             f"In {doubtful:,} of {plural(self.value.size, 'cell')} the {whose} includes 0: such "
             "a count cannot be told from 0."
