@@ -1,11 +1,17 @@
 """What is made of an adaptive release: records, biased in any case, and nothing unbiased."""
 
+import pandas as pd
 import pytest
 
 from rpexplore.errors import ReleaseError
+from rpexplore.postprocessing.adaptive_bounds import BOUND, describe_bounds
 from rpexplore.postprocessing.combination_folder import load_measured, load_unbiased
 from rpexplore.postprocessing.estimates import Estimates
+from rpexplore.postprocessing.formats.export import Export
+from rpexplore.postprocessing.publication import Publication
+from rpexplore.postprocessing.results import load_results
 from rpexplore.postprocessing.synthetic.records_folder import synthesize
+from rpexplore.postprocessing.workbook import write_workbook
 from rpexplore.releases.release import release
 from tests.releases.adaptive.adaptive_run import PLAN, write_records
 
@@ -22,3 +28,22 @@ def test_records_are_made_of_all_that_was_measured(tmp_path):
     assert estimates.tables == (((0, 1, 3),) if is_triple_measured else ((0, 1), (0, 3), (1, 3)))
     records = synthesize(estimates, tmp_path / "synthetic")
     assert records.n_records == pytest.approx(200, abs=60)
+
+
+def test_a_workbook_has_the_bound_of_each_table(tmp_path):
+    write_records(tmp_path / "records.csv")
+    done = release(PLAN, tmp_path / "records.csv", tmp_path / "out")
+    publication = Publication(leave_empty=True)
+    write_workbook(load_results(tmp_path / "out"), tmp_path / "x.xlsx", publication=publication)
+    label = pd.read_excel(tmp_path / "x.xlsx", header=None, dtype=str)
+    (row,) = label.index[label[0] == "File"]
+    listed = label.loc[row + 1 :].set_axis(label.loc[row].tolist(), axis=1)
+    assert listed[BOUND].tolist() == describe_bounds(done)
+    assert label[1].str.contains("adaptive, biased", case=False).any()
+    (sheet,) = [name for name in listed["Sheet"] if name.endswith("region") and "age" not in name]
+    cells = pd.read_excel(tmp_path / "x.xlsx", sheet)
+    table = publication.table(done.table("region"))
+    assert cells["value"].tolist() == pytest.approx(table["value"].tolist(), nan_ok=True)
+    assert "unbiased_value" not in cells
+    with pytest.raises(ReleaseError, match="adaptive estimates"):
+        Export(tmp_path / "out")
