@@ -7,7 +7,6 @@ from rpexplore.errors import ReleaseError
 from rpexplore.postprocessing.adaptive_bounds import BOUND, describe_bounds
 from rpexplore.postprocessing.combination_folder import load_measured, load_unbiased
 from rpexplore.postprocessing.estimates import Estimates
-from rpexplore.postprocessing.formats.export import Export
 from rpexplore.postprocessing.publication import Publication
 from rpexplore.postprocessing.results import load_results
 from rpexplore.postprocessing.synthetic.records_folder import synthesize
@@ -45,5 +44,3 @@ def test_a_workbook_has_the_bound_of_each_table(tmp_path):
     table = publication.table(done.table("region"))
     assert cells["value"].tolist() == pytest.approx(table["value"].tolist(), nan_ok=True)
     assert "unbiased_value" not in cells
-    with pytest.raises(ReleaseError, match="adaptive estimates"):
-        Export(tmp_path / "out")
