@@ -160,7 +160,7 @@ class Draft:
         if note is not None and note.origin == origin and note.n_measured in ends:
             self._keep(note)
         if not self.n_measured:
-            if is_used and (folder / _DRAFT).exists():
+            if is_used and ((folder / _DRAFT).exists() or self._has_more_than(ends[0])):
                 raise ReleaseError(
                     f"What the run in {str(folder)!r} drew is not as it was written, or is of "
                     "other records, and is not drawn again; run the plan into another folder."
@@ -185,6 +185,12 @@ class Draft:
             if not left and digest.hexdigest() == note.sha256:
                 self._digest, self.n_measured = digest, note.n_measured
 
+    def _has_more_than(self, n_numbers: int) -> bool:
+        """Whether more numbers than these were written, whatever a note says, or none."""
+        with suppress(OSError, ReleaseError):  # no file yet, or a shorter one
+            return bool(read_measured(self._folder, n_numbers, n_numbers + 1)[0])
+        return False
+
     def add(self, pieces: Iterable[np.ndarray]) -> None:
         """Write the measurements that come next; they are on disk when this returns."""
         n_measured = self.n_measured
@@ -201,7 +207,7 @@ class Draft:
 
     def note(self, origin: Mapping[str, Any]) -> None:
         """Note that what is drawn so far is to be kept; on disk when this returns."""
-        _write_note(self._folder, DraftNote(origin, self.n_measured, self.sha256))
+        write_note(self._folder, DraftNote(origin, self.n_measured, self.sha256))
 
     def end(self) -> None:
         """Give back the room behind what was drawn."""
@@ -218,11 +224,6 @@ def _take_room(path: Path, size: int, *, kept: int = 0) -> None:
         file.seek(kept)
         for start in range(kept, size, _BLOCK):  # macOS: what is written takes room for sure
             file.write(bytes(min(_BLOCK, size - start)))
-
-
-def write_note(folder: Path, note: MeasurementNote) -> None:
-    """Note that everything was drawn; it and all names in the folder are on disk afterwards."""
-    _write_note(folder, note)
 
 
 def read_note(folder: Path) -> MeasurementNote:
@@ -249,8 +250,8 @@ def drawn_entry_id(folder: Path) -> int | None:
     return None if note is None else note.entry_id
 
 
-def _write_note(folder: Path, note: MeasurementNote | DraftNote) -> None:
-    """Write a note, in the room that was taken for it, and then give it its name."""
+def write_note(folder: Path, note: MeasurementNote | DraftNote) -> None:
+    """Write a note in the room taken for it, then name it; it and its name are on disk then."""
     names = (_NOTE, NOTE) if isinstance(note, MeasurementNote) else (_DRAFT_NOTE, _DRAFT)
     new, name = (folder / name for name in names)
     with new.open("r+" if new.exists() else "w", encoding="utf-8") as file:

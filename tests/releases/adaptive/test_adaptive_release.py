@@ -157,14 +157,21 @@ def first_numbers(done: AdaptiveRelease) -> np.ndarray:
     return np.concatenate([array.ravel() for array in stored.values()])
 
 
-def test_what_was_drawn_and_changed_since_is_not_drawn_again(data, output):
+@pytest.mark.parametrize("what", ["changed", "shorter", "gone", "without its note"])
+def test_what_was_drawn_and_changed_since_is_not_drawn_again(what, data, output):
     path = data.parent.parent / "plan.json"
     PLAN.save(path)
     killed(f"{ROUNDS}.select", 3, path, data, output)
-    file = output.with_name(f".{output.name}.unfinished") / "run" / "measured.int64"
-    content = bytearray(file.read_bytes())
-    content[0] ^= 1
-    file.write_bytes(content)
+    file = output.with_name(".release.unfinished") / "run" / "measured.int64"
+    content = file.read_bytes()
+    if what == "changed":
+        file.write_bytes(bytes([content[0] ^ 1]) + content[1:])
+    elif what == "shorter":
+        file.write_bytes(content[:8])
+    elif what == "gone":
+        file.unlink()
+    else:
+        file.with_name("draft.json").unlink()
     for _ in range(2):
         with pytest.raises(ReleaseError, match="not drawn again"):
             release(PLAN, data, output)
