@@ -24,6 +24,9 @@ from rpexplore.releases.adaptive.outcomes import RoundOutcome
 from rpexplore.releases.adaptive.rounds import fitted_candidates
 from rpexplore.releases.noise.exponential_mechanism import epsilon_of_rho
 
+FAILURE_OF_EITHER = FAILURE / 2
+"""Of the two bounds that a triple may get: which of them depends on the noise."""
+
 Variances = Mapping[AttributeIndices, Sequence[float]]
 """σ² of each measurement of each residual."""
 
@@ -62,7 +65,7 @@ def bounds_of_tables(
     }
     bounds = {
         table: float(np.abs(_unbiased(measured, table) - fit.table(table)).sum())
-        + _noise_bound(plan, table, variances, FAILURE)
+        + _noise_bound(plan, table, variances, FAILURE if len(table) < 3 else FAILURE_OF_EITHER)
         for table in tables
         if supported[table]
     }
@@ -98,9 +101,9 @@ def _bounds_of_candidates(
     selected = last.selected[0]
     table = plan.candidates[selected]
     unbiased = _unbiased(MeasuredSoFar.of(plan, first, outcomes), table)
-    # Half of the probability for the noise of whichever was selected, half for the selection.
+    # Half for the noise of whichever was selected, half for the selection.
     distance = float(np.abs(unbiased - estimates[selected]).sum()) + _noise_bound(
-        plan, table, variances, FAILURE / 2 / len(plan.candidates)
+        plan, table, variances, FAILURE_OF_EITHER / 2 / len(plan.candidates)
     )
     bounds = bounds_from_selection(
         selected,
@@ -108,7 +111,7 @@ def _bounds_of_candidates(
         np.array(plan.candidate_weights, dtype=np.int64),
         allowances,
         float(epsilon_of_rho(plan.rounds[last.number].selection_rho)),
-        FAILURE / 2,
+        FAILURE_OF_EITHER / 2,
     )
     return {
         candidate: float(bound + np.abs(estimate - fit.table(candidate)).sum())
