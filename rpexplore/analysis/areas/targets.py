@@ -10,7 +10,6 @@ from rpexplore.common.formatting import describe_share, plural, rounded
 from rpexplore.errors import OutOfReachError
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.area_workload import AreaWorkload
-from rpexplore.planning.minimum_budget import rho_with_allowance, typed_above
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.targets import MET_FACTOR
 
@@ -19,11 +18,10 @@ def sufficient_budget(plan: AreaPlan) -> Budget:
     """The smallest budget at which a plan for the largest shortfall meets all its targets.
 
     Variances are inversely proportional to the budget, and the loss is the largest of them over the
-    square of its target. No budget is enough that is smaller by more than the plan's gap.
+    square of its target. No budget is enough that is smaller by more than the plan's gap. It is in
+    the unit of the plan's budget.
     """
-    rho = rho_with_allowance(float(plan.budget.rho) * plan.loss_value)
-    records = plan.budget.max_records_per_person
-    return Budget(rho=typed_above(rho), max_records_per_person=records)
+    return budget_for_rho(float(plan.budget.rho) * plan.loss_value, plan.budget).budget
 
 
 def budget_within_reach(

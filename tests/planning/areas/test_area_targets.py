@@ -10,7 +10,8 @@ from hypothesis import example, given, reject, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.analysis.areas.targets import budget_within_reach
+from rpexplore.analysis.areas.targets import budget_within_reach, sufficient_budget
+from rpexplore.analysis.budget_units import stated_text
 from rpexplore.errors import OutOfReachError, WorkloadError
 from tests.support.area_trees import area_trees, incidence
 from tests.support.plan_texts import laid_out_compact
@@ -202,6 +203,15 @@ def test_with_all_targets_required_all_tables_count():
         assert "more than they need" not in text  # all are required
         made = rp.plan_areas(asked, loss=loss, budget=enough.budget).tables
         assert np.all(made["largest_standard_error"] <= made["target"])
+
+
+def test_the_budget_for_all_targets_is_in_the_unit_of_the_present_one():
+    asked = asked_for(all=2, region=2, town=3)
+    loss = rp.MaxVariance(relative_to="target")
+    present = rp.plan_areas(asked, loss=loss, budget=rp.Budget(epsilon=1, delta="1e-6"))
+    enough = sufficient_budget(present)
+    assert stated_text(enough).startswith("ε = ")
+    assert 0.99 < rp.plan_areas(asked, loss=loss, budget=enough).loss_value <= 1
 
 
 def test_a_target_must_be_required():
