@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages.components.plan.adaptive import adaptive_view
 from pages.components.plan.budget import budget_inputs, budget_meaning, unit_inputs
 from pages.components.plan.loss import loss_input, reference_distribution_input
 from pages.components.plan.one_table import one_table
@@ -89,6 +90,7 @@ with st.container(key="layout"):
 if planned is not None:
     chart(planned)
     smooth_rehearsal(planned)
+    adaptive_view(planned)
     table_list(planned, former_plan())
     downloads(planned)
     with st.container(horizontal=True):

@@ -19,12 +19,27 @@ NOTHING_PROMISED = (
     "Adaptive, biased: the tables are estimates, and nothing is promised of their accuracy "
     "beforehand. The release states a bound on the error of each table where one is known."
 )
+_TRIALS = {
+    "Adult, 15 attributes": (("0.1", 0.282, 0.284), ("1", 0.099, 0.099), ("10", 0.0451, 0.0447)),
+    "Adult, its first 8": (("0.1", 0.338, 0.325), ("1", 0.122, 0.12), ("10", 0.0613, 0.0578)),
+    "household survey": (("0.1", 0.279, 0.285), ("1", 0.109, 0.112), ("10", 0.0531, 0.0525)),
+}
+"""Mean L1 error per record of all 3-way tables: (ε at δ = 1e-9, fixed plan, adaptive plan)."""
 TRIED = (
-    "Where both were tried, smooth tables of a fixed plan with weights for smooth tables and the "
-    "same budget were about as near to the truth, and the fixed plan has unbiased tables as well: "
-    "try that first."
+    "In trials (three sets of tables; ε = 0.1, 1 and 10), smooth tables of a fixed plan with "
+    "weights for smooth tables and the same budget came as near to the truth, within 6 % either "
+    "way, and the fixed plan has unbiased tables with exact intervals beside them: try that first."
 )
 """How adaptive releases did beside fixed plans; the one place that says so."""
+
+
+def trials() -> pd.DataFrame:
+    """One row a trial: data, epsilon, fixed and adaptive, their errors as shares of the records.
+
+    The error of a table is that of all its cells, without signs; mean over all 3-way tables.
+    """
+    rows = [(data, *trial) for data, of_data in _TRIALS.items() for trial in of_data]
+    return pd.DataFrame(rows, columns=["data", "epsilon", "fixed", "adaptive"])
 
 
 def tables_of(workload: Workload) -> tuple[Workload, str]:

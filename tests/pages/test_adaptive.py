@@ -7,7 +7,7 @@ import pytest
 
 import rpexplore as rp
 from pages.components.results.browser import VIEWS
-from rpexplore.analysis.adaptive import NOTHING_PROMISED
+from rpexplore.analysis.adaptive import NOTHING_PROMISED, measured_when, when_to_choose
 from rpexplore.common.formatting import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.postprocessing.adaptive_bounds import describe_bounds
@@ -72,3 +72,30 @@ def test_an_adaptive_plan_is_run_once_and_its_tables_are_looked_at(app, scenario
     assert "Download all tables as an Excel workbook" in downloads
     assert "made of releases whose plan is not adaptive" in plain(session.texts("info"))
     assert "Of sums of these estimates no error is known" in plain(session.texts("caption"))
+
+
+def test_the_plan_page_offers_rehearses_and_hands_over_an_adaptive_plan(app, scenario):
+    session = app("plan", scenario).unfold("adaptive plan")
+    said = plain(session.texts("markdown"))
+    plan = rp.adaptive_plan(scenario.workload, budget=scenario.budget, expected_records=EXPECTED)
+    unbiased = rp.publishable(session.planned, scenario.expected, cv_limit=scenario.cv_limit)
+    assert all(sentence in said for sentence in when_to_choose(unbiased))
+    frames = [box.value for box in session.dataframe]
+    (steps,) = [frame for frame in frames if "selection_rho" in frame]
+    assert steps["measured"].tolist() == measured_when(plan)["measured"].tolist()
+    session.press("Rehearse the adaptive plan")
+    for _ in range(100):
+        if "Rehearsed once on made-up people" in plain(session.texts("markdown")):
+            break
+        session.run()
+    else:
+        raise AssertionError("the rehearsal did not end")
+    (rehearsed,) = [box.value for box in session.dataframe if {"order", "fixed"} <= {*box.value}]
+    assert rehearsed["order"].tolist() == [1, 2]
+    # Without expected counts it asks for their number, as elsewhere.
+    session.scenario = scenario.replaced(expected=None)
+    session.unfold("adaptive plan")
+    assert "Type above how many" in plain(session.texts("info"))
+    session.text_input(key="expected total").set_value("5000").run()
+    assert not session.exception
+    assert any("selection_rho" in box.value for box in session.dataframe)
