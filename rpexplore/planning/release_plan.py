@@ -35,7 +35,7 @@ class ReleasePlan(ABC):
     noun                what people call it: "plan", "query plan"
     item                what it plans many of: "table", "query"
     released_item       what a release holds for each: "noisy table", "noisy answer"
-    drawn_as            how a release is drawn, as the beginning of a sentence
+    drawn_as            how a release is drawn, and that costs hold for that, to begin a sentence
     accuracy_statement  what a release promises of its accuracy, as a sentence
     has_labels_in_csv   whether a release may have CSV files with labels of the codebook
     """
@@ -44,7 +44,9 @@ class ReleasePlan(ABC):
     noun: ClassVar[str] = "plan"
     item: ClassVar[str]
     released_item: ClassVar[str]
-    drawn_as: ClassVar[str] = "The noise is discrete Gaussian"
+    drawn_as: ClassVar[str] = (
+        "The noise is discrete Gaussian, so these hold for the numbers as they are drawn"
+    )
     accuracy_statement: ClassVar[str]
     has_labels_in_csv: ClassVar[bool] = False
     _text: ClassVar[Callable[[Any], str]]
@@ -130,7 +132,7 @@ class ReleasePlan(ABC):
             f"{self.budget.unit}: adding or removing it changes the distribution of everything "
             "that is released by no more than that. It follows that the release is "
             f"(ε, δ)-differentially private with {', '.join(self.epsilon_texts)}. "
-            f"{self.drawn_as}, so these hold for what is drawn, not only for an ideal. "
+            f"{self.drawn_as}, not only for an ideal. "
             f"{self.accuracy_statement}"
         )
 

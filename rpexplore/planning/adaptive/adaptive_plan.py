@@ -49,7 +49,7 @@ class AdaptivePlan(ReleasePlan):
     item, released_item = "table", "estimated table"
     drawn_as = (
         "Tables are selected by the exponential mechanism, whose probabilities are exact, and the "
-        "noise is discrete Gaussian"
+        "noise is discrete Gaussian, so these hold for what is drawn"
     )
     accuracy_statement = (
         "The tables are adaptive estimates, which are biased. Nothing is promised of their "
