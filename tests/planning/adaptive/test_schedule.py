@@ -19,24 +19,24 @@ def of(rho, n_candidates, records, persons=None) -> Schedule:
 
 def test_rounds_grow_by_half_and_spend_a_tenth_on_selection():
     steps = of("1.33", 30, 10**6, persons=2)
-    # ρ of one record 1.33/4 = 0.3325; two fifths of it 0.133, so 0.1995 for six rounds:
-    # 1 + 3/2 + … = 665/32, so 0.1995 · 32/665 = 0.0096 for the first, of which 30/10 = 3 tables
-    # have a third each.
+    # ρ of one record 1.33/4 = 0.3325; two fifths of it 0.133, so 0.1995 for four rounds:
+    # 1 + 3/2 + … = 65/8, so 0.1995 · 8/65 for the first; 30/10 = 3 tables have a third each.
     assert steps.first_rho == Fraction("0.133")
-    assert [step.n_tables for step in steps.rounds] == [3] * 6
-    assert float(steps.rounds[0].selection_rho) == pytest.approx(0.0096 / 30, rel=1e-11)
-    assert float(steps.rounds[0].measurement_rho) == pytest.approx(9 * 0.0096 / 30, rel=1e-11)
+    assert [step.n_tables for step in steps.rounds] == [3] * 4
+    first = 0.1995 * 8 / 65
+    assert float(steps.rounds[0].selection_rho) == pytest.approx(first / 30, rel=1e-11)
+    assert float(steps.rounds[0].measurement_rho) == pytest.approx(9 * first / 30, rel=1e-11)
     for number, step in enumerate(steps.rounds):
-        assert float(step.rho) == pytest.approx(0.0096 * 1.5**number, rel=1e-11)
+        assert float(step.rho) == pytest.approx(first * 1.5**number, rel=1e-11)
 
 
 def test_few_records_have_fewer_rounds_of_fewer_tables():
     # 5,000 records: a draw needs 2/ε ≤ 100, so ρ ≥ (1/50)²/8 = 5e-5. Of ρ = 0.01 rounds have a
-    # fifth, of which 2e-4 is to select: four draws, in six rounds 4 · 32/665 < 1 in the first, in
-    # two 4 · 2/5 = 1.6 and 2.4.
+    # fifth, of which 2e-4 is to select: four draws, in four rounds 4 · 8/65 < 1 in the first, in
+    # three 4 · 4/19 < 1, in two 4 · 2/5 = 1.6 and 2.4.
     assert [step.n_tables for step in of("0.01", 500, 5000).rounds] == [1, 2]
     assert [step.n_tables for step in of("1e-9", 500, 5000).rounds] == [1]
-    assert [step.n_tables for step in of("1e4", 500, 5000).rounds] == [24] * 6
+    assert [step.n_tables for step in of("1e4", 500, 5000).rounds] == [24] * 4
 
 
 def test_the_first_plan_has_less_where_more_is_told_from_noise():

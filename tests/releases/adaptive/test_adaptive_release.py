@@ -122,7 +122,8 @@ def test_a_run_that_is_killed_at_any_line_keeps_all_that_it_had_drawn(data, tmp_
         return Path(shutil.copy(data, folder)), folder / "release"
 
     n_lines = lines_of(plan, *fresh("whole"))
-    for nth in range(1, n_lines, n_lines // 40):
+    # Not up to the last line: noise takes another number of lines in each run.
+    for nth in range(1, n_lines * 9 // 10, n_lines // 40):
         records, output = fresh(str(nth))
         killed_at_line(nth, plan, records, output)
         run = output.with_name(".release.unfinished") / "run"
