@@ -35,8 +35,8 @@ _STEP_COLUMNS = {
     "step": Column("step", "text"),
     "measured": Column("residuals", "count"),
     "share": Column("share of the budget", "share"),
-    "selection_rho": Column("ρ to select"),
-    "measurement_rho": Column("ρ to measure"),
+    "selection_rho": Column("selecting, ρ"),
+    "measurement_rho": Column("measuring, ρ"),
 }
 
 
@@ -73,7 +73,7 @@ def _trials() -> None:
     errors = ["fixed", "adaptive"]
     columns = {
         "data": Column("tried with", "text"),
-        "epsilon": Column("ε", "text"),
+        "epsilon": Column("budget ε", "text"),
         "fixed": _FIXED,
         "adaptive": _ADAPTIVE,
     }

@@ -26,8 +26,8 @@ MOST_SHOWN = 40  # tables
 _STEP_COLUMNS = {
     "step": Column("step", "text"),
     "measured": Column("residuals", "count"),
-    "selection_rho": Column("ρ to select"),
-    "measurement_rho": Column("ρ to measure"),
+    "selection_rho": Column("selecting, ρ"),
+    "measurement_rho": Column("measuring, ρ"),
     "share": Column("share of ρ", "share"),
 }
 
