@@ -76,7 +76,7 @@ class ReleasePlan(ABC):
     @property
     def kind_text(self) -> str:
         """What kind of plan it is, for a sentence: "a query plan", "an adaptive plan"."""
-        return f"{'an' if self.noun.startswith('a') else 'a'} {self.noun}"
+        return _with_article(self.noun)
 
     @property
     def contents(self) -> str:
@@ -219,7 +219,7 @@ class ReleasePlan(ABC):
     @classmethod
     def _read(cls, text: str, source: str, folder: Path | None) -> tuple[Self, str]:
         """The plan that a text holds, in whichever layout, and its seal."""
-        with refusing(PlanError, f"{source} is not a {cls.noun} file"):
+        with refusing(PlanError, f"{source} is not {_with_article(cls.noun)} file"):
             content = loads(text)
             check_format(content, cls.file_format, FORMAT_VERSION, cls.noun)
         try:
@@ -262,4 +262,10 @@ def plan_text(path: str | Path, noun: str = "plan") -> str:
     try:
         return file_bytes(path, f"The {noun} {str(path)!r}", PlanError).decode()
     except UnicodeDecodeError:
-        raise PlanError(f"{Path(path).name} is not a {noun} file: it is not UTF-8.") from None
+        raise PlanError(
+            f"{Path(path).name} is not {_with_article(noun)} file: it is not UTF-8."
+        ) from None
+
+
+def _with_article(noun: str) -> str:
+    return f"{'an' if noun.startswith('a') else 'a'} {noun}"

@@ -16,7 +16,7 @@ from rpexplore.releases.ledger import Ledger
 from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
 from tests.pages.conftest import finish, open_dialog, plain, set_up
 from tests.pages.test_results import look
-from tests.releases.adaptive.adaptive_run import DOMAIN, write_records
+from tests.releases.adaptive.adaptive_run import DOMAIN, WORKLOAD, write_records
 
 EXPECTED = 5_000
 
@@ -99,3 +99,21 @@ def test_the_plan_page_offers_rehearses_and_hands_over_an_adaptive_plan(app, sce
     session.text_input(key="expected total").set_value("5000").run()
     assert not session.exception
     assert any("selection_rho" in box.value for box in session.dataframe)
+
+
+def test_a_plan_file_is_run_instead_and_another_kind_of_file_refused(app, scenario, people):
+    session = set_up(app("release", scenario), people)
+    session.radio(key="plan to run").set_value("adaptive").run()
+    own = rp.adaptive_plan(scenario.workload, budget=scenario.budget, expected_records=EXPECTED)
+    other = rp.adaptive_plan(WORKLOAD, budget=rp.Budget(rho="0.3"), expected_records=9_000)
+    box = session.file_uploader(key="uploaded adaptive plan")
+    box.upload("bad.json", session.planned.text.encode()).run()
+    assert "bad.json is not an adaptive plan file" in plain(session.texts("error"))
+    assert own.full_contents in plain(session.texts("markdown"))
+    box = session.file_uploader(key="uploaded adaptive plan")
+    box.upload("other.json", other.text.encode()).run()
+    assert other.sha256 in plain(session.texts("markdown"))
+    assert f"The plan: {other.full_contents}" in plain(session.texts("markdown"))
+    assert "spend ρ = 0.3" in session.button_of("Run the release").label
+    session.press("Back to the plan of the scenario")
+    assert f"The plan: {own.full_contents}" in plain(session.texts("markdown"))
