@@ -34,6 +34,7 @@ _SMOOTH_SHARES = (0.3, 0.7, 0.9, 0.97)
 _SCALINGS = np.array([0.3, 0.6, 1.0, 1.7, 3.0])  # of the prior variances, tried with each of them
 _MORE_EVIDENCE = 1.0  # in nats, that another prior must have to be taken
 _MOST_DENSE = 2000  # values of all attributes whose matrix is decomposed as a whole
+_LARGEST_PRECISION = 1e11  # N²/σ² of a pair; where it is far larger, the sweeps overflow
 _NEARLY_ALL = 1 - 1e-6  # of its noise, that one attribute's factors repeat in a direction
 _LARGEST_LEVERAGE = 0.98  # beyond it a pair's residual is next to nothing, and tells as little
 
@@ -231,7 +232,7 @@ def _start(
     precisions: dict[int, dict[int, float]] = {index: {} for index in indices}
     for j, k in pairs:
         independent = np.outer(low.tables[j], low.tables[k]) / total
-        precision = total**2 / measured.even_variance((j, k))
+        precision = min(total**2 / measured.even_variance((j, k)), _LARGEST_PRECISION)
         block = measured.beyond((j, k), independent) * (precision / total)
         blocks[j][k], blocks[k][j] = block, block.T
         precisions[j][k] = precisions[k][j] = precision
