@@ -34,7 +34,7 @@ _SMOOTH_SHARES = (0.3, 0.7, 0.9, 0.97)
 _SCALINGS = np.array([0.3, 0.6, 1.0, 1.7, 3.0])  # of the prior variances, tried with each of them
 _MORE_EVIDENCE = 1.0  # in nats, that another prior must have to be taken
 _MOST_DENSE = 2000  # values of all attributes whose matrix is decomposed as a whole
-_LARGEST_PRECISION = 1e11  # N²/σ² of a pair; where it is far larger, the sweeps overflow
+_LARGEST_PRECISION = 1e11  # N²/σ² of a pair; from 1e13 on, the sweeps may overflow
 _NEARLY_ALL = 1 - 1e-6  # of its noise, that one attribute's factors repeat in a direction
 _LARGEST_LEVERAGE = 0.98  # beyond it a pair's residual is next to nothing, and tells as little
 

@@ -36,7 +36,7 @@ def test_what_was_measured_several_times_is_combined_as_by_generalised_least_squ
     """Beside a dense computation from all noisy numbers, each with its γ²."""
     first = first_measured()
     triple, pair = PLAN.candidates.index(ALL), PLAN.candidates.index((0, 3))
-    outcomes = [outcome(0, triple), outcome(1, pair, triple), outcome(3, pair), outcome(5, triple)]
+    outcomes = [outcome(0, triple), outcome(1, pair, triple), outcome(2, pair), outcome(3, triple)]
     rows, seen, weights = [], [], []
 
     def add(subset, measured, gamma_2) -> None:
