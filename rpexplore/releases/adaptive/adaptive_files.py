@@ -22,7 +22,13 @@ from rpexplore.releases.csv_cells import csv_decimals
 from rpexplore.releases.manifest import file_entry
 from rpexplore.releases.measurement_file import MeasuredFile, MeasurementNote, read_measured
 from rpexplore.releases.residual_files import residual_files, write_residuals
-from rpexplore.releases.table_cells import Labels, for_csv, label_columns, pieces_of_cells
+from rpexplore.releases.table_cells import (
+    ESTIMATES,
+    Labels,
+    for_csv,
+    label_columns,
+    pieces_of_cells,
+)
 from rpexplore.releases.table_files import write_table
 
 LABEL = "adaptive, biased: best guesses by a model; intervals hold if the model does"
@@ -148,7 +154,12 @@ def all_of(first: MeasuredFile) -> list[np.ndarray]:
 
 def _labelled(cells: pa.Table) -> pa.Table:
     """The cells with what their error is by its name, and in each row what the value is."""
-    names = ["model_error" if name == "standard_error" else name for name in cells.column_names]
+    names: list[str] = []
+    for name in cells.column_names[: -len(ESTIMATES)]:  # of attributes
+        while name in names or name in ("model_error", "value_is"):
+            name += " (attribute)"
+        names.append(name)
+    names += ["value", "model_error", "lower_95", "upper_95"]
     codes = np.zeros(cells.num_rows, dtype=np.int32)
     cells = cells.rename_columns(names)
     return cells.append_column("value_is", pa.DictionaryArray.from_arrays(codes, pa.array([LABEL])))

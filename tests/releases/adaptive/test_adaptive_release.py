@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import rpexplore as rp
 from rpexplore.errors import ReleaseError
 from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
 from rpexplore.releases.adaptive.estimates import downward_closed, tables_of
@@ -197,3 +198,18 @@ def test_a_run_killed_while_it_writes_is_finished_without_records(data, output):
     done = resume(output)
     assert len(done.outcomes) == len(PLAN.rounds)
     assert set(combinations((0, 1, 3), 2)) <= set(done.measured.variances)
+
+
+def test_attributes_may_be_called_like_columns(tmp_path):
+    names = ("model_error", "value_is", "value")
+    domain = rp.Domain.from_sizes(dict.fromkeys(names, 2))
+    records = tmp_path / "records.csv"
+    records.write_text(",".join(names) + "\n" + "0,1,0\n1,0,0\n" * 50)
+    plan = rp.adaptive_plan(
+        rp.Workload.of(domain, [names]), budget=rp.Budget(rho=1), expected_records=100
+    )
+    table = release(plan, records, tmp_path / "out").table(*names)
+    assert list(table.columns) == [
+        *(f"{name} (attribute)" for name in names),
+        *("value", "model_error", "lower_95", "upper_95", "value_is"),
+    ]
