@@ -47,17 +47,20 @@ def results(request, released, tmp_path_factory):
     return postprocess(released, folder, method=request.param)
 
 
-def check_rows(read: pd.DataFrame, frame: pd.DataFrame) -> None:
-    """The table as it is in the folder, and behind it CVs and what is publishable."""
+def check_rows(read: pd.DataFrame, frame: pd.DataFrame, *, digits: float = 1e-12) -> None:
+    """The table as it is in the folder, and behind it CVs and what is publishable.
+
+    digits: to which numbers agree, relative
+    """
     assert read.columns.tolist() == [*frame.columns, "cv", "publishable"]
     for name in frame.columns:
         if pd.api.types.is_float_dtype(frame[name].dtype):
-            assert read[name].to_numpy() == pytest.approx(frame[name].to_numpy(), rel=1e-12)
+            assert read[name].to_numpy() == pytest.approx(frame[name].to_numpy(), rel=digits)
         else:
             assert read[name].astype(str).tolist() == frame[name].astype(str).tolist()
     publication = Publication(0.3)
     cv = publication.table(frame)["cv"].to_numpy()
-    assert read["cv"].to_numpy(dtype=float) == pytest.approx(cv, rel=1e-10)
+    assert read["cv"].to_numpy(dtype=float) == pytest.approx(cv, rel=100 * digits)
     assert read["publishable"].astype(bool).tolist() == publication.publishable(frame).tolist()
 
 
@@ -89,7 +92,8 @@ def test_the_lines_of_r_read_every_table(results, tmp_path):
             name for name in frame.columns if not pd.api.types.is_float_dtype(frame[name].dtype)
         ]
         options = {"dtype": dict.fromkeys(texts, str), "keep_default_na": False}
-        check_rows(pd.read_csv(tmp_path / f"{i}.csv", **options), frame)
+        read = pd.read_csv(tmp_path / f"{i}.csv", **options)
+        check_rows(read, frame, digits=1e-5)  # CSV files have numbers rounded
 
 
 def test_the_cv_of_nonnegative_tables_is_that_of_the_unbiased_counts():
