@@ -124,8 +124,12 @@ def are_smooth(frame: pd.DataFrame) -> bool:
 
 
 def are_adaptive(frame: pd.DataFrame) -> bool:
-    """Whether a table is that of an adaptive release: no unbiased counts beside its estimates."""
-    return tuple(frame.columns[-len(_ADAPTIVE) :]) == _ADAPTIVE
+    """Whether a table is that of an adaptive release: no unbiased counts beside its estimates.
+
+    With what `Publication.table` inserts or without it.
+    """
+    columns = [name for name in frame.columns if name not in (CV_COLUMN, PUBLISHABLE_COLUMN)]
+    return tuple(columns[-len(_ADAPTIVE) :]) == _ADAPTIVE
 
 
 def has_errors(frame: pd.DataFrame) -> bool:

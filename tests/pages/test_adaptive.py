@@ -7,6 +7,7 @@ import pytest
 
 import rpexplore as rp
 from pages.components.results.browser import VIEWS
+from pages.components.results.columns import columns_of
 from rpexplore.analysis.adaptive import NOTHING_PROMISED, measured_when, when_to_choose
 from rpexplore.common.formatting import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
@@ -63,6 +64,9 @@ def test_an_adaptive_plan_is_run_once_and_its_tables_are_looked_at(app, scenario
     listed, by_table, selected = (box.value for box in session.dataframe)
     assert listed["value"].tolist() == done.table("sex", "age")["value"].tolist()
     assert "standard_error" not in listed
+    headings = {name: column.heading for name, column in columns_of(listed).items()}
+    assert headings["value"] == "estimated count (biased)"
+    assert headings["lower_95"] == "95 % interval from (if the model holds)"
     assert by_table["bound"].tolist() == describe_bounds(done, "people")
     assert len(selected) == len(done.selections)
     session.checkbox(key="leave cells empty").check().run()

@@ -5,7 +5,12 @@ import pandas as pd
 import pytest
 
 from rpexplore.errors import WorkloadError
-from rpexplore.postprocessing.publication import Publication, SmoothingGain, has_errors
+from rpexplore.postprocessing.publication import (
+    Publication,
+    SmoothingGain,
+    are_adaptive,
+    has_errors,
+)
 
 # CVs of 10, 20, 21, 10 and 100 %, and none where the count is 0; −100 is not above 0.
 COUNTS, ERRORS = [100, 50, 100, -100, 5, 0], [10, 10, 21, 10, 5, 1]
@@ -39,23 +44,31 @@ def smooth() -> pd.DataFrame:
     return frame.assign(value_is="smooth; biased")
 
 
-@pytest.mark.parametrize("made", [released, processed, smooth])
+def adaptive() -> pd.DataFrame:
+    """Estimates of an adaptive release, with nothing unbiased beside them."""
+    frame = released().rename(columns={"standard_error": "model_error"})
+    return frame.assign(value_is="estimated; biased")
+
+
+@pytest.mark.parametrize("made", [released, processed, smooth, adaptive])
 def test_cells_up_to_the_limit_and_above_0_are_publishable(made):
     frame = made()
     table = Publication(0.2).table(frame)
     n_labels = 1
     assert table.columns[0] == "cv (attribute)"
-    behind = table.columns.get_loc("model_error" if made is smooth else "upper_95") + 1
+    modelled = made in (smooth, adaptive)
+    behind = table.columns.get_loc("model_error" if modelled else "upper_95") + 1
     assert table.columns[behind : behind + 2].tolist() == ["cv", "publishable"]
     assert table["publishable"].tolist() == ANSWERS
     assert table["cv"].tolist() == pytest.approx([0.1, 0.2, 0.21, 0.1, 1, np.nan], nan_ok=True)
+    assert are_adaptive(frame) == are_adaptive(table) == (made is adaptive)
     kept = table.drop(columns=["cv", "publishable"])
     assert kept.iloc[:, n_labels:].equals(frame.iloc[:, n_labels:])
     # 21 % and 100 % are within 100 %; what is not above 0 is not publishable at any limit.
     assert Publication(1.0).publishable(frame).tolist() == [True, True, True, False, True, False]
 
 
-@pytest.mark.parametrize("made", [released, processed, smooth])
+@pytest.mark.parametrize("made", [released, processed, smooth, adaptive])
 def test_other_cells_are_left_empty_if_wanted(made):
     frame = made()
     table = Publication(0.2, leave_empty=True).table(frame)
@@ -63,7 +76,8 @@ def test_other_cells_are_left_empty_if_wanted(made):
     numbers = [name for name in table if name in emptied]
     assert table.loc[2:, numbers].isna().to_numpy().all()
     assert table.loc[:1, numbers].notna().to_numpy().all()
-    assert table["standard_error"].tolist() == frame["standard_error"].tolist()
+    if made is not adaptive:
+        assert table["standard_error"].tolist() == frame["standard_error"].tolist()
     assert table["publishable"].tolist() == ANSWERS
     assert frame.equals(made())  # the release's own table is as it was
 

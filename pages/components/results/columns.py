@@ -38,6 +38,8 @@ def columns_of(frame: pd.DataFrame) -> dict[str, Column]:
         of_counts[CV_COLUMN] = Column("model-based CV", "share")
     if adaptive:
         of_counts["value"] = Column("estimated count (biased)", "estimate")
+        of_counts["lower_95"] = Column("95 % interval from (if the model holds)", "estimate")
+        of_counts["upper_95"] = Column("95 % interval to (if the model holds)", "estimate")
         of_counts["value_is"] = Column("what the estimated count is", "text")
     return {name: of_counts.get(name, Column(name, "name")) for name in frame.columns}
 
