@@ -11,6 +11,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import ReleaseError
+from rpexplore.estimation.smooth_tables import SmoothTables
 from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
 from rpexplore.releases.adaptive.estimates import downward_closed, tables_of
 from rpexplore.releases.adaptive.outcomes import read_outcomes
@@ -213,3 +214,10 @@ def test_attributes_may_be_called_like_columns(tmp_path):
         *(f"{name} (attribute)" for name in names),
         *("value", "model_error", "lower_95", "upper_95", "value_is"),
     ]
+
+
+def test_a_cell_that_the_model_is_sure_of_is_written(data, output, monkeypatch):
+    """A run that is charged must come to its end, whatever the model says of errors."""
+    monkeypatch.setattr(SmoothTables, "standard_errors", lambda self, table: 0 * self.table(table))
+    done = release(PLAN, data, output)
+    assert np.all(done.table("region")["model_error"] == 0)
