@@ -17,7 +17,7 @@ from rpexplore.workload.workload import Workload
 
 NOTHING_PROMISED = (
     "Adaptive, biased: the tables are estimates, and nothing is promised of their accuracy "
-    "beforehand. The release states a bound on the error of each table where one is known."
+    "beforehand. The release states a bound on the error of a table where one is known."
 )
 _TRIALS = {
     "Adult, 15 attributes": (("0.1", 0.282, 0.279), ("1", 0.0989, 0.0979), ("10", 0.0451, 0.0457)),

@@ -237,8 +237,9 @@ def compare(plan: ReleasePlan, *, on_progress: Progress = no_progress) -> Compar
     """
     if not isinstance(plan, Plan):
         raise PlanError(
-            "Plans of tables, whose accuracy is known, are compared with plainer ones, got "
-            f"{plan.kind_text}; give a plan of tables."
+            "What is compared with plainer mechanisms is the accuracy of a plan of tables, which "
+            f"is known beforehand; got {plan.kind_text}. Give a plan of `rpexplore plan` that is "
+            "not adaptive."
         )
     if not plan.loss.is_available:
         raise PlanError(

@@ -45,8 +45,8 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "Impossible combination": "Values of several attributes that no record has together, as "
         "the codebook states: a structural zero.",
         "Expected counts": "How many records each cell is expected to hold, from public sources "
-        "only: a total, or an earlier published table. They tell what an error means, and change "
-        "no noise.",
+        "only: a total, or an earlier published table. They tell what an error means; adaptive "
+        "plans and weights for smooth tables follow them.",
     },
     "Tables": {
         "Table": "Counts of records for all combinations of the categories of some attributes; "

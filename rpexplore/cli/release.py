@@ -150,10 +150,12 @@ def _say_finished(
         "folder": folder,
         f"{plan.item}_count": plan.n_items,
         "plan_sha256": plan.sha256,
+        **({"remark": done.remark} if done.remark else {}),
         **facts,
     }
     are = "is" if plan.n_items == 1 else "are"
-    say_result(as_json, facts, f"The {plan.contents} {are} in {folder}\n{finding}")
+    remark = f"\n{done.remark}" if done.remark else ""
+    say_result(as_json, facts, f"The {plan.contents} {are} in {folder}{remark}\n{finding}")
 
 
 def ledger(

@@ -90,6 +90,11 @@ class FinishedRelease(Generic[PlanKind]):
         check_listed(folder, manifest, {**files, PLAN: None}, _NOUN)
         return cls(folder, plan, manifest)
 
+    @property
+    def remark(self) -> str:
+        """What must be known of its figures at once, as a sentence; "" for nothing."""
+        return ""
+
     @classmethod
     @abstractmethod
     def files_of(cls, plan: PlanKind) -> TableFiles:

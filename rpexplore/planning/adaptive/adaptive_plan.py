@@ -53,7 +53,8 @@ class AdaptivePlan(ReleasePlan):
     )
     accuracy_statement = (
         "The tables are adaptive estimates, which are biased. Nothing is promised of their "
-        "accuracy beforehand: the release states a bound on the error of each table."
+        "accuracy beforehand: the release states a bound on the error of a table where one is "
+        "known."
     )
     has_labels_in_csv = True
     _text, _fields_of_json = staticmethod(text_of_plan), staticmethod(fields_of_plan)

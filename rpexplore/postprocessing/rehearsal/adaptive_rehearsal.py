@@ -52,7 +52,8 @@ class AdaptiveRehearsal:
             f"{plural(int(row['order']), 'attribute')} is off by {describe_share(row['adaptive'])} "
             f"of the {record_noun} (errors of all its cells, {WITHOUT_SIGNS}) where it is released "
             f"adaptively, and by {describe_share(row['fixed'])} as a smooth table of a fixed plan "
-            "with the same budget. Another rehearsal differs by chance."
+            "with the same budget. Another rehearsal differs by chance; made-up records are "
+            "simpler than real ones, whose errors may well be larger."
         )
 
 

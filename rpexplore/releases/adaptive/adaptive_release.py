@@ -98,6 +98,16 @@ class AdaptiveRelease(FinishedRelease[AdaptivePlan]):
         return tuple(self.plan.workload.tables)
 
     @property
+    def remark(self) -> str:
+        """That its tables are biased, and how many have a bound."""
+        n_tables = len(self.table_names)
+        n_bounds = int(self.bounds["error_bound_95"].notna().to_numpy().sum())
+        return (
+            f"Adaptive, biased: best guesses by a model; {n_bounds:,} of {n_tables:,} tables have "
+            "a bound on their errors (bounds.csv, or bounds.parquet)."
+        )
+
+    @property
     def table_files(self) -> list[Path]:
         """The Parquet file of each table, in the order of `table_names`."""
         names = enumerate(self.table_names)
