@@ -61,7 +61,8 @@ def synthesize(
     """Make synthetic records from a release.
 
     No row is a person: records are drawn from a model of the released tables, and compared with
-    these in the same folder. Biased, and labelled so. Costs no privacy.
+    these (of an adaptive release with what it measured) in the same folder.
+    Biased, and labelled so. Costs no privacy.
     """
     from rpexplore.domain.provenance import formulas_warning
     from rpexplore.postprocessing.combination_folder import load_measured
@@ -93,7 +94,7 @@ def synthesize(
         "tables_to_use_instead": records.tables_to_use,
         "warning": None if escape_formulas else formulas_warning(source.domain),
     }
-    where = f"The records, their label and the comparison with the released tables are in {out}"
+    where = f"The records, their label and their comparison with the release are in {out}"
     say_result(
         as_json, facts, "\n\n".join(filter(None, [records.summary, where, facts["warning"]]))
     )

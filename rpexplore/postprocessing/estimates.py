@@ -52,6 +52,7 @@ class Estimates:
     variances      σ² of each of these, exact
     strategies     of attributes that are not measured by single values, by their index
     sources        what it was computed from
+    is_adaptive    whether it was measured in adaptive rounds: selected by what had been measured
 
     Raises `ReleaseError` if a residual of a table is missing, has no positive variance or not the
     domain's shape, or if nothing was measured at all.
@@ -63,6 +64,7 @@ class Estimates:
     variances: Mapping[AttributeIndices, Fraction]
     strategies: Mapping[int, Strategy]
     sources: tuple[MeasurementSource, ...]
+    is_adaptive: bool = False
 
     def __post_init__(self) -> None:
         tables = tuple(sorted(set(self.tables), key=lambda table: (len(table), table)))
@@ -150,6 +152,7 @@ class Estimates:
             measured.variances,
             {},
             (MeasurementSource.of(release),),
+            is_adaptive=True,
         )
 
     @property

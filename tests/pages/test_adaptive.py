@@ -8,10 +8,13 @@ import pytest
 import rpexplore as rp
 from pages.components.results.browser import VIEWS
 from pages.components.results.columns import columns_of
+from pages.components.results.source import FOLDER
 from rpexplore.analysis.adaptive import NOTHING_PROMISED, measured_when, when_to_choose
 from rpexplore.common.formatting import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.postprocessing.adaptive_bounds import describe_bounds
+from rpexplore.postprocessing.combination_folder import load_measured
+from rpexplore.postprocessing.synthetic.records_folder import synthesize
 from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
 from rpexplore.releases.ledger import Ledger
 from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
@@ -76,6 +79,16 @@ def test_an_adaptive_plan_is_run_once_and_its_tables_are_looked_at(app, scenario
     assert "Download all tables as an Excel workbook" in downloads
     assert "made of releases whose plan is not adaptive" in plain(session.texts("info"))
     assert "Of sums of these estimates no error is known" in plain(session.texts("caption"))
+    records = synthesize(load_measured(tmp_path / "out"), tmp_path / "synthetic", rows=50)
+    session.radio(key="results from").set_value(FOLDER).run()
+    session.text_input(key="results folder").set_value(str(records.folder)).run()
+    for _ in range(100):
+        if session.warning and "no row is a person" in plain(session.texts("warning")):
+            break
+        session.run()
+    said = plain(session.texts("markdown")) + plain(session.texts("caption"))
+    assert "may not be among the released ones" in said
+    assert "exact error" not in said
 
 
 def test_the_plan_page_offers_rehearses_and_hands_over_an_adaptive_plan(app, scenario):

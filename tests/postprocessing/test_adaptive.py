@@ -9,6 +9,8 @@ from rpexplore.postprocessing.combination_folder import load_measured, load_unbi
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.publication import Publication
 from rpexplore.postprocessing.results import load_results
+from rpexplore.postprocessing.synthetic.comparison import MEASURED, NO_DIFFERENCE, RECORDS
+from rpexplore.postprocessing.synthetic.records import SyntheticRecords
 from rpexplore.postprocessing.synthetic.records_folder import synthesize
 from rpexplore.postprocessing.workbook import write_workbook
 from rpexplore.releases.release import release
@@ -27,6 +29,16 @@ def test_records_are_made_of_all_that_was_measured(tmp_path):
     assert estimates.tables == (((0, 1, 3),) if is_triple_measured else ((0, 1), (0, 3), (1, 3)))
     records = synthesize(estimates, tmp_path / "synthetic")
     assert records.n_records == pytest.approx(200, abs=60)
+    # Opened later, too, they promise no exact error of any table.
+    opened = SyntheticRecords.load(tmp_path / "synthetic")
+    assert opened.manifest["is_adaptive"] is True
+    assert set(opened.comparison["nearer"]) <= {MEASURED, NO_DIFFERENCE, RECORDS}
+    readme = " ".join((tmp_path / "synthetic" / "README.md").read_text().split())
+    for text in (opened.summary, readme):
+        assert "they are biased as well, and have a bound on their error where one is known" in text
+        assert "exact error" not in text
+    assert "## Beside what was measured" in readme
+    assert "may not be among the released ones" in readme
 
 
 def test_a_workbook_has_the_bound_of_each_table(tmp_path):

@@ -173,8 +173,8 @@ def origin_of(results: ProcessedTables | SyntheticRecords) -> Path | None:
 def _label(results: Results | SyntheticRecords | AreaResults) -> None:
     if isinstance(results, SyntheticRecords):
         st.warning(
-            "**Synthetic records: no row is a person.** They are drawn from a model of the "
-            "released tables. For any figure that is published or decided on, use the tables.",
+            "**Synthetic records: no row is a person.** They are drawn from a model of what was "
+            "released. For any figure that is published or decided on, use the released tables.",
             icon=":material/label_important:",
         )
     elif isinstance(results, AdaptiveRelease):

@@ -60,7 +60,7 @@ def synthesizing(source: Release | Estimates, folder: Path) -> None:
     with section("Make synthetic records", field):
         st.markdown(
             f"{meaning('Synthetic records')} They go to a folder of their own, with a label and a "
-            "comparison with the released tables."
+            "comparison with the release."
         )
         rows = st.number_input(
             "Number of records",
@@ -154,18 +154,33 @@ def browse_records(records: SyntheticRecords) -> None:
     if records.never:
         listed = "".join(f"\n- {escaped(condition)}" for condition in records.never)
         st.markdown(f"No record has one of these combinations:\n{listed}")
-    st.subheader("Beside the released tables")
+    kind = "measured" if records.is_adaptive else "released"
+    st.subheader(
+        "Beside what was measured" if records.is_adaptive else "Beside the released tables"
+    )
+    remark = ", and the released table still has the exact error"
+    if records.is_adaptive:
+        remark = ""
+        st.markdown(
+            "The tables of an adaptive release are biased estimates. The records are compared with "
+            "unbiased tables that follow from what was measured, which may not be among the "
+            "released ones; their standard errors and intervals hold only about."
+        )
     st.caption(
         "The worst for the records first. Which is nearer to the true counts is estimated by the "
-        "ratio of two errors, that of the records to that of the released table: above 1.1 the "
-        "released table, below 0.9 the records, if the model holds; between them there is no clear "
-        "difference, and the released table still has the exact error. Errors are root mean "
+        f"ratio of two errors, that of the records to that of the {kind} table: above 1.1 the "
+        f"{kind} table, below 0.9 the records, if the model holds; between them there is no clear "
+        f"difference{remark}. Errors are root mean "
         "squares over the cells, in counts; that of the records is estimated from the model-based "
         "error of the smooth table and the distance of the records from it."
     )
-    listing(records.comparison, TABLE_COLUMNS, "Tables of the records and released ones")
+    columns = TABLE_COLUMNS | {
+        "released_error": Column(f"standard error of the {kind} cells"),
+    }
+    listing(records.comparison, columns, f"Tables of the records and {kind} ones")
     with st.expander("Cells that differ most"):
-        listing(records.worst_cells, CELL_COLUMNS, "Cells that differ most")
+        columns = CELL_COLUMNS | {"released": Column(kind, "estimate")}
+        listing(records.worst_cells, columns, "Cells that differ most")
     st.subheader(f"The first {min(FIRST, records.n_records)} of {records.n_records:,} records")
     first = records.records(FIRST)
     listing(first, {name: Column(name, "name") for name in first}, "The first records")

@@ -46,13 +46,14 @@ CELLS_COLUMNS = {
     "upper_95": pa.float64(),
     "standard_errors_away": pa.float64(),
 }
-RELEASED, NO_DIFFERENCE, RECORDS, UNKNOWN = (
+RELEASED, MEASURED, NO_DIFFERENCE, RECORDS, UNKNOWN = (
     "released table",
+    "measured table",
     "no clear difference",
     "records, if the model holds",
     "unknown",
 )
-"""Which is estimated to be nearer to the true counts."""
+"""Which is estimated to be nearer to the true counts; measured tables are of adaptive releases."""
 
 _LEAST, _MOST = 0.9, 1.1  # ratios of the two errors without a clear difference
 _CELLS_LISTED, _CELLS_OF_A_TABLE = 1000, 20
@@ -75,8 +76,8 @@ class Comparison:
             `smooth_error` (model-based, of the smooth table), `from_smooth` (distance of the
             records from it), `records_error` (estimated, of these two), `ratio` of the records'
             error to the released one; which is `nearer` to the true counts by this ratio:
-            `RELEASED` above 1.1, `NO_DIFFERENCE`, or `RECORDS` below 0.9. Where no model-based
-            error is known, four of these are NaN and the last is `UNKNOWN`
+            `RELEASED` (or `MEASURED`) above 1.1, `NO_DIFFERENCE`, or `RECORDS` below 0.9. Where no
+            model-based error is known, four of these are NaN and the last is `UNKNOWN`
     cells   the cells where records and release are most standard errors apart, worst first
     """
 
@@ -92,7 +93,7 @@ def compare(
     total: float,
     on_progress: Progress,
 ) -> Comparison:
-    """Compare records with all tables that were released.
+    """Compare records with all tables that were released, or measured in adaptive rounds.
 
     Args:
         smooth: The smooth table of some attributes, or None where there is none.
@@ -129,6 +130,8 @@ def compare(
                 on_progress("Comparing their tables with the released ones", position / len(names))
     by_table = pd.DataFrame(tables, columns=list(TABLES_COLUMNS))
     by_table = by_table.sort_values(["ratio", "table"], ascending=[False, True])
+    if isinstance(source, Estimates) and source.is_adaptive:
+        by_table["nearer"] = by_table["nearer"].replace(RELEASED, MEASURED)
     cells = pd.concat(worst).sort_values("standard_errors_away", ascending=False, kind="stable")
     return Comparison(
         by_table.reset_index(drop=True), cells.head(_CELLS_LISTED).reset_index(drop=True)

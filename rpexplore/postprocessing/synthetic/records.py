@@ -16,6 +16,7 @@ from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.postprocessing.measurement_source import MeasurementSource, guarantee
 from rpexplore.postprocessing.synthetic.comparison import (
     CELLS_COLUMNS,
+    MEASURED,
     MODEL_BASED,
     NO_DIFFERENCE,
     RELEASED,
@@ -45,6 +46,7 @@ NUMBER = "synthetic_record"  # the first column: says on every row what it is
 LABEL = "synthetic records; no row is a person; drawn from a model of noisy tables; biased"
 
 LEFT_OUT = "left_out"  # in the manifest: impossible combinations of attributes in no table
+ADAPTIVE = "is_adaptive"  # in the manifest, true: made of an adaptive release; else not there
 MUCH_EXCLUDED = 0.01  # of the records, by one impossible combination
 _MORE_BY_CHANCE = 1.25  # than on average, of a misfit that is one of independent records
 _MOST_LISTED = 3  # tables in a sentence
@@ -58,22 +60,24 @@ _AS_STATED = (
 )  # fmt: skip
 
 
-def describe_use(nearer: Sequence[str]) -> str:
+def describe_use(nearer: Sequence[str], *, is_adaptive: bool = False) -> str:
     """How many tables not to make from the records, in sentences.
 
     nearer: of every table, what is estimated to be nearer to the true counts
     """
     n_known = len(nearer) - nearer.count(UNKNOWN)
-    n_released, n_alike = nearer.count(RELEASED), nearer.count(NO_DIFFERENCE)
+    n_released = nearer.count(MEASURED if is_adaptive else RELEASED)
+    n_alike = nearer.count(NO_DIFFERENCE)
+    kind = "measured" if is_adaptive else "released"
     sentences = []
     if n_released:
         sentences.append(
             f"Do not make {n_released:,} of {plural(n_known, 'table')} from these records: the "
-            "released ones are estimated to be nearer to the true counts."
+            f"{kind} ones are estimated to be nearer to the true counts."
         )
     elif n_known:
         sentences.append(
-            f"None of {plural(n_known, 'released table')} is estimated to be clearly nearer to the "
+            f"None of {plural(n_known, f'{kind} table')} is estimated to be clearly nearer to the "
             "true counts than these records."
         )
     others = []
@@ -86,6 +90,16 @@ def describe_use(nearer: Sequence[str]) -> str:
     if n_unknown := nearer.count(UNKNOWN):
         sentences.append(f"{plural(n_unknown, 'table')} cannot be compared: use what was released.")
     return " ".join(sentences)
+
+
+def describe_tables(*, is_adaptive: bool) -> str:
+    """Which tables to use for a figure, and how right they are: for the end of a sentence."""
+    if is_adaptive:
+        return (
+            "use the estimated tables of the release: they are biased as well, and have a bound on "
+            "their error where one is known."
+        )
+    return "use the released tables: they are right on average and have exact errors."
 
 
 def describe_misfit(made: Mapping[str, Any]) -> str:
@@ -143,7 +157,7 @@ class SyntheticRecords:
     def load(cls, folder: str | Path) -> "SyntheticRecords":
         """Open a folder; raises `ReleaseError` if it is not one or a file was changed."""
         folder = Path(folder)
-        facts_stated = (*_FACTS, *({LEFT_OUT} & read_manifest(folder).keys()))
+        facts_stated = (*_FACTS, *({LEFT_OUT, ADAPTIVE} & read_manifest(folder).keys()))
         manifest = checked_folder(folder, KIND, _NOUN, facts_stated)
         loaded = cls(folder, MappingProxyType(manifest))
         try:
@@ -152,7 +166,7 @@ class SyntheticRecords:
             with file:
                 stated = json.loads(file.schema_arrow.metadata[MADE])
                 n_records = file.metadata.num_rows
-            if stated.get(LEFT_OUT) != manifest.get(LEFT_OUT):
+            if any(stated.get(key) != manifest.get(key) for key in (LEFT_OUT, ADAPTIVE)):
                 raise not_as_written(folder, _NOUN, "its records say otherwise")
             facts = {
                 "label": LABEL,
@@ -181,6 +195,11 @@ class SyntheticRecords:
     def label(self) -> str:
         """What the records are."""
         return self.manifest["label"]
+
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether they were made of an adaptive release, and compared with what it measured."""
+        return self.manifest.get(ADAPTIVE, False)
 
     @property
     def n_records(self) -> int:
@@ -223,7 +242,7 @@ class SyntheticRecords:
     def tables_to_use(self) -> list[str]:
         """Tables that are estimated to be nearer to the true counts, worst records first."""
         comparison = self.comparison
-        return comparison["table"][comparison["nearer"] == RELEASED].tolist()
+        return comparison["table"][comparison["nearer"].isin([RELEASED, MEASURED])].tolist()
 
     @property
     def use(self) -> str:
@@ -232,7 +251,7 @@ class SyntheticRecords:
         listed = ", ".join(nearer[:_MOST_LISTED])
         more = len(nearer) - _MOST_LISTED
         sentences = (
-            describe_use(self.comparison["nearer"].tolist()),
+            describe_use(self.comparison["nearer"].tolist(), is_adaptive=self.is_adaptive),
             f"Farthest off: {listed}{f' and {more:,} more' if more > 0 else ''}." if nearer else "",
         )
         return " ".join(filter(None, sentences))
@@ -242,7 +261,7 @@ class SyntheticRecords:
         """What the records are, and how near they are to the smooth tables, in sentences."""
         sentences = (
             f"{plural(self.n_records, 'record')}, drawn from a model: no row is a person. For any "
-            "figure use the released tables, which have exact errors.",
+            f"figure {describe_tables(is_adaptive=self.is_adaptive)}",
             describe_misfit(self.manifest),
             describe_few(self.manifest),
             self._warning,

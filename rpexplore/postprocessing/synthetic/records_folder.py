@@ -49,6 +49,7 @@ from rpexplore.postprocessing.synthetic.impossible import (
 )
 from rpexplore.postprocessing.synthetic.population_engine import population_records
 from rpexplore.postprocessing.synthetic.records import (
+    ADAPTIVE,
     CELLS,
     FILES,
     KIND,
@@ -63,6 +64,7 @@ from rpexplore.postprocessing.synthetic.records import (
     describe_few,
     describe_left_out,
     describe_misfit,
+    describe_tables,
     describe_use,
 )
 from rpexplore.postprocessing.synthetic.smooth_targets import (
@@ -172,6 +174,7 @@ def synthesize(
         "attributes": [domain.names[index] for index in attributes],
         "never": [condition_texts(condition) for condition in conditions],
         **({LEFT_OUT: left_out} if left_out else {}),
+        **({ADAPTIVE: True} if estimates.is_adaptive else {}),
         "excluded": [targets.share_of(condition) for condition in impossible.conditions],
         "misfit": fitted_to.misfit(codes),
         "misfit_of_number": fitted_to.sampling_misfit(n_records),
@@ -303,7 +306,9 @@ def _write_readme(
             "is_of_pairs": len(estimates.contributions) > MOST_RESIDUALS,
             "worst": list(tables.head(_LISTED).itertuples(index=False)),
             "n_tables": len(tables),
-            "use": describe_use(tables["nearer"].tolist()),
+            "use": describe_use(tables["nearer"].tolist(), is_adaptive=estimates.is_adaptive),
+            "tables_to_use": describe_tables(is_adaptive=estimates.is_adaptive),
+            "kind": "measured" if estimates.is_adaptive else "released",
             "has_unknown": UNKNOWN in tables["nearer"].tolist(),
             "outside": n_outside / n_cells,
             "formulas": f" {FORMULAS_ESCAPED}" if escape_formulas else "",
