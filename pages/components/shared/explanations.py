@@ -28,9 +28,10 @@ EXPLANATIONS = {
     "Release": "The plan leaves the app here: as a report for the board, as files for "
     "colleagues, or as a release, which counts the records and adds the noise. Only the run of a "
     "release spends privacy budget, and it spends it for good.",
-    "Results": "Released counts are noisy, each with the interval in which the true count lies "
-    "95 % of the time; other tables and records are made of them here. Nothing on this page reads "
-    "a record, and nothing costs privacy.",
+    "Results": "Released counts are noisy: unbiased ones have the interval in which the true count "
+    "lies 95 % of the time, and of biased ones, such as adaptive estimates, the page says what is "
+    "known of their errors. Other tables and records are made of them here; nothing on this page "
+    "reads a record, and nothing costs privacy.",
 }
 _OPEN = "explanation is open"
 
