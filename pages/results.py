@@ -44,7 +44,7 @@ if results is not None:
         browse_records(source)
         follow_begun(POSTPROCESSING)
     else:
-        attributes, publication = browse(source, record_noun_of(source))
+        attributes, publication = browse(source, folder, record_noun_of(source))
         workbook_download(source, folder, publication)
         if not isinstance(source, AdaptiveRelease):
             publishing(source, folder)

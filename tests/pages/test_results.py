@@ -354,6 +354,23 @@ def test_processed_tables_are_not_summed_any_further(app, released, tmp_path):
     session.selectbox(key="results value of sex, no sum").set_value("all together").run()
     assert "cannot be summed any further" in plain(session.texts("info"))
     assert not session.get("plotly_chart")
+    look(session, ["age", "sex"])
+    assert "exactly these attributes. Add one or take one out." in plain(session.texts("info"))
+
+
+def test_a_choice_that_another_folder_has_no_table_of_gives_way(app, released, tmp_path):
+    postprocess(Release.load(released["one"]), tmp_path / "p", method="nonnegative")
+    session = look(opened(app, released["all"]), ["age", "sex"])
+    for folder, chosen in (
+        (released["one"], ["age", "sex"]),
+        (tmp_path / "p", ["age", "sex", "region"]),
+    ):
+        session.text_input(key="results folder").set_value(str(folder)).run()
+        made(session)
+        session.run()
+        assert session.multiselect(key="looked at").value == chosen
+        assert not session.exception
+        assert session.dataframe
 
 
 def test_making_processed_tables_opens_them_with_their_label(app, released, tmp_path):

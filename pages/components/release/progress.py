@@ -117,7 +117,7 @@ def finished_release(release: FinishedRelease, task: ReleaseTask) -> None:
         )
     elif isinstance(release, Release):
         st.subheader("The noisy tables")
-        browse(release, task.inputs.scenario.record_noun)
+        browse(release, release.folder, task.inputs.scenario.record_noun)
         st.page_link(
             "pages/results.py",
             label="Post-process these tables, or combine releases",

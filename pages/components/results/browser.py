@@ -1,6 +1,7 @@
 """The results browser: tables in several views, subtotals, and answers to queries."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import streamlit as st
 
@@ -52,12 +53,12 @@ ANSWER_COLUMNS = {
 }
 
 
-def browse(results: Results, record_noun: str) -> tuple[tuple[str, ...], Publication]:
+def browse(results: Results, folder: Path, record_noun: str) -> tuple[tuple[str, ...], Publication]:
     """One table, chosen by its attributes; returned with what of it is publishable.
 
-    record_noun: what a record stands for, in the plural
+    folder: where the results are; record_noun: what a record stands for, in the plural
     """
-    attributes = _attributes(results)
+    attributes = _attributes(results, folder.absolute())
     return attributes, browse_table(results, attributes, record_noun)
 
 
@@ -72,6 +73,8 @@ def browse_table(
         publication = publication_input(results)
     if not has_counts(results, attributes):
         others = " Take one out, or choose others." if attributes else " Choose some."
+        if attributes and is_biased(results):
+            others = " Add one or take one out."
         what = "estimated" if is_adaptive(results) else "processed"
         what = what if is_biased(results) else "released"
         exactly = "exactly these attributes" if is_biased(results) else "all of these attributes"
@@ -122,11 +125,20 @@ def _say_what_is_publishable(
     st.markdown(f"**{share}**", help=f"{publication.rule(smooth=smooth)}. {meaning_of_cv}")
 
 
-def _attributes(results: Results) -> tuple[str, ...]:
-    """The attributes of the table to look at; those of one that is there to begin with."""
+def _attributes(results: Results, folder: Path) -> tuple[str, ...]:
+    """The attributes of the table to look at; those of one that is there to begin with.
+
+    What was chosen in another folder stays if there are counts of it here.
+    """
     names, tables = attributes_in_tables(results), results.table_names
     chosen = st.session_state.get("looked at")
-    if chosen is None or not set(chosen) <= set(names):
+    is_new = st.session_state.get("looked at in") != folder
+    st.session_state["looked at in"] = folder
+    if (
+        chosen is None
+        or not set(chosen) <= set(names)
+        or (is_new and not has_counts(results, chosen))
+    ):
         # One attribute first; the total alone says little.
         st.session_state["looked at"] = list(min(tables, key=lambda table: (not table, len(table))))
     chosen = st.multiselect(
