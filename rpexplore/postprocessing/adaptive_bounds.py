@@ -3,6 +3,8 @@
 import math
 from collections.abc import Collection
 
+import numpy as np
+
 from rpexplore.common.formatting import rounded
 from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
 
@@ -11,14 +13,17 @@ NO_GUARANTEE = "no guarantee"
 BOUND_MEANING = (
     "How far all estimates of a table together are from the true counts at most: the sum of all "
     "cells' errors, without their signs. It holds for each table by itself with a probability of "
-    "at least 95 %, whether the model does or not."
+    "at least 95 %, whether the model does or not. Shares are of the estimated number of records."
 )
 
 
 def describe_bounds(release: AdaptiveRelease, record_noun: str = "records") -> list[str]:
-    """The bound of each table, in its order: "at most 1,240 people", "no guarantee"."""
-    bounds = release.bounds["error_bound_95"].tolist()
-    return [NO_GUARANTEE if math.isnan(bound) else _at_most(bound, record_noun) for bound in bounds]
+    """The bound of each table, in its order: "at most 1,240 people, 2.5 % of all", NO_GUARANTEE."""
+    total = _estimated_records(release)
+    return [
+        NO_GUARANTEE if math.isnan(bound) else _at_most(bound, total, record_noun)
+        for bound in release.bounds["error_bound_95"].tolist()
+    ]
 
 
 def describe_bound(
@@ -28,9 +33,17 @@ def describe_bound(
     position = [set(table) for table in release.table_names].index(set(attributes))
     bound = release.bounds["error_bound_95"].tolist()[position]
     if math.isnan(bound):
-        return "95 %: no guarantee of how far this table is from the true counts."
-    return f"95 %: all errors of this table together are {_at_most(bound, record_noun)}."
+        return "No guarantee of how far this table is from the true counts."
+    at_most = _at_most(bound, _estimated_records(release), record_noun)
+    return f"All errors of this table together are {at_most}, with 95 %."
 
 
-def _at_most(bound: float, record_noun: str) -> str:
-    return f"at most {rounded(math.ceil(bound), 3, 'up')} {record_noun}"
+def _estimated_records(release: AdaptiveRelease) -> float:
+    """The cells of any table add up to it; taken from the one with the fewest."""
+    smallest = int(np.argmin(release.plan.workload.cells))
+    return float(release.table(release.table_names[smallest])["value"].to_numpy().sum())
+
+
+def _at_most(bound: float, total: float, record_noun: str) -> str:
+    text = f"at most {rounded(math.ceil(bound), 3, 'up')} {record_noun}"
+    return f"{text}, {rounded(100 * bound / total, 2, 'up')} % of all" if total > 0 else text

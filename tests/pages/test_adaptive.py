@@ -1,7 +1,7 @@
 """Adaptive releases in the app: planned, rehearsed, run once, and looked at."""
 
 from fractions import Fraction
-from math import ceil
+from math import ceil, inf, isnan
 
 import pytest
 
@@ -61,8 +61,10 @@ def test_an_adaptive_plan_is_run_once_and_its_tables_are_looked_at(app, scenario
     bounds = dict(zip(done.table_names, done.bounds["error_bound_95"], strict=True))
     assert bounds["sex", "age"] > 0
     stated = rounded(ceil(bounds["sex", "age"]), 3, "up")
-    assert f"all errors of this table together are at most {stated} people" in plain(
-        session.texts("markdown")
+    share = rounded(100 * bounds["sex", "age"] / done.table("sex", "age")["value"].sum(), 2, "up")
+    assert (
+        f"All errors of this table together are at most {stated} people, {share} % of all, with "
+        "95 %." in plain(session.texts("markdown"))
     )
     listed, by_table, selected = (box.value for box in session.dataframe)
     assert listed["value"].tolist() == done.table("sex", "age")["value"].tolist()
@@ -70,7 +72,9 @@ def test_an_adaptive_plan_is_run_once_and_its_tables_are_looked_at(app, scenario
     headings = {name: column.heading for name, column in columns_of(listed).items()}
     assert headings["value"] == "estimated count (biased)"
     assert headings["lower_95"] == "95 % interval from (if the model holds)"
-    assert by_table["bound"].tolist() == describe_bounds(done, "people")
+    said = dict(zip(done.table_names, describe_bounds(done, "people"), strict=True))
+    smallest_first = sorted(bounds, key=lambda at: inf if isnan(bounds[at]) else bounds[at])
+    assert by_table["bound"].tolist() == [said[table] for table in smallest_first]
     assert len(selected) == len(done.selections)
     session.checkbox(key="leave cells empty").check().run()
     for view in VIEWS:

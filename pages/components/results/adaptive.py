@@ -24,10 +24,12 @@ SELECTED_COLUMNS = {
 def how_it_came_about(release: AdaptiveRelease, record_noun: str) -> None:
     """The bound of each table, what each round selected, and what cannot be made of all this."""
     st.subheader("How far each table can be from the truth", help=BOUND_MEANING)
-    bounds = release.bounds
+    bounds = release.bounds.assign(bound=describe_bounds(release, record_noun))
+    # The smallest first; those without one last.
+    bounds = bounds.sort_values("error_bound_95", kind="stable")
     columns = {
         "table": list(map(title, bounds["attributes"])),
-        "bound": describe_bounds(release, record_noun),
+        "bound": bounds["bound"],
         "measured": ["yes" if one else "no" for one in bounds["measured"]],
     }
     numbers(pd.DataFrame(columns), BOUND_COLUMNS, "bounds.csv", "The bound of every table")
