@@ -63,7 +63,7 @@ from rpexplore.queries.planner import query_optimum as query_optimum
 from rpexplore.queries.planner import query_plan as query_plan
 from rpexplore.queries.query_list import QueryList as QueryList
 from rpexplore.releases.areas.area_release import AreaRelease as AreaRelease
-from rpexplore.releases.ledger import Ledger as Ledger
+from rpexplore.releases.ledger.ledger import Ledger as Ledger
 from rpexplore.releases.marginal_estimate import Answer as Answer
 from rpexplore.releases.query_release import QueryRelease as QueryRelease
 from rpexplore.releases.release import dry_run as dry_run

@@ -254,7 +254,7 @@ def test_charts_are_drawn_in_one_place():
 @pytest.mark.parametrize(
     ("module", "text", "message"),
     [
-        ("planning.plan", "from rpexplore.releases.ledger import Ledger", "may not"),
+        ("planning.plan", "from rpexplore.releases.ledger.ledger import Ledger", "may not"),
         ("planning.losses.base", "from rpexplore.planning import plan", "may not"),
         ("planning.losses.base", "from ..solvers import convex", "may not"),
         ("domain.domain", "def f():\n    from rpexplore.data.files import source", "may not"),
@@ -266,12 +266,12 @@ def test_charts_are_drawn_in_one_place():
         ("cli.main", "from streamlit.web import bootstrap", "streamlit"),
         (NOISE_MODULE, "import numpy as np\nnp.random.default_rng()", "numpy.random"),
         (NOISE_MODULE, "from numpy import random", "numpy.random"),
-        ("releases.ledger", "import random", "randomness belongs to"),
-        ("releases.ledger", "from random import gauss", "randomness belongs to"),
-        ("releases.ledger", "import secrets as s", "randomness belongs to"),
-        ("releases.ledger", "import os\nos.urandom(8)", "randomness belongs to"),
-        ("releases.ledger", "from os import urandom", "randomness belongs to"),
-        ("releases.ledger", "import os as o\no.getrandom(8)", "randomness belongs to"),
+        ("releases.manifest", "import random", "randomness belongs to"),
+        ("releases.manifest", "from random import gauss", "randomness belongs to"),
+        ("releases.manifest", "import secrets as s", "randomness belongs to"),
+        ("releases.manifest", "import os\nos.urandom(8)", "randomness belongs to"),
+        ("releases.manifest", "from os import urandom", "randomness belongs to"),
+        ("releases.manifest", "import os as o\no.getrandom(8)", "randomness belongs to"),
     ],
 )
 def test_the_checker_tells_a_violation(module, text, message):
@@ -292,7 +292,7 @@ def test_the_checker_tells_a_violation(module, text, message):
             "planning.solvers.p_norm",
             "from ..losses import base\nfrom rpexplore.errors import PlanError",
         ),
-        ("releases.ledger", "from rpexplore.data import source"),
+        ("releases.manifest", "from rpexplore.data import source"),
         (NOISE_MODULE, "import os\nos.urandom(8)"),
         ("errors", "import randomness, streamlitics"),
     ],

@@ -10,7 +10,7 @@ from rpexplore.common.exact_numbers import exact_text
 from rpexplore.common.formatting import text_of_path
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.privacy.conversions import rho_text
-from rpexplore.releases.ledger import Account
+from rpexplore.releases.ledger.ledger import Account
 
 
 def announcement(plan: ReleasePlan, account: Account, limit_rho: str | None) -> str:

@@ -49,8 +49,8 @@ def release(
     from rpexplore.releases import release as releases
     from rpexplore.releases.atomic_folder import check_new
     from rpexplore.releases.charged_run import booked_run
-    from rpexplore.releases.ledger import ledger_for
-    from rpexplore.releases.ledger_frames import describe_earlier_run
+    from rpexplore.releases.ledger.ledger import ledger_for
+    from rpexplore.releases.ledger.ledger_frames import describe_earlier_run
     from rpexplore.releases.measurement_file import NOTE
 
     if out is None:
@@ -172,7 +172,7 @@ def ledger(
     """
     from rpexplore.cli.ledger_facts import account_facts, account_text
     from rpexplore.common.exact_numbers import exact_fraction, exact_text
-    from rpexplore.releases.ledger import ledger_for
+    from rpexplore.releases.ledger.ledger import ledger_for
 
     source = inputs.source_from_options(data, database, table)
     book = ledger_for(source, ledger)

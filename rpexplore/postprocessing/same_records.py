@@ -11,7 +11,7 @@ from itertools import combinations
 from pathlib import Path
 
 from rpexplore.errors import LedgerError, ReleaseError
-from rpexplore.releases.ledger import Ledger, LedgerEntry
+from rpexplore.releases.ledger.ledger import Ledger, LedgerEntry
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Noise, the ledger, and the folders of releases: the only room that spends privacy.
 
-Noise: `noise/` (all of it), `measurement`, `measurement_file`. Books: `ledger`, `ledger_frames`,
-`ledger_overlaps`, `charged_run` (refuse, count, book). Runs: `feasibility`, `release` (check,
+Noise: `noise/` (all of it), `measurement`, `measurement_file`. Books: `ledger/`,
+`charged_run` (refuse, count, book). Runs: `feasibility`, `release` (check,
 count, book, measure, write; a stopped run is resumed there too), `release_steps` (those of each
 kind of plan), `rehearsal` (a made-up table, from public counts). Folders: `atomic_folder`,
 `manifest` (what all releases have), `readme`, `reading_code`, `contributions`,

@@ -33,7 +33,7 @@ from rpexplore.releases.atomic_folder import (
     not_written_but_drawn,
     unfinished_folder,
 )
-from rpexplore.releases.ledger import (
+from rpexplore.releases.ledger.ledger import (
     FILENAME,
     Account,
     Ledger,
@@ -41,7 +41,7 @@ from rpexplore.releases.ledger import (
     check_limit,
     ledger_for,
 )
-from rpexplore.releases.ledger_overlaps import homes, refuse_among_records, refuse_overlaps
+from rpexplore.releases.ledger.ledger_overlaps import homes, refuse_among_records, refuse_overlaps
 from rpexplore.releases.manifest import manifest_sha256
 from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import (

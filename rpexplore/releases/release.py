@@ -33,7 +33,7 @@ from rpexplore.releases.charged_run import (
     note_finished,
 )
 from rpexplore.releases.drawing import draft_of, write_measured
-from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.manifest import FinishedRelease, manifest_sha256
 from rpexplore.releases.measurement_file import (
     NOTE,

@@ -13,7 +13,7 @@ import rpexplore as rp
 from pages.components.shared.background import Task, finish_kept_tasks
 from rpexplore.data.databases.connections import Connection
 from rpexplore.data.databases.source import DatabaseSource
-from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.ledger.ledger import Ledger
 from tests.cli.program import Program, started
 from tests.data.databases.servers import Server, in_duckdb
 

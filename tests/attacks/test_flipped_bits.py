@@ -22,7 +22,7 @@ from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.postprocessing.synthetic.records import SyntheticRecords
 from rpexplore.postprocessing.synthetic.records_folder import synthesize
 from rpexplore.queries.query_list import QueryList
-from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.table_release import Release
 from rpexplore.scenarios.area_study import AreaStudy

@@ -16,7 +16,7 @@ from pyarrow.csv import read_csv
 import rpexplore as rp
 from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.queries.builders import marginal_queries
-from rpexplore.releases.ledger import FILENAME, Ledger
+from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.release import can_be_resumed
 from rpexplore.releases.release_steps import steps_of
 from tests.data.databases.servers import Server, in_duckdb

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import rpexplore as rp
 from rpexplore.cli.main import cli
-from rpexplore.releases.ledger import FILENAME, Ledger
+from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from tests.releases.table_plan import CSV, PLAN
 
 ENTRY = [

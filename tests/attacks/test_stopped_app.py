@@ -20,7 +20,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.common.webapp_files import sample_data_folder
-from rpexplore.releases.ledger import FILENAME, Ledger
+from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.release import can_be_resumed
 from rpexplore.releases.table_release import Release
 from tests.support.app_with_run import BEGUN, FOLDER, OUTPUT, SCRIPT

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import rpexplore as rp
-from rpexplore.releases.ledger import FILENAME, Ledger
+from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.release import can_be_resumed
 from rpexplore.releases.release_steps import steps_of
 from tests.attacks.test_killed_runs import plan as plan

@@ -6,7 +6,7 @@ from pathlib import Path
 from playwright.sync_api import Locator, Page, expect
 
 from rpexplore.common.webapp_files import sample_data_folder
-from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.ledger.ledger import Ledger
 from tests.browser.conftest import PATIENCE, drawn, settled
 from tests.browser.test_accessibility import findings
 from tests.browser.test_story import metric

@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 
 import rpexplore as rp
 from rpexplore.common.webapp_files import sample_data_folder
-from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.table_release import Release
 from tests.browser.conftest import PATIENCE, settled
 from tests.pages.conftest import TITLES

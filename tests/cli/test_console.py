@@ -12,7 +12,7 @@ import pytest
 from rpexplore.cli import console
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError, RpexploreError
-from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.ledger.ledger import Ledger
 from tests.cli.program import BUDGET, started
 
 

@@ -15,7 +15,7 @@ from rpexplore.cli.postprocess import combine
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.errors import ReleaseError
 from rpexplore.postprocessing.combination_folder import load_combined
-from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.release import release
 
 DOMAIN = rp.Domain(

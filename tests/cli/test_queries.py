@@ -17,7 +17,7 @@ from rpexplore.queries import presets
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.plan_kinds import load_plan
 from rpexplore.queries.planner import query_optimum
-from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.table_release import Release
 from tests.cli.program import Program

@@ -12,7 +12,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.data.batch_source import BatchSource
 from rpexplore.planning.plan import Plan
-from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.release import write_measured
 from rpexplore.releases.table_release import Release
 from tests.cli.program import BUDGET, Program

@@ -16,7 +16,7 @@ from rpexplore.postprocessing.adaptive_bounds import describe_bounds
 from rpexplore.postprocessing.combination_folder import load_measured
 from rpexplore.postprocessing.synthetic.records_folder import synthesize
 from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
-from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
 from tests.pages.conftest import finish, open_dialog, plain, set_up
 from tests.pages.test_results import look

@@ -6,7 +6,7 @@ import numpy as np
 
 import rpexplore as rp
 from rpexplore.analysis.areas.usefulness import publishable_in_areas
-from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.ledger.ledger import Ledger
 from tests.pages.conftest import finish, open_dialog, plain, set_up
 from tests.pages.test_areas import CODEBOOK, TOWNS, drop, planned, show
 

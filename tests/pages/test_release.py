@@ -5,7 +5,7 @@ from fractions import Fraction
 import rpexplore as rp
 from pages.components.release.release_task import RELEASE_TASK
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.table_release import Release
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario

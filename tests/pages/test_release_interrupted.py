@@ -8,7 +8,7 @@ import pytest
 
 from pages.components.release.release_task import RELEASE_TASK
 from rpexplore.errors import ReleaseError
-from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.release import release as run_release
 from tests.pages.conftest import confirmed_run, finish, open_dialog, plain, run_button, set_up
 from tests.support.stopped_runs import killed

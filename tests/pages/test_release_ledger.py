@@ -9,7 +9,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.common.webapp_files import sample_data_folder
-from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.ledger.ledger import Ledger
 from tests.pages.conftest import confirmed_run, finish, open_dialog, plain, run_button, set_up
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import rpexplore as rp
 from pages.components.release.confirmation import ASKED
 from rpexplore.queries.definitions import stated_from_text
-from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.query_release import QueryRelease
 from tests.pages.conftest import confirmed_run, finish, plain, set_up
 

@@ -8,7 +8,7 @@ import pytest
 import rpexplore as rp
 from pages.components.release.release_task import RELEASE_TASK
 from rpexplore.data.databases.source import DatabaseSource
-from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.table_release import Release
 from rpexplore.scenarios.examples import EXAMPLES
 from tests.pages.conftest import confirmed_run, finish, plain, run_button, set_up

@@ -16,7 +16,7 @@ from rpexplore.postprocessing.combination import combine
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.measurement_source import MeasurementSource
 from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
-from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.ledger.ledger import Ledger
 from tests.postprocessing import dense
 from tests.support.generalised import any_strategy
 from tests.support.oracles import subsets

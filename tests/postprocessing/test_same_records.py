@@ -7,7 +7,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.errors import LedgerError, ReleaseError
 from rpexplore.postprocessing.same_records import ReleaseId, refuse_other_records
-from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.ledger.ledger import Ledger
 
 DOMAIN = rp.Domain.from_sizes({"a": 2, "b": 2})
 PLAN, OTHER = (

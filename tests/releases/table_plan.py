@@ -17,7 +17,7 @@ from rpexplore import (
 from rpexplore.planning.planner import plan
 from rpexplore.queries.planner import query_plan
 from rpexplore.queries.query_list import QueryList
-from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.ledger.ledger import Ledger
 
 DOMAIN = Domain(
     (

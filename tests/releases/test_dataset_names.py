@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from rpexplore.errors import LedgerError
-from rpexplore.releases.ledger import FILENAME, Ledger
-from tests.releases.test_ledger import costing, spent
-from tests.releases.test_ledger import data as data
-from tests.releases.test_ledger import ledger as ledger
+from rpexplore.releases.ledger.ledger import FILENAME, Ledger
+from tests.releases.ledger.test_ledger import costing, spent
+from tests.releases.ledger.test_ledger import data as data
+from tests.releases.ledger.test_ledger import ledger as ledger
 
 
 def test_the_same_file_under_other_paths_is_the_same_dataset(ledger, data, tmp_path, monkeypatch):

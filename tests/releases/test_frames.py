@@ -9,7 +9,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.data.source import PersonRule
 from rpexplore.errors import DataError, LedgerError
-from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.release import dry_run, release
 
 DOMAIN = rp.Domain(

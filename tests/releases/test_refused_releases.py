@@ -27,7 +27,7 @@ from rpexplore.errors import (
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan
 from rpexplore.postprocessing.processed_folder import postprocess
-from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.release import dry_run, release
 from rpexplore.releases.table_release import Release
 from tests.releases.table_plan import CSV, PLAN, SECRET, WORKLOAD, entries, ledger_rows, runs
@@ -218,7 +218,7 @@ def test_a_ledger_in_a_folder_that_may_not_be_written_to_is_refused(data, output
     """Emulated, since root may write anywhere."""
     connect = sqlite3.connect
     monkeypatch.setattr(
-        "rpexplore.releases.ledger_file.sqlite3.connect",
+        "rpexplore.releases.ledger.ledger_file.sqlite3.connect",
         lambda path, **options: connect(f"file:{path}?mode=ro", **{**options, "uri": True}),
     )
     monkeypatch.setattr("rpexplore.releases.measurement.discrete_gaussian", None)

@@ -15,7 +15,7 @@ from rpexplore.planning.planner import plan
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.queries.planner import query_plan
 from rpexplore.queries.query_list import QueryList
-from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.manifest import FinishedRelease
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import can_be_resumed, release, resume

@@ -16,7 +16,7 @@ from rpexplore import (
 from rpexplore.errors import (
     ReleaseError,
 )
-from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.release import release, resume
 from rpexplore.releases.table_release import Release
 from tests.releases.table_plan import PLAN, draw_by, entries, no_noise, runs

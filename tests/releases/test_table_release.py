@@ -20,7 +20,7 @@ from rpexplore.errors import (
     LedgerError,
 )
 from rpexplore.planning.planner import plan
-from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.release import release
 from tests.releases.table_plan import (
     PLAN,

@@ -12,7 +12,7 @@ from pages.components.release.release_task import ReleaseInputs, ReleaseTask
 from pages.components.shared.server import guard, lifespan
 from rpexplore.data.files.source import FileSource
 from rpexplore.queries.plan_kinds import load_plan
-from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.scenarios.scenario import Scenario
 
 SCRIPT = Path(__file__)

@@ -18,8 +18,8 @@ from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import text_of_path
 from rpexplore.data.source import Fingerprint, PersonRule, Source
 from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.releases.ledger import Account, Ledger
-from rpexplore.releases.ledger_overlaps import remember_ledger
+from rpexplore.releases.ledger.ledger import Account, Ledger
+from rpexplore.releases.ledger.ledger_overlaps import remember_ledger
 from rpexplore.releases.manifest import FinishedRelease
 from rpexplore.releases.release import can_be_resumed, release, steps_of
 from rpexplore.scenarios.autosave import Autosaves, SavedRelease

@@ -41,7 +41,7 @@ from pages.components.shared.session import current, escaped, project, say, show
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.releases.ledger import check_limit
+from rpexplore.releases.ledger.ledger import check_limit
 
 HERE = "release"
 

@@ -9,8 +9,8 @@ from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.data.files.source import FileSource
 from rpexplore.errors import LedgerError
 from rpexplore.planning.planner import plan
-from rpexplore.releases.ledger import FILENAME, Ledger
-from rpexplore.releases.ledger_overlaps import (
+from rpexplore.releases.ledger.ledger import FILENAME, Ledger
+from rpexplore.releases.ledger.ledger_overlaps import (
     charged_elsewhere,
     describe_charge,
     refuse_overlaps,

@@ -17,7 +17,7 @@ from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import Source
 from rpexplore.errors import LedgerError, ReleaseError
 from rpexplore.privacy.budget import Budget
-from rpexplore.releases.ledger import FILENAME, Account, Ledger
+from rpexplore.releases.ledger.ledger import FILENAME, Account, Ledger
 
 MOST_REMEMBERED = 100  # ledgers
 

@@ -18,9 +18,9 @@ from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.errors import LedgerError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan
-from rpexplore.releases.ledger import Ledger, check_limit
-from rpexplore.releases.ledger_file import read_events, transaction
-from rpexplore.releases.ledger_frames import datasets, runs
+from rpexplore.releases.ledger.ledger import Ledger, check_limit
+from rpexplore.releases.ledger.ledger_file import read_events, transaction
+from rpexplore.releases.ledger.ledger_frames import datasets, runs
 
 
 def plan_with(**budget) -> Plan:
@@ -221,7 +221,7 @@ def test_racing_threads_spend_no_more_than_the_limit(ledger, data):
 BOOKER = """
 import sys
 from rpexplore.errors import LedgerError
-from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.planning.plan import Plan
 data, plan = sys.argv[1], Plan.load(sys.argv[2])
 print("ready", flush=True)
@@ -362,7 +362,7 @@ def test_a_locked_ledger_is_refused(ledger, data, monkeypatch):
     connection = connect(ledger.path, isolation_level=None)
     connection.execute("BEGIN EXCLUSIVE")
     monkeypatch.setattr(
-        "rpexplore.releases.ledger_file.sqlite3.connect",
+        "rpexplore.releases.ledger.ledger_file.sqlite3.connect",
         lambda path, timeout, **options: connect(path, timeout=0.1, **options),
     )
     with pytest.raises(LedgerError, match="locked"):

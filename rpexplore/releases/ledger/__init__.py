@@ -1,0 +1,7 @@
+"""The ledger: what was spent on each dataset, booked before noise is drawn.
+
+In reading order: `ledger_file` (events, each chained to the one before), `ledger` (accounts,
+limits, booking), `ledger_overlaps` (one account for the same records), `ledger_frames`.
+
+Imports what `releases` may import.
+"""
