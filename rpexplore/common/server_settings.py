@@ -1,0 +1,30 @@
+"""What `rpexplore app` tells the server that it starts, by one variable of the environment."""
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from functools import cache
+
+_VARIABLE = "RPEXPLORE_SERVER"
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """How a server of the app serves.
+
+    planning_only: it is shared, and far from any records: no page reads a path, runs a release or
+        shows a ledger
+    """
+
+    planning_only: bool = False
+
+    @property
+    def variable(self) -> dict[str, str]:
+        """The variable of the environment that says so."""
+        return {_VARIABLE: json.dumps(asdict(self))}
+
+
+@cache
+def server_settings() -> ServerSettings:
+    """The settings of this process: those it was started with, else those of one's own app."""
+    return ServerSettings(**json.loads(os.environ.get(_VARIABLE, "{}")))
