@@ -123,7 +123,7 @@ NOISE = {
         for kind in PLANS
         for point in (
             (f"{STEPS[kind]}.check_countable", 1, 0),
-            ("rpexplore.releases.ledger.Ledger.book", 1, 0),
+            ("rpexplore.releases.ledger.ledger.Ledger.book", 1, 0),
             ("rpexplore.releases.release.write_measured", 1, 1),
             (*NOISE[kind], 1),
             ("os.fsync", 1, 0),
