@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from rpexplore.cli.commands import Option
 from rpexplore.cli.console import progress, refuse_existing, say_result, text_table
 from rpexplore.common.formatting import describe_share
 from rpexplore.errors import ReleaseError, WorkloadError
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 AdaptiveFlag = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--adaptive",
         help="A plan whose release selects, in rounds, what it measures more accurately: biased "
         "estimates, and nothing is promised of their accuracy beforehand. Needs --expected-count "

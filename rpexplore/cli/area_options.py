@@ -4,7 +4,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from rpexplore.cli.commands import Argument, Option
 
 # In the order of `level_tables.PRESETS`, and the tables of the redistricting data.
 Detail = StrEnum(
@@ -20,7 +20,7 @@ Detail = StrEnum(
 
 Codebook = Annotated[
     Path,
-    typer.Argument(
+    Argument(
         metavar="CODEBOOK",
         help="A Table Schema (.json) of which one attribute names a file of areas; with --areas "
         "any codebook of the other attributes.",
@@ -28,7 +28,7 @@ Codebook = Annotated[
 ]
 Areas = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         metavar="FILE",
         help="The areas: .csv or .parquet, with a column for each level; with whole codes, and "
         "--separator or --lengths; or with the columns code and parent.",
@@ -36,7 +36,7 @@ Areas = Annotated[
 ]
 LevelNames = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="A,B",
         help="With --areas: the columns that are levels, or what the levels are called, the "
         "coarsest first.",
@@ -44,17 +44,15 @@ LevelNames = Annotated[
 ]
 Separator = Annotated[
     str | None,
-    typer.Option(metavar="TEXT", help="With --areas: what stands between parts of whole codes."),
+    Option(metavar="TEXT", help="With --areas: what stands between parts of whole codes."),
 ]
 Lengths = Annotated[
     str | None,
-    typer.Option(
-        metavar="N,M", help="With --areas: how many signs each part of whole codes has: 2,3,6."
-    ),
+    Option(metavar="N,M", help="With --areas: how many signs each part of whole codes has: 2,3,6."),
 ]
 ChosenDetail = Annotated[
     Detail,
-    typer.Option(
+    Option(
         help="The tables of the levels: same, those that are asked for on every level; shrinking, "
         "of fewer attributes the lower the level, one at the lowest; totals, the number of records "
         "alone; pl94-171, those of the redistricting data (P.L. 94-171) on every level, or "
@@ -64,7 +62,7 @@ ChosenDetail = Annotated[
 ]
 Level = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         metavar="LEVEL=K",
         help="On this level, or in the areas of one of the --lists, the tables of at most K "
         "attributes, or none. Repeat it for more.",
@@ -72,7 +70,7 @@ Level = Annotated[
 ]
 Lists = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         metavar="FILE",
         help="Lists of areas that get other tables than their levels: --level NAME=K. As .csv or "
         ".parquet with the column list, and a column for each level or one called code.",
@@ -80,7 +78,7 @@ Lists = Annotated[
 ]
 LevelWeight = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         metavar="LEVEL=W",
         help="How often the tables of this level, or of one of the --lists, count (else once). "
         "Repeat it for more.",
@@ -88,18 +86,18 @@ LevelWeight = Annotated[
 ]
 UniformLevels = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--uniform-levels",
         help="All areas of a level get the same noise, which is less accurate.",
     ),
 ]
 Compare = Annotated[
     bool,
-    typer.Option("--compare", help="Also show what shares of the budget by level would give."),
+    Option("--compare", help="Also show what shares of the budget by level would give."),
 ]
 AreaLoss = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--loss",
         metavar="LOSS",
         help="The objective: sum, the average error, where all levels count alike; max, the "
@@ -109,7 +107,7 @@ AreaLoss = Annotated[
 ]
 Tolerance = Annotated[
     float | None,
-    typer.Option(
+    Option(
         metavar="X",
         help="How far, relative, the objective may be from the best (else 0.0001 for sum, 0.003 "
         "for others); larger = sooner done.",
@@ -117,7 +115,7 @@ Tolerance = Annotated[
 ]
 MinimumBudget = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--minimum-budget",
         help="Instead of a budget: the smallest ρ that meets the targets of all tables in all "
         "areas; --target 20 gives one to all tables.",
@@ -128,7 +126,7 @@ MinimumBudget = Annotated[
 
 ListsOfAreas = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--areas",
         metavar="FILE",
         help="For areas: lists of areas, each added up, as .csv or .parquet with the column list, "
@@ -137,7 +135,7 @@ ListsOfAreas = Annotated[
 ]
 OneArea = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--area",
         metavar="CODE",
         help="For areas: one area, by its own code where no other has it, or by its codes from the "
@@ -146,11 +144,11 @@ OneArea = Annotated[
 ]
 SumsOut = Annotated[
     Path | None,
-    typer.Option("--csv", metavar="FILE", help="With --areas or --area: write all to a CSV file."),
+    Option("--csv", metavar="FILE", help="With --areas or --area: write all to a CSV file."),
 ]
 ExpectedAreas = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         metavar="FILE",
         help="For areas: how many records areas are publicly known to hold, which together are the "
         "whole, as .csv or .parquet with the column total, and a column for each level or one "
@@ -159,7 +157,7 @@ ExpectedAreas = Annotated[
 ]
 KnownTotals = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         metavar="FILE",
         help="For areas: publicly known totals that are met, which are not protected, as .csv or "
         ".parquet with the column total, and a column for each level or one called code.",

@@ -1,28 +1,22 @@
 """The verbs for areas in areas: show the levels of a tree, plan tables for all its areas."""
 
-import typer
-
 from rpexplore.cli import area_inputs, area_options, inputs, options
-from rpexplore.cli.console import progress, refuse_existing, say, say_result
+from rpexplore.cli.commands import Group, command
+from rpexplore.cli.console import progress, refuse_existing, say_help_alone, say_result
 from rpexplore.errors import WorkloadError
 
 # Each verb imports what it needs itself, so that none waits for what it does not use.
 
-areas = typer.Typer(rich_markup_mode=None)
 
-
-@areas.callback(invoke_without_command=True)
-def group(context: typer.Context) -> None:
+def group() -> None:
     """Plan tables for areas in areas, such as a country's.
 
     For up to millions of areas, or for a classification, each area with the noise that is best for
     it. The plan is then shown, verified and released like any other: show, verify, release.
     """
-    if context.invoked_subcommand is None:
-        say(context.get_help())
+    say_help_alone()
 
 
-@areas.command()
 def levels(
     codebook: area_options.Codebook,
     areas: area_options.Areas = None,
@@ -46,7 +40,6 @@ def levels(
     say_result(as_json, facts, "\n\n".join(filter(None, parts)))
 
 
-@areas.command()
 def plan(
     codebook: area_options.Codebook,
     out: options.PlanOut,
@@ -154,3 +147,8 @@ def plan(
         f"Saved to {out}, with {' and '.join(made.files.by_name)} beside it\nSHA-256 {made.sha256}",
     ]
     say_result(as_json, facts, "\n\n".join(filter(None, parts)))
+
+
+areas = command(group, Group, name="areas", invoke_without_command=True)
+for verb in (levels, plan):
+    areas.add_command(command(verb))

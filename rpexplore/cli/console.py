@@ -14,9 +14,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import typer
-from typer.core import TyperGroup
+import click
 
+from rpexplore.cli.commands import Group
+from rpexplore.cli.progress_line import ProgressLine
 from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.common.files import check_replaceable, write_whole
 from rpexplore.common.hangup import take_hangup
@@ -26,11 +27,6 @@ PROGRAM = "rpexplore"
 _MOST_SHOWN = 1200  # signs of an error
 _SIGNAL = 128  # and the number of a signal: a shell's exit code of what that signal has ended
 DEBUG = "RPEXPLORE_DEBUG"
-
-# Base of what typer raises for wrong usage; its module differs between typer's versions.
-_UsageError: Any = next(
-    kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException"
-)
 
 
 class Interrupted(KeyboardInterrupt):
@@ -51,22 +47,22 @@ def heed_signals() -> None:
     take_hangup(interrupt)
 
 
-class Verbs(TyperGroup):
+class Verbs(Group):
     """The program's verbs; whatever goes wrong in one of them is said in one line.
 
     A note added to an exception (`add_note`) is said as well.
     """
 
-    def invoke(self, ctx: Any) -> Any:
+    def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as error:
             notes = getattr(error, "__notes__", ["Nothing was left half-written."])
-            stop = typer.Abort(" ".join(["Stopped.", *notes]))
+            stop = click.Abort(" ".join(["Stopped.", *notes]))
             raise stop from error
         except BrokenPipeError:  # whoever reads our output has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(141) from None
+            raise click.exceptions.Exit(141) from None
 
     def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> Any:
         given = sys.argv[1:] if args is None else list(args)
@@ -75,7 +71,7 @@ class Verbs(TyperGroup):
             code = super().main(given, **extra) or 0
         except Exception as error:
             code = 2
-            if isinstance(error, typer.Abort):
+            if isinstance(error, click.Abort):
                 code = _SIGNAL + getattr(error.__cause__, "number", signal.SIGINT)
             notes = " ".join(getattr(error, "__notes__", []))
             # What was read from records is for the screen: JSON may go on into a file or a log.
@@ -91,7 +87,7 @@ class Verbs(TyperGroup):
                 if len(text) > _MOST_SHOWN:  # values can have any length, and fill a screen
                     text = f"{text[: _MOST_SHOWN // 2]} … {text[-300:]}"
                 with suppress(OSError):  # the terminal may have been closed
-                    typer.echo(text, err=True)
+                    click.echo(text, err=True)
         sys.exit(code)
 
 
@@ -99,9 +95,9 @@ def _message(error: Any) -> str:
     """What to say of an error; holds nothing that was read from records."""
     if isinstance(error, RpexploreError):
         return str(error)
-    if isinstance(error, typer.Abort):
+    if isinstance(error, click.Abort):
         return str(error) or "Stopped. Nothing was left half-written."
-    if isinstance(error, _UsageError):
+    if isinstance(error, click.ClickException):  # wrong usage
         context = getattr(error, "ctx", None)
         command = context.command_path if context else PROGRAM
         return f"{error.format_message().rstrip('.')}; see {command} --help."
@@ -125,12 +121,19 @@ def _message(error: Any) -> str:
 def say(text: str = "") -> None:
     """Print to standard output; what its encoding lacks becomes a question mark."""
     encoding = sys.stdout.encoding or "utf-8"
-    typer.echo(text.encode(encoding, "replace").decode(encoding))
+    click.echo(text.encode(encoding, "replace").decode(encoding))
+
+
+def say_help_alone() -> None:
+    """Print the help of the group of commands that is run, unless one of its commands follows."""
+    context = click.get_current_context()
+    if context.invoked_subcommand is None:
+        say(context.get_help())
 
 
 def say_json(content: Any) -> None:
     """Print one JSON object, in plain ASCII, which survives every terminal and pipe."""
-    typer.echo(json.dumps(content, allow_nan=False))
+    click.echo(json.dumps(content, allow_nan=False))
 
 
 def say_result(as_json: bool, facts: Mapping[str, Any], text: str) -> None:
@@ -221,7 +224,7 @@ def on_a_terminal() -> bool:
 
 def agreed(question: str) -> bool:
     """Whether the answer is yes. Asked on standard error, so that output can go into a file."""
-    typer.echo(f"{question} [y/N] ", err=True, nl=False)
+    click.echo(f"{question} [y/N] ", err=True, nl=False)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
@@ -234,20 +237,5 @@ def progress(doing: str) -> Iterator[Progress]:
     if not on_a_terminal():
         yield no_progress
         return
-    from rich import progress as rich_progress
-    from rich.console import Console
-
-    columns = (
-        rich_progress.SpinnerColumn(),
-        rich_progress.TextColumn("{task.description}", markup=False),
-        rich_progress.BarColumn(),
-        rich_progress.TimeElapsedColumn(),
-    )
-    console = Console(stderr=True)
-    with rich_progress.Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(doing, total=None)
-
-        def on_progress(doing: str, share: float) -> None:
-            bar.update(task, description=doing, completed=share, total=1.0)
-
-        yield on_progress
+    with ProgressLine(doing) as line:
+        yield line.update

@@ -1,11 +1,12 @@
 """The `rpexplore` command: its program and verbs."""
 
-import typer
+from typing import Annotated
 
 from rpexplore.cli import options
 from rpexplore.cli.areas import areas
+from rpexplore.cli.commands import Option, command
 from rpexplore.cli.compare import compare
-from rpexplore.cli.console import Verbs, heed_signals, say
+from rpexplore.cli.console import Verbs, heed_signals, say, say_help_alone
 from rpexplore.cli.plan_files import rewrite, show, verify
 from rpexplore.cli.planning import plan, report, schema
 from rpexplore.cli.postprocess import answer, combine, postprocess, workbook
@@ -16,14 +17,6 @@ from rpexplore.cli.rehearse import rehearse
 from rpexplore.cli.release import ledger, release
 from rpexplore.cli.synthesize import synthesize
 
-cli = typer.Typer(
-    cls=Verbs,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
 
 def main() -> None:
     """What the `rpexplore` command runs."""
@@ -31,11 +24,7 @@ def main() -> None:
     cli()
 
 
-@cli.callback(invoke_without_command=True)
-def program(
-    context: typer.Context,
-    version: bool = typer.Option(False, "--version", help="Print the version."),
-) -> None:
+def program(version: Annotated[bool, Option(help="Print the version.")] = False) -> None:
     """Plan, inspect and run the release of noisy tables under differential privacy.
 
     The way: schema, plan, show, compare, rehearse, verify, report, release, answer. Only release
@@ -45,8 +34,8 @@ def program(
         from importlib.metadata import version as installed
 
         say(f"rpexplore {installed('rpexplore')}")
-    elif context.invoked_subcommand is None:
-        say(context.get_help())
+    else:
+        say_help_alone()
 
 
 def app(
@@ -60,14 +49,20 @@ def app(
     serve(port, data_folders=data_folder or (), open_browser=not no_browser, say=say)
 
 
-cli.command()(schema)
-cli.command(cls=options.LossHelp)(plan)
+cli = command(
+    program,
+    Verbs,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+cli.add_command(command(schema))
+cli.add_command(command(plan, options.LossHelp))
 for verb in (show, verify, rewrite, compare, rehearse, report, answer, release, ledger):
-    cli.command()(verb)
+    cli.add_command(command(verb))
 for verb in (combine, postprocess, synthesize, publish, registry, workbook, app):
-    cli.command()(verb)
-cli.add_typer(queries, name="queries")
-cli.add_typer(areas, name="areas")
+    cli.add_command(command(verb))
+cli.add_command(queries)
+cli.add_command(areas)
 
 
 if __name__ == "__main__":

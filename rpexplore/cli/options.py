@@ -2,11 +2,11 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import typer
-from typer.core import TyperCommand
+import click
 
+from rpexplore.cli.commands import Argument, Option
 from rpexplore.workload.bases import BASES
 
 _TABLE = (
@@ -151,30 +151,30 @@ PresetName = StrEnum(
 
 
 def _option(metavar: str, text: str, *names: str):
-    return typer.Option(*names, metavar=metavar, help=text)
+    return Option(*names, metavar=metavar, help=text)
 
 
 def _flag(name: str, text: str):
-    return typer.Option(name, help=text)
+    return Option(name, help=text)
 
 
 def _argument(metavar: str, text: str):
-    return typer.Argument(metavar=metavar, help=text)
+    return Argument(metavar=metavar, help=text)
 
 
-class LossHelp(TyperCommand):
+class LossHelp(click.Command):
     """A verb with the options of losses, whose help is made from their registry when it is shown.
 
     The registry has all solvers with it, which no other help needs.
     """
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         from rpexplore.planning.loss_serialization import help_of_options
 
         texts = help_of_options()
         for parameter in self.params:
             if parameter.name in texts:
-                parameter.help = texts[parameter.name]  # pyright: ignore[reportAttributeAccessIssue]
+                parameter.help = texts[parameter.name]
         super().format_options(ctx, formatter)
 
 
@@ -213,14 +213,14 @@ Target = Annotated[list[str] | None, _option("A,B=T", _TARGET)]
 Basis = Annotated[list[str] | None, _option("A=BASIS", _BASIS)]
 UniformReference = Annotated[bool, _flag("--uniform-reference", _UNIFORM_REFERENCE)]
 TheLoss = Annotated[str | None, _option("LOSS", "")]
-TheWeighting = Annotated[Weighting | None, typer.Option()]
-TheRelativeTo = Annotated[RelativeTo | None, typer.Option()]
+TheWeighting = Annotated[Weighting | None, Option()]
+TheRelativeTo = Annotated[RelativeTo | None, Option()]
 Rho = Annotated[str | None, _option("R", f"Budget as ρ of zCDP. {_DIRECTION}")]
 Epsilon = Annotated[str | None, _option("E", f"Budget as ε, with --delta. {_DIRECTION}")]
 Delta = Annotated[str | None, _option("D", f"The δ that goes with ε. {_DIRECTION}")]
 Mu = Annotated[str | None, _option("M", f"Budget as μ = √(2ρ). {_DIRECTION}")]
 PrivacyCost = Annotated[str | None, _option("C", f"Budget as 2ρ. {_DIRECTION}")]
-TheMinimumBudget = Annotated[MinimumBudgetFor | None, typer.Option(help=_TABLES_MINIMUM_BUDGET)]
+TheMinimumBudget = Annotated[MinimumBudgetFor | None, Option(help=_TABLES_MINIMUM_BUDGET)]
 RecordsPerPerson = Annotated[int | None, _option("M", _PERSON)]
 ExpectedCount = Annotated[
     float | None,
@@ -239,7 +239,7 @@ Query = Annotated[list[str] | None, _option("TEXT", _QUERY)]
 QueryTarget = Annotated[str | None, _option("T", _QUERY_TARGET)]
 ChosenPreset = Annotated[
     PresetName | None,
-    typer.Option(
+    Option(
         help="A well-known list with targets of its own (`rpexplore queries presets`), fitted to "
         "the codebook, or about attributes of its own; queries of yours are put before it."
     ),
@@ -254,7 +254,7 @@ TemplateOut = Annotated[Path, _option("FILE", "Where the template goes: a .csv f
 PlanFile = Annotated[Path, _argument("PLAN", "A plan file.")]
 HowMany = Annotated[
     int | None,
-    typer.Option(
+    Option(
         min=0, metavar="N", help="How many tables or queries, the least accurate first (else 20)."
     ),
 ]
@@ -288,7 +288,7 @@ UnknownValues = Annotated[
     _option("A=V", "Count what is missing or unknown in attribute A as its value V."),
 ]
 PersonId = Annotated[str | None, _option("COLUMN", _PERSON_ID)]
-Excess = Annotated[ExcessRecords | None, typer.Option(help=_EXCESS)]
+Excess = Annotated[ExcessRecords | None, Option(help=_EXCESS)]
 PersonOrder = Annotated[str | None, _option("COLUMN", _PERSON_ORDER)]
 LedgerFile = Annotated[
     Path | None, _option("FILE", "The ledger; else the one in the folder of the data.", "--ledger")
@@ -320,7 +320,7 @@ WorkbookOut = Annotated[Path, _option("FILE", "Where the workbook goes: an .xlsx
 Where = Annotated[list[str] | None, _argument("A=VALUES", _WHERE)]
 Folder = Annotated[Path, _option("FOLDER", "A new folder for the tables.")]
 Releases = Annotated[
-    list[Path], _argument("RELEASE...", "Folders of releases, or of combined tables.")
+    list[Path], _argument("RELEASE", "Folders of releases, or of combined tables.")
 ]
 Noisy = Annotated[list[str] | None, _option("FILE:VARIANCE", _NOISY)]
 CombineLedger = Annotated[
@@ -336,5 +336,5 @@ Gap = Annotated[float | None, _option("G", _GAP)]
 # ---- the app
 
 DataFolders = Annotated[list[Path] | None, _option("FOLDER", _DATA_FOLDER)]
-Port = Annotated[int, typer.Option(min=1, max=65535, help="Where the app listens.")]
+Port = Annotated[int, Option(metavar="N", min=1, max=65535, help="Where the app listens.")]
 NoBrowser = Annotated[bool, _flag("--no-browser", "Only print the address.")]

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from rpexplore.cli import area_options, options
 from rpexplore.cli.console import progress, refuse_existing, say, say_json, say_result, write_new
@@ -118,7 +118,7 @@ def verify(plan_file: options.PlanFile, as_json: options.AsJson = False) -> None
         "checks": [asdict(check) for check in verification.checks],
     }
     say_result(as_json, facts, str(verification))
-    raise typer.Exit(0 if verification.holds else 1)
+    raise click.exceptions.Exit(0 if verification.holds else 1)
 
 
 def rewrite(

@@ -1,6 +1,6 @@
 """The verbs of planning: schema, plan, report."""
 
-import typer
+import click
 
 from rpexplore.cli import area_options, inputs, options
 from rpexplore.cli.adaptive_plans import (
@@ -263,6 +263,6 @@ def report(
         write_new(out, html(made) if ending == ".html" else printing.pdf(made), force)
     warning = None if notes is None else other_plan_text(notes, loaded) or None
     if warning:
-        typer.echo(warning, err=True)
+        click.echo(warning, err=True)
     facts = {"report": str(out), "sha256": loaded.sha256, "warning": warning}
     say_result(as_json, facts, f"Written to {out}")

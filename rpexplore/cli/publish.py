@@ -3,38 +3,31 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from rpexplore.cli import options
+from rpexplore.cli.commands import Option
 from rpexplore.cli.console import progress, say_result
 
 ExportFolder = Annotated[
-    Path, typer.Option("--out", metavar="FOLDER", help="A new folder for the export.")
+    Path, Option("--out", metavar="FOLDER", help="A new folder for the export.")
 ]
 Formats = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--format",
         metavar="NAME",
         help="frictionless (else), csvw, croissant, dcat, sdmx, r or excel. Repeat it for more.",
     ),
 ]
-Title = Annotated[
-    str, typer.Option("--title", metavar="TEXT", help="What to call the publication.")
-]
-Publisher = Annotated[str, typer.Option("--publisher", metavar="TEXT", help="Who publishes it.")]
-License = Annotated[
-    str, typer.Option("--license", metavar="URL", help="The web address of its licence.")
-]
+Title = Annotated[str, Option("--title", metavar="TEXT", help="What to call the publication.")]
+Publisher = Annotated[str, Option("--publisher", metavar="TEXT", help="Who publishes it.")]
+License = Annotated[str, Option("--license", metavar="URL", help="The web address of its licence.")]
 Agency = Annotated[
     str,
-    typer.Option("--agency", metavar="ID", help="Who maintains the structures, for sdmx: ESTAT."),
+    Option("--agency", metavar="ID", help="Who maintains the structures, for sdmx: ESTAT."),
 ]
 Period = Annotated[
     str,
-    typer.Option(
-        "--period", metavar="PERIOD", help="When the records are of, for sdmx: 2026, 2026-Q1."
-    ),
+    Option("--period", metavar="PERIOD", help="When the records are of, for sdmx: 2026, 2026-Q1."),
 ]
 
 # It imports what it needs itself, so that no other verb waits for it.

@@ -1,28 +1,30 @@
 """The verbs for lists of queries: plan them, start from a preset or a template."""
 
-import typer
-
 from rpexplore.cli import inputs, options, preset_inputs
-from rpexplore.cli.console import progress, refuse_existing, say, say_json, say_result, write_new
+from rpexplore.cli.commands import Group, command
+from rpexplore.cli.console import (
+    progress,
+    refuse_existing,
+    say,
+    say_help_alone,
+    say_json,
+    say_result,
+    write_new,
+)
 from rpexplore.errors import RpexploreError
 
 # Each verb imports what it needs itself, so that none waits for what it does not use.
 
-queries = typer.Typer(rich_markup_mode=None)
 
-
-@queries.callback(invoke_without_command=True)
-def group(context: typer.Context) -> None:
+def group() -> None:
     """Plan lists of queries, each with its own target.
 
     For counts that are no cells of tables: "adults", "children in the north", sums with weights.
     The plan is then shown, verified and released like any other: show, verify, release.
     """
-    if context.invoked_subcommand is None:
-        say(context.get_help())
+    say_help_alone()
 
 
-@queries.command()
 def plan(
     out: options.PlanOut,
     codebook: options.QueryCodebook = None,
@@ -105,7 +107,6 @@ def plan(
     say_result(as_json, facts, f"{text}\nSHA-256 {made.sha256}")
 
 
-@queries.command()
 def presets(as_json: options.AsJson = False) -> None:
     """Tell which well-known lists there are to start from."""
     from rpexplore.queries.fitted_presets import describe_targets
@@ -136,7 +137,6 @@ def presets(as_json: options.AsJson = False) -> None:
         say(f"  roles: {', '.join(fact['roles'])}\n")
 
 
-@queries.command()
 def template(
     codebook: options.TemplateCodebook,
     out: options.TemplateOut,
@@ -156,3 +156,8 @@ def template(
     write_new(out, csv_template(domain), force)
     facts = {"template": str(out), "attributes": list(domain.names)}
     say_result(as_json, facts, f"Written to {out}")
+
+
+queries = command(group, Group, name="queries", invoke_without_command=True)
+for verb in (plan, presets, template):
+    queries.add_command(command(verb))

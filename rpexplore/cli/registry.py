@@ -1,12 +1,14 @@
 """The verb that describes a release for the public registry of deployments."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 
 from rpexplore.cli import options
+from rpexplore.cli.commands import Argument, Option
 from rpexplore.cli.console import interactive, progress, refuse_existing, say_result, write_new
 from rpexplore.errors import RpexploreError
 
@@ -32,13 +34,13 @@ QUESTIONS = {
 def _option(name: str, metavar: str = "TEXT"):
     flag, question = QUESTIONS[name]
     repeated = " Repeat it for more." if name in ("curators", "authors") else ""
-    return typer.Option(flag, metavar=metavar, help=question + repeated)
+    return Option(flag, metavar=metavar, help=question + repeated)
 
 
 EntryOut = Annotated[
-    Path, typer.Option("--out", metavar="FILE", help="Where the entry goes: a .yaml file.")
+    Path, Option("--out", metavar="FILE", help="Where the entry goes: a .yaml file.")
 ]
-ReleaseOfAnyKind = Annotated[Path, typer.Argument(metavar="RELEASE", help=RELEASE_OF_ANY_KIND)]
+ReleaseOfAnyKind = Annotated[Path, Argument(metavar="RELEASE", help=RELEASE_OF_ANY_KIND)]
 Name = Annotated[str, _option("name")]
 Curators = Annotated[list[str] | None, _option("curators")]
 IntendedUse = Annotated[str, _option("intended_use")]
@@ -49,13 +51,11 @@ Justification = Annotated[str, _option("justification")]
 Authors = Annotated[list[str] | None, _option("authors")]
 Published = Annotated[
     str,
-    typer.Option(
-        "--published", metavar="YYYY-MM-DD", help="Day of publication (else of the release)."
-    ),
+    Option("--published", metavar="YYYY-MM-DD", help="Day of publication (else of the release)."),
 ]
 Exploration = Annotated[
     str,
-    typer.Option(
+    Option(
         "--exploration",
         metavar="TEXT",
         help="What was done with the records before, and whether its privacy loss was counted.",
@@ -63,10 +63,10 @@ Exploration = Annotated[
 ]
 Future = Annotated[
     str,
-    typer.Option("--future", metavar="TEXT", help="Plans for later releases of these records."),
+    Option("--future", metavar="TEXT", help="Plans for later releases of these records."),
 ]
 Sources = Annotated[
-    str, typer.Option("--sources", metavar="TEXT", help="Links to the figures, papers on them.")
+    str, Option("--sources", metavar="TEXT", help="Links to the figures, papers on them.")
 ]
 
 # It imports what it needs itself, so that no other verb waits for it.
@@ -132,8 +132,8 @@ def registry(
 def _ask_for(answers):
     """The answers with those that somebody at the terminal has added."""
     for missing in answers.missing:
-        typer.echo(f"{QUESTIONS[missing][1]} ", err=True, nl=False)
-        line = typer.get_text_stream("stdin").readline().strip()
+        click.echo(f"{QUESTIONS[missing][1]} ", err=True, nl=False)
+        line = sys.stdin.readline().strip()
         is_list = missing in ("curators", "authors")
         answers = replace(answers, **{missing: (line,) if line and is_list else line or ()})
     return answers

@@ -4,8 +4,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from rpexplore.cli.commands import Option
 from rpexplore.cli.console import progress
 from rpexplore.errors import WorkloadError
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 SmoothWeightsFlag = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--smooth-weights",
         help="Weights for a release whose tables are to be smoothed, by the "
         "budget and the expected counts (--expected-count or --expected). Tables of 1 and 2 "
@@ -29,7 +28,7 @@ SmoothWeightsFlag = Annotated[
 
 FromRelease = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--from-release",
         metavar="FOLDER",
         help="Weights for smooth tables, and more for pairs of attributes that depend on each "

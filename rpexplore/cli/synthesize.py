@@ -3,17 +3,16 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from rpexplore.cli import options
+from rpexplore.cli.commands import Option
 from rpexplore.cli.console import progress, say_result
 
 RecordsFolder = Annotated[
-    Path, typer.Option("--out", metavar="FOLDER", help="A new folder for the records.")
+    Path, Option("--out", metavar="FOLDER", help="A new folder for the records.")
 ]
 Rows = Annotated[
     int | None,
-    typer.Option(
+    Option(
         "--rows",
         metavar="N",
         help="How many records (else as many as the release says: its total).",
@@ -21,7 +20,7 @@ Rows = Annotated[
 ]
 Never = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--never",
         metavar='"A=VALUES B=VALUES"',
         help="A combination of values that no record may have, beside those that the codebook "
@@ -30,14 +29,14 @@ Never = Annotated[
 ]
 IgnoreCodebook = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--ignore-codebook",
         help="Let records have the combinations that the codebook states to be impossible.",
     ),
 ]
 Engine = Annotated[
     str,
-    typer.Option(
+    Option(
         "--engine",
         metavar="NAME",
         help="What draws the records: population (else), or graphical_model, which is exact where "

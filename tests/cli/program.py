@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from rpexplore.cli.main import cli
 from tests.support.processes import heed_signals

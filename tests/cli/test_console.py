@@ -5,6 +5,7 @@ import json
 import re
 import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -119,9 +120,13 @@ def test_progress_is_shown_on_a_terminal_only(monkeypatch):
 
     for screen, expected in ((io.StringIO(), False), (Terminal(), True)):
         monkeypatch.setattr(sys, "stderr", screen)
-        with console.progress("Planning [red]") as on_progress:
-            on_progress("Measuring [red]", 0.5)
-        assert ("Measuring [red]" in screen.getvalue()) is expected
+        with console.progress("Planning") as on_progress:
+            on_progress("Measuring", 0.5)
+            end = time.monotonic() + 20
+            while expected and "Measuring" not in screen.getvalue():
+                assert time.monotonic() < end
+                time.sleep(0.01)
+        assert ("Measuring 50%" in screen.getvalue()) is expected
         assert bool(screen.getvalue()) is expected
 
 

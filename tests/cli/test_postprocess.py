@@ -6,10 +6,10 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-import typer
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import rpexplore as rp
+from rpexplore.cli.commands import command
 from rpexplore.cli.console import Verbs
 from rpexplore.cli.postprocess import combine
 from rpexplore.common.exact_numbers import exact_text
@@ -24,13 +24,7 @@ DOMAIN = rp.Domain(
         rp.Attribute("region", rp.Categories(("R1", "R2", "R3"))),
     )
 )
-program = typer.Typer(cls=Verbs, rich_markup_mode=None)
-program.command()(combine)
-
-
-@program.callback()
-def _of_several() -> None:
-    """With this, `combine` is a verb of a program, as it is in the real one."""
+program = Verbs(commands=[command(combine)])
 
 
 @pytest.fixture

@@ -68,12 +68,10 @@ def main(hidden: set[str]) -> None:
     sys.meta_path[:] = [_Hiding(finder, hidden) for finder in sys.meta_path]
     os.environ |= CONNECTIONS
     _write_inputs()
-    import typer
-
     import rpexplore as rp
     from rpexplore.cli.main import cli
 
-    untried = set(_verbs(typer.main.get_command(cli)))
+    untried = set(_verbs(cli))
     for arguments in DONE:
         code, said = _run(cli, arguments)
         assert code == 0, (arguments, said)

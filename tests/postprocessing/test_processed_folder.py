@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-import typer
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import rpexplore as rp
+from rpexplore.cli.commands import command
 from rpexplore.cli.console import Verbs
 from rpexplore.cli.postprocess import postprocess as postprocess_verb
 from rpexplore.domain.readings import READINGS
@@ -359,9 +359,7 @@ def test_a_stop_is_heard_while_errors_are_rehearsed(pure, tmp_path):
 
 
 def run(*arguments):
-    program = typer.Typer(cls=Verbs)
-    program.callback()(lambda: None)
-    program.command(name="postprocess")(postprocess_verb)
+    program = Verbs(commands=[command(postprocess_verb)])
     return CliRunner().invoke(program, ["postprocess", *map(str, arguments)])
 
 

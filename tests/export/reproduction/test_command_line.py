@@ -3,7 +3,7 @@
 import shlex
 from pathlib import Path
 
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import rpexplore as rp
 from rpexplore.analysis.accuracy import csv_of_tables
