@@ -65,7 +65,7 @@ def run(python: Path, *arguments: str, cwd: Path) -> str:
 
 def test_the_core(wheel, tmp_path):
     python = environment(tmp_path / "venv", str(wheel))
-    assert installed_size(python) <= 500
+    assert installed_size(python) <= 480
     folder = tmp_path / "run"
     folder.mkdir()
     run(python, str(EVERY_COMMAND), cwd=folder)
@@ -73,7 +73,7 @@ def test_the_core(wheel, tmp_path):
 
 def test_the_app(wheel, tmp_path):
     python = environment(tmp_path / "venv", f"{wheel}[app]")
-    assert installed_size(python) <= 660
+    assert installed_size(python) <= 650
     program = str(python.with_name("rpexplore"))
     (tmp_path / "codebook.csv").write_text("attribute,value\na,0\na,1\n", "utf-8")
     plan = ("plan", "codebook.csv", "--up-to", "1", "--rho", "1", "--out", "plan.json")
