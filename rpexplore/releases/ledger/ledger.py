@@ -27,7 +27,8 @@ from rpexplore.data.files.source import AnySource, source_of
 from rpexplore.data.source import Fingerprint, Source
 from rpexplore.errors import DataError, LedgerError
 from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.releases.ledger.ledger_file import Event, amount_of, read_events, transaction
+from rpexplore.releases.ledger.events import Event, amount_of
+from rpexplore.releases.ledger.ledger_file import read_events, transaction
 from rpexplore.releases.manifest import now
 
 FILENAME = LEDGER

@@ -13,14 +13,12 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from rpexplore.common.exact_numbers import exact_fraction
-from rpexplore.common.json_fields import check_keys, dumps, loads, refusing
+from rpexplore.common.json_fields import dumps, loads, refusing
 from rpexplore.errors import LedgerError
+from rpexplore.releases.ledger.events import Event, checked
 
 _APPLICATION_ID, _VERSION = 0x72706C64, 1  # "rpld"
 # https://www.sqlite.org/fileformat.html: where the header has them, four bytes each
@@ -41,34 +39,6 @@ CREATE TABLE events (
 CREATE TABLE last (n_events INTEGER NOT NULL, digest TEXT NOT NULL);
 INSERT INTO last VALUES (0, '{_START}');
 """
-
-
-# What the content of each kind of event holds. Amounts are texts, the names of a dataset a list.
-_KINDS: dict[str, dict[str, Any]] = {
-    "run": {
-        "names": list,
-        "data_bytes": int,
-        "data_modified": str,
-        "started": str,
-        "user": str,
-        "plan_sha256": str,
-        "record_rho": str,
-        "unit": str,
-        "output": str,
-    },
-    "finished": {"run": int, "finished": str, "manifest_sha256": str},
-    "limit": {"names": list, "noted": str, "user": str, "record_rho": str | None},
-    "elsewhere": {"names": list, "noted": str, "user": str, "ledger": str},
-}
-
-
-@dataclass(frozen=True)
-class Event:
-    """One event; `id` counts from 1."""
-
-    id: int
-    kind: str
-    content: Mapping[str, Any]
 
 
 class LedgerTransaction:
@@ -180,7 +150,7 @@ def _checked_events(connection: sqlite3.Connection, path: Path) -> tuple[list[Ev
         if number != len(events) + 1 or digest != stated:
             break
         with refusing(LedgerError, f"Entry {number} of the ledger {str(path)!r} cannot be read"):
-            events.append(_checked(Event(number, kind, loads(text))))
+            events.append(checked(Event(number, kind, loads(text))))
     if connection.execute("SELECT * FROM last").fetchall() != [(len(events), stated)]:
         raise LedgerError(
             f"The ledger {str(path)!r} cannot be used: entry {len(events) + 1} is missing or "
@@ -188,26 +158,6 @@ def _checked_events(connection: sqlite3.Connection, path: Path) -> tuple[list[Ev
             "what was spent is not known without it."
         )
     return events, digest
-
-
-def _checked(event: Event) -> Event:
-    """The event; raises `ValueError` or the like if its content is not that of its kind."""
-    kinds = _KINDS[event.kind]
-    check_keys(event.content, kinds, f"an entry of the kind {event.kind!r}")
-    for key, kind in kinds.items():
-        value = event.content[key]
-        if not isinstance(value, kind) or isinstance(value, bool):
-            raise ValueError(key)
-        if key == "names" and not (value and all(isinstance(name, str) for name in value)):
-            raise ValueError(key)
-        if key == "record_rho" and value is not None and amount_of(value) <= 0:
-            raise ValueError(key)
-    return event
-
-
-def amount_of(text: str) -> Fraction:
-    """An amount in an event; raises `BudgetError` for a text that is none."""
-    return exact_fraction(text, "the amount in the ledger")
 
 
 def _digest(before: str, kind: str, text: str) -> str:
