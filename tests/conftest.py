@@ -1,10 +1,13 @@
 """What holds for all tests: marks by folder, and how many examples Hypothesis tries."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tests.data.databases.servers import Server, running_postgres
 
 TESTS = Path(__file__).parent
 # Marks of all tests in a folder, so that parts can be chosen: `pytest -m "not browser"`.
@@ -35,6 +38,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if hasattr(test, "hypothesis") and test not in scaled:
             scaled.add(test)
             scale_examples(test)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A server that all tests of a process share."""
+    with running_postgres() as server:
+        yield server
 
 
 def scale_examples(test) -> None:

@@ -13,6 +13,13 @@ _TABLE = (
     "One table by its attributes; total is the total. A name with a comma in it stands in double "
     "quotation marks."
 )
+_LEDGER = (
+    "The ledger: a file, or postgresql:NAME for one in PostgreSQL, by the name of a connection; "
+    "else the file in the folder of the data."
+)
+_CREATE_LEDGER = (
+    "Make the tables of a ledger in PostgreSQL, with the rights of the connection; takes no data."
+)
 _TABLES = (
     "A CSV file of tables, with a column attributes (written as for --table, in quotation marks; "
     "or separated by ×) and, if wanted, weight, target (written as for --target) and required "
@@ -290,9 +297,7 @@ UnknownValues = Annotated[
 PersonId = Annotated[str | None, _option("COLUMN", _PERSON_ID)]
 Excess = Annotated[ExcessRecords | None, Option(help=_EXCESS)]
 PersonOrder = Annotated[str | None, _option("COLUMN", _PERSON_ORDER)]
-LedgerFile = Annotated[
-    Path | None, _option("FILE", "The ledger; else the one in the folder of the data.", "--ledger")
-]
+Ledger = Annotated[str | None, _option("LEDGER", _LEDGER, "--ledger")]
 LimitForUnit = Annotated[
     str | None,
     _option("X", "Budget limit: ρ over all releases of this data, for the plan's privacy unit."),
@@ -300,6 +305,11 @@ LimitForUnit = Annotated[
 LimitForRecord = Annotated[
     str | None,
     _option("X", "Set the budget limit: ρ over all releases, for one record; none lifts it."),
+]
+CreateLedger = Annotated[bool, _flag("--create", _CREATE_LEDGER)]
+GrantLedger = Annotated[
+    list[str] | None,
+    _option("ROLE", "With --create: a role that may then add entries, and read them.", "--grant"),
 ]
 Empty = Annotated[bool, _flag("--empty", "Release even if there are no records at all.")]
 DryRun = Annotated[bool, _flag("--dry-run", "Check everything, the records too; spend nothing.")]
@@ -324,8 +334,8 @@ Releases = Annotated[
 ]
 Noisy = Annotated[list[str] | None, _option("FILE:VARIANCE", _NOISY)]
 CombineLedger = Annotated[
-    Path | None,
-    _option("FILE", "A ledger, to refuse releases that it knows to be of different records."),
+    str | None,
+    _option("LEDGER", "A ledger, to refuse releases that it knows to be of different records."),
 ]
 Nonnegative = Annotated[bool, _flag("--nonnegative", "No cell below 0; all tables still agree.")]
 Rehearse = Annotated[bool, _flag("--rehearse", "With a rehearsal of smooth tables.")]

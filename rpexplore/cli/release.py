@@ -24,7 +24,7 @@ def release(
     person_id: options.PersonId = None,
     excess: options.Excess = None,
     person_order: options.PersonOrder = None,
-    ledger: options.LedgerFile = None,
+    ledger: options.Ledger = None,
     limit_rho: options.LimitForUnit = None,
     empty: options.Empty = False,
     escape_formulas: options.EscapeFormulas = False,
@@ -162,18 +162,25 @@ def ledger(
     data: options.Data = None,
     database: options.Database = None,
     table: options.DatabaseTable = None,
-    ledger: options.LedgerFile = None,
+    ledger: options.Ledger = None,
     limit_record_rho: options.LimitForRecord = None,
+    create: options.CreateLedger = False,
+    grant: options.GrantLedger = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Show what was spent on some data, or set its budget limit.
 
-    All in ρ for one record; for a person with at most m records it is m² times that.
+    All in ρ for one record; for a person with at most m records it is m² times that. A ledger in
+    PostgreSQL is made first: `ledger --create --ledger postgresql:NAME --grant ROLE`.
     """
     from rpexplore.cli.ledger_facts import account_facts, account_text
     from rpexplore.common.exact_numbers import exact_fraction, exact_text
     from rpexplore.releases.ledger.ledger import ledger_for
 
+    if create or grant:
+        given = {"DATA": data, "--database": database, "--limit-record-rho": limit_record_rho}
+        _create_ledger(ledger, create, tuple(grant or ()), given, as_json)
+        return
     source = inputs.source_from_options(data, database, table)
     book = ledger_for(source, ledger)
     if data is not None and not data.exists() and not book.account(source).entries:
@@ -187,3 +194,30 @@ def ledger(
     runs = [asdict(run) | {"record_rho": exact_text(run.record_rho)} for run in account.entries]
     facts = {"dataset": account.dataset, **account_facts(account, 1), "runs": runs}
     say_result(as_json, facts, account_text(account))
+
+
+def _create_ledger(
+    ledger: str | None,
+    create: bool,
+    roles: tuple[str, ...],
+    given: dict[str, Any],
+    as_json: bool,
+) -> None:
+    """Make a ledger in a database; `given` is what does not go with that."""
+    from rpexplore.releases.ledger.ledger_database import LedgerDatabase
+    from rpexplore.releases.ledger.stores import store_of
+
+    for name, value in given.items():
+        if value is not None:
+            raise RpexploreError(f"--create makes a ledger, and takes no {name}; leave it out.")
+    store = None if ledger is None else store_of(ledger)
+    if not (create and isinstance(store, LedgerDatabase)):
+        raise RpexploreError(
+            "A ledger is made by --create --ledger postgresql:NAME, with --grant ROLE if wanted; "
+            "one in a file is made at its first entry."
+        )
+    is_new = store.create(roles)
+    text = f"The ledger {store.name} {'is made' if is_new else 'was there already'}."
+    if roles:
+        text += f" Entries can be added by {', '.join(roles)}."
+    say_result(as_json, {"ledger": store.name, "is_new": is_new, "roles": list(roles)}, text)

@@ -10,10 +10,11 @@ FILE_PREFIX = "file:"
 _GENERATION = 0x80087601
 
 
-def file_identity(path: Path) -> str:
+def file_identity(path: Path, machine: str = "") -> str:
     """Device, number and, where the file system tells it, generation. Raises `OSError`.
 
     Without a generation a new file may be taken for one that was removed: its number is used again.
+    machine: whose device it is, where others are known as well
     """
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     try:
@@ -27,4 +28,5 @@ def file_identity(path: Path) -> str:
             )
     finally:
         os.close(descriptor)
-    return f"{FILE_PREFIX}{stat.st_dev}:{stat.st_ino}{generation}"
+    device = f"{machine}:{stat.st_dev}" if machine else stat.st_dev
+    return f"{FILE_PREFIX}{device}:{stat.st_ino}{generation}"

@@ -39,7 +39,8 @@ class FrameSource(BatchSource):
     Args:
         frame: A table with one row a record. A stream that can be read only once is refused.
         name: What the ledger knows the records by: the same name for the same records, whoever
-            releases them and whatever they are read into. A path names the file there, too.
+            releases them and whatever they are read into. To a ledger in a file, a path names the
+            file there, too.
         columns: The columns that are used; None: all. Others are not looked at.
 
     Raises:
@@ -65,7 +66,7 @@ class FrameSource(BatchSource):
         """None: a ledger has to be named."""
         return None
 
-    def names(self, folder: Path) -> tuple[str, ...]:
+    def names(self, folder: Path | None) -> tuple[str, ...]:
         return (self.name,)
 
     def fingerprint(self) -> Fingerprint:

@@ -1,5 +1,6 @@
 """Source: where records lie, and the one thing that is done with them there: exact counting."""
 
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -8,8 +9,9 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from unicodedata import normalize
 
 from rpexplore.common.concurrency import Progress, no_progress
-from rpexplore.common.file_identity import file_identity
+from rpexplore.common.file_identity import FILE_PREFIX, file_identity
 from rpexplore.common.formatting import plural, text_of_path
+from rpexplore.common.machine import machine_names
 from rpexplore.data.counts import Counts
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 
 COUNTING = "Counting the records"
 """What an `on_progress` is told."""
+
+AT_MACHINE = " at "
+"""Between a path and its machine, in names that several machines share."""
 
 
 @dataclass(frozen=True)
@@ -128,10 +133,11 @@ class Source(Protocol):
         records in no folder."""
         ...
 
-    def names(self, folder: Path) -> tuple[str, ...]:
+    def names(self, folder: Path | None) -> tuple[str, ...]:
         """What a ledger in this folder knows the records by, whoever asks and by whatever way.
 
-        The first one is shown. Whatever has one of them is the same. folder: absolute, resolved
+        The first one is shown. Whatever has one of them is the same. folder: absolute, resolved;
+        None for a ledger that several machines share
         """
         ...
 
@@ -182,13 +188,32 @@ class Source(Protocol):
         ...
 
 
-def file_names(folder: Path, path: Path, prefix: str = "", suffix: str = "") -> tuple[str, ...]:
+def file_names(
+    folder: Path | None, path: Path, prefix: str = "", suffix: str = ""
+) -> tuple[str, ...]:
     """Names of records in a file, for a ledger in this folder: by its path, and by what it is.
 
     The path is seen from the folder, where it lies inside. Both with what tells the records apart
-    from others in the file before and behind them.
+    from others in the file before and behind them. Without a folder both say of which machine;
+    raises `LedgerError` where that is not known.
     """
-    names = [text_of_path(path.relative_to(folder) if path.is_relative_to(folder) else path)]
+    if folder is None:
+        machines = machine_names(path)
+        names = [f"{text_of_path(path)}{AT_MACHINE}{machine}" for machine in machines]
+    else:
+        machines = ("",)
+        names = [text_of_path(path.relative_to(folder) if path.is_relative_to(folder) else path)]
     with suppress(OSError):  # it may be gone
-        names.append(file_identity(path))
+        names += [file_identity(path, machine) for machine in machines]
     return tuple(f"{prefix}{name}{suffix}" for name in names)
+
+
+def path_in_name(folder: Path | None, name: str) -> Path | None:
+    """The path that one of `file_names` holds; None if it is no path, or of another machine."""
+    if name.startswith(FILE_PREFIX):
+        return None
+    if folder is not None:
+        return folder / name
+    path, _, machine = name.rpartition(AT_MACHINE)
+    is_here = os.path.isabs(path) and machine in machine_names(Path(path))
+    return Path(path) if is_here else None

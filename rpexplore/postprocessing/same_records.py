@@ -30,7 +30,7 @@ def refuse_other_records(ledger: str | Path, releases: Sequence[ReleaseId]) -> N
     a plan, one of them must have written the manifest. Raises `LedgerError` if there is no ledger
     that can be read.
     """
-    booked = _booked(Path(ledger))
+    booked = _booked(Ledger(ledger))
     known = [(each, records) for each in releases if (records := _records_of(each, booked, ledger))]
     for (left, left_records), (right, right_records) in combinations(known, 2):
         if left_records.isdisjoint(right_records):
@@ -64,12 +64,12 @@ def _records_of(
     return here or moved or {records for records, _ in entries}
 
 
-def _booked(ledger: Path) -> list[tuple[str, LedgerEntry]]:
+def _booked(ledger: Ledger) -> list[tuple[str, LedgerEntry]]:
     """Every run, behind its records: the dataset, and its state where it is known."""
-    if not ledger.is_file():
-        raise LedgerError(f"There is no ledger at {str(ledger)!r}; check the path.")
+    if ledger.path is not None and not ledger.path.is_file():
+        raise LedgerError(f"There is no ledger at {ledger.name!r}; check the path.")
     booked = []
-    for account in Ledger(ledger).accounts():
+    for account in ledger.accounts():
         for entry in account.entries:
             records = account.dataset
             if entry.data_modified:

@@ -99,8 +99,7 @@ class ChargedRun:
         ledger = ledger_for(source, options.ledger)
         self.ledger = ledger
         refuse_among_records(source, output, ledger.path)
-        if not (folder := ledger.path.parent).is_dir():
-            raise LedgerError(f"There is no folder {str(folder)!r} for the ledger; check the path.")
+        ledger.store.check_bookable()
         account = ledger.account_of(source)
         self._entry_id = _booked_before(account, plan, output)
         self.is_booked = self._entry_id is not None
@@ -172,7 +171,7 @@ class ChargedRun:
             "The records have every column that the plan needs, and each value in it is one of the "
             f"plan's{unknown if self._options.unknown_values else ''}.",
             f"{str(self._output)!r} can be written; about {data_size(self._n_bytes)} will be.",
-            f"The ledger {str(self.ledger.path)!r} has {room}.",
+            f"The ledger {self.ledger.name!r} has {room}.",
             *self._source.remarks(),
             *filter(None, [formulas]),
         )
@@ -192,7 +191,7 @@ class ChargedRun:
             for beside in self._to_tell:
                 beside.note_elsewhere(self._source, self.ledger)
             n_entries = self.ledger.n_entries()
-            note = BookingNote(str(self.ledger.path), self._plan.sha256, n_entries)
+            note = BookingNote(self.ledger.name, self._plan.sha256, n_entries)
             write_booking(folder, note)
             try:
                 self._entry_id = self.ledger.book(
@@ -270,7 +269,7 @@ def booked_run(output: Path) -> LedgerEntry | None:
     folder = text_of_path(os.path.realpath(output))
     stopped = [
         entry
-        for account in Ledger(note.ledger).accounts()
+        for account in Ledger(note.ledger).accounts(settled=True)
         for entry in account.entries
         if entry.id > note.n_entries
         and (entry.plan_sha256, entry.output) == (note.plan_sha256, folder)

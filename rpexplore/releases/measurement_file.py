@@ -52,7 +52,7 @@ class MeasurementNote:
 
     run             its name, which no other run has
     entry_id        its number in the ledger
-    ledger          the ledger's file
+    ledger          the ledger's name: a path, or postgresql:NAME
     plan_sha256     of the plan that was measured
     unknown_values  attribute name -> category that took values not in the domain
     person_rule     how the records of a person were bounded, in words; "" if they were not
@@ -78,7 +78,7 @@ class MeasurementNote:
 class BookingNote:
     """Where a run is booked, for whoever finds it unfinished.
 
-    ledger       the ledger's file
+    ledger       the ledger's name: a path, or postgresql:NAME
     plan_sha256  of the plan
     n_entries    how many entries the ledger had before
     """

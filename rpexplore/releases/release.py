@@ -74,8 +74,8 @@ def release(
             or polars, an Arrow table), or another `Source`, with the plan's attributes, and levels
             of areas, as columns; others are not read.
         name: What the ledger knows records in memory by: the same for every release of them.
-        ledger: The ledger file; without it, the one in the data's folder. Records in memory need
-            one.
+        ledger: The ledger, as `Ledger` takes it; without it, the file in the data's folder. Records
+            in memory need one.
         limit_rho: Budget limit of the dataset, a total ρ in the plan's privacy unit; noted in the
             ledger if it has none yet, refused if it has another.
         unknown_values: Attribute name -> the category that takes values that are not in the
@@ -138,7 +138,7 @@ def release(
         note = MeasurementNote(
             uuid4().hex,
             entry_id,
-            str(charged_run.ledger.path),
+            charged_run.ledger.name,
             plan.sha256,
             dict(options.unknown_values),
             person_rule.text if person_rule else "",
@@ -238,7 +238,7 @@ def resume(
         if entry is not None and entry.manifest_sha256 not in ("", manifest_sha256(output)):
             raise ReleaseError(
                 f"The manifest of {str(output)!r} is not the one that the ledger "
-                f"{str(book.path)!r} holds for its run; use the original folder."
+                f"{book.name!r} holds for its run; use the original folder."
             )
         note_finished(book, note.entry_id, output)
         return finished
@@ -251,7 +251,7 @@ def resume(
             if entry is None or not entry.plan_sha256 == note.plan_sha256 == plan.sha256:
                 raise ReleaseError(
                     f"The run into {str(output)!r} cannot be finished: its plan is not the one "
-                    f"that was booked for it in the ledger {str(book.path)!r}; name the ledger "
+                    f"that was booked for it in the ledger {book.name!r}; name the ledger "
                     "that it was booked in, or restore the plan."
                 )
             refuse_false_claims(plan)

@@ -116,7 +116,7 @@ def test_names_that_are_code_stay_text_everywhere(page, server, project, records
     page.get_by_text("A file or folder on this computer").click()
     name_path(page, records)
     ledger = records.parent / f"{LATEX.replace('/', '')}.sqlite"
-    fill(page, "Ledger file", str(ledger))
+    fill(page, "Ledger", str(ledger))
     output = tmp_path / "=1+1 <b>release</b>"
     fill(page, "Folder for the release", str(output))
     expect(page.get_by_text(str(output)).first).to_be_visible()

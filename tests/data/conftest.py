@@ -4,13 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.data.databases.servers import Server, running_postgres, running_spark
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[Server]:
-    with running_postgres() as server:
-        yield server
+from tests.data.databases.servers import running_spark
 
 
 @pytest.fixture(scope="session")

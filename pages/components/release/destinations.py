@@ -44,6 +44,7 @@ from rpexplore.releases.ledger.ledger_overlaps import (
     refuse_overlaps,
     remembered_ledgers,
 )
+from rpexplore.releases.ledger.stores import is_database
 from rpexplore.releases.release import can_be_resumed, steps_of
 
 LIMIT_UNITS = ("rho", "epsilon")
@@ -117,22 +118,22 @@ def ledger_input(form: ReleaseForm) -> Ledger | None:
     """The ledger that the release is booked in; None while none can be used."""
     usual, where = _usual_ledger(form.data)
     typed = st.text_input(
-        "Ledger file",
+        "Ledger",
         key="ledger",
         persist_state="session",
         placeholder=where,
-        help=meaning("Ledger"),
+        help=f"{meaning('Ledger')} The path of a file; or postgresql:NAME, a ledger in PostgreSQL "
+        "by the name of a connection.",
     )
-    path = path_of(typed) if typed.strip() else usual
-    if path is None:
+    if not typed.strip() and usual is None:
         form.wait(
-            "Name the ledger file to go on: a database has no folder for it. Use the same one for "
-            "every release of these records."
+            "Name the ledger to go on: a database has no folder for it. Use the same one for every "
+            "release of these records."
         )
         return None
-    ledger = form.attempt(lambda: _usable_ledger(form.data, path))
+    ledger = form.attempt(lambda: _usable_ledger(form.data, typed, usual))
     if ledger is not None:
-        st.caption(escaped(str(ledger.path)))
+        st.caption(escaped(ledger.name))
     return ledger
 
 
@@ -168,8 +169,8 @@ def account_of(form: ReleaseForm, ledger: Ledger) -> Account | None:
 def _usual_ledger(data: Source) -> tuple[Path | None, str]:
     """The ledger if no other is named, and where it is, in words; None for a database."""
     if data.home is None:
-        return None, "/data/ledger.sqlite"
-    beside = Ledger.beside(data).path
+        return None, "/data/ledger.sqlite or postgresql:NAME"
+    beside = data.home / FILENAME
     # The sample may be part of an installed package, which is no place for one's own files. But
     # where the command line has booked a run on it already, that is its account.
     if is_sample_data(data.home) and not beside.exists():
@@ -177,9 +178,14 @@ def _usual_ledger(data: Source) -> tuple[Path | None, str]:
     return beside, "beside the records"
 
 
-def _usable_ledger(data: Source, path: Path) -> Ledger:
-    """The ledger in a file; refused where these records have their account in another one."""
-    ledger = _writable_ledger(path)
+def _usable_ledger(data: Source, typed: str, usual: Path | None) -> Ledger:
+    """The ledger as typed, else the usual one; refused where these records have their account in
+    another one."""
+    if is_database(typed):
+        ledger = Ledger(typed)
+        ledger.store.check_bookable()
+    else:
+        ledger = _writable_ledger(path_of(typed) if typed.strip() or usual is None else usual)
     refuse_overlaps(ledger, data)
     return ledger
 
@@ -187,7 +193,7 @@ def _usable_ledger(data: Source, path: Path) -> Ledger:
 def _writable_ledger(path: Path) -> Ledger:
     if problem := why_no_name(path):
         raise LedgerError(f"A ledger cannot have that name ({problem}); name another file.")
-    path = Ledger(path).path
+    path = Path(os.path.realpath(path))
     if not os.path.isdir(path.parent) and path.parent != RELEASES.resolve():  # made when needed
         raise LedgerError(f"There is no folder {path.parent} for the ledger; check the path.")
     is_new = not os.path.lexists(path)

@@ -140,6 +140,6 @@ def finishing() -> bool:
 
 def _begin_finishing(output: str, ledger: Ledger) -> None:
     def work(on_progress: Progress) -> FinishedRelease:
-        return resume(output, ledger=ledger.path, on_progress=on_progress)
+        return resume(output, ledger=ledger.name, on_progress=on_progress)
 
     st.session_state[TASK] = Task(work, kept_from=0).start()

@@ -91,14 +91,15 @@ class ReleaseInputs:
     def call(self, function: Callable[..., T], on_progress: Progress, **options: Any) -> T:
         """What `release` or `dry_run` returns for these inputs."""
         # Only the folder of releases may not be there yet; the page refuses others.
-        self.ledger.path.parent.mkdir(parents=True, exist_ok=True)
+        if self.ledger.path is not None:
+            self.ledger.path.parent.mkdir(parents=True, exist_ok=True)
         return function(
             self.plan,
             self.data,
             self.output,
             unknown_values=self.unknown_values,
             person_rule=self.person_rule,
-            ledger=self.ledger.path,
+            ledger=self.ledger.name,
             limit_rho=self.limit,
             escape_formulas=self.escape_formulas,
             parquet_only=self.parquet_only,

@@ -123,11 +123,12 @@ def _combining(source: Release | Estimates, folder: Path, field: str) -> None:
         help="Folders of releases, or of combined tables.",
     )
     ledger = path_choice(
-        "Ledger file (optional)",
+        "Ledger (optional)",
         "ledger of combined",
         data_files(ledgers),
         example="/data/rpexplore-ledger.sqlite",
-        help="Releases that it knows to be of different records are refused.",
+        help="Releases that it knows to be of different records are refused. Typed, it can be "
+        "postgresql:NAME as well.",
     )
 
     def work(on_progress: Progress, output: Path) -> None:
@@ -136,7 +137,7 @@ def _combining(source: Release | Estimates, folder: Path, field: str) -> None:
             on_progress(f"Reading {other.name}", 0.3 * index / len(others))
             parts.append(load_unbiased(other))
         on_progress("Combining them", 0.3)
-        estimates = combine(*parts, ledger=ledger)
+        estimates = combine(*parts, ledger=None if ledger is None else str(ledger))
         write_combined(
             estimates,
             output,

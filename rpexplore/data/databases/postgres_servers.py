@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 # A server has 20 seconds to answer; one that is gone is noticed within a minute or so.
-_DEFAULTS = {
+CONNECT_DEFAULTS = {
     "application_name": "rpexplore",
     "connect_timeout": 20,
     "keepalives_idle": 30,
@@ -45,7 +45,7 @@ def connect(given: Mapping[str, Any]) -> Any:
     """
     import psycopg
 
-    server = psycopg.connect(**(_DEFAULTS | dict(given)), autocommit=True)
+    server = psycopg.connect(**(CONNECT_DEFAULTS | dict(given)), autocommit=True)
     try:
         # Compiling hundreds of groupings takes longer than running them.
         server.execute("SET jit = off")

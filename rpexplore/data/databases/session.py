@@ -220,7 +220,7 @@ def engine_errors(connection: Connection, table: str = "") -> Iterator[None]:
         raise
     # Engines and their drivers raise what they like; what the caller raises passes through.
     except Exception as error:
-        if not _error_kind(error):
+        if not error_kind(error):
             raise
         error = _root_error(error)
         what = f"the table {table!r}" if table else "the database"
@@ -251,7 +251,7 @@ def engine_errors(connection: Connection, table: str = "") -> Iterator[None]:
             "limit",
             "failed": f"the engine could not work on {what}; see what it says, and correct the "
             "table or the connection",
-        }[_error_kind(error)]
+        }[error_kind(error)]
         raise DataError(
             f"At the connection {connection.name!r} {said}.",
             private=f"The engine says: {connection.without_secrets(str(error)).strip()}",
@@ -266,11 +266,11 @@ def _root_error(error: BaseException) -> BaseException:
     chain = [error]
     while (context := chain[-1].__context__) is not None:
         chain.append(context)
-    of_engine = [link for link in reversed(chain) if _error_kind(link)]
-    return next((link for link in of_engine if _error_kind(link) != "failed"), of_engine[0])
+    of_engine = [link for link in reversed(chain) if error_kind(link)]
+    return next((link for link in of_engine if error_kind(link) != "failed"), of_engine[0])
 
 
-def _error_kind(error: BaseException) -> str:
+def error_kind(error: BaseException) -> str:
     """What went wrong, in a word; "" for what is no error of an engine."""
     bases = type(error).__mro__
     if "TABLE_OR_VIEW_NOT" in str(error):

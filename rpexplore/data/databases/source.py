@@ -81,7 +81,7 @@ class DatabaseSource:
         """The files, and folders of them, that a view reads beside its database."""
         return self._provenance().files
 
-    def names(self, folder: Path) -> tuple[str, ...]:
+    def names(self, folder: Path | None) -> tuple[str, ...]:
         """Engine, database, schema and table, and the same of all that a view reads; no user.
 
         For such a file its path as seen from the folder, where it lies inside, and what it is.

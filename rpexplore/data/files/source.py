@@ -53,7 +53,7 @@ class FileSource(BatchSource):
     def home(self) -> Path | None:
         return self.path.parent
 
-    def names(self, folder: Path) -> tuple[str, ...]:
+    def names(self, folder: Path | None) -> tuple[str, ...]:
         return file_names(folder, self.path)
 
     def fingerprint(self) -> Fingerprint:

@@ -1,10 +1,11 @@
 """Ledger: what has been spent on each dataset. A run is entered before its noise is drawn.
 
-One file, beside the data unless told otherwise. A dataset has several names: a file its path as
-seen from the ledger's folder, so that data and ledger can move together, and its number on the
-disk, so that a renamed file, or another link to it, is the same. Whatever shares a name is one
-account. Size and time of change are noted, a row count is not. All amounts are ρ for one record, as
-exact rationals in text; a plan that protects a person with at most m records shows them times m².
+A file, beside the data unless told otherwise, or a database that several machines share. A dataset
+has several names: a file its path as seen from the ledger's folder, so that data and ledger can
+move together, and its number on the disk, so that a renamed file, or another link to it, is the
+same; in a database both say of which machine. Whatever shares a name is one account. Size and time
+of change are noted, a row count is not. All amounts are ρ for one record, as exact rationals in
+text; a plan that protects a person with at most m records shows them times m².
 
     run        a run of a plan on a dataset; charged whether or not it finished
     finished   a run has been written
@@ -28,7 +29,7 @@ from rpexplore.data.source import Fingerprint, Source
 from rpexplore.errors import DataError, LedgerError
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.releases.ledger.events import Event, amount_of
-from rpexplore.releases.ledger.ledger_file import read_events, transaction
+from rpexplore.releases.ledger.stores import LedgerStore, store_of
 from rpexplore.releases.manifest import now
 
 FILENAME = LEDGER
@@ -77,7 +78,11 @@ class Account:
 
 @dataclass(frozen=True)
 class Ledger:
-    """The ledger in a file, which is made at the first entry.
+    """A ledger: in a file, which is made at the first entry, or in a PostgreSQL database.
+
+    Args:
+        place: The path of the file; or postgresql:NAME, by the name of a connection, which is an
+            environment variable or stands in the file of secrets. A `Path` is always a file.
 
     Example:
         >>> import tempfile, pandas, rpexplore as rp
@@ -90,10 +95,20 @@ class Ledger:
         ('survey', Fraction(0, 1), Fraction(1, 2))
     """
 
-    path: Path
+    store: LedgerStore
 
-    def __init__(self, path: str | Path) -> None:
-        object.__setattr__(self, "path", Path(os.path.realpath(path)))
+    def __init__(self, place: str | Path) -> None:
+        object.__setattr__(self, "store", store_of(place))
+
+    @property
+    def name(self) -> str:
+        """What it is found by again: the path of its file, or postgresql:NAME."""
+        return self.store.name
+
+    @property
+    def path(self) -> Path | None:
+        """Its file; None for a database."""
+        return self.store.path
 
     @classmethod
     def beside(cls, data: AnySource) -> "Ledger":
@@ -109,11 +124,15 @@ class Ledger:
 
     def account_of(self, source: Source) -> Account:
         """What the ledger holds on a source."""
-        return _account(read_events(self.path), self._names(source))
+        return _account(self.store.read_events(), self._names(source))
 
-    def accounts(self) -> tuple[Account, ...]:
-        """What the ledger holds on every dataset, by name; none if there is no ledger yet."""
-        events, accounts = read_events(self.path), []
+    def accounts(self, *, settled: bool = False) -> tuple[Account, ...]:
+        """What the ledger holds on every dataset, by name; none if its file is not there yet.
+
+        settled: when whoever is adding entries is done
+        """
+        events = self.store.settled_events() if settled else self.store.read_events()
+        accounts: list[Account] = []
         for event in reversed(events):  # a dataset is called what it was called last
             names = event.content.get("names", [])
             if names and not any(names[0] in account.names for account in accounts):
@@ -122,7 +141,7 @@ class Ledger:
 
     def n_entries(self) -> int:
         """How many entries of any kind there are; later ones have larger numbers."""
-        return len(read_events(self.path))
+        return len(self.store.read_events())
 
     def entry(self, entry_id: int) -> LedgerEntry | None:
         """An entry by its number; None if the ledger has none."""
@@ -135,7 +154,7 @@ class Ledger:
         Raises `LedgerError` for a limit below what is spent already.
         """
         names = self._names(source_of(data))
-        with transaction(self.path) as ledger:
+        with self.store.transaction() as ledger:
             spent = _account(ledger.events, names).spent_record_rho
             if record_rho is not None and (record_rho <= 0 or record_rho < spent):
                 raise LedgerError(
@@ -167,7 +186,7 @@ class Ledger:
                 f"The records {source.name!r} have changed since they were counted; run "
                 "it again when nobody writes to them."
             )
-        with transaction(self.path) as ledger:
+        with self.store.transaction() as ledger:
             account = _account(ledger.events, names)
             self.refuse_elsewhere(account, self)
             check_limit(account, plan, limit_record_rho)
@@ -191,7 +210,7 @@ class Ledger:
     def finish(self, entry_id: int, manifest_sha256: str = "") -> None:
         """Note that a run has been written; what it cost was booked before."""
         content = {"run": entry_id, "finished": now(), "manifest_sha256": manifest_sha256}
-        with transaction(self.path) as ledger:
+        with self.store.transaction() as ledger:
             ledger.add("finished", content)
 
     def note_elsewhere(self, source: Source, other: "Ledger") -> None:
@@ -199,36 +218,36 @@ class Ledger:
 
         Raises `LedgerError` if it has runs or a limit in this one, or is charged in a third one.
         """
-        names, path = self._names(source), text_of_path(other.path)
-        with transaction(self.path) as ledger:
+        names, charged = self._names(source), text_of_path(other.name)
+        with self.store.transaction() as ledger:
             account = _account(ledger.events, names)
             self.refuse_elsewhere(account, other)
             if not account.elsewhere:
-                ledger.add("elsewhere", _note(names, ledger=path))
+                ledger.add("elsewhere", _note(names, ledger=charged))
 
     def refuse_elsewhere(self, account: Account, charged: "Ledger") -> None:
         """Raise `LedgerError` if a dataset has its account here or in a third ledger."""
-        of = [path for path in account.elsewhere if path != text_of_path(charged.path)]
+        of = [name for name in account.elsewhere if name != text_of_path(charged.name)]
         if charged != self and (account.entries or account.limit_record_rho is not None):
-            of.append(text_of_path(self.path))
+            of.append(text_of_path(self.name))
         if of:
             raise LedgerError(
                 f"The dataset {account.dataset!r} has its account in the ledger {of[0]!r}; use "
-                "that one (“Ledger file” in the app, --ledger on the command line), so that all it "
+                "that one (“Ledger” in the app, --ledger on the command line), so that all it "
                 "costs stands in one place."
             )
 
     def _names(self, source: Source) -> tuple[str, ...]:
-        return source.names(self.path.parent)
+        return source.names(self.store.folder)
 
 
-def ledger_for(source: Source, path: str | Path | None = None) -> Ledger:
-    """The ledger in a file, if one is named; else the one in the folder that a source lies in.
+def ledger_for(source: Source, place: str | Path | None = None) -> Ledger:
+    """The ledger that is named; without a name the one in the folder that a source lies in.
 
     Raises `LedgerError` for records without a folder, those of a database.
     """
-    if path is not None:
-        return Ledger(path)
+    if place is not None:
+        return Ledger(place)
     if source.home is None:
         raise LedgerError(
             f"The records {source.name!r} lie in no folder that could hold their ledger; name "

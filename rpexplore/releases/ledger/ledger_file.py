@@ -1,24 +1,17 @@
-"""The file of a ledger: events that are only ever added, each chained to the one before.
+"""A ledger in a file: an SQLite database, which the standard library reads and writes."""
 
-An SQLite database. A row holds the kind of an event, its content as JSON, and a digest of both and
-of the digest before; one more row holds how many there are, and the last digest. A row that was
-edited, removed or added otherwise is noticed at the next look: nothing is read from such a file.
-(Who means to forge can compute digests. The chain is against damage and mending by hand.)
-"""
-
-import hashlib
 import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from rpexplore.common.json_fields import dumps, loads, refusing
 from rpexplore.errors import LedgerError
-from rpexplore.releases.ledger.events import Event, checked
+from rpexplore.releases.ledger.event_chain import START, EventChain, LedgerTransaction
+from rpexplore.releases.ledger.events import Event
 
 _APPLICATION_ID, _VERSION = 0x72706C64, 1  # "rpld"
 # https://www.sqlite.org/fileformat.html: where the header has them, four bytes each
@@ -26,7 +19,6 @@ _MAGIC, _VERSION_AT, _APPLICATION_AT = b"SQLite format 3\x00", 60, 68
 _HEADER_SIZE = 100
 _SECONDS_TO_MAKE = 60  # a ledger; by far
 
-_START = hashlib.sha256(b"rpexplore ledger").hexdigest()
 _SCHEMA = f"""
 PRAGMA application_id = {_APPLICATION_ID};
 PRAGMA user_version = {_VERSION};
@@ -37,55 +29,70 @@ CREATE TABLE events (
     digest TEXT NOT NULL
 );
 CREATE TABLE last (n_events INTEGER NOT NULL, digest TEXT NOT NULL);
-INSERT INTO last VALUES (0, '{_START}');
+INSERT INTO last VALUES (0, '{START}');
 """
 
 
-class LedgerTransaction:
-    """The events of a ledger while nobody else can add one; what is added is there afterwards."""
+@dataclass(frozen=True)
+class LedgerFile:
+    """A ledger in a file, which is made at the first entry."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The path."""
+        return str(self.path)
+
+    @property
+    def folder(self) -> Path:
+        """What names of records in files are seen from."""
+        return self.path.parent
+
+    def read_events(self) -> list[Event]:
+        """All events in their order; none if there is no ledger. Raises `LedgerError`."""
+        if not self.path.exists():
+            return []
+        with _opened(self.path) as connection:
+            connection.execute("BEGIN")
+            return _chain(connection, self.path).events
+
+    def settled_events(self) -> list[Event]:
+        """As `read_events`: what a process had not written here ends with it."""
+        return self.read_events()
+
+    @contextmanager
+    def transaction(self) -> Iterator[LedgerTransaction]:
+        """What is added in the block is on disk when it ends, and not there if it ends badly.
+
+        The ledger is made if there is none. Raises `LedgerError`.
+        """
+        if not self.path.exists():
+            _make(self.path)
+        with _opened(self.path) as connection:
+            # With less, the removal of the journal may be lost, which would take the entry back.
+            connection.execute("PRAGMA synchronous = EXTRA")
+            connection.execute("BEGIN IMMEDIATE")
+            yield _FileTransaction(connection, _chain(connection, self.path))
+            connection.execute("COMMIT")
+
+    def check_bookable(self) -> None:
+        """Raise `LedgerError` if there is no folder for it."""
+        if not self.folder.is_dir():
+            raise LedgerError(
+                f"There is no folder {str(self.folder)!r} for the ledger; check the path."
+            )
+
+
+class _FileTransaction(LedgerTransaction):
+    def __init__(self, connection: sqlite3.Connection, chain: EventChain) -> None:
+        super().__init__(chain)
         self._connection = connection
-        self.events, self._digest = _checked_events(connection, path)
 
-    def add(self, kind: str, content: Mapping[str, Any]) -> int:
-        """Add an event, and return its number."""
-        event = Event(len(self.events) + 1, kind, content)
-        text = dumps(content)
-        self._digest = _digest(self._digest, kind, text)
-        self._connection.execute(
-            "INSERT INTO events VALUES (?, ?, ?, ?)", (event.id, kind, text, self._digest)
-        )
-        self._connection.execute(
-            "UPDATE last SET n_events = ?, digest = ?", (event.id, self._digest)
-        )
-        self.events.append(event)
-        return event.id
-
-
-def read_events(path: Path) -> list[Event]:
-    """All events in their order; none if there is no ledger. Raises `LedgerError`."""
-    if not path.exists():
-        return []
-    with _opened(path) as connection:
-        connection.execute("BEGIN")
-        return _checked_events(connection, path)[0]
-
-
-@contextmanager
-def transaction(path: Path) -> Iterator[LedgerTransaction]:
-    """What is added in the block is on disk when it ends, and not there if it ends badly.
-
-    The ledger is made if there is none. Raises `LedgerError`.
-    """
-    if not path.exists():
-        _make(path)
-    with _opened(path) as connection:
-        # With less, the removal of the journal may be lost, which would take the entry back.
-        connection.execute("PRAGMA synchronous = EXTRA")
-        connection.execute("BEGIN IMMEDIATE")
-        yield LedgerTransaction(connection, path)
-        connection.execute("COMMIT")
+    def _append(self, number: int, kind: str, text: str, digest: str) -> None:
+        row = (number, kind, text, digest)
+        self._connection.execute("INSERT INTO events VALUES (?, ?, ?, ?)", row)
+        self._connection.execute("UPDATE last SET n_events = ?, digest = ?", (number, digest))
 
 
 def _make(path: Path) -> None:
@@ -142,26 +149,9 @@ def _check_header(path: Path) -> None:
     )
 
 
-def _checked_events(connection: sqlite3.Connection, path: Path) -> tuple[list[Event], str]:
-    """All events, and the last digest; raises `LedgerError` if the chain is broken."""
-    events, digest, stated = [], _START, _START
-    for number, kind, text, stated in connection.execute("SELECT * FROM events ORDER BY id"):
-        digest = _digest(digest, str(kind), str(text))
-        if number != len(events) + 1 or digest != stated:
-            break
-        with refusing(LedgerError, f"Entry {number} of the ledger {str(path)!r} cannot be read"):
-            events.append(checked(Event(number, kind, loads(text))))
-    if connection.execute("SELECT * FROM last").fetchall() != [(len(events), stated)]:
-        raise LedgerError(
-            f"The ledger {str(path)!r} cannot be used: entry {len(events) + 1} is missing or "
-            "damaged, or was changed by something else than this program. Restore it from a copy; "
-            "what was spent is not known without it."
-        )
-    return events, digest
-
-
-def _digest(before: str, kind: str, text: str) -> str:
-    return hashlib.sha256(f"{before}\n{kind}\n{text}".encode()).hexdigest()
+def _chain(connection: sqlite3.Connection, path: Path) -> EventChain:
+    rows = connection.execute("SELECT * FROM events ORDER BY id")
+    return EventChain(str(path), rows, connection.execute("SELECT * FROM last").fetchall())
 
 
 @contextmanager

@@ -10,11 +10,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from rpexplore.common.file_identity import FILE_PREFIX
 from rpexplore.common.files import home_folder, write_whole
 from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.data.files.source import FileSource
-from rpexplore.data.source import Source
+from rpexplore.data.source import Source, path_in_name
 from rpexplore.errors import LedgerError, ReleaseError
 from rpexplore.privacy.budget import Budget
 from rpexplore.releases.ledger.ledger import FILENAME, Account, Ledger
@@ -47,7 +46,7 @@ def refuse_overlaps(ledger: Ledger, source: Source) -> None:
             if booked in location.parents or location in booked.parents:
                 how = "which they lie in" if booked in location.parents else "which lies in them"
                 raise LedgerError(
-                    f"The ledger {str(book.path)!r} has runs on {str(booked)!r}, {how}: what the "
+                    f"The ledger {book.name!r} has runs on {str(booked)!r}, {how}: what the "
                     f"records {source.name!r} cost would be counted apart. Name the records "
                     "as in those runs."
                 )
@@ -71,20 +70,19 @@ def _booked_paths(ledger: Ledger) -> list[Path] | None:
     Others than the one in use may be somebody else's, and closed to us.
     """
     with suppress(LedgerError, OSError):
-        folder = ledger.path.parent
         return [
-            (folder / name).resolve()
+            path.resolve()
             for account in ledger.accounts()
             if account.entries
             for name in account.names
-            if not name.startswith(FILE_PREFIX)
+            if (path := path_in_name(ledger.store.folder, name)) is not None
         ]
     return None
 
 
-def refuse_among_records(source: Source, *paths: Path) -> None:
+def refuse_among_records(source: Source, *paths: Path | None) -> None:
     """Raise `ReleaseError` for what would be written where the next count takes it for records."""
-    for path in paths:
+    for path in filter(None, paths):
         is_inside = isinstance(source, FileSource) and Path(os.path.realpath(path)).is_relative_to(
             source.path
         )
@@ -101,15 +99,15 @@ def refuse_among_records(source: Source, *paths: Path) -> None:
 def remember_ledger(ledger: Ledger) -> None:
     """Note that a ledger is used, for `remembered_ledgers`. Raises `OSError`."""
     others = [other for other in remembered_ledgers() if other != ledger]
-    paths = [str(one.path) for one in (ledger, *others)][:MOST_REMEMBERED]
+    names = [one.name for one in (ledger, *others)][:MOST_REMEMBERED]
     home_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_whole(_file_of_ledgers(), json.dumps(paths), mode=0o600)
+    write_whole(_file_of_ledgers(), json.dumps(names), mode=0o600)
 
 
 def remembered_ledgers() -> list[Ledger]:
     """The ledgers that the user's app has used, the last one first; none if it cannot be read."""
-    with suppress(OSError, ValueError, TypeError):
-        return [Ledger(path) for path in json.loads(_file_of_ledgers().read_bytes())]
+    with suppress(OSError, ValueError, TypeError, LedgerError):
+        return [Ledger(name) for name in json.loads(_file_of_ledgers().read_bytes())]
     return []
 
 
@@ -132,7 +130,7 @@ def describe_charge(ledger: Ledger, account: Account, budget: Budget) -> str:
     budget: whose privacy unit the amounts are for
     """
     spent, limit = account.spent_record_rho, account.limit_record_rho
-    limit_text, where = "no budget limit", f"in the ledger {str(ledger.path)!r}"
+    limit_text, where = "no budget limit", f"in the ledger {ledger.name!r}"
     if limit is not None:
         limit_text = f"a budget limit of {budget.amount_text(limit * budget.records_factor)}"
     if not account.entries:

@@ -110,7 +110,11 @@ def running_postgres() -> Iterator[Server]:
             server.programs, "initdb", "-D", data, "-U", "keeper", "-A", "trust", "-E", "UTF8",
             "--locale=C", "--no-sync",
         )  # fmt: skip
-        options = f"-c listen_addresses='' -c unix_socket_directories='{folder}' -c fsync=off"
+        # Commits are answered before they are on disk, but for those of who insists on it.
+        options = (
+            f"-c listen_addresses='' -c unix_socket_directories='{folder}' "
+            "-c synchronous_commit=off"
+        )
         control(server.programs, "pg_ctl", "-D", data, "-w", "-o", options, "start")
         try:
             yield server

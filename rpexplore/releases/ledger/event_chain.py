@@ -1,0 +1,76 @@
+"""The chain of a ledger's events: each has a digest of itself and of the digest before.
+
+One more row holds how many there are, and the last digest. An event that was edited, removed or
+added otherwise is noticed at the next look: nothing is read from such a ledger. (Who means to forge
+can compute digests. The chain is against damage and mending by hand.)
+"""
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rpexplore.common.json_fields import dumps, loads, refusing
+from rpexplore.errors import LedgerError
+from rpexplore.releases.ledger.events import Event, checked
+
+START = hashlib.sha256(b"rpexplore ledger").hexdigest()
+
+
+class EventChain:
+    """The events of a ledger, and the last digest.
+
+    Raises `LedgerError` if the chain is broken, or if an event is none of this program's.
+    """
+
+    def __init__(
+        self, ledger: str, rows: Iterable[Sequence[Any]], last: Sequence[Sequence[Any]]
+    ) -> None:
+        """Check all rows.
+
+        Args:
+            ledger: What it is called in errors.
+            rows: Number, kind, content and digest of each event, in their order.
+            last: The row with the number of events and the last digest; there must be one.
+        """
+        self.events: list[Event] = []
+        self.digest = START
+        for number, kind, text, stated in rows:
+            digest = digest_of(self.digest, str(kind), str(text))
+            if number != len(self.events) + 1 or digest != stated:
+                break
+            with refusing(LedgerError, f"Entry {number} of the ledger {ledger!r} cannot be read"):
+                self.events.append(checked(Event(number, kind, loads(text))))
+            self.digest = digest
+        else:
+            if [tuple(row) for row in last] == [(len(self.events), self.digest)]:
+                return
+        raise LedgerError(
+            f"The ledger {ledger!r} cannot be used: entry {len(self.events) + 1} is missing or "
+            "damaged, or was changed by something else than this program. Restore it from a copy; "
+            "what was spent is not known without it."
+        )
+
+
+class LedgerTransaction(ABC):
+    """The events of a ledger while nobody else can add one; what is added is there afterwards."""
+
+    def __init__(self, chain: EventChain) -> None:
+        self.events, self._digest = chain.events, chain.digest
+
+    def add(self, kind: str, content: Mapping[str, Any]) -> int:
+        """Add an event, and return its number."""
+        event, text = Event(len(self.events) + 1, kind, content), dumps(content)
+        self._digest = digest_of(self._digest, kind, text)
+        self._append(event.id, kind, text, self._digest)
+        self.events.append(event)
+        return event.id
+
+    @abstractmethod
+    def _append(self, number: int, kind: str, text: str, digest: str) -> None:
+        """Write a row behind the others, and the last one's number and digest."""
+
+
+def digest_of(before: str, kind: str, text: str) -> str:
+    """The digest of an event behind one with the digest `before`."""
+    return hashlib.sha256(f"{before}\n{kind}\n{text}".encode()).hexdigest()
