@@ -68,6 +68,10 @@ class LedgerError(RpexploreError):
     """The ledger refuses a run or cannot be read."""
 
 
+class ApprovalError(RpexploreError):
+    """An approval cannot be made or read, or is not what a run of the plan needs."""
+
+
 class ReleaseError(RpexploreError):
     """A release cannot be run, written or read."""
 

@@ -17,14 +17,17 @@ import numpy as np
 
 from rpexplore.common.concurrency import Progress, part_of_progress
 from rpexplore.common.exact_numbers import Exact, exact_fraction
-from rpexplore.common.formatting import data_size, plural, text_of_path
+from rpexplore.common.formatting import data_size, joined, plural, text_of_path
 from rpexplore.common.webapp_files import is_sample_data
 from rpexplore.data.counts import Counts
 from rpexplore.data.files.source import AnySource, source_of
 from rpexplore.data.source import COUNTING
 from rpexplore.domain.provenance import formulas_warning
-from rpexplore.errors import DataError, LedgerError, ReleaseError
+from rpexplore.errors import ApprovalError, DataError, LedgerError, ReleaseError
+from rpexplore.planning.approval import Approval, describe_approval, describe_checks
 from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.releases.approval import check_approvals
+from rpexplore.releases.approval_files import read_approvals, write_approvals
 from rpexplore.releases.atomic_folder import (
     check_new,
     check_room,
@@ -68,7 +71,8 @@ class ChargedRun:
     and take what is `measured`.
 
     Raises `PlanError` for a plan that does not hold what it claims, `DataError` if there are no
-    records, `LedgerError` for what the ledger would refuse, and `ReleaseError` for what cannot be
+    records, `LedgerError` for what the ledger would refuse, `ApprovalError` for approvals that are
+    not right or do not suffice, and `ReleaseError` for what cannot be
     measured or written, or a rule for persons that is not about what the plan protects.
     """
 
@@ -100,12 +104,16 @@ class ChargedRun:
         self.ledger = ledger
         refuse_among_records(source, output, ledger.path)
         ledger.store.check_bookable()
-        account = ledger.account_of(source)
-        self._entry_id = _booked_before(account, plan, output)
+        self._account = account = ledger.account_of(source)
+        self._entry = _booked_before(account, plan, output)
+        self._entry_id = None if self._entry is None else self._entry.id
         self.is_booked = self._entry_id is not None
         self._counts = PartCounts(plan, source, options, self.steps, self.fingerprint)
-        if not self.is_booked:
+        if self._entry is None:
             check_limit(account, plan, self._record_limit)
+            check_approvals(account.approval_demand, plan, options.approvals)
+        else:
+            _refuse_other_approvals(self._entry, options.approvals)
         refuse_overlaps(ledger, source)
         # Those beside the data, where their folder can be written to, if another one is charged.
         folders = [home for home in homes(source) if os.access(home, os.W_OK)]
@@ -172,9 +180,17 @@ class ChargedRun:
             f"plan's{unknown if self._options.unknown_values else ''}.",
             f"{str(self._output)!r} can be written; about {data_size(self._n_bytes)} will be.",
             f"The ledger {self.ledger.name!r} has {room}.",
+            *self._approvals_found(),
             *self._source.remarks(),
             *filter(None, [formulas]),
         )
+
+    def _approvals_found(self) -> Iterator[str]:
+        """Who has approved the plan, and what of it was checked."""
+        if approvals := self._options.approvals:
+            demand = self._account.approval_demand
+            yield describe_checks(0 if demand is None else demand.n)
+            yield from map(describe_approval, approvals)
 
     @property
     def streaming_note(self) -> str:
@@ -187,6 +203,9 @@ class ChargedRun:
         It stays charged from here on, whatever happens. folder: the unfinished one, which has the
         note of it before.
         """
+        approvals = self._options.approvals
+        if self._entry is None or approvals:  # as they were booked, if they were
+            write_approvals(folder, approvals)
         if self._entry_id is None:
             for beside in self._to_tell:
                 beside.note_elsewhere(self._source, self.ledger)
@@ -195,14 +214,23 @@ class ChargedRun:
             write_booking(folder, note)
             try:
                 self._entry_id = self.ledger.book(
-                    self._source, self._plan, self._output, self._record_limit, self.fingerprint
+                    *(self._source, self._plan, self._output, self._record_limit),
+                    *(self.fingerprint, approvals),
                 )
-            except DataError:
+                self._entry = self.ledger.entry(self._entry_id) if approvals else None
+            except (ApprovalError, DataError):
                 (folder / BOOKED).unlink()
                 raise
             except LedgerError as error:  # a disk may fail when all is written
                 raise LedgerError(f"{error} {self._charge_after_error(folder)}") from None
+        read_approvals(folder, self.noted_approvals()[0])  # they may be missing: no noise before
         return self._entry_id
+
+    def noted_approvals(self) -> tuple[list[str], int]:
+        """The approvals that the run was booked with, by SHA-256, and how many were demanded."""
+        if self._entry is None:
+            return [], 0
+        return [noted.sha256 for noted in self._entry.approvals], self._entry.n_demanded
 
     def _charge_after_error(self, folder: Path) -> str:
         """Whether a booking that failed has charged the run, as the ledger tells."""
@@ -278,8 +306,8 @@ def booked_run(output: Path) -> LedgerEntry | None:
     return stopped[-1] if stopped else None
 
 
-def _booked_before(account: Account, plan: ReleasePlan, output: Path) -> int | None:
-    """The number of an earlier run of this plan into this folder that was stopped once booked.
+def _booked_before(account: Account, plan: ReleasePlan, output: Path) -> LedgerEntry | None:
+    """The entry of an earlier run of this plan into this folder that was stopped once booked.
 
     Its noise was not published, so that another one may be drawn. Raises `ReleaseError` if a run of
     another plan, of other records or in another ledger is booked for this folder.
@@ -293,7 +321,18 @@ def _booked_before(account: Account, plan: ReleasePlan, output: Path) -> int | N
             f"{entry.plan_sha256[:12]}…) on the same records and with the same ledger again, which "
             "costs nothing further, or choose another folder."
         )
-    return entry.id
+    return entry
+
+
+def _refuse_other_approvals(entry: LedgerEntry, approvals: Sequence[Approval]) -> None:
+    """Raise `ApprovalError` if other approvals are given than those that a run is booked with."""
+    noted = [approval.sha256 for approval in entry.approvals]
+    if approvals and [approval.sha256 for approval in approvals] != noted:
+        names = joined([approval.name for approval in entry.approvals]) or "nobody"
+        raise ApprovalError(
+            f"The run is booked already, with the approvals of {names}; give no others to run it "
+            "again (leave --approval out)."
+        )
 
 
 def _record_limit(plan: ReleasePlan, limit_rho: Exact | None) -> Fraction | None:

@@ -27,8 +27,16 @@ from rpexplore.common.json_fields import (
     text_of,
 )
 from rpexplore.data.coding import unknown_codes
-from rpexplore.errors import DataError, DomainError, ReleaseError
+from rpexplore.errors import ApprovalError, DataError, DomainError, ReleaseError
 from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.releases.approval_files import (
+    APPROVALS,
+    facts_in_folder,
+    facts_of_approvals,
+    paths_of_approvals,
+    read_approvals,
+    readme_section,
+)
 from rpexplore.releases.atomic_folder import MANIFEST, write_to_disk
 from rpexplore.releases.measurement_file import PLAN, RUN_FOLDER, MeasurementNote
 
@@ -70,7 +78,9 @@ class FinishedRelease(Generic[PlanKind]):
     def load(cls, folder: str | Path) -> Self:
         """Open a release folder; raises `ReleaseError` if it is not one or a file was changed."""
         folder = Path(folder)
-        manifest = checked_folder(folder, cls.release_format, _NOUN, _OF_RELEASE)
+        # Only releases that were approved say so.
+        stated_facts = (*_OF_RELEASE, *({APPROVALS} & read_manifest(folder).keys()))
+        manifest = checked_folder(folder, cls.release_format, _NOUN, stated_facts)
         listed = {entry["path"] for entry in manifest["files"]}
         if PLAN not in listed:
             raise not_as_written(folder, _NOUN, f"its {MANIFEST} lists no {PLAN}")
@@ -80,14 +90,22 @@ class FinishedRelease(Generic[PlanKind]):
             unknown_codes(plan.domain, manifest["unknown_values"])
             facts["unknown_values"] = dict(manifest["unknown_values"])
             facts |= {key: text_of(manifest, key) for key in _TEXTS_OF_RUN}
-        except (DataError, DomainError, FieldError, TypeError, AttributeError):
+            if APPROVALS in manifest:
+                facts |= facts_in_folder(folder, manifest[APPROVALS], plan)
+        except (
+            *(ApprovalError, DataError, DomainError, FieldError),
+            *(TypeError, AttributeError, KeyError),
+        ):
             reason = f"its {MANIFEST} says of its run what cannot be"
             raise not_as_written(folder, _NOUN, reason) from None
         check_facts(folder, manifest, facts, _NOUN)
         files = cls.files_of(plan)
-        if listed.issubset({PLAN, README, *without_csv(files)}):
+        n_approvals = len(manifest[APPROVALS]["given"]) if APPROVALS in manifest else 0
+        approvals = paths_of_approvals(n_approvals)
+        if listed.issubset({PLAN, README, *approvals, *without_csv(files)}):
             files = {path: files[path] for path in without_csv(files)}
-        check_listed(folder, manifest, {**files, PLAN: None}, _NOUN)
+        files = {**files, PLAN: None, **dict.fromkeys(approvals)}
+        check_listed(folder, manifest, files, _NOUN)
         return cls(folder, plan, manifest)
 
     @property
@@ -128,6 +146,8 @@ class FinishedRelease(Generic[PlanKind]):
 
         files: their entries, without the plan's.
         """
+        approvals = read_approvals(folder, note.approvals)
+        readme += readme_section(approvals, note.n_demanded)
         (folder / README).write_text(readme, encoding="utf-8")
         facts = {
             "run": note.run,
@@ -135,8 +155,10 @@ class FinishedRelease(Generic[PlanKind]):
             **cls._facts_of(plan),
             "unknown_values": dict(note.unknown_values),
             "records_per_person": note.person_rule,
+            **facts_of_approvals(approvals, note.n_demanded),
         }
-        files = [*files, file_entry(folder, PLAN), file_entry(folder, README)]
+        paths = (*paths_of_approvals(len(approvals)), PLAN, README)
+        files = [*files, *(file_entry(folder, path) for path in paths)]
         return save_manifest(folder, cls.release_format, facts, files)
 
 

@@ -60,6 +60,8 @@ class MeasurementNote:
     escape_formulas whether no text in CSV files begins as formulas of spreadsheets do
     parquet_only    whether there are no CSV files
     streaming_note  that records left their server to be counted, in words; "" if they did not
+    approvals       SHA-256 of the files of approvals, in their order
+    n_demanded      how many approvals the ledger demanded when the run was booked
     """
 
     run: str
@@ -72,6 +74,8 @@ class MeasurementNote:
     escape_formulas: bool
     parquet_only: bool = False
     streaming_note: str = ""
+    approvals: Sequence[str] = ()
+    n_demanded: int = 0
 
 
 @dataclass(frozen=True)

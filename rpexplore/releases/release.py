@@ -12,7 +12,7 @@ further cost; one that is stopped while it writes can be finished by `resume`, w
 What a kind of plan counts, measures and writes are its `ReleaseSteps`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from uuid import uuid4
 
@@ -21,8 +21,10 @@ from rpexplore.common.exact_numbers import Exact
 from rpexplore.data.files.source import AnySource
 from rpexplore.data.source import Fingerprint, PersonRule
 from rpexplore.errors import ReleaseError
+from rpexplore.planning.approval import Approval
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.queries.plan_kinds import load_plan
+from rpexplore.releases.approval_files import load_approvals
 from rpexplore.releases.atomic_folder import (
     not_written_but_drawn,
     resumed_folder,
@@ -60,6 +62,7 @@ def release(
     escape_formulas: bool = False,
     parquet_only: bool = False,
     expected_fingerprint: Fingerprint | None = None,
+    approvals: Sequence[str | Path | Approval] = (),
     on_progress: Progress = no_progress,
 ) -> FinishedRelease:
     """Run a plan on records and write the release folder `output`, which must not exist yet.
@@ -89,6 +92,8 @@ def release(
             of the disk.
         expected_fingerprint: What a dry run has seen of the records: refused if they are no longer
             the same.
+        approvals: Files of approvals of the plan, or what `approve` returns. Each must be right,
+            whether or not the ledger demands any.
         on_progress: Told what is being done, and the share that is done. From the `booked_share`
             of the kind of plan on, a run that it stops by raising stays charged, and from its
             `drawn_share` on `resume` can finish it.
@@ -101,6 +106,7 @@ def release(
         ReleaseError: If it cannot be measured or written.
         DataError: If the records cannot be counted, or have changed.
         LedgerError: If the run would go beyond the budget limit, or the ledger cannot be used.
+        ApprovalError: If an approval is not right, or the ledger demands others.
 
     Example:
         >>> import tempfile, pandas, rpexplore as rp
@@ -125,6 +131,7 @@ def release(
         escape_formulas=escape_formulas,
         parquet_only=parquet_only,
         expected_fingerprint=expected_fingerprint,
+        approvals=load_approvals(approvals),
     )
     on_progress("Checking the plan", 0.0)
     charged_run = ChargedRun(plan, data, output, options)
@@ -146,6 +153,7 @@ def release(
             escape_formulas,
             parquet_only,
             charged_run.streaming_note,
+            *charged_run.noted_approvals(),
         )
         write_note(folder, note)
         manifest = steps.write(folder, note, part_of_progress(on_progress, steps.drawn_share, 1.0))
@@ -166,6 +174,7 @@ def dry_run(
     may_be_empty: bool = False,
     escape_formulas: bool = False,
     parquet_only: bool = False,
+    approvals: Sequence[str | Path | Approval] = (),
     on_progress: Progress = no_progress,
 ) -> DryRun:
     """Do everything that `release` does up to the booking: check and count, spend nothing.
@@ -192,6 +201,7 @@ def dry_run(
         may_be_empty=may_be_empty,
         escape_formulas=escape_formulas,
         parquet_only=parquet_only,
+        approvals=load_approvals(approvals),
     )
     on_progress("Checking the plan", 0.0)
     charged_run = ChargedRun(plan, data, Path(output), options)

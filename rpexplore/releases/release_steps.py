@@ -17,6 +17,7 @@ from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.data.source import Fingerprint, PersonRule, Source
 from rpexplore.errors import DataError, PlanError
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
+from rpexplore.planning.approval import Approval
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
@@ -46,6 +47,7 @@ class RunOptions:
     escape_formulas: bool = False
     parquet_only: bool = False
     expected_fingerprint: Fingerprint | None = None
+    approvals: Sequence[Approval] = ()
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 from rpexplore.common.exact_numbers import exact_fraction
 from rpexplore.common.json_fields import check_keys
+from rpexplore.releases.approval import ApprovalDemand
 
 # What the content of each kind of event holds. Amounts are texts, the names of a dataset a list.
 KINDS: dict[str, dict[str, Any]] = {
@@ -24,7 +25,10 @@ KINDS: dict[str, dict[str, Any]] = {
     "finished": {"run": int, "finished": str, "manifest_sha256": str},
     "limit": {"names": list, "noted": str, "user": str, "record_rho": str | None},
     "elsewhere": {"names": list, "noted": str, "user": str, "ledger": str},
+    "approvals": {"names": list, "noted": str, "user": str, "n": int, "allowed_signers": str},
+    "approved": {"run": int, "n": int, "approvals": list},
 }
+IN_APPROVAL = ("sha256", "name", "key", "approved")
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,15 @@ def checked(event: Event) -> Event:
             raise ValueError(key)
         if key == "names" and not (value and all(isinstance(name, str) for name in value)):
             raise ValueError(key)
+        if key == "allowed_signers" and event.content["n"] != 0:
+            ApprovalDemand(event.content["n"], value)
+        if key == "n" and value < 0:
+            raise ValueError(key)
+        if key == "approvals":
+            for approval in value:
+                check_keys(approval, IN_APPROVAL, "an approval")
+                if not all(isinstance(text, str) for text in approval.values()):
+                    raise ValueError(key)
         if key == "record_rho" and value is not None and amount_of(value) <= 0:
             raise ValueError(key)
     return event

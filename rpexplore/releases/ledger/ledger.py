@@ -11,6 +11,8 @@ text; a plan that protects a person with at most m records shows them times m².
     finished   a run has been written
     limit      the most that may be spent on a dataset; null lifts it
     elsewhere  a dataset is charged in another ledger
+    approvals  how many people of which list must have approved the plan of a run; 0 lifts it
+    approved   who had approved the plan of a run when it was booked, and how many it needed
 """
 
 import getpass
@@ -27,8 +29,10 @@ from rpexplore.data.files.listing import LEDGER
 from rpexplore.data.files.source import AnySource, source_of
 from rpexplore.data.source import Fingerprint, Source
 from rpexplore.errors import DataError, LedgerError
+from rpexplore.planning.approval import Approval
 from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.releases.ledger.events import Event, amount_of
+from rpexplore.releases.approval import ApprovalDemand, check_approvals
+from rpexplore.releases.ledger.events import IN_APPROVAL, Event, amount_of
 from rpexplore.releases.ledger.stores import LedgerStore, store_of
 from rpexplore.releases.manifest import now
 
@@ -40,6 +44,16 @@ _HOW_TO_CHANGE = (
 
 # What an entry has as its event holds it.
 _IN_ENTRY = ("started", "plan_sha256", "output", "data_bytes", "data_modified", "user")
+
+
+@dataclass(frozen=True)
+class NotedApproval:
+    """An approval that a run was booked with: SHA-256 of its file, who, with which key, when."""
+
+    sha256: str
+    name: str
+    key: str
+    approved: str
 
 
 @dataclass(frozen=True)
@@ -56,13 +70,16 @@ class LedgerEntry:
     data_modified: str = ""
     user: str = ""
     manifest_sha256: str = ""
+    approvals: tuple[NotedApproval, ...] = ()
+    n_demanded: int = 0  # approvals, when it was booked
 
 
 @dataclass(frozen=True)
 class Account:
     """What a dataset's records have been charged so far, and its budget limit if there is one.
 
-    elsewhere: other ledgers that it is charged in
+    elsewhere: other ledgers that it is charged in. approval_demand: what approvals a plan needs;
+    None for none
     """
 
     dataset: str
@@ -70,6 +87,7 @@ class Account:
     limit_record_rho: Fraction | None = None
     entries: tuple[LedgerEntry, ...] = ()
     elsewhere: tuple[str, ...] = ()
+    approval_demand: ApprovalDemand | None = None
 
     @property
     def spent_record_rho(self) -> Fraction:
@@ -164,6 +182,18 @@ class Ledger:
             amount = None if record_rho is None else exact_text(record_rho)
             ledger.add("limit", _note(names, record_rho=amount))
 
+    def require_approvals(self, data: AnySource, demand: ApprovalDemand | None) -> None:
+        """Demand that people of a list approve the plan of each run, or (with None) of none.
+
+        Args:
+            demand: How many, and the text of the list, which is noted whole: whoever changes its
+                file changes nothing.
+        """
+        names = self._names(source_of(data))
+        n, allowed_signers = (0, "") if demand is None else (demand.n, demand.allowed_signers)
+        with self.store.transaction() as ledger:
+            ledger.add("approvals", _note(names, n=n, allowed_signers=allowed_signers))
+
     def book(
         self,
         data: AnySource,
@@ -171,12 +201,14 @@ class Ledger:
         output: str | Path,
         limit_record_rho: Fraction | None = None,
         counted: Fingerprint | None = None,
+        approvals: Sequence[Approval] = (),
     ) -> int:
         """Charge a run of a plan, and return its number; it is on disk when this returns.
 
         limit_record_rho: noted as the dataset's limit if it has none yet. counted: what the records
-        looked like when they were counted. Raises `LedgerError`, and enters nothing, if it has
-        another limit, or if the run would go beyond it, and `DataError` if these are other records.
+        looked like when they were counted. approvals: noted with the run. Raises `LedgerError`, and
+        enters nothing, if it has another limit, or if the run would go beyond it, `ApprovalError`
+        if the approvals are not what it demands now, and `DataError` if these are other records.
         """
         source = source_of(data)
         # In this order: what looks as it did after it was named is what has these names.
@@ -190,9 +222,10 @@ class Ledger:
             account = _account(ledger.events, names)
             self.refuse_elsewhere(account, self)
             check_limit(account, plan, limit_record_rho)
+            check_approvals(account.approval_demand, plan, approvals)
             if limit_record_rho is not None and account.limit_record_rho is None:
                 ledger.add("limit", _note(names, record_rho=exact_text(limit_record_rho)))
-            return ledger.add(
+            entry_id = ledger.add(
                 "run",
                 {
                     "names": names,
@@ -206,6 +239,14 @@ class Ledger:
                     "output": text_of_path(os.path.realpath(output)),
                 },
             )
+            if approvals:
+                demand = account.approval_demand
+                noted = [
+                    {key: getattr(approval, key) for key in IN_APPROVAL} for approval in approvals
+                ]
+                n = 0 if demand is None else demand.n
+                ledger.add("approved", {"run": entry_id, "n": n, "approvals": noted})
+            return entry_id
 
     def finish(self, entry_id: int, manifest_sha256: str = "") -> None:
         """Note that a run has been written; what it cost was booked before."""
@@ -272,6 +313,10 @@ def _account(events: Sequence[Event], names: Iterable[str]) -> Account:
             entries[entry.id] = replace(
                 entry, state="finished", manifest_sha256=content["manifest_sha256"]
             )
+        if event.kind == "approved" and content["run"] in entries:
+            noted = tuple(NotedApproval(**approval) for approval in content["approvals"])
+            entry = entries[content["run"]]
+            entries[entry.id] = replace(entry, approvals=noted, n_demanded=content["n"])
         if known.isdisjoint(content.get("names", ())):
             continue
         if event.kind == "run":
@@ -283,10 +328,14 @@ def _account(events: Sequence[Event], names: Iterable[str]) -> Account:
             account = replace(account, limit_record_rho=None if text is None else amount_of(text))
         elif event.kind == "elsewhere":
             account = replace(account, elsewhere=(*account.elsewhere, content["ledger"]))
+        elif event.kind == "approvals":
+            n, allowed_signers = content["n"], content["allowed_signers"]
+            demand = ApprovalDemand(n, allowed_signers) if n else None
+            account = replace(account, approval_demand=demand)
     return replace(account, entries=tuple(entries.values()))
 
 
-def _note(names: Sequence[str], **content: str | None) -> dict[str, Any]:
+def _note(names: Sequence[str], **content: str | int | None) -> dict[str, Any]:
     """What is noted of a dataset now, and by whom."""
     return {"names": names, "noted": now(), "user": _user(), **content}
 

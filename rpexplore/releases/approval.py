@@ -1,0 +1,166 @@
+"""Approvals that a run of a plan needs: whose, how many, and whether those given suffice.
+
+A ledger demands them, with the text of a list of allowed signers (ssh-keygen(1), ALLOWED SIGNERS):
+what counts is the list as it was noted there, whatever becomes of its file.
+"""
+
+import base64
+import binascii
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from rpexplore.common.files import file_bytes, utf8_text
+from rpexplore.common.formatting import joined, plural
+from rpexplore.common.names import check_text
+from rpexplore.common.ssh_signatures import refusal
+from rpexplore.errors import ApprovalError
+from rpexplore.planning.approval import NAMESPACE, Approval
+from rpexplore.planning.release_plan import ReleasePlan
+
+MOST = 100  # approvals of a run
+LONGEST_LIST = 1 << 20  # characters
+
+# Words of a line, in quotation marks or with such in them: namespaces="git,file".
+_WORD = re.compile(r'(?:"[^"]*"|[^ \t\r"])+')
+_PATTERN = re.compile(r"[*?!]")
+_KEY = "AAAA"  # what every key begins with: the length of its type
+
+
+@dataclass(frozen=True)
+class ApprovalDemand:
+    """How many people must have approved a plan before it is run, and who may.
+
+    Raises `ApprovalError` for a list that cannot be read, or has not so many people.
+
+    n                how many, at least 1
+    allowed_signers  the text of the list
+    """
+
+    n: int
+    allowed_signers: str
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.n <= MOST:
+            raise ApprovalError(f"From 1 to {MOST} approvals can be demanded, got {self.n:,}.")
+        check_text(self.allowed_signers, "A list of allowed signers", LONGEST_LIST, ApprovalError)
+        n_people = len(_people(self._signers))
+        if n_people < self.n and not any(is_authority for *_, is_authority in self._signers):
+            raise ApprovalError(
+                f"The list of allowed signers has {plural(n_people, 'person')} (who shares a name "
+                f"or a key is one), and approvals by {self.n} are demanded; list more, or demand "
+                "fewer."
+            )
+
+    @classmethod
+    def load(cls, path: str | Path, n: int = 1) -> "ApprovalDemand":
+        """A demand with the list in a file, as it is now."""
+        source = f"The list of allowed signers {str(path)!r}"
+        text = utf8_text(file_bytes(path, source, ApprovalError), source, ApprovalError)
+        return cls(n, text.replace("\r\n", "\n"))
+
+    @cached_property
+    def _signers(self) -> list[tuple[list[str], str, bool]]:
+        """Of each line its names without patterns, its key, and whether it is an authority's."""
+        signers = []
+        for number, line in enumerate(self.allowed_signers.split("\n"), start=1):
+            words = _WORD.findall(line)
+            if not words or words[0].startswith("#"):
+                continue
+            try:
+                names = words[0].replace('"', "").split(",")
+                has_options = not words[2].startswith(_KEY)
+                options = re.sub('"[^"]*"', "", words[1].lower()) if has_options else ""
+                blob = base64.b64decode(words[3 if has_options else 2], validate=True)
+            except (IndexError, binascii.Error):
+                raise ApprovalError(
+                    f"Line {number} of the list of allowed signers must have names, options if "
+                    "wanted, the type of a key, and the key, as ssh-keygen reads it; mend it."
+                ) from None
+            digest = base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
+            literal = [name for name in names if not _PATTERN.search(name)]
+            is_authority = "cert-authority" in options.split(",")
+            signers.append((literal, f"SHA256:{digest}", is_authority))
+        return signers
+
+    def people(self, approvals: Iterable[Approval]) -> list[list[str]]:
+        """The names under which each person has approved.
+
+        One person is whoever shares a name or a key, also where the list does so: names and the
+        key of one line are one person's, unless it is the line of an authority.
+        """
+        pairs = [([approval.name], approval.key, False) for approval in approvals]
+        names = dict.fromkeys(name for (name,), *_ in pairs)
+        people = _people([*self._signers, *pairs])
+        named = [[name for name in names if f"name {name}" in person] for person in people]
+        return [person for person in named if person]
+
+
+def check_approvals(
+    demand: ApprovalDemand | None, plan: ReleasePlan, approvals: Sequence[Approval]
+) -> None:
+    """Raise `ApprovalError` unless each approval is right, and they are as many as demanded.
+
+    Where none is demanded, each must be of this plan and signed by the key that it names. Days
+    between which a key is valid are judged now.
+    """
+    if len(approvals) > MOST:
+        raise ApprovalError(
+            f"A run can have {MOST} approvals, got {len(approvals):,}; leave out some."
+        )
+    for approval in approvals:
+        approval.check(plan)
+        if demand is None:
+            continue
+        reason = refusal(
+            approval.signed_text,
+            approval.signature,
+            NAMESPACE,
+            demand.allowed_signers,
+            approval.name,
+        )
+        if reason:
+            raise ApprovalError(
+                f"The approval of {approval.name} does not count: its key {approval.key} {reason} "
+                "(in the list of allowed signers that the ledger holds); have the plan approved by "
+                "who may."
+            )
+    if missing := missing_text(demand, approvals):
+        raise ApprovalError(missing)
+
+
+def missing_text(demand: ApprovalDemand | None, approvals: Sequence[Approval]) -> str:
+    """What is missing beside approvals that are right, as a sentence; "" for nothing."""
+    if demand is None:
+        return ""
+    people = demand.people(approvals)
+    if len(people) >= demand.n:
+        return ""
+    given = "there is none"
+    if people:
+        given = f"there {'is' if len(people) == 1 else 'are'} {len(people)}, of " + joined(
+            [" alias ".join(names) for names in people]
+        )
+    left = demand.n - len(people)
+    others = "somebody else" if people and left == 1 else plural(left, "person")
+    return (
+        f"The ledger demands approvals by {plural(demand.n, 'person')} of its list for these "
+        f"records, and {given}; have the plan approved (rpexplore approve) by "
+        f"{others}{' more' if people and left > 1 else ''}, and give the files (--approval FILE)."
+    )
+
+
+def _people(signers: Iterable[tuple[list[str], str, bool]]) -> list[set[str]]:
+    """The names and keys of each person, where who shares a name or a key is one person."""
+    people: list[set[str]] = []
+    for names, key, is_authority in signers:
+        if is_authority:  # its names are those of all whom it vouches for
+            continue
+        marks = {*(f"name {name}" for name in names), f"key {key}"}
+        same = [person for person in people if person & marks]
+        people = [person for person in people if not person & marks]
+        people.append(marks.union(*same))
+    return people
