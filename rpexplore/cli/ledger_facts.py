@@ -1,13 +1,14 @@
 """What the command line says about ledgers, and what a run is charged: values, texts."""
 
 import os
+from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from rpexplore.cli.console import one_line, text_table
 from rpexplore.common.exact_numbers import exact_text
-from rpexplore.common.formatting import text_of_path
+from rpexplore.common.formatting import plural, text_of_path
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.releases.ledger.ledger import Account
@@ -41,10 +42,11 @@ def booked_since(before: Account, after: Account, plan: ReleasePlan, output: Pat
 
 def account_facts(account: Account, factor: int) -> dict[str, Any]:
     """The totals of a ledger, exact, for a unit that counts `factor` times a record."""
-    limit = account.limit_record_rho
+    limit, demand = account.limit_record_rho, account.approval_demand
     return {
         "spent_rho": exact_text(account.spent_record_rho * factor),
         "limit_rho": None if limit is None else exact_text(limit * factor),
+        "approval_demand": None if demand is None else asdict(demand),
     }
 
 
@@ -57,6 +59,9 @@ def account_text(account: Account) -> str:
         f"Spent  {rho_text(account.spent_record_rho)} for one record\n"
         f"Limit  {limit_text}"
     )
+    if (demand := account.approval_demand) is not None:
+        listed = "; ".join(map(one_line, demand.names))
+        text += f"\nNeeds  approvals of the plan by {plural(demand.n, 'person')} of: {listed}"
     if not runs:
         return text
     columns = {
@@ -67,4 +72,6 @@ def account_text(account: Account) -> str:
         "plan SHA-256": [run.plan_sha256[:12] + "…" for run in runs],
         "output": [run.output for run in runs],
     }
-    return f"{text}\n\n{text_table(columns, '><<<<<')}"
+    if any(run.approvals for run in runs):
+        columns["approved by"] = [", ".join(one.name for one in run.approvals) for run in runs]
+    return f"{text}\n\n{text_table(columns, '>' + '<' * (len(columns) - 1))}"

@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from rpexplore.cli import options
+from rpexplore.cli.approve import approve
 from rpexplore.cli.areas import areas
 from rpexplore.cli.commands import Option, command
 from rpexplore.cli.compare import compare
@@ -57,7 +58,7 @@ cli = command(
 )
 cli.add_command(command(schema))
 cli.add_command(command(plan, options.LossHelp))
-for verb in (show, verify, rewrite, compare, rehearse, report, answer, release, ledger):
+for verb in (show, verify, approve, rewrite, compare, rehearse, report, answer, release, ledger):
     cli.add_command(command(verb))
 for verb in (combine, postprocess, synthesize, publish, registry, workbook, app):
     cli.add_command(command(verb))

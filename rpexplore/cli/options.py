@@ -138,6 +138,15 @@ _A_CODEBOOK = (
     "Table Schema (.json), attribute,value,label (.csv), DDI (.xml), or a file of SPSS, Stata or "
     "SAS whose labels are taken."
 )
+_APPROVAL = "An approval of the plan (of `rpexplore approve`). Repeat it for more."
+_ALLOWED_SIGNERS = (
+    "With --approval: the list of who may approve, with which keys: the ALLOWED SIGNERS of "
+    "ssh-keygen(1)."
+)
+_REQUIRE_APPROVALS = (
+    "From now on the plan of every release must be approved by people of this list of allowed "
+    "signers (ssh-keygen(1)), which the ledger keeps as it is now; none lifts it."
+)
 _A_RELEASE = "The folder of a release, or of combined tables."
 
 
@@ -258,6 +267,8 @@ TemplateOut = Annotated[Path, _option("FILE", "Where the template goes: a .csv f
 
 # ---- plans and reports
 
+Approvals = Annotated[list[Path] | None, _option("FILE", _APPROVAL, "--approval")]
+AllowedSigners = Annotated[Path | None, _option("FILE", _ALLOWED_SIGNERS)]
 PlanFile = Annotated[Path, _argument("PLAN", "A plan file.")]
 HowMany = Annotated[
     int | None,
@@ -310,6 +321,16 @@ CreateLedger = Annotated[bool, _flag("--create", _CREATE_LEDGER)]
 GrantLedger = Annotated[
     list[str] | None,
     _option("ROLE", "With --create: a role that may then add entries, and read them.", "--grant"),
+]
+RequireApprovals = Annotated[str | None, _option("FILE", _REQUIRE_APPROVALS)]
+NeededApprovals = Annotated[
+    int | None,
+    Option(
+        "--approvals",
+        min=1,
+        metavar="N",
+        help="How many people of the list must approve (else 1).",
+    ),
 ]
 Empty = Annotated[bool, _flag("--empty", "Release even if there are no records at all.")]
 DryRun = Annotated[bool, _flag("--dry-run", "Check everything, the records too; spend nothing.")]

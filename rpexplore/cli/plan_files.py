@@ -95,14 +95,22 @@ def _load_verified(plan_file: Path, *, canonical: bool = True) -> "ReleasePlan":
     return loaded
 
 
-def verify(plan_file: options.PlanFile, as_json: options.AsJson = False) -> None:
+def verify(
+    plan_file: options.PlanFile,
+    approval: options.Approvals = None,
+    allowed_signers: options.AllowedSigners = None,
+    as_json: options.AsJson = False,
+) -> None:
     """Check that a plan holds what it claims. Exit code 0 if it does, 1 if not.
 
-    Privacy cost, variances and optimality are computed again, from the file alone.
+    Privacy cost, variances and optimality are computed again, from the file alone. With --approval
+    it is also checked that this plan was approved; with --allowed-signers by people of that list.
     """
+    from rpexplore.planning.approval import describe_approval, describe_checks
     from rpexplore.planning.verification import Check, Verification
     from rpexplore.queries.plan_kinds import load_plan
     from rpexplore.queries.plan_kinds import verify as verification_of
+    from rpexplore.releases.approval import ApprovalDemand, check_approvals, load_approvals
 
     sha256 = None
     with progress("Checking the plan"):
@@ -111,13 +119,22 @@ def verify(plan_file: options.PlanFile, as_json: options.AsJson = False) -> None
             sha256, verification = loaded.sha256, verification_of(loaded)
         except ContradictionError as error:
             verification = Verification((Check("contents", False, str(error)),), "")
+    said, given = [str(verification)], load_approvals(approval or [])
+    if allowed_signers is not None and not given:
+        raise RpexploreError("--allowed-signers goes with --approval FILE; name what to check.")
+    if given and sha256 is not None:
+        demand = None if allowed_signers is None else ApprovalDemand.load(allowed_signers)
+        check_approvals(demand, sha256, given)
+        checks = describe_checks(0) if demand is None else "Approved, by people of the list:"
+        said += ["", checks, *map(describe_approval, given)]
     facts = {
         "holds": verification.holds,
         "guarantee": verification.guarantee if verification.holds else None,
         "sha256": sha256,
         "checks": [asdict(check) for check in verification.checks],
+        **({"approvals": [asdict(one) for one in given]} if given else {}),
     }
-    say_result(as_json, facts, str(verification))
+    say_result(as_json, facts, "\n".join(said))
     raise click.exceptions.Exit(0 if verification.holds else 1)
 
 

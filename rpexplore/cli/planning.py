@@ -203,6 +203,7 @@ def report(
     expected_areas: area_options.ExpectedAreas = None,
     cv_limit: options.CvLimit = None,
     rehearse: options.Rehearse = False,
+    approval: options.Approvals = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -219,6 +220,7 @@ def report(
     from rpexplore.export.report.kinds import ReportedPlan
     from rpexplore.export.report.report import html
     from rpexplore.export.report.report import report as contents_of
+    from rpexplore.planning.approval import Approval
     from rpexplore.planning.plan import Plan
     from rpexplore.queries.plan_kinds import load_plan
     from rpexplore.scenarios.board_notes import BoardNotes
@@ -258,6 +260,7 @@ def report(
             ),
             board=notes,
             area_totals=totals,
+            approvals=[Approval.load(path) for path in approval or []],
             **counts,
         )
         write_new(out, html(made) if ending == ".html" else printing.pdf(made), force)

@@ -29,6 +29,7 @@ def release(
     empty: options.Empty = False,
     escape_formulas: options.EscapeFormulas = False,
     parquet_only: options.ParquetOnly = False,
+    approval: options.Approvals = None,
     dry_run: options.DryRun = False,
     resume: options.Resume = False,
     yes: options.Yes = False,
@@ -47,6 +48,7 @@ def release(
     from rpexplore.privacy.conversions import rho_text
     from rpexplore.queries.plan_kinds import load_plan
     from rpexplore.releases import release as releases
+    from rpexplore.releases.approval import load_approvals
     from rpexplore.releases.atomic_folder import check_new
     from rpexplore.releases.charged_run import booked_run
     from rpexplore.releases.ledger.ledger import ledger_for
@@ -57,6 +59,7 @@ def release(
         raise RpexploreError("Name the folder for the tables: --out FOLDER.")
     if resume:
         given = {"DATA": data, "--database": database, "PLAN": plan_file, "--limit-rho": limit_rho}
+        given["--approval"] = approval
         flags = {
             "--dry-run": dry_run,
             "--escape-formulas": escape_formulas,
@@ -95,6 +98,7 @@ def release(
         "may_be_empty": empty,
         "escape_formulas": escape_formulas,
         "parquet_only": parquet_only,
+        "approvals": load_approvals(approval or []),
     }
     is_escaped = escape_formulas or parquet_only or not loaded.has_labels_in_csv
     warning = None if is_escaped else formulas_warning(loaded.domain)
@@ -166,21 +170,34 @@ def ledger(
     limit_record_rho: options.LimitForRecord = None,
     create: options.CreateLedger = False,
     grant: options.GrantLedger = None,
+    require_approvals: options.RequireApprovals = None,
+    approvals: options.NeededApprovals = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Show what was spent on some data, or set its budget limit.
+    """Show what was spent on some data, set its budget limit, or demand approvals.
 
     All in ρ for one record; for a person with at most m records it is m² times that. A ledger in
     PostgreSQL is made first: `ledger --create --ledger postgresql:NAME --grant ROLE`.
     """
     from rpexplore.cli.ledger_facts import account_facts, account_text
     from rpexplore.common.exact_numbers import exact_fraction, exact_text
+    from rpexplore.releases.approval import ApprovalDemand
     from rpexplore.releases.ledger.ledger import ledger_for
 
     if create or grant:
-        given = {"DATA": data, "--database": database, "--limit-record-rho": limit_record_rho}
+        given = {
+            "DATA": data,
+            "--database": database,
+            "--limit-record-rho": limit_record_rho,
+            "--require-approvals": require_approvals,
+        }
         _create_ledger(ledger, create, tuple(grant or ()), given, as_json)
         return
+    if approvals is not None and require_approvals in (None, "none"):
+        raise RpexploreError("--approvals N goes with --require-approvals FILE; name the list.")
+    demand = None
+    if require_approvals not in (None, "none"):
+        demand = ApprovalDemand.load(require_approvals, approvals or 1)
     source = inputs.source_from_options(data, database, table)
     book = ledger_for(source, ledger)
     if data is not None and not data.exists() and not book.account(source).entries:
@@ -190,6 +207,8 @@ def ledger(
         book.set_limit(
             source, None if lifted else exact_fraction(limit_record_rho, "--limit-record-rho")
         )
+    if require_approvals is not None:
+        book.require_approvals(source, demand)
     account = book.account(source)
     runs = [asdict(run) | {"record_rho": exact_text(run.record_rho)} for run in account.entries]
     facts = {"dataset": account.dataset, **account_facts(account, 1), "runs": runs}

@@ -61,12 +61,7 @@ class Approval:
     signature: str
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
-            raise ApprovalError(
-                f"The name of who approves must be up to {NAME_LENGTH} letters, digits and . _ + @ "
-                f": / - of ASCII, and begin with a letter or digit, got {shown(ascii(self.name))}; "
-                "name it as lists of allowed signers do, such as alice@agency.example."
-            )
+        _check_name(self.name)
         if not isinstance(self.remarks, str) or not self.remarks.isprintable():
             raise ApprovalError(
                 "The remarks must be one line without control characters or others that cannot be "
@@ -140,15 +135,15 @@ class Approval:
 
     # ---- checks
 
-    def check(self, plan: ReleasePlan) -> None:
+    def check(self, plan_sha256: str) -> None:
         """Raise `ApprovalError` unless it is of this plan, and signed by the key that it names.
 
         Whether that key is the named person's is not known by this.
         """
-        if self.plan_sha256 != plan.sha256:
+        if self.plan_sha256 != plan_sha256:
             raise ApprovalError(
                 f"The approval of {self.name} is of another plan, with the SHA-256 "
-                f"{self.plan_sha256[:16]}…, not of this one, {plan.sha256[:16]}…; have this one "
+                f"{self.plan_sha256[:16]}…, not of this one, {plan_sha256[:16]}…; have this one "
                 "approved."
             )
         key = signing_key(self.signed_text, self.signature, NAMESPACE)
@@ -169,15 +164,10 @@ def signed_approval(
 ) -> Approval:
     """An approval of a plan that was checked, signed now; see `queries.approving.approve`."""
     path = Path(key).expanduser()
-    fingerprint, comment = key_facts(path)
-    if name is None and not _NAME.fullmatch(comment):
-        raise ApprovalError(
-            f"The key {str(path)!r} has no comment that could be a name; say in whose name it "
-            "approves (--as alice@agency.example)."
-        )
+    name, fingerprint = who_signs(path, name)
     unsigned = Approval(
         plan_sha256=plan.sha256,
-        name=comment if name is None else name,
+        name=name,
         key=fingerprint,
         approved=datetime.now(UTC).isoformat(timespec="seconds"),
         remarks=remarks.strip(),
@@ -185,8 +175,21 @@ def signed_approval(
     )
     signature = sign(unsigned.signed_text, NAMESPACE, path)
     approval = Approval(**unsigned._facts, signature=signature)
-    approval.check(plan)
+    approval.check(plan.sha256)
     return approval
+
+
+def who_signs(key: Path, name: str | None = None) -> tuple[str, str]:
+    """In whose name a key signs, its comment if none is given, and its fingerprint."""
+    fingerprint, comment = key_facts(key)
+    if name is None and not _NAME.fullmatch(comment):
+        raise ApprovalError(
+            f"The key {str(key)!r} has no comment that could be a name; say in whose name it "
+            "approves (--as alice@agency.example)."
+        )
+    name = comment if name is None else name
+    _check_name(name)
+    return name, fingerprint
 
 
 def describe_approval(approval: Approval) -> str:
@@ -203,13 +206,22 @@ def describe_checks(n_demanded: int) -> str:
     """What is known of approvals, as a sentence; n_demanded: by how many people, by a ledger."""
     if not n_demanded:
         return (
-            "Each approval is signed with the key beside it; whether that is the named person's is "
-            "not known, as the ledger has no list of allowed signers."
+            "Each approval is signed with the key beside it; that this is the named person's key was "
+            "not checked against a list of allowed signers."
         )
     return (
         f"The ledger demands approvals by {plural(n_demanded, 'person')}; each of these is checked "
         "against its list of allowed signers when the run is booked."
     )
+
+
+def _check_name(name: str) -> None:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ApprovalError(
+            f"The name of who approves must be up to {NAME_LENGTH} letters, digits and . _ + @ "
+            f": / - of ASCII, and begin with a letter or digit, got {shown(ascii(name))}; "
+            "name it as lists of allowed signers do, such as alice@agency.example."
+        )
 
 
 def _text(facts: Mapping[str, str], signature: str | None = None) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 from rpexplore.errors import ApprovalError
 from rpexplore.planning.approval import Approval, signed_approval
 from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.verification import Verification
 from rpexplore.queries.plan_kinds import verify
 
 
@@ -35,10 +36,17 @@ def approve(
         >>> approval.plan_sha256 == plan.sha256, approval.name
         (True, 'alice@agency.example')
     """
-    for check in verify(plan).checks:
+    verified(plan)
+    return signed_approval(plan, key, name=name, remarks=remarks)
+
+
+def verified(plan: ReleasePlan) -> Verification:
+    """What there is to approve; raises `ApprovalError` for a plan that does not hold its claims."""
+    verification = verify(plan)
+    for check in verification.checks:
         if not check.holds:
             raise ApprovalError(
                 f"The plan does not hold what it claims ({check.name}: {check.finding}), and is "
                 "not approved; have it made again."
             )
-    return signed_approval(plan, key, name=name, remarks=remarks)
+    return verification

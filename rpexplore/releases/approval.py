@@ -19,7 +19,6 @@ from rpexplore.common.names import check_text
 from rpexplore.common.ssh_signatures import refusal
 from rpexplore.errors import ApprovalError
 from rpexplore.planning.approval import NAMESPACE, Approval
-from rpexplore.planning.release_plan import ReleasePlan
 
 MOST = 100  # approvals of a run
 LONGEST_LIST = 1 << 20  # characters
@@ -62,6 +61,12 @@ class ApprovalDemand:
         text = utf8_text(file_bytes(path, source, ApprovalError), source, ApprovalError)
         return cls(n, text.replace("\r\n", "\n"))
 
+    @property
+    def names(self) -> list[str]:
+        """Whom the list names, line by line, patterns too."""
+        lines = (_WORD.findall(line) for line in self.allowed_signers.split("\n"))
+        return [words[0] for words in lines if words and not words[0].startswith("#")]
+
     @cached_property
     def _signers(self) -> list[tuple[list[str], str, bool]]:
         """Of each line its names without patterns, its key, and whether it is an authority's."""
@@ -99,20 +104,26 @@ class ApprovalDemand:
         return [person for person in named if person]
 
 
+def load_approvals(approvals: Sequence[str | Path | Approval]) -> tuple[Approval, ...]:
+    """Approvals given as files or values, each of them once. Raises `ApprovalError`."""
+    if len(approvals) > MOST:
+        raise ApprovalError(
+            f"A plan can have {MOST} approvals, got {len(approvals):,}; leave out some."
+        )
+    loaded = [one if isinstance(one, Approval) else Approval.load(one) for one in approvals]
+    return tuple({approval.sha256: approval for approval in loaded}.values())
+
+
 def check_approvals(
-    demand: ApprovalDemand | None, plan: ReleasePlan, approvals: Sequence[Approval]
+    demand: ApprovalDemand | None, plan_sha256: str, approvals: Sequence[Approval]
 ) -> None:
     """Raise `ApprovalError` unless each approval is right, and they are as many as demanded.
 
     Where none is demanded, each must be of this plan and signed by the key that it names. Days
     between which a key is valid are judged now.
     """
-    if len(approvals) > MOST:
-        raise ApprovalError(
-            f"A run can have {MOST} approvals, got {len(approvals):,}; leave out some."
-        )
     for approval in approvals:
-        approval.check(plan)
+        approval.check(plan_sha256)
         if demand is None:
             continue
         reason = refusal(

@@ -16,16 +16,6 @@ APPROVALS = "approvals"  # their key in a manifest
 _STATED = ("name", "key", "approved", "remarks")
 
 
-def load_approvals(approvals: Sequence[str | Path | Approval]) -> tuple[Approval, ...]:
-    """Approvals given as files or values, each of them once. Raises `ApprovalError`."""
-    if len(approvals) > MOST:
-        raise ApprovalError(
-            f"A run can have {MOST} approvals, got {len(approvals):,}; leave out some."
-        )
-    loaded = [one if isinstance(one, Approval) else Approval.load(one) for one in approvals]
-    return tuple({approval.sha256: approval for approval in loaded}.values())
-
-
 def paths_of_approvals(n_approvals: int) -> list[str]:
     """Where so many approvals lie in a release."""
     return [f"{FOLDER}/{number}.json" for number in range(1, n_approvals + 1)]

@@ -111,7 +111,7 @@ class ChargedRun:
         self._counts = PartCounts(plan, source, options, self.steps, self.fingerprint)
         if self._entry is None:
             check_limit(account, plan, self._record_limit)
-            check_approvals(account.approval_demand, plan, options.approvals)
+            check_approvals(account.approval_demand, plan.sha256, options.approvals)
         else:
             _refuse_other_approvals(self._entry, options.approvals)
         refuse_overlaps(ledger, source)

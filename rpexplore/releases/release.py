@@ -24,7 +24,7 @@ from rpexplore.errors import ReleaseError
 from rpexplore.planning.approval import Approval
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.queries.plan_kinds import load_plan
-from rpexplore.releases.approval_files import load_approvals
+from rpexplore.releases.approval import load_approvals
 from rpexplore.releases.atomic_folder import (
     not_written_but_drawn,
     resumed_folder,

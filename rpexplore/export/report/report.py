@@ -28,6 +28,7 @@ from rpexplore.export.report.adaptive import (
     adaptive_sections,
     unbiased_usefulness,
 )
+from rpexplore.export.report.approvals import approvals_section
 from rpexplore.export.report.areas import area_front, area_sections, useful_in_areas
 from rpexplore.export.report.baselines import baselines_section
 from rpexplore.export.report.board import board_section, with_comments
@@ -50,6 +51,7 @@ from rpexplore.export.report.section import (
 from rpexplore.export.report.targets import targets
 from rpexplore.figures.chart import Chart
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
+from rpexplore.planning.approval import Approval
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.queries.plan_kinds import verify
 from rpexplore.scenarios.board_notes import BoardNotes
@@ -97,6 +99,7 @@ def report(
     rehearsal: SmoothRehearsal | None = None,
     board: BoardNotes | None = None,
     area_totals: Mapping[int, float] | None = None,
+    approvals: Sequence[Approval] = (),
 ) -> Report:
     """The contents of the report on a plan.
 
@@ -113,10 +116,12 @@ def report(
         rehearsal: How near smooth tables of this plan came, from `rehearse_smooth_tables`.
         area_totals: Publicly known totals of areas, as of `publishable_in_areas`.
         board: Comments on sections, open questions and the decision of a board.
+        approvals: Of this plan, to be named in the report.
 
     Raises:
         PlanError: If the plan does not hold what it claims: there is nothing to report; or if the
             rehearsal is of another plan.
+        ApprovalError: If an approval is of another plan, or not signed by its key.
 
     Example:
         >>> import rpexplore as rp
@@ -195,6 +200,7 @@ def report(
         front=(
             in_short,
             board_section(notes, plan, headings),
+            *([approvals_section(plan, approvals)] if approvals else []),
         ),
         note=note.strip(),
         label=first,

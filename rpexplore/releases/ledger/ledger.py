@@ -222,7 +222,7 @@ class Ledger:
             account = _account(ledger.events, names)
             self.refuse_elsewhere(account, self)
             check_limit(account, plan, limit_record_rho)
-            check_approvals(account.approval_demand, plan, approvals)
+            check_approvals(account.approval_demand, plan.sha256, approvals)
             if limit_record_rho is not None and account.limit_record_rho is None:
                 ledger.add("limit", _note(names, record_rho=exact_text(limit_record_rho)))
             entry_id = ledger.add(
