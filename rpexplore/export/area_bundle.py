@@ -1,10 +1,13 @@
 """What one takes along of a plan for areas: its files and how they are made again; its report."""
 
+from collections.abc import Sequence
+
 from rpexplore.common.zip_file import zip_of
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.export.report.pdf import pdf
 from rpexplore.export.report.report import Report, html, report
 from rpexplore.export.reproduction.area_script import PLAN, RUN, area_command, area_script
+from rpexplore.planning.approval import Approval
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.codebook_import import survey_named_after
@@ -23,20 +26,31 @@ def area_bundle(plan: AreaPlan, study: AreaStudy) -> bytes:
 
 
 def area_report_html(
-    plan: AreaPlan, scenario: Scenario, expected: ExpectedCounts | None = None
+    plan: AreaPlan,
+    scenario: Scenario,
+    expected: ExpectedCounts | None = None,
+    approvals: Sequence[Approval] = (),
 ) -> str:
     """The report on the plan for a scenario's areas as HTML."""
-    return html(_contents_of(plan, scenario, expected))
+    return html(_contents_of(plan, scenario, expected, approvals))
 
 
 def area_report_pdf(
-    plan: AreaPlan, scenario: Scenario, expected: ExpectedCounts | None = None
+    plan: AreaPlan,
+    scenario: Scenario,
+    expected: ExpectedCounts | None = None,
+    approvals: Sequence[Approval] = (),
 ) -> bytes:
     """The report on the plan for a scenario's areas as PDF."""
-    return pdf(_contents_of(plan, scenario, expected))
+    return pdf(_contents_of(plan, scenario, expected, approvals))
 
 
-def _contents_of(plan: AreaPlan, scenario: Scenario, expected: ExpectedCounts | None) -> Report:
+def _contents_of(
+    plan: AreaPlan,
+    scenario: Scenario,
+    expected: ExpectedCounts | None,
+    approvals: Sequence[Approval],
+) -> Report:
     # Not with the board's notes and survey, which are of the scenario's plan of tables.
     return report(
         plan,
@@ -46,6 +60,7 @@ def _contents_of(plan: AreaPlan, scenario: Scenario, expected: ExpectedCounts | 
         record_noun=scenario.record_noun,
         expected=expected,
         cv_limit=scenario.cv_limit,
+        approvals=approvals,
     )
 
 

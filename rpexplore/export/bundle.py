@@ -1,5 +1,7 @@
 """The bundle: everything one takes away with a plan, in one zip file. No records, ever."""
 
+from collections.abc import Sequence
+
 from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.common.template_text import text_from_template
 from rpexplore.common.zip_file import zip_of
@@ -11,36 +13,49 @@ from rpexplore.export.report.report import Report, html, report
 from rpexplore.export.reproduction.command_line import command_lines
 from rpexplore.export.reproduction.recipe import custom_basis_files
 from rpexplore.export.reproduction.script import printable, python_script
+from rpexplore.planning.approval import Approval
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.scenario import Scenario
 
 FILENAME = "plan-bundle.zip"
 
 
-def bundle(plan: Plan, scenario: Scenario, rehearsal: SmoothRehearsal | None = None) -> bytes:
+def bundle(
+    plan: Plan,
+    scenario: Scenario,
+    rehearsal: SmoothRehearsal | None = None,
+    approvals: Sequence[Approval] = (),
+) -> bytes:
     """The zip file of a plan and the scenario it was made from; the same bytes every time.
 
-    rehearsal: of the plan, for the report
+    rehearsal, approvals: of the plan, for the report
     """
+    approval_files = {
+        f"approval-{number}.json": approval.text
+        for number, approval in enumerate(approvals, start=1)
+    }
     basis_files = dict(custom_basis_files(plan.workload).values())
     readme = text_from_template(
         "rpexplore.export.reproduction",
         "readme.txt.j2",
         title=printable(" ".join(scenario.name.split())),
         custom_basis_files=basis_files,
+        approval_files=list(approval_files),
         of_the_report=_of_the_report(scenario),
         exception=printable(except_from_records(scenario.domain)),
     )
     texts = {
         "plan.json": plan.text,
-        "report.html": report_html(plan, scenario, rehearsal),
+        "report.html": report_html(plan, scenario, rehearsal, approvals),
         "tables.csv": csv_of_tables(plan),
         "codebook.json": plan.workload.domain.text("codebook.json"),
         "plan.py": python_script(plan, scenario),
         "scenario.json": scenario.replaced(areas=None).text(),  # they are not in this plan
-        "commands.txt": readme + command_lines(plan, scenario, rehearsal is not None),
+        "commands.txt": readme
+        + command_lines(plan, scenario, rehearsal is not None, list(approval_files)),
         **_of_the_report(scenario),
         **basis_files,
+        **approval_files,
     }
     return zip_of({name: text.encode() for name, text in texts.items()})
 
@@ -55,7 +70,12 @@ def _of_the_report(scenario: Scenario) -> dict[str, str]:
     return files
 
 
-def contents_of(plan: Plan, scenario: Scenario, rehearsal: SmoothRehearsal | None = None) -> Report:
+def contents_of(
+    plan: Plan,
+    scenario: Scenario,
+    rehearsal: SmoothRehearsal | None = None,
+    approvals: Sequence[Approval] = (),
+) -> Report:
     """The contents of the report on a scenario's plan."""
     return report(
         plan,
@@ -68,14 +88,25 @@ def contents_of(plan: Plan, scenario: Scenario, rehearsal: SmoothRehearsal | Non
         request=scenario.request,
         rehearsal=rehearsal,
         board=scenario.board,
+        approvals=approvals,
     )
 
 
-def report_html(plan: Plan, scenario: Scenario, rehearsal: SmoothRehearsal | None = None) -> str:
+def report_html(
+    plan: Plan,
+    scenario: Scenario,
+    rehearsal: SmoothRehearsal | None = None,
+    approvals: Sequence[Approval] = (),
+) -> str:
     """The report on a scenario's plan as HTML."""
-    return html(contents_of(plan, scenario, rehearsal))
+    return html(contents_of(plan, scenario, rehearsal, approvals))
 
 
-def report_pdf(plan: Plan, scenario: Scenario, rehearsal: SmoothRehearsal | None = None) -> bytes:
+def report_pdf(
+    plan: Plan,
+    scenario: Scenario,
+    rehearsal: SmoothRehearsal | None = None,
+    approvals: Sequence[Approval] = (),
+) -> bytes:
     """The report on a scenario's plan as PDF."""
-    return pdf(contents_of(plan, scenario, rehearsal))
+    return pdf(contents_of(plan, scenario, rehearsal, approvals))

@@ -206,7 +206,7 @@ def describe_checks(n_demanded: int) -> str:
     """What is known of approvals, as a sentence; n_demanded: by how many people, by a ledger."""
     if not n_demanded:
         return (
-            "Each approval is signed with the key beside it; that this is the named person's key was "
+            "Each approval is signed with the key beside it; that this is the named person's was "
             "not checked against a list of allowed signers."
         )
     return (

@@ -117,10 +117,19 @@ def load_approvals(approvals: Sequence[str | Path | Approval]) -> tuple[Approval
 def check_approvals(
     demand: ApprovalDemand | None, plan_sha256: str, approvals: Sequence[Approval]
 ) -> None:
-    """Raise `ApprovalError` unless each approval is right, and they are as many as demanded.
+    """Raise `ApprovalError` unless each approval is right, and they are as many as demanded."""
+    refuse_wrong(demand, plan_sha256, approvals)
+    if missing := missing_text(demand, approvals):
+        raise ApprovalError(missing)
 
-    Where none is demanded, each must be of this plan and signed by the key that it names. Days
-    between which a key is valid are judged now.
+
+def refuse_wrong(
+    demand: ApprovalDemand | None, plan_sha256: str, approvals: Sequence[Approval]
+) -> None:
+    """Raise `ApprovalError` for an approval that is not right.
+
+    Each must be of this plan and signed by the key that it names and, where approvals are demanded,
+    allowed by the list. Days between which a key is valid are judged now.
     """
     for approval in approvals:
         approval.check(plan_sha256)
@@ -139,8 +148,6 @@ def check_approvals(
                 "(in the list of allowed signers that the ledger holds); have the plan approved by "
                 "who may."
             )
-    if missing := missing_text(demand, approvals):
-        raise ApprovalError(missing)
 
 
 def missing_text(demand: ApprovalDemand | None, approvals: Sequence[Approval]) -> str:
@@ -160,7 +167,7 @@ def missing_text(demand: ApprovalDemand | None, approvals: Sequence[Approval]) -
     return (
         f"The ledger demands approvals by {plural(demand.n, 'person')} of its list for these "
         f"records, and {given}; have the plan approved (rpexplore approve) by "
-        f"{others}{' more' if people and left > 1 else ''}, and give the files (--approval FILE)."
+        f"{others}{' more' if people and left > 1 else ''}, and give the files to the run."
     )
 
 

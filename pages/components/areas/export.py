@@ -5,6 +5,7 @@ from functools import partial
 import streamlit as st
 
 from pages.components.areas.usefulness import expected_in_areas
+from pages.components.release.approvals import given_approvals
 from pages.components.release.export import MANY, piece
 from pages.components.shared.files import download
 from pages.components.shared.session import current, kept
@@ -31,20 +32,21 @@ def take_along(planned: AreaPlan, opened: AreaStudy) -> None:
     )
     scenario = current()
     expected = expected_in_areas(planned)
-    key = (planned, scenario, expected)
+    approvals = given_approvals(planned)
+    key = (planned, scenario, expected, approvals)
     slow = key if planned.workload.tree.n_areas > MANY else None
     piece(
         "report.html",
         "For the board that approves the plan: what is promised to whom, how accurate each level "
         "and table is, which areas are least accurate, and what is proven.",
-        partial(area_report_html, planned, scenario, expected),
+        partial(area_report_html, planned, scenario, expected, approvals),
         slow=slow,
     )
     no_browser = pdf.find_browser() is None
     piece(
         "report.pdf",
         f"{pdf.NO_BROWSER}." if no_browser else "The same to print or to file.",
-        partial(area_report_pdf, planned, scenario, expected),
+        partial(area_report_pdf, planned, scenario, expected, approvals),
         disabled=no_browser,
         slow=key,
     )

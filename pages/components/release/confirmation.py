@@ -11,6 +11,7 @@ from rpexplore.analysis.areas.targets import missed_targets
 from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.targets_met import target_counts
 from rpexplore.analysis.usefulness import Usefulness
+from rpexplore.common.formatting import joined
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
 from rpexplore.planning.areas.area_plan import AreaPlan
@@ -96,6 +97,8 @@ def run_facts(inputs: ReleaseInputs, scenario: Scenario, *, paid: bool) -> dict[
         remaining = f"{amount(limit)}, then {left} left"
     texts = [describe_charge(*held, plan.budget) for held in inputs.elsewhere.items()]
     elsewhere = {"Not counted here": "; ".join(texts)} if texts else {}
+    names = joined(list(dict.fromkeys(one.name for one in inputs.approvals)))
+    approved = {"Approved by": names} if names else {}
     is_checked = inputs.expected_fingerprint is not None
     return {
         "Scenario": scenario.name,
@@ -105,6 +108,7 @@ def run_facts(inputs: ReleaseInputs, scenario: Scenario, *, paid: bool) -> dict[
         "Ledger": f"{amount(before)} spent before, {amount(after)} after",
         "Budget limit": remaining,
         **elsewhere,
+        **approved,
         **usefulness_facts(plan, scenario),
         "Dry run": "passed" if is_checked else "not made",
     }

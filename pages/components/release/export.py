@@ -6,6 +6,7 @@ from functools import partial
 import streamlit as st
 
 from pages.components.plan.smooth_rehearsal import last_rehearsal
+from pages.components.release.approvals import given_approvals
 from pages.components.shared.background import worked_out
 from pages.components.shared.codebook_notices import values_from_records_warning
 from pages.components.shared.files import Content, download
@@ -35,13 +36,14 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
     values_from_records_warning(domain)
     rehearsal = last_rehearsal(planned, scenario.expected)
     rehearsed = ", and what the rehearsal of smooth tables found" if rehearsal else ""
-    key = (planned, scenario, rehearsal)
+    approvals = given_approvals(planned)
+    key = (planned, scenario, rehearsal, approvals)
     slow = key if len(planned.workload) > MANY else None
     piece(
         bundle.FILENAME,
         "Report, plan and single files, as below but without the PDF; the scenario as a file that "
         "this app can open; and commands.txt.",
-        partial(bundle.bundle, planned, scenario, rehearsal),
+        partial(bundle.bundle, planned, scenario, rehearsal, approvals),
         label="Download plan and report (.zip)",
         slow=slow,
     )
@@ -49,14 +51,14 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
         "report.html",
         "For the board that approves the plan: what is promised to whom, how accurate each table "
         f"is, what is proven, what is left to do{rehearsed}.",
-        partial(bundle.report_html, planned, scenario, rehearsal),
+        partial(bundle.report_html, planned, scenario, rehearsal, approvals),
         slow=slow,
     )
     no_browser = pdf.find_browser() is None
     piece(
         "report.pdf",
         f"{pdf.NO_BROWSER}." if no_browser else "The same to print or to file.",
-        partial(bundle.report_pdf, planned, scenario, rehearsal),
+        partial(bundle.report_pdf, planned, scenario, rehearsal, approvals),
         disabled=no_browser,
         slow=key,
     )

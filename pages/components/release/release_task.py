@@ -17,6 +17,7 @@ from pages.components.shared.background import Task
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import text_of_path
 from rpexplore.data.source import Fingerprint, PersonRule, Source
+from rpexplore.planning.approval import Approval
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.releases.ledger.ledger import Account, Ledger
 from rpexplore.releases.ledger.ledger_overlaps import remember_ledger
@@ -80,6 +81,7 @@ class ReleaseInputs:
     elsewhere: Mapping[Ledger, Account]  # what ledgers that are not used hold on the records
     escape_formulas: bool = False  # in CSV files
     parquet_only: bool = False
+    approvals: tuple[Approval, ...] = ()
     expected_fingerprint: Fingerprint | None = None  # what a dry run has seen of the records
 
     def is_same_run(self, other: "ReleaseInputs") -> bool:
@@ -103,6 +105,7 @@ class ReleaseInputs:
             limit_rho=self.limit,
             escape_formulas=self.escape_formulas,
             parquet_only=self.parquet_only,
+            approvals=self.approvals,
             on_progress=on_progress,
             **options,
         )

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages.components.release.approvals import approvals_input
 from pages.components.release.confirmation import ask, confirmation
 from pages.components.release.destinations import (
     account_of,
@@ -39,6 +40,7 @@ from pages.components.shared.autosave import is_saved, open_key, save_project
 from pages.components.shared.files import path_of
 from pages.components.shared.session import current, escaped, project, say, show_messages
 from rpexplore.errors import RpexploreError
+from rpexplore.planning.approval import Approval
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.releases.ledger.ledger import check_limit
@@ -103,8 +105,11 @@ def _set_up(planned: ReleasePlan) -> None:
         if account is not None and not paid:
             record_limit = None if limit is None else limit / planned.budget.records_factor
             form.attempt(lambda: check_limit(account, planned, record_limit))
+    approvals: tuple[Approval, ...] = ()
     if ledger is not None and account is not None:
         account_view(form, ledger, account, limit, paid)
+        if not paid:  # what is booked has the approvals that it was booked with
+            approvals = approvals_input(form, account)
         if not is_going:
             unfinished_runs(account, ledger)
     if is_going:
@@ -130,6 +135,7 @@ def _set_up(planned: ReleasePlan) -> None:
         elsewhere=elsewhere,
         escape_formulas=escape_formulas,
         parquet_only=parquet_only,
+        approvals=approvals,
     )
     buttons = st.container(horizontal=True)
     with buttons:

@@ -1,6 +1,7 @@
 """The command lines that make a plan again, check it, report on it, and run it."""
 
 import shlex
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -19,13 +20,16 @@ MOST_OPTIONS = 10
 _RECORD_NOUN = "records"
 
 
-def command_lines(plan: Plan, scenario: Scenario, rehearsed: bool = False) -> str:
+def command_lines(
+    plan: Plan, scenario: Scenario, rehearsed: bool = False, approvals: Sequence[str] = ()
+) -> str:
     """The verbs for a scenario's plan, ready for a shell in the folder of the bundle.
 
     There are codebook.json, tables.csv, expected.csv, board.json, and custom bases as
     `Recipe.custom_basis_files` has them.
 
-    rehearsed: whether the report has a rehearsal of smooth tables
+    rehearsed: whether the report has a rehearsal of smooth tables. approvals: files of those that
+    it names
     """
     make = [["rpexplore", "plan", "codebook.json"], *_options(Recipe.of(plan, scenario))]
     report = ["rpexplore", "report", "plan.json", "--out", "made.html"]
@@ -40,6 +44,8 @@ def command_lines(plan: Plan, scenario: Scenario, rehearsed: bool = False) -> st
     report += [*_expected_counts(scenario), *(["--rehearse"] if rehearsed else [])]
     if not scenario.board.is_empty:
         report += ["--board", "board.json"]
+    for name in approvals:
+        report += ["--approval", name]
     return text_from_template(
         "rpexplore.export.reproduction",
         "commands.txt.j2",
