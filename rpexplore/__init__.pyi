@@ -20,6 +20,7 @@ from rpexplore.export.bundle import bundle as bundle
 from rpexplore.export.report.report import report as report
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan as AdaptivePlan
 from rpexplore.planning.adaptive.adaptive_planner import adaptive_plan as adaptive_plan
+from rpexplore.planning.approval import Approval as Approval
 from rpexplore.planning.areas.area_minimum_budget import minimum_area_budget as minimum_area_budget
 from rpexplore.planning.areas.area_plan import AreaPlan as AreaPlan
 from rpexplore.planning.areas.area_planner import plan_areas as plan_areas
@@ -56,12 +57,14 @@ from rpexplore.postprocessing.results import load_results as load_results
 from rpexplore.postprocessing.synthetic.records import SyntheticRecords as SyntheticRecords
 from rpexplore.postprocessing.synthetic.records_folder import synthesize as synthesize
 from rpexplore.privacy.budget import Budget as Budget
+from rpexplore.queries.approving import approve as approve
 from rpexplore.queries.plan import QueryPlan as QueryPlan
 from rpexplore.queries.plan_kinds import load_plan as load_plan
 from rpexplore.queries.plan_kinds import verify as verify
 from rpexplore.queries.planner import query_optimum as query_optimum
 from rpexplore.queries.planner import query_plan as query_plan
 from rpexplore.queries.query_list import QueryList as QueryList
+from rpexplore.releases.approval import ApprovalDemand as ApprovalDemand
 from rpexplore.releases.areas.area_release import AreaRelease as AreaRelease
 from rpexplore.releases.ledger.ledger import Ledger as Ledger
 from rpexplore.releases.marginal_estimate import Answer as Answer

@@ -228,4 +228,6 @@ def _go(plan: Any, *where: Any) -> None:
         resume(*where)
     else:
         data, output, *ledger = where
-        release(load_plan(plan), data, output, ledger=ledger[0] if ledger else None)
+        approvals = sorted(Path(plan).parent.glob("*-approval-*.json"))  # beside the plan
+        book = ledger[0] if ledger else None
+        release(load_plan(plan), data, output, ledger=book, approvals=approvals)

@@ -93,6 +93,12 @@ class Account:
     def spent_record_rho(self) -> Fraction:
         return sum((entry.record_rho for entry in self.entries), Fraction(0))
 
+    @property
+    def is_used(self) -> bool:
+        """Whether it holds what binds further runs: earlier ones, a limit, a demand."""
+        demands = self.limit_record_rho, self.approval_demand
+        return bool(self.entries) or demands != (None, None)
+
 
 @dataclass(frozen=True)
 class Ledger:
@@ -257,7 +263,8 @@ class Ledger:
     def note_elsewhere(self, source: Source, other: "Ledger") -> None:
         """Note that a dataset is charged in another ledger, unless that is noted already.
 
-        Raises `LedgerError` if it has runs or a limit in this one, or is charged in a third one.
+        Raises `LedgerError` if it has runs, a limit or a demand in this one, or is charged in a
+        third one.
         """
         names, charged = self._names(source), text_of_path(other.name)
         with self.store.transaction() as ledger:
@@ -269,7 +276,7 @@ class Ledger:
     def refuse_elsewhere(self, account: Account, charged: "Ledger") -> None:
         """Raise `LedgerError` if a dataset has its account here or in a third ledger."""
         of = [name for name in account.elsewhere if name != text_of_path(charged.name)]
-        if charged != self and (account.entries or account.limit_record_rho is not None):
+        if charged != self and account.is_used:
             of.append(text_of_path(self.name))
         if of:
             raise LedgerError(

@@ -119,7 +119,7 @@ def charged_elsewhere(
     for other in dict.fromkeys(others):
         with suppress(LedgerError, OSError):
             account = other.account_of(source)
-            if other != ledger and (account.entries or account.limit_record_rho is not None):
+            if other != ledger and account.is_used:
                 charged[other] = account
     return charged
 
