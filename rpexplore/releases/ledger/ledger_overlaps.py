@@ -133,6 +133,8 @@ def describe_charge(ledger: Ledger, account: Account, budget: Budget) -> str:
     limit_text, where = "no budget limit", f"in the ledger {ledger.name!r}"
     if limit is not None:
         limit_text = f"a budget limit of {budget.amount_text(limit * budget.records_factor)}"
+    if account.approval_demand is not None:
+        limit_text += " and a demand for approvals"
     if not account.entries:
         return f"{limit_text}, and no runs yet, {where}"
     return f"{budget.amount_text(spent * budget.records_factor)} {where}, which has {limit_text}"
