@@ -5,13 +5,12 @@ file of secrets. Saved projects, plans, ledgers, errors and logs hold its name, 
 """
 
 import os
-import stat
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote
 
 from rpexplore.common.files import home_folder
+from rpexplore.common.secret_files import secret_toml
 from rpexplore.errors import DataError
 
 
@@ -213,22 +212,10 @@ def _connections() -> dict[str, str]:
     """The connections in the file of secrets, by name."""
     path = secrets_file()
     try:
-        with path.open("rb") as file:
-            mode = os.fstat(file.fileno()).st_mode
-            if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
-                raise DataError(
-                    f"The file of secrets {str(path)!r} must be for its owner alone, but others "
-                    f"may use it (mode {stat.S_IMODE(mode):o}); run: chmod 600 {path}"
-                )
-            connections = tomllib.load(file).get("connections", {})
+        content = secret_toml(path, "The file of secrets", DataError)
     except FileNotFoundError:
         return {}
-    except OSError as error:
-        raise DataError(
-            f"The file of secrets {str(path)!r} cannot be read ({error.strerror}); check the path."
-        ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
-        connections = None  # the parser may quote what it could not read
+    connections = None if content is None else content.get("connections", {})
     if not isinstance(connections, dict) or not all(
         isinstance(value, str) for value in connections.values()
     ):
