@@ -10,8 +10,18 @@ else:  # without what only pages need: the server answers before that has been i
     import streamlit as st
 
     from pages.components.shared.callbacks import finish_callbacks
-    from pages.components.shared.server import guard, lifespan, send_at_once
+    from pages.components.shared.server import (
+        lifespan,
+        middleware,
+        secrets_of_login,
+        send_at_once,
+    )
 
     finish_callbacks()
     send_at_once()
-    app = st.App(__file__, middleware=[guard()], lifespan=lifespan)
+    app = st.App(
+        __file__,
+        middleware=[middleware()],
+        lifespan=lifespan,
+        secrets=secrets_of_login(),
+    )

@@ -1,4 +1,4 @@
-"""The app as a child process, which only this machine can reach."""
+"""The app as a child process: one's own, which only this machine can reach, or a shared one."""
 
 import html
 import os
@@ -10,7 +10,7 @@ import tempfile
 import time
 import urllib.request
 import webbrowser
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,11 +31,9 @@ HOST = "127.0.0.1"
 # the variables are taken away, and what keeps the app private is given as flags, which win always.
 _FLAGS = {
     "global.developmentMode": "false",
-    "server.address": HOST,
     "server.headless": "true",  # no question for an e-mail address at the first start
     "server.enableCORS": "true",
     "server.enableXsrfProtection": "true",
-    "server.baseUrlPath": "",
     "server.sslCertFile": "",
     "server.sslKeyFile": "",
     "browser.gatherUsageStats": "false",
@@ -57,16 +55,50 @@ def serve(
     Raises `RpexploreError` if the app is not installed, the port is taken, a folder is missing, or
     the app ends.
     """
-    require("streamlit", "app", "the app")
-    script = app_script()
     folders_variable = data_folders_variable(data_folders)
-    _refuse_taken(port)
-    command = [sys.executable, "-P", "-m", "streamlit", "run", str(script)]
-    command += [f"--{name}={value}" for name, value in {**_FLAGS, "server.port": port}.items()]
     token = secrets.token_urlsafe(32)
+    address = f"http://{HOST}:{port}"
+    private_address = f"{address}/?{TOKEN_PARAMETER}={token}"
+    with ExitStack() as until_the_end:
+
+        def announce() -> None:
+            say(
+                f"The app runs at {private_address} (for this machine, and for who has this "
+                "address, only). Ctrl-C stops it."
+            )
+            if open_browser and _has_display():
+                webbrowser.open(until_the_end.enter_context(_link(private_address)))
+
+        flags = {"server.address": HOST, "server.port": port, "server.baseUrlPath": ""}
+        run_server(flags, {TOKEN_VARIABLE: token, **folders_variable}, address, announce, say)
+
+
+def run_server(
+    flags: Mapping[str, str | int],
+    variables: Mapping[str, str],
+    address: str,
+    announce: Callable[[], Any],
+    say: Callable[[str], Any],
+) -> None:
+    """Run the app as a child process until it is interrupted.
+
+    Args:
+        flags: Settings of Streamlit beside those that every server has: `server.address` and
+            `server.port` are where it listens.
+        variables: What its environment has beside that of this process.
+        address: Where it answers.
+        announce: Called once it does.
+        say: Told what somebody who waits for its end should know.
+
+    Raises `RpexploreError` if the app is not installed, the port is taken, or the app ends.
+    """
+    require("streamlit", "app", "the app")
+    command = [sys.executable, "-P", "-m", "streamlit", "run", str(app_script())]
+    _refuse_taken(str(flags["server.address"]), int(flags["server.port"]))
+    command += [f"--{name}={value}" for name, value in {**_FLAGS, **flags}.items()]
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("STREAMLIT_")
-    } | {TOKEN_VARIABLE: token, **folders_variable}
+    } | {**variables}
     # Its input is never written to: it ends when this program does, however that ends. In a session
     # of its own a terminal's Ctrl-C does not reach it, and this program stops it, once.
     child = subprocess.Popen(
@@ -76,24 +108,16 @@ def serve(
         stdout=sys.stderr,
         start_new_session=True,
     )
-    address = f"http://{HOST}:{port}"
-    private_address = f"{address}/?{TOKEN_PARAMETER}={token}"
-    with ExitStack() as until_the_end:
-        try:
-            while child.poll() is None and not _answers(address):
-                time.sleep(0.1)
-            if child.poll() is None:
-                say(
-                    f"The app runs at {private_address} (for this machine, and for who has this "
-                    "address, only). Ctrl-C stops it."
-                )
-                if open_browser and _has_display():
-                    webbrowser.open(until_the_end.enter_context(_link(private_address)))
-            child.wait()
-        except KeyboardInterrupt:
-            return
-        finally:
-            _stop(child, say)
+    try:
+        while child.poll() is None and not _answers(address):
+            time.sleep(0.1)
+        if child.poll() is None:
+            announce()
+        child.wait()
+    except KeyboardInterrupt:
+        return
+    finally:
+        _stop(child, say)
     raise RpexploreError(
         f"The app ended by itself (exit code {child.returncode}); what it wrote above says why."
     )
@@ -114,11 +138,11 @@ def _link(address: str) -> Iterator[str]:
         Path(name).unlink(missing_ok=True)
 
 
-def _refuse_taken(port: int) -> None:
-    with socket.socket() as probe:
+def _refuse_taken(host: str, port: int) -> None:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((HOST, port))
+            probe.bind((host, port))
         except OSError as error:
             raise RpexploreError(
                 f"Port {port} cannot be used ({error.strerror}); choose another one with --port."

@@ -5,6 +5,8 @@ import os
 from dataclasses import asdict, dataclass
 from functools import cache
 
+from rpexplore.common.public_address import PublicAddress
+
 _VARIABLE = "RPEXPLORE_SERVER"
 
 
@@ -14,9 +16,18 @@ class ServerSettings:
 
     planning_only: it is shared, and far from any records: no page reads a path, runs a release or
         shows a ledger
+    address: where people reach it, as `PublicAddress` reads it; "" for one's own app
+    login_file: what it logs people in by; "" where a browser is known by a cookie alone
     """
 
     planning_only: bool = False
+    address: str = ""
+    login_file: str = ""
+
+    @property
+    def public_address(self) -> PublicAddress:
+        """Where people reach it. Raises `RpexploreError` for one's own app, which has none."""
+        return PublicAddress.parse(self.address)
 
     @property
     def variable(self) -> dict[str, str]:

@@ -7,31 +7,25 @@ check would ask a server outside for this machine's address before it refuses an
 allow every other port of this machine; no foreign origin gets as far as that.
 """
 
-import hmac
 import html
 import secrets
 from urllib.parse import parse_qsl, urlencode
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from pages.components.shared.web_security import (
+    POLICY_VIOLATION,
+    are_equal,
+    is_foreign,
+    plain_page,
+    with_security_headers,
+)
 from rpexplore.common.webapp_files import TOKEN_PARAMETER
 
 _HEALTH = "/_stcore/health"  # tells that the server is up, and nothing else
-_SAFE = ("GET", "HEAD", "OPTIONS")
-_SECURITY = {
-    "content-security-policy": "frame-ancestors 'none'",
-    "x-frame-options": "DENY",
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-}
-_PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>rpexplore</title>
-<body style="font: 1rem/1.5 sans-serif; max-width: 40rem; margin: 4rem auto; padding: 0 1rem">
-<h1>rpexplore</h1>{body}</body></html>"""
 _REFUSED = """<p>This app belongs to the person who started it, and this browser has not shown its
 token. Open the address that <code>rpexplore app</code> printed when it was started; it ends in
 <code>{token}=…</code>.</p>"""
@@ -55,34 +49,30 @@ class Guard:
             return
         refusal = self._refusal(scope)
         if refusal is None:
-            await self._app(scope, receive, _with_security_headers(send))
+            await self._app(scope, receive, with_security_headers(send))
         elif scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1008})  # policy violation
+            await send({"type": "websocket.close", "code": POLICY_VIOLATION})
         else:
-            await refusal(scope, receive, _with_security_headers(send))
+            await refusal(scope, receive, with_security_headers(send))
 
     def _refusal(self, scope: Scope) -> Response | None:
         """What is answered in place of the app; None if the app may answer."""
         headers = Headers(scope=scope)
-        host, origin = headers.get("host", ""), headers.get("origin")
-        port = scope["server"][1]
+        host, port = headers.get("host", ""), scope["server"][1]
         if host not in (f"127.0.0.1:{port}", f"localhost:{port}"):
             return Response(f"This is 127.0.0.1:{port}.", 421)
-        changes = scope["type"] == "websocket" or scope["method"] not in _SAFE
-        if origin != f"http://{host}" and (changes or origin is not None):
+        if is_foreign(scope, f"http://{host}"):
             return Response("Other origins have no access.", 403)
         if scope["path"] == _HEALTH:
             return None
         cookie_name = f"rpexplore-session-{port}"  # cookies do not tell the ports of a host apart
         cookies = Request({**scope, "type": "http"}).cookies
-        if _equal(cookies.get(cookie_name, ""), self._cookie):
+        if are_equal(cookies.get(cookie_name, ""), self._cookie):
             return None
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        if scope["type"] == "http" and _equal(dict(query).get(TOKEN_PARAMETER, ""), self._token):
+        if scope["type"] == "http" and are_equal(dict(query).get(TOKEN_PARAMETER, ""), self._token):
             return self._welcome(scope["path"], query, cookie_name)
-        return HTMLResponse(
-            _PAGE.format(body=_REFUSED.format(token=TOKEN_PARAMETER)), status_code=403
-        )
+        return HTMLResponse(plain_page(_REFUSED.format(token=TOKEN_PARAMETER)), status_code=403)
 
     def _welcome(self, path: str, query: list[tuple[str, str]], cookie_name: str) -> Response:
         """Exchange the token for the cookie, and go on to the address without the token.
@@ -94,19 +84,6 @@ class Guard:
         # One slash, so that no path can be taken for the name of another host.
         address = html.escape("/" + path.lstrip("/") + (f"?{left}" if left else ""))
         body = f'<meta http-equiv="refresh" content="0; url={address}"><a href="{address}">Open</a>'
-        response = HTMLResponse(_PAGE.format(body=body), headers={"cache-control": "no-store"})
+        response = HTMLResponse(plain_page(body), headers={"cache-control": "no-store"})
         response.set_cookie(cookie_name, self._cookie, httponly=True, samesite="strict")
         return response
-
-
-def _equal(shown: str, secret: str) -> bool:
-    return hmac.compare_digest(shown.encode(), secret.encode())
-
-
-def _with_security_headers(send: Send) -> Send:
-    async def send_with_headers(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            MutableHeaders(scope=message).update(_SECURITY)
-        await send(message)
-
-    return send_with_headers

@@ -11,21 +11,60 @@ from asyncio import base_events
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from starlette.middleware import Middleware
 
 from pages.components.shared.guard import Guard
+from pages.components.shared.public_guard import PublicGuard
+from pages.components.shared.readiness import (
+    begin_to_stop,
+    is_ready,
+    is_stopping,
+    pages_are_imported,
+)
+from rpexplore.common.event_log import log_event, take_over_logs
 from rpexplore.common.hangup import take_hangup
+from rpexplore.common.login_file import Login
+from rpexplore.common.server_settings import server_settings
 from rpexplore.common.webapp_files import TOKEN_PARAMETER, TOKEN_VARIABLE
 
+_SECONDS_TO_LEAVE = 1  # from a signal on
 
-def guard() -> Middleware:
+
+def middleware() -> Middleware:
+    """The guard of a shared server, or that of one's own app."""
+    settings = server_settings()
+    if not settings.planning_only:
+        return _own_guard()
+    take_over_logs()
+    _end_with_starter()
+    login = _login()
+    providers = () if login is None else login.providers
+    address = settings.public_address
+    return Middleware(PublicGuard, address=address, providers=providers, is_ready=is_ready)
+
+
+def secrets_of_login() -> dict[str, Any] | None:
+    """What Streamlit logs people in by, as it has its secrets; None without login."""
+    login = _login()
+    return None if login is None else {"auth": dict(login.auth)}
+
+
+def _login() -> Login | None:
+    settings = server_settings()
+    if not settings.login_file:
+        return None
+    return Login.read(Path(settings.login_file), settings.public_address)
+
+
+def _own_guard() -> Middleware:
     """The guard with the token of whoever started the server, or with a new one that it prints."""
     # Taken out of the environment, so that no program started from here inherits it.
     token = os.environ.pop(TOKEN_VARIABLE, "")
     if token:
-        threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
+        _end_with_starter()
     else:
         token = secrets.token_urlsafe(32)
         ending = f"/?{TOKEN_PARAMETER}={token}"
@@ -55,6 +94,9 @@ def send_at_once() -> None:
 async def lifespan(_app: Any) -> AsyncIterator[None]:
     """What happens around the server's life: it ends after the runs that have been booked."""
     take_hangup(lambda *_: _stop())
+    if server_settings().planning_only:
+        _say_first_that_it_stops()
+        log_event("server started")
     threading.Thread(target=_import_first_pages, name="imports", daemon=True).start()
     yield
     from pages.components.shared.background import finish_kept_tasks
@@ -66,6 +108,33 @@ def _import_first_pages() -> None:
     """Import what the first pages need while the browser still loads the front end."""
     for module in ("shared.frame", "home.gallery", "plan.usefulness", "plan.results"):
         import_module(f"pages.components.{module}")
+    pages_are_imported()
+    if is_ready():
+        log_event("server ready")
+
+
+def _say_first_that_it_stops() -> None:
+    """Answer for some time that the server is not ready, before it takes no more connections.
+
+    Whatever spreads people over several servers then sends them elsewhere.
+    """
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        end = signal.getsignal(number)
+
+        def stop(number: int, _frame: Any, end: Any = end) -> None:
+            if is_stopping() or not callable(end):  # a second signal ends it at once
+                end(number, None)
+                return
+            begin_to_stop()
+            log_event("server stopping")
+            loop.call_later(_SECONDS_TO_LEAVE, end, number, None)
+
+        signal.signal(number, stop)
+
+
+def _end_with_starter() -> None:
+    threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
 
 
 def _end_with_parent() -> None:

@@ -1,0 +1,116 @@
+"""Whose projects a browser of a shared server may see: those of a login, or of its own cookie.
+
+An account is known by a cookie that scripts cannot read: the one that Streamlit signs when somebody
+has logged in, or, on a server without login, one that nobody can guess. Its projects lie in a
+folder of its own, so that nothing that anybody types, uploads or opens leads to another's.
+"""
+
+import hashlib
+import json
+import re
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from streamlit.auth_util import get_cookie_with_chunks
+from streamlit.web.server.server_util import get_cookie_secret
+from streamlit.web.server.starlette.starlette_app_utils import decode_signed_value
+from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
+
+BROWSER_COOKIE = "rpexplore-browser"
+HOURS_LOGGED_IN = 12
+_BROWSER_KEY = re.compile(r"[A-Za-z0-9_-]{43}")  # 32 bytes
+_NAMES = ("name", "preferred_username", "email")  # that a provider may have for somebody
+_SECONDS_AHEAD = 300  # that a provider's clock may be
+
+_ended: dict[str, float] = {}  # logins that were logged out, and when they end by themselves
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Account:
+    """Somebody who may use the server, or a browser that may.
+
+    folder  the name of the folder of the projects
+    name    who is logged in, for the screen alone; "" without login
+    login   tells this login from others of the account; "" without login
+    ends    until when it holds, in seconds since 1970
+    """
+
+    folder: str
+    name: str = ""
+    login: str = ""
+    ends: float = float("inf")
+
+    @property
+    def holds(self) -> bool:
+        """Whether it has neither ended nor been logged out."""
+        return time.time() < self.ends and self.login not in _ended
+
+
+def account_of_browser(cookies: Mapping[str, str]) -> Account | None:
+    """The account of a browser on a server without login; None if it has no key yet."""
+    key = cookies.get(BROWSER_COOKIE, "")
+    if not isinstance(key, str) or not _BROWSER_KEY.fullmatch(key):
+        return None
+    return Account(_digest("browser", key))
+
+
+def account_of_login(cookies: Mapping[str, str], origin: str) -> Account | None:
+    """The account that a browser is logged in to; None if to none, or not any more.
+
+    By the same cookie, and with the same checks, as Streamlit's own `st.user`.
+    """
+    secret = get_cookie_secret()
+
+    def part(name: str) -> bytes | None:
+        value = cookies.get(name)
+        signed = None if value is None else value.encode("latin-1", errors="replace")
+        return None if signed is None else decode_signed_value(secret, name, signed)
+
+    content = get_cookie_with_chunks(part, USER_COOKIE_NAME) if secret else None
+    try:
+        claims = json.loads(content or b"{}")
+    except ValueError:
+        return None
+    if not isinstance(claims, dict) or claims.get("origin") != origin:
+        return None
+    return account_of_claims(claims)
+
+
+def account_of_claims(claims: Mapping[str, Any]) -> Account | None:
+    """The account of what a provider said of somebody; None if that is nobody, or not any more.
+
+    By issuer and subject, which a provider gives to one person for good; an e-mail address may go
+    on to another.
+    """
+    issuer, subject, issued = (claims.get(claim) for claim in ("iss", "sub", "iat"))
+    if claims.get("is_logged_in") is not True or not (
+        isinstance(issuer, str) and issuer and isinstance(subject, str) and subject
+    ):
+        return None
+    if not isinstance(issued, int | float) or issued > time.time() + _SECONDS_AHEAD:
+        return None
+    names = (claims.get(claim) for claim in _NAMES)
+    account = Account(
+        _digest("login", issuer, subject),
+        next((name for name in names if isinstance(name, str) and name), "Logged in"),
+        _digest("one login", issuer, subject, str(issued), str(claims.get("nonce"))),
+        issued + HOURS_LOGGED_IN * 3600,
+    )
+    return account if account.holds else None
+
+
+def log_out(account: Account) -> None:
+    """End a login everywhere, also where a browser has kept its cookie."""
+    with _lock:
+        _ended.update({account.login: account.ends})
+        for login in [login for login, ends in _ended.items() if ends < time.time()]:
+            del _ended[login]
+
+
+def _digest(*parts: str) -> str:
+    """A name of a folder that tells nothing of who it is for; no two lists of texts share one."""
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
