@@ -1,7 +1,8 @@
 """Projects that the app saves by itself, one file each, under a key that nobody can guess.
 
-A browser knows its own keys and no others, so that two browsers do not see each other's projects.
-Beside them lie the areas that they are about, each tree once, and as long as a project has it.
+A browser knows its own keys and no others, so that two browsers do not see each other's projects;
+on a shared server each account has a folder of its own, all of whose projects are its own. Beside
+them lie the areas that they are about, each tree once, and as long as a project has it.
 """
 
 import json
@@ -24,6 +25,7 @@ from rpexplore.scenarios.project_file import name_of_areas
 from rpexplore.scenarios.scenario import Scenario
 
 _KEY = re.compile(r"[0-9a-f]{32}")
+_ACCOUNT = re.compile(r"[0-9a-f]{64}")
 _MOST_RELEASES = 10  # that are noted with a project
 _SECONDS_UNUSED = 24 * 3600  # that areas stay which no project has any more
 _WRITTEN_LAST = "manifest.json"  # of the files of a release
@@ -65,6 +67,18 @@ class Autosaves:
     def of_user(cls) -> "Autosaves":
         """In the user's home, or where RPEXPLORE_HOME says."""
         return cls(home_folder() / "autosaves")
+
+    @classmethod
+    def of_account(cls, name: str) -> "Autosaves":
+        """In a folder of its own in that home; `name` is 64 hexadecimal digits."""
+        if not _ACCOUNT.fullmatch(name):
+            raise ValueError("an account is named by 64 hexadecimal digits")
+        return cls(home_folder() / "accounts" / name)
+
+    def keys(self) -> list[str]:
+        """The keys of all projects in the folder, the one saved last first. Raises `OSError`."""
+        saved = [path for path in self.folder.glob("*.json") if _KEY.fullmatch(path.stem)]
+        return [path.stem for path in sorted(saved, key=_saved_at, reverse=True)]
 
     @staticmethod
     def new_key() -> str:
@@ -228,6 +242,12 @@ class Autosaves:
 
     def _path_of_results(self, key: str) -> Path:
         return self.folder / f"{key}-results.txt"
+
+
+def _saved_at(path: Path) -> int:
+    with suppress(FileNotFoundError):  # removed meanwhile
+        return path.stat().st_mtime_ns
+    return 0
 
 
 def _state_of(path: Path) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ import streamlit as st
 
 from pages.components.areas.study import HERE, open_study, study
 from pages.components.shared.area_levels import area_levels
+from pages.components.shared.autosave import autosaves
 from pages.components.shared.background import Task, begin, finish
 from pages.components.shared.file_choice import data_files, path_choice
 from pages.components.shared.session import escaped, open_beside, project, say
@@ -19,7 +20,6 @@ from rpexplore.domain.area_codebook import AreaCodebook
 from rpexplore.errors import DomainError
 from rpexplore.scenarios.area_example import COUNTRY, sample_project
 from rpexplore.scenarios.area_study import AreaStudy
-from rpexplore.scenarios.autosave import Autosaves
 
 READING = "areas task"
 _PATIENCE = 2.0  # seconds a click waits for small files before their progress is shown
@@ -119,7 +119,7 @@ def _begin(name: str, load: Callable[[], AreaCodebook]) -> None:
             raise DomainError(f"{error} Nothing was opened.") from None
         on_progress("Keeping them beside the project", 0.6)
         with suppress(OSError):  # the page says so when it saves the project
-            Autosaves.of_user().save_tree(opened.areas.tree)
+            autosaves().save_tree(opened.areas.tree)
         return opened
 
     def use(task: Task[AreaStudy]) -> None:

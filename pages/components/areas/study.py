@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import streamlit as st
 
+from pages.components.shared.autosave import autosaves
 from pages.components.shared.background import task_name, worked_out
 from pages.components.shared.editors import revision
 from pages.components.shared.session import (
@@ -27,7 +28,6 @@ from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.area_study import AreaStudy
-from rpexplore.scenarios.autosave import Autosaves
 from rpexplore.scenarios.scenario import Scenario
 
 HERE = "areas"  # where messages of the page go
@@ -75,7 +75,7 @@ def is_read(opened: AreaStudy) -> bool:
         st.session_state.pop(task_name(_read), None)  # it would keep them in memory
         return True
     sha256 = opened.areas.sha256
-    by = sha256, Autosaves.of_user().has_tree(sha256)  # read anew if a missing file is there again
+    by = sha256, autosaves().has_tree(sha256)  # read anew if a missing file is there again
     return worked_out(_read, opened, by=by) is not None
 
 

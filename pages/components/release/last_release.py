@@ -3,17 +3,16 @@
 import streamlit as st
 
 from pages.components.results.source import open_folder
-from pages.components.shared.autosave import open_key
+from pages.components.shared.autosave import autosaves, open_key
 from pages.components.shared.files import download
 from pages.components.shared.session import escaped
 from rpexplore.export import bundle
 from rpexplore.planning.plan import Plan
-from rpexplore.scenarios.autosave import Autosaves
 
 
 def last_release() -> None:
     """The way to the last release of the open project and to its exports, if there was one."""
-    saved = Autosaves.of_user().last_release(open_key())
+    saved = autosaves().last_release(open_key())
     if saved is None:
         return
     with st.container(border=True):

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from pages.components.shared.autosave import open_key
+from pages.components.shared.autosave import autosaves, open_key
 from pages.components.shared.background import Task
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import text_of_path
@@ -47,7 +47,7 @@ def give_up_release() -> None:
     if task is not None:
         task.project_key = ""
     with suppress(OSError):
-        Autosaves.of_user().forget_releases(open_key())
+        autosaves().forget_releases(open_key())
 
 
 def going_since(data: Source) -> datetime | None:

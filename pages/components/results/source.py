@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from pages.components.release.release_task import project_task
-from pages.components.shared.autosave import is_saved, open_key, save_project
+from pages.components.shared.autosave import autosaves, is_saved, open_key, save_project
 from pages.components.shared.background import worked_out
 from pages.components.shared.file_choice import finished_at, path_choice, released_folders
 from pages.components.shared.session import current, escaped, kept, project
@@ -31,7 +31,6 @@ from rpexplore.releases.areas.area_release import AreaRelease
 from rpexplore.releases.manifest import read_manifest
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.table_release import Release
-from rpexplore.scenarios.autosave import Autosaves
 
 SESSION, FOLDER = "The release of this project", "A folder"
 _PROJECT, _NOTED = "results of project", "results noted"  # its key, and what is noted with it
@@ -95,7 +94,7 @@ def _recall() -> None:
     key = open_key()
     if st.session_state.get(_PROJECT) == key:
         return
-    noted = Autosaves.of_user().results_folder(key)
+    noted = autosaves().results_folder(key)
     st.session_state["results folder"] = "" if noted is None else str(noted)
     st.session_state[_PROJECT], st.session_state[_NOTED] = key, noted
 
@@ -107,7 +106,7 @@ def _note(folder: Path | None) -> None:
     if not is_saved():
         save_project(project())
     with suppress(OSError):  # without the note the folder is chosen again
-        Autosaves.of_user().save_results_folder(open_key(), folder)
+        autosaves().save_results_folder(open_key(), folder)
     st.session_state[_PROJECT], st.session_state[_NOTED] = open_key(), folder
 
 

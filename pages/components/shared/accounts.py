@@ -14,16 +14,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import streamlit as st
 from streamlit.auth_util import get_cookie_with_chunks
 from streamlit.web.server.server_util import get_cookie_secret
 from streamlit.web.server.starlette.starlette_app_utils import decode_signed_value
 from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
+
+from rpexplore.common.server_settings import server_settings
+from rpexplore.scenarios.autosave import Autosaves
 
 BROWSER_COOKIE = "rpexplore-browser"
 HOURS_LOGGED_IN = 12
 _BROWSER_KEY = re.compile(r"[A-Za-z0-9_-]{43}")  # 32 bytes
 _NAMES = ("name", "preferred_username", "email")  # that a provider may have for somebody
 _SECONDS_AHEAD = 300  # that a provider's clock may be
+
+_OF_SESSION = "account of this session"
 
 _ended: dict[str, float] = {}  # logins that were logged out, and when they end by themselves
 _lock = threading.Lock()
@@ -101,6 +107,20 @@ def account_of_claims(claims: Mapping[str, Any]) -> Account | None:
         issued + HOURS_LOGGED_IN * 3600,
     )
     return account if account.holds else None
+
+
+def account() -> Account:
+    """The account of this session on a shared server; nobody without one gets as far as this."""
+    if server_settings().login_file:
+        found = account_of_claims(st.user.to_dict())
+    else:
+        found = account_of_browser(st.context.cookies)
+        if found is None:  # the test runner's browser has no cookie
+            key = st.session_state.setdefault(_OF_SESSION, Autosaves.new_key())
+            found = Account(_digest("session", key))
+    if found is None:
+        st.stop()
+    return found
 
 
 def log_out(account: Account) -> None:

@@ -2,7 +2,7 @@
 
 Which project a page shows is told by a key in its address. The keys of the projects that a browser
 changed last are in a cookie, and it opens no others: an address that is passed on does not show
-somebody else's project.
+somebody else's project. On a shared server an account opens what lies in its own folder.
 """
 
 import hashlib
@@ -13,6 +13,8 @@ from pathlib import Path
 
 import streamlit as st
 
+from pages.components.shared.accounts import account
+from rpexplore.common.server_settings import server_settings
 from rpexplore.errors import RpexploreError
 from rpexplore.scenarios.autosave import Autosaves, SavedProject
 from rpexplore.scenarios.examples import EXAMPLES
@@ -24,6 +26,14 @@ MOST_REMEMBERED = 50  # keys in a cookie, which must stay below 4 KB
 _KEY, _SAVED, _PROBLEM = "autosave key", "autosave saved", "autosave problem"
 _REMEMBERED, _TROUBLE = "autosave cookie", "autosave trouble"
 _SAVED_HERE = "autosave keys"  # of the projects that this session has saved, the last one first
+_ACCOUNT = "autosave account"
+
+
+def autosaves() -> Autosaves:
+    """Where the projects of this session's account lie; of one's own app, all of them."""
+    if not server_settings().planning_only:
+        return Autosaves.of_user()
+    return Autosaves.of_account(account().folder)
 
 
 def new_project() -> Project:
@@ -36,14 +46,19 @@ def begin() -> str:
 
     Returns what went wrong with it, if anything, until something is saved.
     """
+    if server_settings().planning_only:
+        # A session is its account's for good, whoever finds out how it is named.
+        if st.session_state.get(_ACCOUNT, account().folder) != account().folder:
+            st.session_state.clear()
+        st.session_state[_ACCOUNT] = account().folder
     if "project" not in st.session_state:
-        autosaves, remembered = Autosaves.of_user(), remembered_keys()
-        autosaves.remove_unused_areas()
+        saves, remembered = autosaves(), remembered_keys()
+        saves.remove_unused_areas()
         st.session_state.update({"project": new_project(), _KEY: Autosaves.new_key(), _SAVED: None})
         in_address = [key for key in remembered if key == st.query_params.get(PARAMETER)]
         for key in (*in_address, *remembered[:1]):
             try:
-                saved = autosaves.read(key)
+                saved = saves.read(key)
             except (RpexploreError, OSError) as error:
                 st.session_state[_TROUBLE] = f"{error} It was left as it is; this is a new project."
                 continue
@@ -62,7 +77,7 @@ def open_key() -> str:
 def take_saved(key: str) -> bool:
     """Go over to another saved project of this browser; False if it is not there any more."""
     try:
-        saved = Autosaves.of_user().read(key)
+        saved = autosaves().read(key)
     except (RpexploreError, OSError):
         return False
     if saved is not None:
@@ -75,11 +90,11 @@ def start_project(project: Project) -> None:
 
     One that this browser has saved with nothing changed is opened again.
     """
-    autosaves, text = Autosaves.of_user(), project.text()
+    saves, text = autosaves(), project.text()
     key, before = Autosaves.new_key(), None
     for remembered in remembered_keys():
         with suppress(OSError):
-            if autosaves.text(remembered) == text:
+            if saves.text(remembered) == text:
                 key, before = remembered, text
                 break
     st.session_state.update({"project": project, _KEY: key, _SAVED: before})
@@ -88,10 +103,10 @@ def start_project(project: Project) -> None:
 
 def project_of_upload(content: bytes, filename: str) -> Project:
     """The project in a file; areas that are not in it may be those of another project here."""
-    autosaves = Autosaves.of_user()
-    project = project_of_file(content, filename, autosaves.read_tree)
+    saves = autosaves()
+    project = project_of_file(content, filename, saves.read_tree)
     with suppress(OSError):  # said when the project is saved
-        autosaves.save_areas(project)  # also if it is the open one, whose areas were missing
+        saves.save_areas(project)  # also if it is the open one, whose areas were missing
     return project
 
 
@@ -101,15 +116,16 @@ def _open(key: str, saved: SavedProject) -> None:
 
 def save_project(project: Project) -> bool:
     """Save the project; False if another window had changed it, so that this one has a new key."""
-    autosaves, text = Autosaves.of_user(), project.text()
+    saves, text = autosaves(), project.text()
     try:
-        autosaves.save_areas(project)
-        is_same = autosaves.save(st.session_state[_KEY], text, st.session_state[_SAVED])
+        saves.save_areas(project)
+        is_same = saves.save(st.session_state[_KEY], text, st.session_state[_SAVED])
         if not is_same:
             st.session_state[_KEY] = Autosaves.new_key()
-            autosaves.save(st.session_state[_KEY], text, None)
+            saves.save(st.session_state[_KEY], text, None)
     except OSError as error:
-        st.session_state[_PROBLEM] = f"{autosaves.folder} ({error.strerror})"
+        where = "the server" if server_settings().planning_only else saves.folder
+        st.session_state[_PROBLEM] = f"{where} ({error.strerror})"
         return True
     key = st.session_state[_KEY]
     others = [other for other in st.session_state.get(_SAVED_HERE, []) if other != key]
@@ -142,7 +158,7 @@ def recent_projects(most: int) -> dict[str, SavedProject]:
 def _saved_projects() -> Iterator[tuple[str, SavedProject]]:
     for key in remembered_keys():
         with suppress(RpexploreError, OSError):
-            saved = Autosaves.of_user().read(key)
+            saved = autosaves().read(key)
             if saved is not None:
                 yield key, saved
 
@@ -150,8 +166,12 @@ def _saved_projects() -> Iterator[tuple[str, SavedProject]]:
 def remembered_keys() -> list[str]:
     """The keys of this session and of the browser's cookie, the one changed last first.
 
-    The cookie is that with which the session began.
+    The cookie is that with which the session began. On a shared server: all of the account.
     """
+    if server_settings().planning_only:
+        with suppress(OSError):
+            return autosaves().keys()
+        return []
     cookie = st.context.cookies.get(cookie_name(Autosaves.of_user().folder))
     # (Under the test runner a cookie is no text.)
     keys = cookie.split(".") if isinstance(cookie, str) else []
@@ -163,7 +183,7 @@ def remember_in_browser() -> None:
 
     Only after a change: looking at a project, or another tab, is no reason to forget the last one.
     """
-    if st.session_state.get(_REMEMBERED, True):
+    if st.session_state.get(_REMEMBERED, True) or server_settings().planning_only:
         return
     st.session_state[_REMEMBERED] = True
     keys = list(dict.fromkeys([st.session_state[_KEY], *remembered_keys()]))[:MOST_REMEMBERED]

@@ -7,7 +7,7 @@ from pages.components.shared import mark
 from pages.components.shared.autosave import begin, remember_in_browser
 from pages.components.shared.codebook_notices import lacks_attributes
 from pages.components.shared.style import STYLE
-from pages.components.shared.top_bar import bar, notices
+from pages.components.shared.top_bar import account_line, bar, notices
 
 
 def draw() -> None:
@@ -21,6 +21,7 @@ def draw() -> None:
     if not lacks_attributes(page.title):
         page.run()
     with top:  # last, because the page itself may change the scenario
+        account_line()
         if page.title != "Home":
             bar()
         notices(problem)

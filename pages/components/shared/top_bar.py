@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages.components.shared.accounts import account
 from pages.components.shared.autosave import is_saved, saving_problem
 from pages.components.shared.session import (
     EVERYWHERE,
@@ -15,6 +16,7 @@ from pages.components.shared.session import (
     show_messages,
     step,
 )
+from rpexplore.common.server_settings import server_settings
 
 
 def open_scenario(name: str) -> None:
@@ -46,7 +48,18 @@ def bar() -> None:
             type="tertiary",
         )
     if is_saved() and not saving_problem():
-        line.caption("All changes are saved on this computer.")
+        where = "on the server" if server_settings().planning_only else "on this computer"
+        line.caption(f"All changes are saved {where}.")
+
+
+def account_line() -> None:
+    """Who is logged in, and the way out; nothing without login."""
+    if server_settings().login_file:
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.caption(f"Logged in as {escaped(account().name)}", width="content")
+            if st.button("Log out", icon=":material/logout:", type="tertiary", key="log out"):
+                st.logout()
+                st.stop()
 
 
 def notices(problem: str) -> None:
