@@ -41,7 +41,7 @@ test-all: $(VENV)/.installed-dev test-lowest  ## run all tests, with many more e
 
 # What pyproject.toml calls enough is what passes: its oldest versions, each test tool the newest.
 LOWEST := build/lowest
-EXTRAS := --extra app --extra custom --extra databases --extra formats
+EXTRAS := --extra app --extra server --extra custom --extra databases --extra formats
 
 test-lowest: $(VENV)/.python  ## run the tests with the oldest versions that are allowed
 	@$(PIP) uv

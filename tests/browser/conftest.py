@@ -165,10 +165,10 @@ def browser() -> Iterator[Browser]:
 
 
 @contextmanager
-def chromium(path: Path) -> Iterator[Browser]:
+def chromium(path: Path, *more: str) -> Iterator[Browser]:
     """The Chromium at this path, started without a window."""
     # Pages of a context share one process, which has Streamlit's scripts compiled already.
-    args = ["--renderer-process-limit=1"]
+    args = ["--renderer-process-limit=1", *more]
     if os.geteuid() == 0:  # in containers, where Chromium's own sandbox does not work
         args.append("--no-sandbox")
     with sync_playwright() as playwright:

@@ -1,0 +1,93 @@
+"""Planning servers as processes, started as whoever runs one does."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+PATIENCE = 60  # seconds, for a busy machine
+
+
+@dataclass(frozen=True)
+class PlanningServer:
+    """One that runs: its port, its home folder, and the files of what it has said."""
+
+    port: int
+    home: Path
+    stdout: Path
+    stderr: Path
+    process: subprocess.Popen
+
+    @property
+    def events(self) -> list[dict]:
+        """The lines of its log, each of which has to be a JSON object."""
+        return [json.loads(line) for line in self.stderr.read_text("utf-8").splitlines()]
+
+    @property
+    def said(self) -> str:
+        """All that it has said."""
+        return self.stdout.read_text("utf-8") + self.stderr.read_text("utf-8")
+
+    def wait_for(self, path: str, status: int = 200) -> None:
+        """Wait until it answers so."""
+        deadline = time.monotonic() + PATIENCE
+        while answered(f"http://127.0.0.1:{self.port}{path}") != status:
+            assert self.process.poll() is None, self.said
+            assert time.monotonic() < deadline, self.said
+            time.sleep(0.05)
+
+
+def answered(address: str) -> int | None:
+    """The status of the answer to a request; None where nobody answers."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(address, timeout=5) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+    except OSError:
+        return None
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextmanager
+def planning_server(
+    folder: Path, *options: str, port: int, ready: str = "/ready", more: Mapping[str, str] = {}
+) -> Iterator[PlanningServer]:
+    """A server with these options beside `--planning-only`, ready at a path; its home is in folder.
+
+    more: variables of its environment
+    """
+    home = folder / "home"
+    command = [sys.executable, "-m", "rpexplore.cli.main", "app", "--planning-only"]
+    with (folder / "stdout").open("wb") as out, (folder / "stderr").open("wb") as err:
+        process = subprocess.Popen(
+            [*command, "--port", str(port), *options],
+            env=os.environ | {"RPEXPLORE_HOME": str(home), "no_proxy": "127.0.0.1", **more},
+            stdout=out,
+            stderr=err,
+        )
+    server = PlanningServer(port, home, folder / "stdout", folder / "stderr", process)
+    try:
+        server.wait_for(ready)
+        yield server
+    finally:
+        process.terminate()
+        try:
+            process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
