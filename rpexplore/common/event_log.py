@@ -110,6 +110,7 @@ def take_over_logs() -> None:
 
     logging.setLogRecordFactory(without_text)
     logging.captureWarnings(True)
+    logging.basicConfig(format="%(message)s", force=True)
     sys.excepthook = lambda _type, error, _traceback: log_unexpected(error)
     threading.excepthook = lambda thrown: log_unexpected(thrown.exc_value)
     sys.unraisablehook = lambda unraisable: log_unexpected(unraisable.exc_value)

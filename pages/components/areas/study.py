@@ -16,6 +16,7 @@ from pages.components.shared.session import (
     escaped,
     say,
 )
+from pages.components.shared.session_log import plan_solved
 from pages.components.shared.solutions import NO_PLAN
 from rpexplore.analysis.areas.grid import Setting, typed_target
 from rpexplore.analysis.areas.targets import budget_within_reach
@@ -190,13 +191,14 @@ def _solve(opened: AreaStudy, budget: Budget, on_progress: Progress) -> AreaPlan
     """The plan, or why the budget is too small, with what it takes."""
     on_progress(f"Planning {plural(opened.n_tables, 'table')}", 0.0)
     try:
-        planned = plan_areas(
-            opened.workload,
-            loss=opened.loss,
-            budget=budget,
-            uniform_levels=opened.uniform,
-            on_progress=on_progress,
-        )
+        with plan_solved("areas", opened.n_tables):
+            planned = plan_areas(
+                opened.workload,
+                loss=opened.loss,
+                budget=budget,
+                uniform_levels=opened.uniform,
+                on_progress=on_progress,
+            )
     except OutOfReachError as refused:
         return refused.with_traceback(None)  # which would keep all arrays of the search
     on_progress("Working out the accuracy of all areas", 0.99)

@@ -14,6 +14,7 @@ from pages.components.shared.session import (
     kept,
     show_messages,
 )
+from pages.components.shared.session_log import plan_solved
 from pages.components.shared.solutions import NO_PLAN
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, smallest_query_budget
 from rpexplore.common.concurrency import Progress
@@ -48,7 +49,8 @@ def optimum() -> QueryOptimum | None:
 
 def _solve(queries: QueryList, on_progress: Progress) -> QueryOptimum:
     on_progress(f"Planning {plural(len(queries), 'query')}", 0.0)
-    return query_optimum(queries, on_progress=on_progress)
+    with plan_solved("queries", len(queries)):
+        return query_optimum(queries, on_progress=on_progress)
 
 
 def plan(solution: QueryOptimum, budget: Budget) -> QueryPlan | None:

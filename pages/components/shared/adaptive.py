@@ -5,6 +5,7 @@ import streamlit as st
 from pages.components.shared.background import worked_out
 from pages.components.shared.expected_counts import expected_total_input
 from pages.components.shared.session import current, kept
+from pages.components.shared.session_log import plan_solved
 from pages.components.shared.solutions import NO_PLAN
 from rpexplore.analysis.adaptive import tables_of
 from rpexplore.common.concurrency import Progress
@@ -30,4 +31,5 @@ def adaptive_plan_of_scenario() -> AdaptivePlan | None:
 
 def _planned(tables: Workload, budget: Budget, records: int, on_progress: Progress) -> AdaptivePlan:
     on_progress("Planning", 0.0)
-    return adaptive_plan(tables, budget=budget, expected_records=records)
+    with plan_solved("adaptive", len(tables)):
+        return adaptive_plan(tables, budget=budget, expected_records=records)

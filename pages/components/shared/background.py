@@ -9,7 +9,9 @@ from weakref import WeakSet
 import streamlit as st
 
 from pages.components.shared.session import escaped, kept, kept_name
+from pages.components.shared.session_log import session_number, work_for
 from rpexplore.common.concurrency import Progress
+from rpexplore.common.event_log import log_unexpected, timed_event
 from rpexplore.common.formatting import duration
 from rpexplore.errors import RpexploreError
 
@@ -56,6 +58,7 @@ class Task(Generic[T]):
         self.was_cancelled = False  # it may have come to its end all the same
         self._lock = threading.Lock()  # of being cancelled and going on, one comes first
         self._started = 0.0  # by the clock of `time.monotonic`
+        self._session = session_number()
         self._thread = threading.Thread(target=self._go, name="task", daemon=True)
 
     def start(self) -> "Task[T]":
@@ -94,7 +97,8 @@ class Task(Generic[T]):
 
     def _go(self) -> None:
         try:
-            self.result = self._work(self._on_progress)
+            with work_for(self._session), timed_event("work done", session=self._session):
+                self.result = self._work(self._on_progress)
         except Cancelled:
             self.error = "Cancelled."
         except RpexploreError as error:
@@ -103,6 +107,7 @@ class Task(Generic[T]):
             self.error = "There is not enough memory; ask for fewer or smaller tables."
         except Exception as error:
             # Its text could hold anything; a thread would print it with all its values.
+            log_unexpected(error)
             self.error = f"This stopped unexpectedly ({type(error).__name__}); please report it."
 
 

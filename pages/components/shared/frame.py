@@ -6,8 +6,10 @@ from pages import all_pages
 from pages.components.shared import mark
 from pages.components.shared.autosave import begin, remember_in_browser
 from pages.components.shared.codebook_notices import lacks_attributes
+from pages.components.shared.session_log import session_number
 from pages.components.shared.style import STYLE
 from pages.components.shared.top_bar import account_line, bar, notices
+from rpexplore.common.event_log import timed_event
 
 
 def draw() -> None:
@@ -17,12 +19,13 @@ def draw() -> None:
     st.html(STYLE)
     problem = begin()
     page = st.navigation(all_pages(), position="top")
-    top = st.container()
-    if not lacks_attributes(page.title):
-        page.run()
-    with top:  # last, because the page itself may change the scenario
-        account_line()
-        if page.title != "Home":
-            bar()
-        notices(problem)
-    remember_in_browser()
+    with timed_event("page run", session=session_number(), page=page.title):
+        top = st.container()
+        if not lacks_attributes(page.title):
+            page.run()
+        with top:  # last, because the page itself may change the scenario
+            account_line()
+            if page.title != "Home":
+                bar()
+            notices(problem)
+        remember_in_browser()

@@ -8,6 +8,7 @@ import streamlit as st
 
 from pages.components.shared.background import Task, result_of
 from pages.components.shared.session import attempt, current, kept, project
+from pages.components.shared.session_log import plan_solved
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import plural
 from rpexplore.planning import planner
@@ -40,14 +41,15 @@ class WorkloadTasks:
         uniform = self._uniform(uniform_reference)
 
         def solve(on_progress: Progress) -> Optimum:
-            return planner.optimum(
-                self.workload,
-                loss=loss,
-                budget=for_budget,
-                uniform_reference=uniform,
-                closure=self._shared_closure(on_progress),
-                on_progress=on_progress,
-            )
+            with plan_solved(type(loss).__name__, len(self.workload)):
+                return planner.optimum(
+                    self.workload,
+                    loss=loss,
+                    budget=for_budget,
+                    uniform_reference=uniform,
+                    closure=self._shared_closure(on_progress),
+                    on_progress=on_progress,
+                )
 
         return self._begun((loss, uniform), for_budget, solve)
 
@@ -56,13 +58,15 @@ class WorkloadTasks:
         uniform = self._uniform(uniform_reference)
 
         def solve(on_progress: Progress) -> MinimumBudget:
-            return minimum_budget(
-                self.workload,
-                required_only=required_only,
-                closure=self._shared_closure(on_progress) if self.workload.is_marginals else None,
-                uniform_reference=uniform,
-                on_progress=on_progress,
-            )
+            closed = self.workload.is_marginals
+            with plan_solved("MinimumBudget", len(self.workload)):
+                return minimum_budget(
+                    self.workload,
+                    required_only=required_only,
+                    closure=self._shared_closure(on_progress) if closed else None,
+                    uniform_reference=uniform,
+                    on_progress=on_progress,
+                )
 
         return self._begun((required_only, uniform), None, solve)
 
