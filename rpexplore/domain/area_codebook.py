@@ -24,7 +24,7 @@ from rpexplore.domain.domain import Domain
 from rpexplore.domain.json_schemas import has_name, schema_in_json
 from rpexplore.errors import DomainError
 
-_FIELD = "areas"
+AREAS = "areas"
 _KEYS = ("path", "sha256", "levels", "separator", "lengths")
 
 
@@ -85,7 +85,7 @@ class AreaCodebook:
             )
         (field,) = of_areas
         with refusing(DomainError, f"{filename}, attribute {field['name']!r}"):
-            tree = _tree(field[_FIELD], beside)
+            tree = _tree(field[AREAS], beside)
         others = [other for other in fields if other is not field]
         if not others:
             raise DomainError(f"{filename} has no attribute beside the areas; add one.")
@@ -105,7 +105,7 @@ def fields_of_codebook(text: str, source: str) -> list[Any]:
 
 def has_areas(field: Any) -> bool:
     """Whether a field of a codebook is an attribute of areas."""
-    return has_name(field) and _FIELD in field
+    return has_name(field) and AREAS in field
 
 
 def _tree(stated: Any, beside: Callable[[str], bytes]) -> AreaTree:

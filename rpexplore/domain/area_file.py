@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CODE, PARENT, NAME = "code", "parent", "name"
-_NAMES = "_name"  # behind the name of a level: the column of its areas' names
+OF_NAMES = "_name"  # behind the name of a level: the column of its areas' names
 
 
 def read_area_file(
@@ -92,7 +92,7 @@ def _of_levels(
     table: "dict[str, pa.Array]", levels: Sequence[str], row_name: RowName, filename: str
 ) -> AreaTree:
     """Of one column a level."""
-    of_names = {f"{level}{_NAMES}": level for level in levels or table}
+    of_names = {f"{level}{OF_NAMES}": level for level in levels or table}
     levels = levels or [column for column in table if column not in of_names]
     for level in levels:
         if level not in table:
