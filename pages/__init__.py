@@ -7,12 +7,23 @@ Numbers and sentences come from `rpexplore.analysis`, pictures from `rpexplore.f
 
 import streamlit as st
 
+from rpexplore.common.server_settings import server_settings
+
 
 def all_pages() -> dict[str, list]:
     """The pages in the order of the way through the app, and those that look further, by section.
 
+    A server that plans only has one in place of the last two, where plans are handed over.
+
     Without icons: as the icon of a browser tab, Streamlit would fetch them from a font service.
     """
+    if server_settings().planning_only:
+        last = [st.Page("pages/handover.py", title="Hand over")]
+    else:
+        last = [
+            st.Page("pages/release.py", title="Release"),
+            st.Page("pages/results.py", title="Results"),
+        ]
     return {
         "": [
             st.Page("pages/home.py", title="Home"),
@@ -21,8 +32,7 @@ def all_pages() -> dict[str, list]:
             st.Page("pages/plan.py", title="Plan"),
             st.Page("pages/queries.py", title="Queries"),
             st.Page("pages/areas.py", title="Areas"),
-            st.Page("pages/release.py", title="Release"),
-            st.Page("pages/results.py", title="Results"),
+            *last,
         ],
         "Explore": [
             st.Page("pages/fairness.py", title="Fairness"),

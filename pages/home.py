@@ -4,13 +4,19 @@ import streamlit as st
 
 from pages.components.home.doors import doors, enter_opened
 from pages.components.home.gallery import gallery
+from pages.components.shared.serving import HAND_OVER, last_step
 
 # The pages of the way, and what is done there.
+LAST = {
+    "Release": "A report for the board, a dry run, noisy tables with intervals.",
+    HAND_OVER: "A report for the board, and the plan for those who keep the records.",
+}
+page, title = last_step()
 STEPS = {
     "Codebook": ("codebook", "Which attributes there are, and which values each can take."),
     "Tables": ("workload", "Which tables are asked for, their weights and their targets."),
     "Plan": ("plan", "Privacy budget and objective; which tables are accurate enough."),
-    "Release": ("release", "A report for the board, a dry run, noisy tables with intervals."),
+    title: (page, LAST[title]),
 }
 
 enter_opened()

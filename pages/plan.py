@@ -17,7 +17,7 @@ from pages.components.plan.usefulness import (
 )
 from pages.components.shared.expected_counts import cv_limit_input
 from pages.components.shared.explanations import explained_title
-from pages.components.shared.next_page import next_page
+from pages.components.shared.next_page import next_is_last_step
 from pages.components.shared.session import change, current, escaped, say, show_messages
 from pages.components.shared.solutions import plan
 from rpexplore.analysis import workload_grid
@@ -94,5 +94,5 @@ if planned is not None:
     table_list(planned, former_plan())
     downloads(planned)
     with st.container(horizontal=True):
-        next_page("release", "Release")
+        next_is_last_step()
         st.page_link("pages/fairness.py", label="Look further: Fairness")

@@ -9,7 +9,8 @@ from pages.components.queries.preset_dialog import preset_button
 from pages.components.queries.query_lines import HERE, query_list, remove_button, take_typed
 from pages.components.queries.solutions import optimum, plan, query_budget
 from pages.components.shared.explanations import explained_title
-from pages.components.shared.next_page import next_page
+from pages.components.shared.next_page import next_is_last_step, next_page
+from pages.components.shared.serving import last_step, plans_only
 from pages.components.shared.session import current, show_messages
 from rpexplore.queries.definitions import StatedQueries
 from rpexplore.queries.plan import QueryPlan
@@ -24,7 +25,7 @@ def answer(planned: QueryPlan, stated: StatedQueries, solution: QueryOptimum) ->
         "Query by query": lambda: results.outcomes(planned, stated),
         "Baselines": lambda: results.baselines(solution),
         "Privacy profile": lambda: results.privacy_profile(planned),
-        "Release": lambda: results.release(planned),
+        last_step()[1]: lambda: _last_step(planned),
     }
     # Only the open one is drawn, and which one that is stands in the address.
     for tab, draw in zip(
@@ -33,6 +34,17 @@ def answer(planned: QueryPlan, stated: StatedQueries, solution: QueryOptimum) ->
         if tab.open:
             with tab:
                 draw()
+
+
+def _last_step(planned: QueryPlan) -> None:
+    """The release of the list, or on a server that plans only what is handed over for it."""
+    if plans_only():
+        st.markdown(results.OWN_RELEASE)
+        results.hand_over(planned)
+    else:
+        from pages.components.queries.release import release  # which reaches for ledgers
+
+        release(planned)
 
 
 take_typed()
@@ -65,4 +77,7 @@ else:
             planned = None if budget is None else plan(solution, budget)
             if planned is not None:
                 answer(planned, stated, solution)
-next_page("results", "Results")
+if plans_only():
+    next_is_last_step()
+else:
+    next_page("results", "Results")

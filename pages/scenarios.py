@@ -5,7 +5,7 @@ import streamlit as st
 from pages.components.scenarios.comparison import comparison
 from pages.components.scenarios.project_file import project_file
 from pages.components.shared.explanations import explained_title
-from pages.components.shared.next_page import next_page
+from pages.components.shared.next_page import next_is_last_step
 from pages.components.shared.session import (
     bound,
     change_names,
@@ -113,4 +113,4 @@ for position in range(len(project().scenarios)):
 
 comparison()
 project_file(HERE)
-next_page("release", "Release")
+next_is_last_step()

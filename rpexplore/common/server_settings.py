@@ -2,9 +2,10 @@
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cache
 
+from rpexplore.common.limits import Limits
 from rpexplore.common.public_address import PublicAddress
 
 _VARIABLE = "RPEXPLORE_SERVER"
@@ -18,11 +19,13 @@ class ServerSettings:
         shows a ledger
     address: where people reach it, as `PublicAddress` reads it; "" for one's own app
     login_file: what it logs people in by; "" where a browser is known by a cookie alone
+    limits: of such a server; one's own app has none
     """
 
     planning_only: bool = False
     address: str = ""
     login_file: str = ""
+    limits: Limits = field(default_factory=Limits)
 
     @property
     def public_address(self) -> PublicAddress:
@@ -38,4 +41,5 @@ class ServerSettings:
 @cache
 def server_settings() -> ServerSettings:
     """The settings of this process: those it was started with, else those of one's own app."""
-    return ServerSettings(**json.loads(os.environ.get(_VARIABLE, "{}")))
+    stated = json.loads(os.environ.get(_VARIABLE, "{}"))
+    return ServerSettings(**{**stated, "limits": Limits(**stated.get("limits", {}))})

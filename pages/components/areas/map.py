@@ -8,6 +8,7 @@ from pages.components.areas.by_area import table_of_areas
 from pages.components.areas.study import HERE, area_plan, study
 from pages.components.shared.charts import chart_with_numbers
 from pages.components.shared.files import upload
+from pages.components.shared.serving import where_kept
 from pages.components.shared.session import kept, say
 from rpexplore.analysis.areas.map import AreaMap, read_map
 from rpexplore.errors import RpexploreError
@@ -31,7 +32,8 @@ def on_a_map(opened: AreaStudy) -> None:
         "area map file",
         _take,
         help="A GeoJSON file of polygons in longitude and latitude, each with the code of its area "
-        "as its id or in a property. It stays on this computer.",
+        "as its id or in a property. It is kept "
+        f"{where_kept()} while this page is open.",
     )
     if shapes is None:
         st.info(

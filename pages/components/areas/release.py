@@ -3,12 +3,11 @@
 import streamlit as st
 
 from pages.components.areas.export import take_along
+from pages.components.areas.hand_over import OWN_RELEASE, say_without_whole_counts
 from pages.components.areas.study import area_plan
 from pages.components.release.last_release import last_release
 from pages.components.release.run import run_form, run_in_place_of_form
-from pages.components.shared.session import escaped, kept
 from rpexplore.planning.areas.area_plan import AreaPlan
-from rpexplore.postprocessing.areas.released_cells import why_no_whole_counts
 from rpexplore.scenarios.area_study import AreaStudy
 
 
@@ -25,15 +24,6 @@ def release_view(opened: AreaStudy) -> None:
         with st.container(key="answer"):
             last_release()
             st.subheader("Run the release")
-            st.markdown(
-                "Areas are a release of their own, and its cost comes on top of that of other "
-                "releases of the same records."
-            )
-            _say_without_whole_counts(planned)
+            st.markdown(OWN_RELEASE)
+            say_without_whole_counts(planned)
             run_form(planned)
-
-
-def _say_without_whole_counts(planned: AreaPlan) -> None:
-    """Before anything is spent: why no whole counts can be made of the release, if none can."""
-    if refused := kept(why_no_whole_counts, planned):
-        st.info(escaped(f"No whole counts can be made of this release. {refused}"))

@@ -1,6 +1,6 @@
 """Where the areas come from: the sample country, files; and what their levels are like."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,13 @@ from pages.components.shared.area_levels import area_levels
 from pages.components.shared.autosave import autosaves
 from pages.components.shared.background import Task, begin, finish
 from pages.components.shared.file_choice import data_files, path_choice
+from pages.components.shared.files import upload_several
+from pages.components.shared.serving import plans_only
 from pages.components.shared.session import escaped, open_beside, project, say
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import plural
 from rpexplore.data.files.offered import codebooks
+from rpexplore.data.files.public_files import refuse_records_beside
 from rpexplore.domain.area_codebook import AreaCodebook
 from rpexplore.errors import DomainError
 from rpexplore.scenarios.area_example import COUNTRY, sample_project
@@ -40,15 +43,21 @@ def choose_areas() -> None:
         on_click=lambda: open_beside(sample_project()),
         help=f"{COUNTRY} It opens in a project of its own; earlier work is kept.",
     )
-    st.file_uploader(
+    upload_several(
         "Drop a codebook together with its file of areas",
-        accept_multiple_files=True,
-        key=_BOX,
-        on_change=_take_dropped,
+        ["json", "csv", "parquet"] if plans_only() else None,
+        _BOX,
+        _take_dropped,
         help="A JSON codebook of which one attribute names a file of areas, and that file: CSV or "
         "Parquet with a column for each level, with whole codes, or with codes and their parents.",
     )
     other_areas()
+    if not plans_only():
+        _choose_on_disk()
+
+
+def _choose_on_disk() -> None:
+    """A list of the codebooks on this computer."""
     path = path_choice(
         "Or choose a codebook on this computer",
         "areas path",
@@ -86,10 +95,7 @@ def _take_path(path: Path) -> None:
     _begin(path.name, lambda: AreaCodebook.load(path))
 
 
-def _take_dropped() -> None:
-    files: Sequence[Any] = st.session_state[_BOX]
-    if not files:
-        return
+def _take_dropped(files: Sequence[Any]) -> None:
     contents = {Path(file.name).name: file.getvalue() for file in files}
     found = [name for name in contents if name.lower().endswith(".json")]
     if len(found) != 1:
@@ -105,7 +111,14 @@ def _take_dropped() -> None:
         # The two may come one after the other: the first alone is no mistake yet.
         say(HERE, "info", f"Now add the file of areas that {name} names to the same box.")
         return
-    _begin(name, lambda: AreaCodebook.from_files(contents[name], name, contents))
+    _begin(name, lambda: _read_dropped(contents, name))
+
+
+def _read_dropped(contents: Mapping[str, bytes], name: str) -> AreaCodebook:
+    beside = {other: content for other, content in contents.items() if other != name}
+    if plans_only():
+        refuse_records_beside(contents[name], name, beside)
+    return AreaCodebook.from_files(contents[name], name, beside)
 
 
 def _begin(name: str, load: Callable[[], AreaCodebook]) -> None:

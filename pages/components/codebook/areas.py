@@ -14,7 +14,7 @@ def areas_of_codebook() -> None:
     st.subheader("Areas")
     st.markdown(
         "Areas are beside the attributes above, with a codebook of their own. Their tables are "
-        "chosen, planned and released on the page Areas."
+        "chosen and planned on the page Areas."
     )
     if is_read(opened):
         area_levels(opened)

@@ -9,7 +9,8 @@ from pages.components.codebook.file_columns import choose_columns
 from pages.components.codebook.grid import GRID, HERE, change_codebook
 from pages.components.shared.editors import revision
 from pages.components.shared.file_choice import data_files, path_choice
-from pages.components.shared.files import upload
+from pages.components.shared.files import forget_upload, upload
+from pages.components.shared.serving import plans_only
 from pages.components.shared.session import attempt, change, current, escaped, kept, say
 from rpexplore.common.exact_numbers import shown
 from rpexplore.common.files import file_bytes
@@ -19,40 +20,55 @@ from rpexplore.data.files.codebook_file import (
     ColumnsFile,
     OwnFile,
     PackageFile,
+    Recognised,
     recognise,
     recognise_path,
 )
 from rpexplore.data.files.offered import codebooks
+from rpexplore.data.files.public_files import CODEBOOK_ENDINGS, recognise_public
 from rpexplore.domain.codebooks.hierarchy_file import HierarchyFile, with_hierarchy
 from rpexplore.errors import DomainError, RpexploreError
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios import codebook_import
 
 BOX = "codebook"
+_CODEBOOKS = (
+    "A codebook is a Frictionless Table Schema, a Data Package (datapackage.json), a CSV file with "
+    'the columns attribute and value, or sizes such as {"age": 32}; also DDI (.xml)'
+)
+_HIERARCHY = "A hierarchy of τ-ARGUS (.hrc) gives an attribute its groups."
+_FILES = (
+    f"{_CODEBOOKS}, and the labels in a file of SPSS, Stata or SAS. Of a data file (CSV, Parquet "
+    f"and these) the names of the columns are read, and none of the records. {_HIERARCHY}"
+)
+_PUBLIC_FILES = (
+    f"{_CODEBOOKS}. {_HIERARCHY} Files with records are refused: make the codebook where they are "
+    "(rpexplore schema survey.sav --out codebook.json) and upload that."
+)
 
 
 def choose_file() -> None:
     """A box to drop a file into, and a list of the files on this computer."""
-    file = upload(
-        "Drop a codebook, a plan or a data file",
-        None,
-        BOX,
-        _take_dropped,
-        help="A codebook is a Frictionless Table Schema, a Data Package (datapackage.json), a CSV "
-        'file with the columns attribute and value, or sizes such as {"age": 32}; also DDI '
-        "(.xml), and the labels in a file of SPSS, Stata or SAS. Of a data file (CSV, Parquet and "
-        "these) the names of the columns are read, and none of the records. A hierarchy of τ-ARGUS "
-        "(.hrc) gives an attribute its groups.",
-    )
+    if plans_only():
+        label, endings, help = "Drop a codebook or a plan", list(CODEBOOK_ENDINGS), _PUBLIC_FILES
+    else:
+        label, endings, help = "Drop a codebook, a plan or a data file", None, _FILES
+    file = upload(label, endings, BOX, _take_dropped, help=help)
     dropped = None
     with suppress(RpexploreError):  # said when it was dropped
-        dropped = file and kept(recognise, file.getvalue(), file.name, by=(file.file_id,))
+        dropped = file and kept(_recognise, file.getvalue(), file.name, by=(file.file_id,))
     if isinstance(dropped, ColumnsFile | PackageFile | HierarchyFile):
         _offer(dropped, file.name)
         return
     if isinstance(dropped, CodebookFile) and dropped.others is not None:
         _offer_others(dropped.others, file.name)
         return
+    if not plans_only():
+        _choose_on_disk()
+
+
+def _choose_on_disk() -> None:
+    """A list of the files on this computer."""
     path = path_choice(
         "Or choose a file on this computer",
         "header path",
@@ -70,6 +86,10 @@ def choose_file() -> None:
         st.button("Use this plan", on_click=_take_plan_at, args=(path,))
     else:
         st.error(escaped(_no_codebook(chosen, path.name)))
+
+
+def _recognise(content: bytes, name: str) -> Recognised:
+    return (recognise_public if plans_only() else recognise)(content, name)
 
 
 def _offer(
@@ -120,9 +140,10 @@ def _offer_others(others: ColumnsFile, name: str) -> None:
 def _take_dropped(content: bytes, name: str) -> None:
     """Use a codebook or a plan at once; of a file with columns these are chosen first."""
     try:
-        dropped = recognise(content, name)
+        dropped = _recognise(content, name)
     except RpexploreError as error:
         say(HERE, "error", f"{error} Nothing was changed.")
+        forget_upload(BOX)
         return
     if isinstance(dropped, CodebookFile):
         _take_codebook(dropped, name)

@@ -7,6 +7,7 @@ import streamlit as st
 
 from pages.components.shared.autosave import project_of_upload, recent_projects
 from pages.components.shared.files import upload
+from pages.components.shared.serving import plans_only
 from pages.components.shared.session import (
     escaped,
     open_beside,
@@ -53,8 +54,8 @@ def doors() -> None:
 def _example() -> None:
     st.subheader("An example")
     st.markdown(
-        "A finished plan to look at and to change. It opens afresh; earlier work is kept. Nothing "
-        "leaves this computer."
+        "A finished plan to look at and to change. It opens afresh; earlier work is kept. "
+        + ("No records come here." if plans_only() else "Nothing leaves this computer.")
     )
     st.button(
         "Open the household survey", type="primary", on_click=open_example, args=(EXAMPLES[0],)
@@ -69,7 +70,10 @@ def _own_data() -> None:
         st.session_state.update({"codebook source": FILE, OPENED: CODEBOOK})
 
     st.subheader("My own data")
-    st.markdown("A codebook, or the column names of a data file. No records are needed.")
+    if plans_only():
+        st.markdown("A codebook, uploaded or typed. Records are neither needed nor taken.")
+    else:
+        st.markdown("A codebook, or the column names of a data file. No records are needed.")
     st.button("Start with a codebook", on_click=begin)
 
 

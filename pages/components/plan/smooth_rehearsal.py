@@ -4,6 +4,7 @@ import streamlit as st
 
 from pages.components.shared.background import worked_out
 from pages.components.shared.charts import listing
+from pages.components.shared.serving import last_step
 from pages.components.shared.session import current, escaped
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.formatting import describe_share
@@ -64,7 +65,7 @@ def _show(rehearsal: SmoothRehearsal) -> None:
         escaped(
             f"Errors of all cells of a table, {WITHOUT_SIGNS}, as a share of the {record_noun}; "
             f"mean over tables, rehearsed on made-up records. {rehearsal.caution}{left_out} The "
-            "report on the page Release has these figures too."
+            f"report on the page {last_step()[1]} has these figures too."
         )
     )
     if current().request.smooth_weights is None:

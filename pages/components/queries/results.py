@@ -3,8 +3,6 @@
 import pandas as pd
 import streamlit as st
 
-from pages.components.release.last_release import last_release
-from pages.components.release.run import run_form, run_in_place_of_form
 from pages.components.shared.background import worked_out
 from pages.components.shared.charts import chart_with_numbers, metrics, numbers
 from pages.components.shared.files import download
@@ -32,6 +30,7 @@ from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import QueryOptimum
 
 COMMAND = "rpexplore release query-plan.json records.csv --out released-queries"
+OWN_RELEASE = "The list is a release of its own, and its cost comes on top of that of the tables."
 METHODS = (
     "Noise in every cell: each cell is counted with noise and the noisy cells are added up. A "
     "hierarchy of subtotals: halves, quarters and further parts are counted as well. The smallest "
@@ -113,21 +112,14 @@ def outcomes(planned: QueryPlan, stated: StatedQueries) -> None:
     )
 
 
-def release(planned: QueryPlan) -> None:
-    """The release of the list: its run, or the plan file and the command that runs it elsewhere."""
-    if not run_in_place_of_form(QueryPlan):
-        last_release()
-        st.markdown(
-            "The list is a release of its own, and its cost comes on top of that of the tables."
-        )
-        run_form(planned)
-    with st.expander("Run it where the records are"):
-        download("query-plan.json", lambda: planned.text)
-        st.caption(
-            "The plan file holds everything a release needs, and no records. This command runs it "
-            "and enters its cost in the ledger:"
-        )
-        st.code(COMMAND, language="bash", wrap_lines=True)
+def hand_over(planned: QueryPlan) -> None:
+    """The plan file, and the command that runs it where the records are."""
+    download("query-plan.json", lambda: planned.text)
+    st.caption(
+        "The plan file holds everything a release needs, and no records. This command runs it "
+        "and enters its cost in the ledger:"
+    )
+    st.code(COMMAND, language="bash", wrap_lines=True)
 
 
 def _outcomes_frame(planned: QueryPlan, stated: StatedQueries) -> pd.DataFrame:

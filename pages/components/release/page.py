@@ -16,28 +16,31 @@ from pages.components.shared.solutions import plan
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
 from rpexplore.planning.plan import Plan
 
-with st.container(key="layout"):
-    left = st.container(gap="small")
-    right = st.container()
-with left:
-    explained_title("Release")
-with right:
-    if not run_in_place_of_form(Plan, AdaptivePlan):
-        last_release()
-        planned = plan() if kind_input() != ADAPTIVE else adaptive_plan_input()
-        if planned is not None:
-            with left:
-                if isinstance(planned, Plan):
-                    board_notes_input(planned)
-                    export_section(planned, current())
-                else:
-                    download("adaptive-plan.json", planned.text)
-            st.subheader("Run the release")
-            run_form(planned)
-        if current().query_list is not None:
-            st.page_link(
-                "pages/queries.py", label="Your list of queries is released on the Queries page"
-            )
-        if study() is not None:
-            st.page_link("pages/areas.py", label="Your areas are released on the page Areas")
-next_page("results", "Results")
+
+def draw() -> None:
+    """The page."""
+    with st.container(key="layout"):
+        left = st.container(gap="small")
+        right = st.container()
+    with left:
+        explained_title("Release")
+    with right:
+        if not run_in_place_of_form(Plan, AdaptivePlan):
+            last_release()
+            planned = plan() if kind_input() != ADAPTIVE else adaptive_plan_input()
+            if planned is not None:
+                with left:
+                    if isinstance(planned, Plan):
+                        board_notes_input(planned)
+                        export_section(planned, current())
+                    else:
+                        download("adaptive-plan.json", planned.text)
+                st.subheader("Run the release")
+                run_form(planned)
+            if current().query_list is not None:
+                st.page_link(
+                    "pages/queries.py", label="Your list of queries is released on the Queries page"
+                )
+            if study() is not None:
+                st.page_link("pages/areas.py", label="Your areas are released on the page Areas")
+    next_page("results", "Results")

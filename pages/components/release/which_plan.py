@@ -15,13 +15,13 @@ KINDS = {"unbiased": "Unbiased tables", ADAPTIVE: "Adaptive plan (biased)"}
 _CHOSEN, _FILE = "kind of plan to run", "adaptive plan file"
 
 
-def kind_input() -> str:
+def kind_input(label: str = "Plan to run") -> str:
     """One of `KINDS`: the one in the address, or that was chosen last."""
     kind = st.query_params.get(ADDRESS) or st.session_state.get(_CHOSEN)
     kind = kind if kind in KINDS else next(iter(KINDS))
     _choose(kind)
     st.radio(
-        "Plan to run",
+        label,
         list(KINDS),
         format_func=KINDS.__getitem__,
         horizontal=True,

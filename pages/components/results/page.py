@@ -17,7 +17,7 @@ from pages.components.results.synthetic import (
 )
 from pages.components.shared.background import finish, follow_begun
 from pages.components.shared.explanations import explained_title
-from pages.components.shared.session import kept, project, show_messages
+from pages.components.shared.session import kept, show_messages
 from rpexplore.postprocessing.areas.area_results import AreaResults
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.processed_tables import ProcessedTables
@@ -25,39 +25,41 @@ from rpexplore.postprocessing.synthetic.records import SyntheticRecords
 from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
 from rpexplore.releases.query_release import QueryRelease
 
-project()  # on a new server, where this may be the first page to be requested
-finish(POSTPROCESSING)
-explained_title("Results")
-show_messages(HERE)
-results = results_source()
-if results is not None:
-    source, folder = results
-    if isinstance(source, AreaResults):
-        browse_areas(source)
-        if source.is_biased:
+
+def draw() -> None:
+    """The page."""
+    finish(POSTPROCESSING)
+    explained_title("Results")
+    show_messages(HERE)
+    results = results_source()
+    if results is not None:
+        source, folder = results
+        if isinstance(source, AreaResults):
+            browse_areas(source)
+            if source.is_biased:
+                follow_begun(POSTPROCESSING)
+            else:
+                area_work(source)
+        elif isinstance(source, QueryRelease):
+            browse_answers(source)
+        elif isinstance(source, SyntheticRecords):
+            browse_records(source)
             follow_begun(POSTPROCESSING)
         else:
-            area_work(source)
-    elif isinstance(source, QueryRelease):
-        browse_answers(source)
-    elif isinstance(source, SyntheticRecords):
-        browse_records(source)
-        follow_begun(POSTPROCESSING)
-    else:
-        attributes, publication = browse(source, folder, record_noun_of(source))
-        workbook_download(source, folder, publication)
-        if not isinstance(source, AdaptiveRelease):
-            publishing(source, folder)
-        reading_code(source, folder, attributes, publication.cv_limit)
-        if isinstance(source, AdaptiveRelease):
-            how_it_came_about(source, record_noun_of(source))
-            follow_begun(POSTPROCESSING)
-            synthesizing(kept(Estimates.of_adaptive, source), folder)
-        elif isinstance(source, ProcessedTables):
-            if source.is_smooth:
-                shrinkage(source)
-            where_records_are_made(source)
-            follow_begun(POSTPROCESSING)
-        else:
-            postprocessing(source, folder)
-            synthesizing(source, folder)
+            attributes, publication = browse(source, folder, record_noun_of(source))
+            workbook_download(source, folder, publication)
+            if not isinstance(source, AdaptiveRelease):
+                publishing(source, folder)
+            reading_code(source, folder, attributes, publication.cv_limit)
+            if isinstance(source, AdaptiveRelease):
+                how_it_came_about(source, record_noun_of(source))
+                follow_begun(POSTPROCESSING)
+                synthesizing(kept(Estimates.of_adaptive, source), folder)
+            elif isinstance(source, ProcessedTables):
+                if source.is_smooth:
+                    shrinkage(source)
+                where_records_are_made(source)
+                follow_begun(POSTPROCESSING)
+            else:
+                postprocessing(source, folder)
+                synthesizing(source, folder)

@@ -2,13 +2,13 @@
 
 import streamlit as st
 
-from pages.components.release.release_task import give_up_release
 from pages.components.shared.autosave import (
     new_project,
     other_saved_projects,
     project_of_upload,
 )
 from pages.components.shared.files import download, upload
+from pages.components.shared.serving import plans_only, where_kept
 from pages.components.shared.session import change_project, escaped, open_saved, project, say
 from rpexplore.common.formatting import plural
 from rpexplore.domain.provenance import except_from_records
@@ -20,20 +20,21 @@ def project_file(slot: str) -> None:
 
     def load(content: bytes, name: str) -> None:
         if change_project(slot, lambda: project_of_upload(content, name)):
-            give_up_release()
+            _give_up_release()
             scenarios = plural(len(project().scenarios), "scenario")
             say(slot, "success", f"Opened {name}: {scenarios}. Undo brings back the others.")
 
     def start_anew() -> None:
         if change_project(slot, new_project):
-            give_up_release()
+            _give_up_release()
             say(slot, "success", "A new project on the sample survey. Undo brings back the other.")
 
     st.subheader("The project as a file")
     but = except_from_records(*(scenario.domain for scenario in project().scenarios))
     st.markdown(
-        "All scenarios together are a project. It is saved on this computer with every change, and "
-        "found again after a refresh. As a file it can be kept elsewhere or passed on. It holds "
+        "All scenarios together are a project. It is saved "
+        f"{where_kept()} with every change, and found again after a refresh. As a file it can be "
+        "kept elsewhere or passed on. It holds "
         f"what you have chosen, and nothing from records{escaped(but)}."
     )
     held = project()  # the file is made by another thread, which knows no session
@@ -54,6 +55,13 @@ def project_file(slot: str) -> None:
             load,
         )
         st.button("Start a new project on the sample survey", on_click=start_anew)
+
+
+def _give_up_release() -> None:
+    if not plans_only():  # else there is none
+        from pages.components.release.release_task import give_up_release
+
+        give_up_release()
 
 
 def _saved_projects() -> None:

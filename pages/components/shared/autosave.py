@@ -60,13 +60,22 @@ def begin() -> str:
             try:
                 saved = saves.read(key)
             except (RpexploreError, OSError) as error:
-                st.session_state[_TROUBLE] = f"{error} It was left as it is; this is a new project."
+                st.session_state[_TROUBLE] = (
+                    f"{_why_unread(error)} It was left as it is; this is a new project."
+                )
                 continue
             if saved is not None:
                 _open(key, saved)
                 break
     st.query_params[PARAMETER] = st.session_state[_KEY]
     return "" if is_saved() else st.session_state.get(_TROUBLE, "")
+
+
+def _why_unread(error: Exception) -> str:
+    """Without the path of a saved project on a server whose folders are nobody's business."""
+    if server_settings().planning_only:
+        return "The project that was open last cannot be read any more."
+    return str(error)
 
 
 def open_key() -> str:
@@ -124,8 +133,7 @@ def save_project(project: Project) -> bool:
             st.session_state[_KEY] = Autosaves.new_key()
             saves.save(st.session_state[_KEY], text, None)
     except OSError as error:
-        where = "the server" if server_settings().planning_only else saves.folder
-        st.session_state[_PROBLEM] = f"{where} ({error.strerror})"
+        st.session_state[_PROBLEM] = _why_unsaved(saves.folder, error)
         return True
     key = st.session_state[_KEY]
     others = [other for other in st.session_state.get(_SAVED_HERE, []) if other != key]
@@ -135,8 +143,14 @@ def save_project(project: Project) -> bool:
     return is_same
 
 
+def _why_unsaved(folder: Path, error: OSError) -> str:
+    if server_settings().planning_only:  # whose folders are nobody's business
+        return f"nothing can be written on this server ({error.strerror})"
+    return f"nothing can be written to {folder} ({error.strerror})"
+
+
 def saving_problem() -> str:
-    """Where the project could not be saved, and why; "" if it is saved."""
+    """Why the project could not be saved, and where; "" if it is saved."""
     return st.session_state.get(_PROBLEM, "")
 
 

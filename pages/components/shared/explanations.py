@@ -28,6 +28,9 @@ EXPLANATIONS = {
     "Release": "The plan leaves the app here: as a report for the board, as files for "
     "colleagues, or as a release, which counts the records and adds the noise. Only the run of a "
     "release spends privacy budget, and it spends it for good.",
+    "Hand over": "The plan leaves this server here: as a report for the board, and as files for "
+    "those who keep the records. They check it and run it where the records are; nothing is run "
+    "here, and no privacy budget is spent.",
     "Results": "Released counts are noisy: unbiased ones have the interval in which the true count "
     "lies 95 % of the time, and of biased ones, such as adaptive estimates, the page says what is "
     "known of their errors. Other tables and records are made of them here; nothing on this page "

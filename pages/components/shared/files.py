@@ -2,14 +2,20 @@
 
 import mimetypes
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from errno import ELOOP, ENAMETOOLONG
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from pages.components.shared.session import escaped
+from pages.components.shared.serving import plans_only
+from pages.components.shared.session import EVERYWHERE, escaped, say
+from rpexplore.common.formatting import data_size
+from rpexplore.common.record_files import refuse_records
+from rpexplore.common.server_settings import server_settings
+from rpexplore.errors import DomainError
 
 RELEASES = Path("releases")
 Content = str | bytes
@@ -76,10 +82,69 @@ def upload(
 
     def taken() -> None:
         file = st.session_state[key]
-        if file is not None:
+        if file is not None and not _refused([file]):
             take(file.getvalue(), file.name)
 
-    return st.file_uploader(label, type=endings, key=key, on_change=taken, **options)
+    return st.file_uploader(label, endings, key=key, on_change=taken, **_limited(options))
+
+
+def upload_several(
+    label: str,
+    endings: list[str] | None,
+    key: str,
+    take: Callable[[Sequence[Any]], Any],
+    **options: Any,
+) -> None:
+    """A box for files, which are given to `take` once there are any."""
+
+    def taken() -> None:
+        files = st.session_state[key]
+        if files and not _refused(files):
+            take(files)
+
+    st.file_uploader(label, endings, True, key=key, on_change=taken, **_limited(options))
+
+
+def _limited(options: dict[str, Any]) -> dict[str, Any]:
+    if plans_only():
+        options["max_upload_size"] = server_settings().limits.upload_mb
+    return options
+
+
+def _refused(files: Sequence[Any]) -> bool:
+    """Whether a server without records refuses the files; the page says why, and they are gone."""
+    if not plans_only():
+        return False
+    most = server_settings().limits.upload_mb
+    try:
+        for file in files:
+            if file.size > most * 10**6:
+                raise DomainError(
+                    f"{file.name} has {data_size(file.size)}, and this server takes files of at "
+                    f"most {most:,} MB. Leave out what planning does not need, or plan with your "
+                    "own app."
+                )
+            refuse_records(file.getvalue(), file.name, may_be_parquet=len(files) > 1)
+    except DomainError as error:
+        say(EVERYWHERE, "error", f"{error} Nothing was changed, and the file was not kept.")
+        _forget(files)
+        return True
+    return False
+
+
+def forget_upload(key: str) -> None:
+    """Take what is in an upload box out of the memory of a server without records."""
+    file = st.session_state.get(key)
+    if plans_only() and file is not None:
+        _forget([file])
+
+
+def _forget(files: Sequence[Any]) -> None:
+    """Take uploaded files out of the server's memory, as the cross beside their names does."""
+    session = get_script_run_ctx()
+    if session is not None:
+        for file in files:
+            session.uploaded_file_mgr.remove_file(session.session_id, file.file_id)
 
 
 def download(

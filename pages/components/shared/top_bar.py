@@ -4,6 +4,7 @@ import streamlit as st
 
 from pages.components.shared.accounts import account
 from pages.components.shared.autosave import is_saved, saving_problem
+from pages.components.shared.serving import where_kept
 from pages.components.shared.session import (
     EVERYWHERE,
     bound,
@@ -48,8 +49,7 @@ def bar() -> None:
             type="tertiary",
         )
     if is_saved() and not saving_problem():
-        where = "on the server" if server_settings().planning_only else "on this computer"
-        line.caption(f"All changes are saved {where}.")
+        line.caption(f"All changes are saved {where_kept()}.")
 
 
 def account_line() -> None:
@@ -71,7 +71,7 @@ def notices(problem: str) -> None:
         say(EVERYWHERE, "error", problem)
     if unsaved := saving_problem():
         st.error(
-            f"Changes are not saved: nothing can be written to {escaped(unsaved)}. Save the "
+            f"Changes are not saved: {escaped(unsaved)}. Save the "
             "project as a file on the Scenarios page before you close the browser."
         )
     show_messages(EVERYWHERE)

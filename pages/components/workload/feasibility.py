@@ -1,10 +1,12 @@
 """How large the tables are, and whether they can be planned and released here."""
 
+import math
 import shutil
 
 import streamlit as st
 
 from pages.components.shared.files import RELEASES, nearest_folder
+from pages.components.shared.serving import plans_only
 from pages.components.shared.session import change, current, escaped
 from rpexplore.analysis import forecast
 from rpexplore.analysis.glossary import meaning
@@ -16,7 +18,9 @@ HERE = "workload"
 
 
 def fit() -> Fit:
-    """Whether the tables fit this computer."""
+    """Whether the tables can be planned, and whether their release fits this computer."""
+    if plans_only():  # where it is released nobody knows here
+        return Fit.of(current().workload, free_disk=math.inf, memory=math.inf)
     free_disk = shutil.disk_usage(nearest_folder(RELEASES)).free
     return Fit.of(current().workload, free_disk=free_disk, memory=computer_memory())
 

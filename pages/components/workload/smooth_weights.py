@@ -6,6 +6,7 @@ from pages.components.shared.background import worked_out
 from pages.components.shared.editors import removable
 from pages.components.shared.expected_counts import expected_cells, expected_total_input
 from pages.components.shared.file_choice import finished_at, path_choice, released_folders
+from pages.components.shared.serving import plans_only
 from pages.components.shared.session import attempt, change, current, escaped, kept
 from pages.components.shared.solutions import plan
 from rpexplore.analysis.glossary import meaning
@@ -83,7 +84,7 @@ def smooth_weights_in_effect() -> None:
     if weights.pairs is not None:
         st.caption(
             "Release this plan on the same records: both budgets add up. Then combine both "
-            "releases on the page Results, and make smooth tables of them together."
+            "releases, and make smooth tables of them together."
         )
     if weights_are_outdated(current()):
         st.caption(
@@ -94,8 +95,10 @@ def smooth_weights_in_effect() -> None:
 
 def _weights() -> SmoothWeights | None:
     """The weights by expected counts, or by a first release; None, explained, without either."""
-    choices = [EXPECTED, RELEASED]
-    chosen = st.radio("Made from", choices, key="smooth weights by", horizontal=True)
+    chosen = EXPECTED
+    if not plans_only():  # where there are no releases
+        choices = [EXPECTED, RELEASED]
+        chosen = st.radio("Made from", choices, key="smooth weights by", horizontal=True)
     if chosen == EXPECTED:
         if current().expected is None:
             expected_total_input()
