@@ -110,7 +110,7 @@ for page in {removed!r}:  # their files, as if they were the app, and in their a
     assert not removed.text_input
 barred = (
     "rpexplore.releases.ledger", "rpexplore.releases.release", "rpexplore.data.databases",
-    "rpexplore.releases.charged_run", "rpexplore.data.files.source", "pages.components.release.run",
+    "rpexplore.releases.charged_run", "pages.components.release.run",
 )
 print([name for name in sys.modules if name in barred or name.startswith(barred[0])])
 """

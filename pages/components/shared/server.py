@@ -1,6 +1,7 @@
 """The server's own life: whom it serves, whose child it is, and how it ends."""
 
 import asyncio
+import gc
 import os
 import secrets
 import signal
@@ -31,6 +32,7 @@ from rpexplore.common.server_settings import server_settings
 from rpexplore.common.webapp_files import TOKEN_PARAMETER, TOKEN_VARIABLE
 
 _SECONDS_TO_LEAVE = 1  # from a signal on
+_SECONDS_BETWEEN_COLLECTIONS = 30.0
 
 
 def middleware() -> Middleware:
@@ -98,7 +100,9 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
         _say_first_that_it_stops()
         log_event("server started")
     threading.Thread(target=_import_first_pages, name="imports", daemon=True).start()
+    collecting = asyncio.create_task(_collect_garbage())
     yield
+    collecting.cancel()
     from pages.components.shared.background import finish_kept_tasks
 
     await asyncio.to_thread(finish_kept_tasks)
@@ -108,9 +112,18 @@ def _import_first_pages() -> None:
     """Import what the first pages need while the browser still loads the front end."""
     for module in ("shared.frame", "home.gallery", "plan.usefulness", "plan.results"):
         import_module(f"pages.components.{module}")
+    gc.collect()
+    gc.freeze()  # what is imported stays: no collection need go through it
     pages_are_imported()
     if is_ready():
         log_event("server ready")
+
+
+async def _collect_garbage() -> None:
+    """Free what sessions have left in circles, in place of Streamlit after every run of a page."""
+    while True:
+        await asyncio.sleep(_SECONDS_BETWEEN_COLLECTIONS)
+        await asyncio.to_thread(gc.collect)
 
 
 def _say_first_that_it_stops() -> None:

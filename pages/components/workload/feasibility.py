@@ -1,6 +1,5 @@
 """How large the tables are, and whether they can be planned and released here."""
 
-import math
 import shutil
 
 import streamlit as st
@@ -20,7 +19,7 @@ HERE = "workload"
 def fit() -> Fit:
     """Whether the tables can be planned, and whether their release fits this computer."""
     if plans_only():  # where it is released nobody knows here
-        return Fit.of(current().workload, free_disk=math.inf, memory=math.inf)
+        return Fit.of(current().workload, free_disk=float("inf"), memory=float("inf"))
     free_disk = shutil.disk_usage(nearest_folder(RELEASES)).free
     return Fit.of(current().workload, free_disk=free_disk, memory=computer_memory())
 
