@@ -76,9 +76,9 @@ class Verbs(Group):
             notes = " ".join(getattr(error, "__notes__", []))
             # What was read from records is for the screen: JSON may go on into a file or a log.
             if "--json" in given:
-                say_json({"error": one_line(f"{_message(error)} {notes}")})
+                say_json({"error": one_line(f"{message_of(error)} {notes}")})
             else:
-                shown = _message(error)
+                shown = message_of(error)
                 if isinstance(error, RpexploreError) and error.on_screen() != shown:
                     # Standard error may go on into a file or a log, too.
                     hint = "(Run it in a terminal to see what was found.)"
@@ -91,7 +91,7 @@ class Verbs(Group):
         sys.exit(code)
 
 
-def _message(error: Any) -> str:
+def message_of(error: Any) -> str:
     """What to say of an error; holds nothing that was read from records."""
     if isinstance(error, RpexploreError):
         return str(error)

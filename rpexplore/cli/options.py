@@ -290,6 +290,11 @@ TemplateOut = Annotated[Path, _option("FILE", "Where the template goes: a .csv f
 Approvals = Annotated[list[Path] | None, _option("FILE", _APPROVAL, "--approval")]
 AllowedSigners = Annotated[Path | None, _option("FILE", _ALLOWED_SIGNERS)]
 PlanFile = Annotated[Path, _argument("PLAN", "A plan file.")]
+PlanFiles = Annotated[list[Path], _argument("PLAN", "Plan files.")]
+SkipOthers = Annotated[
+    bool,
+    _flag("--skip-others", "Leave files alone that are no plans, such as other JSON files."),
+]
 HowMany = Annotated[
     int | None,
     Option(

@@ -1,17 +1,29 @@
 """The verbs that read plan files of every kind: show, verify, rewrite."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from rpexplore.cli import area_options, options
-from rpexplore.cli.console import progress, refuse_existing, say, say_json, say_result, write_new
+from rpexplore.cli.console import (
+    message_of,
+    one_line,
+    progress,
+    refuse_existing,
+    say,
+    say_json,
+    say_result,
+    write_new,
+)
 from rpexplore.errors import ContradictionError, RpexploreError
 
 if TYPE_CHECKING:
+    from rpexplore.planning.approval import Approval
     from rpexplore.planning.release_plan import ReleasePlan
+    from rpexplore.planning.verification import Verification
 
 # Each verb imports what it needs itself, so that none waits for what it does not use.
 
@@ -96,46 +108,99 @@ def _load_verified(plan_file: Path, *, canonical: bool = True) -> "ReleasePlan":
 
 
 def verify(
-    plan_file: options.PlanFile,
+    plan_files: options.PlanFiles,
     approval: options.Approvals = None,
     allowed_signers: options.AllowedSigners = None,
+    skip_others: options.SkipOthers = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Check that a plan holds what it claims. Exit code 0 if it does, 1 if not.
+    """Check that plans hold what they claim. Exit code 0 if all do, 1 if one does not.
 
-    Privacy cost, variances and optimality are computed again, from the file alone. With --approval
-    it is also checked that this plan was approved; with --allowed-signers by people of that list.
+    Privacy cost, variances and optimality are computed again, from the file alone. Of several plans
+    each is told in a line, those that cannot be read as well; the exit code is then 2. With
+    --approval it is also checked that the plan was approved; with --allowed-signers by people of
+    that list.
     """
-    from rpexplore.planning.approval import describe_approval, describe_checks
+    from rpexplore.planning.approval import describe_approval
+
+    if allowed_signers is not None and not approval:
+        raise RpexploreError("--allowed-signers goes with --approval FILE; name what to check.")
+    if len(plan_files) > 1 or skip_others:
+        if approval:
+            raise RpexploreError("--approval is of one plan; name that plan alone.")
+        _verify_each(plan_files, skip_others, as_json)
+    with progress("Checking the plan"):
+        sha256, verification = _verification(plan_files[0])
+    facts, said = _facts(sha256, verification), [str(verification)]
+    if approval and sha256 is not None:
+        checks, given = _checked_approvals(sha256, approval, allowed_signers)
+        facts["approvals"] = [asdict(one) for one in given]
+        said += ["", checks, *map(describe_approval, given)]
+    say_result(as_json, facts, "\n".join(said))
+    raise click.exceptions.Exit(0 if verification.holds else 1)
+
+
+def _checked_approvals(
+    plan_sha256: str, files: Sequence[Path], allowed_signers: Path | None
+) -> "tuple[str, tuple[Approval, ...]]":
+    """What was checked of approvals of a plan, as a sentence, and the approvals.
+
+    Raises `ApprovalError` for one that is not of this plan, or not by who may approve.
+    """
+    from rpexplore.planning.approval import describe_checks
+    from rpexplore.releases.approval import ApprovalDemand, check_approvals, load_approvals
+
+    given = load_approvals(files)
+    demand = None if allowed_signers is None else ApprovalDemand.load(allowed_signers)
+    check_approvals(demand, plan_sha256, given)
+    by = describe_checks(0) if demand is None else "Approved, by people of the list:"
+    return by, given
+
+
+def _verify_each(plan_files: Sequence[Path], skip_others: bool, as_json: bool) -> NoReturn:
+    """Check plans, say in a line of each whether it holds, and end the program."""
+    from rpexplore.queries.plan_kinds import is_plan_file
+
+    rows, lines, code = [], [], 0
+    for plan_file in plan_files:
+        try:
+            if skip_others and not is_plan_file(plan_file):
+                continue
+            with progress(f"Checking {plan_file.name}"):
+                sha256, verification = _verification(plan_file)
+            facts = _facts(sha256, verification)
+            failed = [check for check in verification.checks if not check.holds]
+            line = "; ".join(f"{check.name}: {check.finding}" for check in failed) or "holds"
+            code = max(code, 1 if failed else 0)
+        except (RpexploreError, OSError) as error:
+            line, code = message_of(error), 2
+            facts = {"error": line}
+        rows.append({"plan": str(plan_file), **facts})
+        lines.append(one_line(f"{plan_file}: {line}"))
+    say_result(as_json, {"holds": code == 0, "plans": rows}, "\n".join(lines or ["No plans."]))
+    raise click.exceptions.Exit(code)
+
+
+def _verification(plan_file: Path) -> "tuple[str | None, Verification]":
+    """The SHA-256 of a plan, unless its file contradicts itself, and what checking it found."""
     from rpexplore.planning.verification import Check, Verification
     from rpexplore.queries.plan_kinds import load_plan
     from rpexplore.queries.plan_kinds import verify as verification_of
-    from rpexplore.releases.approval import ApprovalDemand, check_approvals, load_approvals
 
-    sha256 = None
-    with progress("Checking the plan"):
-        try:
-            loaded = load_plan(plan_file)
-            sha256, verification = loaded.sha256, verification_of(loaded)
-        except ContradictionError as error:
-            verification = Verification((Check("contents", False, str(error)),), "")
-    said, given = [str(verification)], load_approvals(approval or [])
-    if allowed_signers is not None and not given:
-        raise RpexploreError("--allowed-signers goes with --approval FILE; name what to check.")
-    if given and sha256 is not None:
-        demand = None if allowed_signers is None else ApprovalDemand.load(allowed_signers)
-        check_approvals(demand, sha256, given)
-        checks = describe_checks(0) if demand is None else "Approved, by people of the list:"
-        said += ["", checks, *map(describe_approval, given)]
-    facts = {
+    try:
+        loaded = load_plan(plan_file)
+        return loaded.sha256, verification_of(loaded)
+    except ContradictionError as error:
+        return None, Verification((Check("contents", False, str(error)),), "")
+
+
+def _facts(sha256: str | None, verification: "Verification") -> dict[str, Any]:
+    return {
         "holds": verification.holds,
         "guarantee": verification.guarantee if verification.holds else None,
         "sha256": sha256,
         "checks": [asdict(check) for check in verification.checks],
-        **({"approvals": [asdict(one) for one in given]} if given else {}),
     }
-    say_result(as_json, facts, "\n".join(said))
-    raise click.exceptions.Exit(0 if verification.holds else 1)
 
 
 def rewrite(

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rpexplore.common.formatting import joined
-from rpexplore.common.json_fields import loads, refusing
+from rpexplore.common.json_fields import FieldError, loads, refusing
 from rpexplore.errors import PlanError
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
 from rpexplore.planning.adaptive.adaptive_verification import adaptive_checks
@@ -27,6 +27,9 @@ PLAN_KINDS: dict[type[ReleasePlan], Callable[..., tuple[Check, ...]]] = {
 
 # The format stands ahead of all the rest where the library wrote the file.
 _FORMAT_AT_START = re.compile(r'\s*\{\s*"format"\s*:\s*"([^"]*)"')
+_FORMAT_OF_PLANS = re.compile(
+    rb'"format"\s*:\s*"(%s)"' % "|".join(kind.file_format for kind in PLAN_KINDS).encode()
+)
 
 
 def load_plan(path: str | Path, *, canonical: bool = True) -> ReleasePlan:
@@ -48,6 +51,20 @@ def load_plan(path: str | Path, *, canonical: bool = True) -> ReleasePlan:
             return kind.parse(text, name, canonical=canonical, folder=Path(path).parent)
     formats = joined([f'"{kind.file_format}"' for kind in PLAN_KINDS], " or ")
     raise PlanError(f'{name} is not a plan file: "format" must be {formats}.')
+
+
+def is_plan_file(path: str | Path) -> bool:
+    """Whether a file is a plan of any kind, or names itself one and is broken JSON.
+
+    Raises `OSError` if it cannot be read.
+    """
+    content = Path(path).read_bytes()
+    try:
+        fields = loads(content.decode())
+    except (FieldError, UnicodeDecodeError):
+        return _FORMAT_OF_PLANS.search(content) is not None
+    formats = [kind.file_format for kind in PLAN_KINDS]
+    return isinstance(fields, dict) and fields.get("format") in formats
 
 
 def verify(plan: ReleasePlan, *, strategies: bool = True) -> Verification:
