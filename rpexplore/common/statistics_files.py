@@ -5,6 +5,7 @@ another process (`dictionary` here, records in `data.files`).
 """
 
 import io
+import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -104,15 +105,33 @@ def dictionary(
         status = content.stat()
     except OSError as problem:
         raise error(f"{name} cannot be read ({problem.strerror}); check the path.") from None
-    state = (status.st_size, status.st_mtime_ns, status.st_ino)
-    return _of_path(content, state, form, name, error)
+    states = (_state(status),)
+    if catalog := catalog_beside(content, form):
+        states += (_state(catalog.stat()),)
+    return _of_path(content, states, form, name, error)
+
+
+def catalog_beside(path: Path, form: str) -> Path | None:
+    """The catalog in which SAS keeps the labels of a file: its name, or formats.sas7bcat."""
+    if form != "sas7bdat":
+        return None
+    catalogs = (path.with_suffix(".sas7bcat"), path.with_name("formats.sas7bcat"))
+    return next((catalog for catalog in catalogs if catalog.is_file()), None)
+
+
+def _state(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_size, status.st_mtime_ns, status.st_ino
 
 
 @lru_cache(maxsize=16)
 def _of_path(
-    path: Path, state: tuple[int, ...], form: str, name: str, error: type[RpexploreError]
+    path: Path,
+    states: tuple[tuple[int, ...], ...],
+    form: str,
+    name: str,
+    error: type[RpexploreError],
 ) -> tuple[DictionaryVariable, ...]:
-    """The variables of the file in this state."""
+    """The variables of the file, while it and its catalog are in these states."""
     return _in_other_process(path, form, name, error)
 
 
@@ -172,12 +191,47 @@ def _dictionary(
         readable(form, name, error),
         content.open("rb") if isinstance(content, Path) else io.BytesIO(content) as file,
     ):
-        # As a dict: a DataFrame would take the import of pandas, longer than all else.
-        _, said = read_part(file, form, metadataonly=True, output_format="dict")
-        return dictionary_of(said, form)
+        path = content if isinstance(content, Path) else None
+        return read_dictionary(file, form, path, name, error)[0]
 
 
-def dictionary_of(said: Any, form: str) -> tuple[DictionaryVariable, ...]:
+def read_dictionary(
+    file: BinaryIO, form: str, path: Path | None, name: str, error: type[RpexploreError]
+) -> tuple[tuple[DictionaryVariable, ...], Any]:
+    """The variables of an open file, and what pyreadstat says of it. For another process.
+
+    path: where the file is, if anywhere, so that a catalog beside it is found
+    """
+    # As a dict: a DataFrame would take the import of pandas, longer than all else.
+    _, said = read_part(file, form, metadataonly=True, output_format="dict")
+    if path is not None and (catalog := catalog_beside(path, form)):
+        try:
+            labels = _labels_of_catalog(catalog)
+        except Exception:  # pyreadstat's, of whatever kind
+            raise error(
+                f"The catalog {catalog.name!r} beside {name} cannot be read; make it anew in SAS, "
+                "or move it elsewhere to do without labels."
+            ) from None
+        said.variable_value_labels = {
+            variable: labels.get(label_set, {})
+            for variable, label_set in said.variable_to_label.items()
+        }
+    return _variables(said, form), said
+
+
+def _labels_of_catalog(catalog: Path) -> Mapping[str, Mapping[Any, str]]:
+    """The labels by value of each format of SAS in its catalog; of ranges by their first values."""
+    import pyreadstat
+
+    _, said = pyreadstat.read_sas7bcat(catalog, output_format="dict")
+    # The label of all other values (OTHER) has no value.
+    return {
+        name: {value: label for value, label in labels.items() if value is not None}
+        for name, labels in said.value_labels.items()
+    }
+
+
+def _variables(said: Any, form: str) -> tuple[DictionaryVariable, ...]:
     """The variables that the metadata of pyreadstat describe."""
     return tuple(
         _variable(

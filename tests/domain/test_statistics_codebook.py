@@ -1,6 +1,8 @@
 """Codebooks from the dictionaries of SPSS, Stata and SAS files, which pyreadstat wrote."""
 
+import base64
 import math
+import zlib
 from datetime import date
 
 import pandas as pd
@@ -18,6 +20,25 @@ from rpexplore.errors import DomainError, MissingExtraError
 SECRET = 4242.5
 DICTIONARY_ENDS = (999).to_bytes(4, "little") + bytes(4)  # in a file of SPSS
 MISSING = ("Missing",)
+# Three records of sex, region and age, and the catalog of their formats, both written by ReadStat.
+SAS7BDAT = (
+    b"c-rlmziZn-6vy95j;*9hut9?dLrj_>Lo0O1H7*otmnbFRxTW&ot?6LWED0nOJSKaF(kcB9I=5S)P`Y%?njveKPMsS1"
+    b"BUV-E&elCF><|nMeIFxE@2hw3?xd6S&H@<n>FeR<JF9T=;gtcipZQU7F<)?(z;&6%S?po~=uFXFcGCsRg0jwJ9KYe0"
+    b"*VdcfYNOroy>>Yb7{lNC3BQB$ledjTsgjR3hUB}pQ*rplo#yt=i(W!^ZSL64ZO*HX&AH8SxL&RLv|3T5gJx^@i`=mP"
+    b"@%ytr>L)=E1VIo4K@bE%{4=~Bu3Hrrb7DtZfE!_PYR2Y@uKIlxdJ)xsJ{OlA4K359E(Nh*Kbwuq3esN+y@~XW&}&F9"
+    b"3cZf{b83v%kH_dJyx`k?@pnkQrMihQ#kxOIFJXUzAP9mW67+us5m+}<{OgdJsD2t1$X%)a3T{8H9xMyHBuYK}G0+ED"
+    b"ML$pzs^6ks4aJYrkqnDIa}4s4j0Ofeo<xKS$^&Itw0sM)QF#wgItLe`&gxLI@OPW&yH4ACyx;AC?{(Jpx?9`3J7M%E"
+    b"-oy1rEqJ!og$JJB9yKr-SDvlhl;)3_Q_rV7Gg*|+Wzo19>L0cP<Tr!-X3+I#Xq?y<(`@WK`#GWCkKl6i_PX;uB)+dy"
+    b"&O@S1UD)&Jc)?jx)-8HUe5{x7b11JKZ=rb-{Abr=TI<ovBJVQ|*>lJ?k-dOyV`?Kc5^oGE(T*AImnLjE6ZVu1o??<W"
+    b"sq+^vW&Z%XzUEE"
+)
+SAS7BCAT = (
+    b"c-rmUF-yZh6u|M9wxVt=1ng$0u7(_`MaQCPDWoYh9lD8#pr97SLdUv0`7K;^7DWfgehLwsoOIP9wP{RK5J4>eAB5w*"
+    b"dv`hB8ge2-ch9FgS9+#*eLg4i59%ztn9kTa$>p?!(mqRck)$?~x3wi(bX|<3HrU56`bMeZI-A8t(RUigI5NS;$9lI`"
+    b"?$>qSdY8q(II3Tf7D<KD>!y{rRCU$eKWcXZdD~Q$X{{(#uuP>)72dA1R@f@!M^ataYdsF0m?KA@4*&oF0000000000"
+    b"000000001(py~Sc{y6wYCjH}`YE$2v1&!VS0000000000VA?#z&iYQX6n}?bA~gQKY((znB|IDan0FhhPDyq9VD~GW"
+    b"mD2siVK5`|8heE0x>K&yygzM2)XTkZS1lS5?eNE3$T%Zj>-c0(hOysj2VwvK006+h^A2vyMW6"
+)
 RECORDS = pd.DataFrame(
     {
         "sex": [1.0, 2.0, 9.0],
@@ -183,3 +204,35 @@ def test_without_pyreadstat_the_error_says_how_to_install_it(survey, monkeypatch
     monkeypatch.setattr(extras, "find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r'pip install "rpexplore\[formats\]"'):
         recognise_path(survey)
+
+
+# ---- catalogs of SAS
+
+
+def unpacked(path, text):
+    path.write_bytes(zlib.decompress(base64.b85decode(text)))
+    return path
+
+
+@pytest.mark.parametrize("catalog", ["people.sas7bcat", "formats.sas7bcat"])
+@pytest.mark.usefixtures("in_this_process")
+def test_labels_of_sas_are_in_a_catalog_beside_the_file(tmp_path, catalog):
+    path = unpacked(tmp_path / "people.sas7bdat", SAS7BDAT)
+    with pytest.raises(DomainError, match="no variable"):
+        Domain.load(path)
+    unpacked(tmp_path / catalog, SAS7BCAT)
+    # The file is the one of before, but no longer what it says.
+    assert Domain.load(path) == Domain(
+        (
+            Attribute("sex", Categories(("1", "2"), ("Male", "Fémale"))),
+            Attribute("region", Categories(("N", "S"), ("North", "South"))),
+        )
+    )
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_a_catalog_that_cannot_be_read_is_named(tmp_path):
+    path = unpacked(tmp_path / "people.sas7bdat", SAS7BDAT)
+    (tmp_path / "people.sas7bcat").write_bytes(b"no catalog")
+    with pytest.raises(DomainError, match=r"The catalog 'people\.sas7bcat' beside .* make it anew"):
+        Domain.load(path)

@@ -15,7 +15,7 @@ from rpexplore.common.statistics_files import (
     DictionaryVariable,
     damaged,
     dictionary,
-    dictionary_of,
+    read_dictionary,
     read_part,
     readable,
     statistics_format,
@@ -82,8 +82,8 @@ def _write_batches(
         size = max(file.seek(0, 2), 1)
         if form == "xpt" and size % _XPT_BLOCK:  # nothing else tells that its end is missing
             raise damaged(form, name, DataError)
-        _, said = read_part(file, form, metadataonly=True)
-        variables = {variable.name: variable for variable in dictionary_of(said, form)}
+        dictionary_variables, said = read_dictionary(file, form, Path(path), name, DataError)
+        variables = {variable.name: variable for variable in dictionary_variables}
         taken = [variables[column] for column in columns]
         schema = pa.schema([(variable.name, _type(variable)) for variable in taken])
         with pa.ipc.new_stream(output, schema) as writer:
