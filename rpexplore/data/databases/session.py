@@ -196,6 +196,7 @@ _WORDS = {
     "database": ('FATAL:  database "',),
     "address": ("failed to resolve host", "invalid port", "could not translate host name"),
     "away": ("Connection refused", "No such file or directory\n\tIs the server", "timeout expired"),
+    "full": ("too many connections", "too many clients", "remaining connection slots"),
     "locked": ("Could not set lock on file",),
     "forbidden": ("Permission denied",),
     "bare": ("ModuleNotFoundError: No module named",),
@@ -233,6 +234,7 @@ def engine_errors(connection: Connection, table: str = "") -> Iterator[None]:
             "connection is kept",
             "away": "no server answers; see that it runs and can be reached from here, and that "
             "host and port are right where the connection is kept",
+            "full": "the server has no room for one more connection; run again later",
             "locked": "another program has the file open to write to it; close it there, and run "
             "again",
             "forbidden": "the file may not be read; ask for the right to read it",

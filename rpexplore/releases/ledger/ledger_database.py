@@ -24,6 +24,7 @@ ENGINE = "postgresql"
 SECONDS_FOR_LOCK = 30  # as long as SQLite waits for another writer
 
 _LOST = "the connection was lost or could not be made; see that the server runs, and run again"
+_FULL = "the server has no room for one more connection; run again later"
 _BY_CONNECTING = {
     "login": "the server refuses the user or the password; correct them where the connection is "
     "kept, with special signs as %40 and so on",
@@ -32,6 +33,7 @@ _BY_CONNECTING = {
     "kept",
     "away": "no server answers; see that it runs and can be reached from here, and that host and "
     "port are right where the connection is kept",
+    "full": _FULL,
 }
 _LOCKED = (
     f"somebody else has been writing to it for {SECONDS_FOR_LOCK} seconds; see who that is, and "
@@ -61,7 +63,7 @@ _BY_SQLSTATE: Mapping[str, str] = MappingProxyType(
         "25P04": _SLOW,
         "23": "an entry was added by something else than this program; restore it from a copy",
         "53100": "the disk of the server is full; make room there",
-        "53": "the server has no room for one more connection; run again later",
+        "53": _FULL,
         "57": _LOST,
         "08": _LOST,
     }
@@ -98,6 +100,7 @@ class LedgerDatabase:
 
         with self._opened() as server:
             ledger_tables.begin_reading(server)
+            self._check_version(server)
             return self._chain(server).events
 
     def settled_events(self) -> list[Event]:
@@ -115,6 +118,8 @@ class LedgerDatabase:
 
         with self._opened() as server:
             ledger_tables.begin_writing(server, SECONDS_FOR_LOCK)
+            self._check_version(server)
+            ledger_tables.hold_off_others(server)
             yield _DatabaseTransaction(server, self._chain(server))
             server.commit()
 
@@ -124,6 +129,7 @@ class LedgerDatabase:
 
         with self._opened() as server:
             ledger_tables.begin_reading(server)
+            self._check_version(server)
             if not ledger_tables.may_add(server):
                 raise self._error(_BY_SQLSTATE["42501"])
 
@@ -137,7 +143,7 @@ class LedgerDatabase:
         with self._opened() as server:
             is_new = ledger_tables.create(server)
             if not is_new:
-                self._chain(server)  # or is it another program's?
+                self._check_version(server)
                 if not roles:
                     raise LedgerError(
                         f"The ledger {self.name!r} is there already; leave --create out, or name "
@@ -152,11 +158,15 @@ class LedgerDatabase:
             server.commit()
         return is_new
 
-    def _chain(self, server: "sqlalchemy.Connection") -> EventChain:
+    def _check_version(self, server: "sqlalchemy.Connection") -> None:
         from rpexplore.releases.ledger import ledger_tables
 
         if problem := ledger_tables.problem_with_version(server):
             raise self._error(problem)
+
+    def _chain(self, server: "sqlalchemy.Connection") -> EventChain:
+        from rpexplore.releases.ledger import ledger_tables
+
         return EventChain(self.name, *ledger_tables.rows(server))
 
     @contextmanager

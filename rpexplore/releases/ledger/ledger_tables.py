@@ -128,9 +128,13 @@ def begin_reading(server: sa.Connection) -> None:
 
 
 def begin_writing(server: sa.Connection, seconds_for_lock: float) -> None:
-    """Begin a transaction that sees all that is committed, when nobody else can add entries."""
+    """Begin a transaction whose every statement sees all that is committed."""
     server.execution_options(isolation_level="READ COMMITTED")
     _set(server, seconds_for_lock)
+
+
+def hold_off_others(server: sa.Connection) -> None:
+    """Wait till nobody else is adding events, and let nobody till the end of the transaction."""
     server.execute(sa.text(f"LOCK TABLE {SCHEMA}.last IN EXCLUSIVE MODE"))
 
 

@@ -44,6 +44,7 @@ class Server:
     folder: Path
     port: int
     programs: Path
+    options: str = ""
 
     @property
     def url(self) -> str:
@@ -76,7 +77,12 @@ class Server:
                 copy.write_row(list(row.values()))
         return DatabaseSource(self.connection, name)
 
+    def start(self) -> None:
+        data = self.folder / "data"
+        control(self.programs, "pg_ctl", "-D", data, "-w", "-o", self.options, "start")
+
     def stop(self) -> None:
+        """As a failure of the machine does: nothing is tidied up."""
         control(self.programs, "pg_ctl", "-D", self.folder / "data", "-m", "immediate", "stop")
 
 
@@ -101,7 +107,11 @@ def running_postgres() -> Iterator[Server]:
         return
     # Not pytest's folder: the server runs as another user where the tests run as root.
     folder = Path(tempfile.mkdtemp(prefix="rpexplore-"))
-    server = Server(folder, 5432, Path(initdb).parent)
+    # Commits are answered before they are on disk, but for those of who insists on it.
+    options = (
+        f"-c listen_addresses='' -c unix_socket_directories='{folder}' -c synchronous_commit=off"
+    )
+    server = Server(folder, 5432, Path(initdb).parent, options)
     try:
         if os.geteuid() == 0:
             shutil.chown(folder, "postgres")
@@ -110,12 +120,7 @@ def running_postgres() -> Iterator[Server]:
             server.programs, "initdb", "-D", data, "-U", "keeper", "-A", "trust", "-E", "UTF8",
             "--locale=C", "--no-sync",
         )  # fmt: skip
-        # Commits are answered before they are on disk, but for those of who insists on it.
-        options = (
-            f"-c listen_addresses='' -c unix_socket_directories='{folder}' "
-            "-c synchronous_commit=off"
-        )
-        control(server.programs, "pg_ctl", "-D", data, "-w", "-o", options, "start")
+        server.start()
         try:
             yield server
         finally:
