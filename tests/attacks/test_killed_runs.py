@@ -20,6 +20,7 @@ from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.release import can_be_resumed
 from rpexplore.releases.release_steps import steps_of
 from tests.data.databases.servers import Server, in_duckdb
+from tests.support.ledgers import database_ledger
 from tests.support.stopped_runs import killed_at_line, lines_of
 
 NIGHTLY = os.environ.get("RPEXPLORE_TEST_PROFILE") == "nightly"
@@ -78,30 +79,41 @@ def store(request) -> Callable[[Path], tuple[Path | DatabaseSource, int]]:
     return on_server
 
 
+@pytest.fixture
+def ledger_in(request, monkeypatch) -> Callable[[Path], Path | str]:
+    """The ledger of a run in a folder: a file there, or one on a server for all."""
+    if request.param == "file":
+        return lambda folder: folder / FILENAME
+    server: Server = request.getfixturevalue("postgres")
+    shared = database_ledger(server, monkeypatch).name
+    return lambda folder: shared
+
+
 @pytest.mark.parametrize(
-    ("plan", "store"),
+    ("plan", "store", "ledger_in"),
     [
-        ("tables", "file"),
-        ("tables", "duckdb"),
-        ("tables", "postgresql"),
-        ("queries", "file"),
-        pytest.param("areas", "postgresql", marks=pytest.mark.nightly),
-        pytest.param("queries", "duckdb", marks=pytest.mark.nightly),
-        pytest.param("queries", "postgresql", marks=pytest.mark.nightly),
+        ("tables", "file", "file"),
+        ("tables", "file", "postgresql"),
+        ("tables", "duckdb", "file"),
+        ("tables", "postgresql", "file"),
+        ("queries", "file", "file"),
+        pytest.param("areas", "postgresql", "file", marks=pytest.mark.nightly),
+        pytest.param("queries", "duckdb", "file", marks=pytest.mark.nightly),
+        pytest.param("queries", "postgresql", "file", marks=pytest.mark.nightly),
     ],
     indirect=True,
 )
-def test_killed_at_any_line_a_run_is_free_or_can_be_finished(plan, store, tmp_path):
+def test_killed_at_any_line_a_run_is_free_or_can_be_finished(plan, store, ledger_in, tmp_path):
     kind = steps_of(rp.load_plan(plan)).release_kind
     folder = tmp_path / "whole"
     data, n_points = store(folder)
-    n_lines = lines_of(plan, data, folder / "release", folder / FILENAME)
+    n_lines = lines_of(plan, data, folder / "release", ledger_in(folder))
     seen = set()
     for point in range(n_points):
         folder = tmp_path / str(point)
         data, _ = store(folder)
         before = {path.name for path in folder.iterdir()}
-        output, ledger = folder / "release", folder / FILENAME
+        output, ledger = folder / "release", ledger_in(folder)
 
         def states(data=data, ledger=ledger) -> list[str]:
             return [entry.state for entry in Ledger(ledger).account(data).entries]

@@ -18,6 +18,7 @@ from rpexplore.releases.release import can_be_resumed
 from rpexplore.releases.release_steps import steps_of
 from tests.attacks.test_killed_runs import plan as plan
 from tests.attacks.test_killed_runs import records
+from tests.support.ledgers import KINDS, database_ledger
 from tests.support.stopped_runs import (
     REFUSED,
     filled_at_call,
@@ -144,17 +145,23 @@ def test_a_ledger_that_cannot_grow_is_told_with_what_was_charged(plan, tmp_path)
     assert not NIGHTLY or come == {"free", "drawn", "finished"}
 
 
-def test_of_many_writers_all_are_charged_and_one_has_the_folder(plan, tmp_path):
+@pytest.mark.parametrize("kind_of_ledger", KINDS)
+def test_of_many_writers_all_are_charged_and_one_has_the_folder(
+    kind_of_ledger, plan, tmp_path, request, monkeypatch
+):
     data = records(tmp_path / "data")
+    ledger = Ledger.beside(data)
+    if kind_of_ledger == "postgresql":
+        ledger = database_ledger(request.getfixturevalue("postgres"), monkeypatch)
     ways = [tmp_path / str(writer) for writer in range(WRITERS)]
     for outputs, n_done in ((ways, WRITERS), ([tmp_path / "one"] * WRITERS, 1)):
-        processes = [started(plan, data, output) for output in outputs]
+        processes = [started(plan, data, output, ledger.name) for output in outputs]
         for process in processes:
             process.join(120)
         ended = [process.exitcode for process in processes]
         assert sorted(ended) == [0] * n_done + [REFUSED] * (WRITERS - n_done)
-    assert states(data) == ["finished"] * (WRITERS + 1)
-    rho = rp.load_plan(plan).record_rho
-    assert Ledger.beside(data).account(data).spent_record_rho == (WRITERS + 1) * rho
+    account, rho = ledger.account(data), rp.load_plan(plan).record_rho
+    assert [entry.state for entry in account.entries] == ["finished"] * (WRITERS + 1)
+    assert account.spent_record_rho == (WRITERS + 1) * rho
     kind = steps_of(rp.load_plan(plan)).release_kind
     assert all(kind.load(output) for output in [*ways, tmp_path / "one"])

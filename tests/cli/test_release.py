@@ -16,6 +16,7 @@ from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.release import write_measured
 from rpexplore.releases.table_release import Release
 from tests.cli.program import BUDGET, Program
+from tests.support.ledgers import database_ledger
 from tests.support.stopped_runs import killed
 
 TABLE = "rpexplore.releases.table_files.TableWriter.table"
@@ -422,6 +423,46 @@ def test_an_address_in_the_place_of_a_name_is_not_said_again(planned):
     error = message(planned, "release", "plan.json", *where, "--out", "out")
     assert "by its name" in error
     assert "s3cr3t" not in error
+
+
+# ---- a ledger in PostgreSQL
+
+
+def test_a_ledger_in_postgresql_is_made_used_and_told_without_its_password(
+    planned, postgres, monkeypatch
+):
+    program, secret = planned, "s3cr3t%2F"
+    database_ledger(postgres, monkeypatch)
+    postgres.run("DROP SCHEMA rpexplore_ledger CASCADE")
+    for name, role in (("LEDGER_OWNER", "ledger_owner"), ("LEDGER", "booker")):
+        monkeypatch.setenv(name, postgres.url.replace("keeper@", f"{role}:{secret}@"))
+    make = ["ledger", "--create", "--ledger", "postgresql:LEDGER_OWNER", "--grant", "booker"]
+    there = ["--ledger", "postgresql:LEDGER"]
+    run = ["release", "plan.json", "records.csv", *there]
+    said = [
+        program.done(*make),
+        program.done(*make),
+        program.refused(*make[:-2]),
+        program.refused("ledger", "--create", "--ledger", "book.sqlite"),
+        program.refused(*make, "records.csv"),
+        program.done(*run, "--out", "out"),
+        message(program, *run[:3], "--out", "second"),
+        program.done("ledger", "records.csv", *there),
+        program.done("combine", "out", *there, "--out", "combined"),
+    ]
+    assert said[:2] == [
+        f"The ledger postgresql:LEDGER_OWNER {what}. Entries can be added by booker.\n"
+        for what in ("is made", "was there already")
+    ]
+    assert "is there already; leave --create out" in said[2]
+    assert "one in a file is made at its first entry" in said[3]
+    assert "takes no DATA" in said[4]
+    assert "has its account in the ledger 'postgresql:LEDGER'" in said[6]
+    assert "finished" in said[7]
+    files = [path.read_bytes() for path in Path().rglob("*") if path.is_file()]
+    for text in (secret, "s3cr3t/", str(postgres.folder)):
+        assert not [one for one in said if text in one]
+        assert not [one for one in files if text.encode() in one]
 
 
 def test_a_schema_may_bear_the_name_of_its_file(planned, monkeypatch):

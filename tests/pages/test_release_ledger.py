@@ -11,6 +11,7 @@ import rpexplore as rp
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.releases.ledger.ledger import Ledger
 from tests.pages.conftest import confirmed_run, finish, open_dialog, plain, run_button, set_up
+from tests.support.ledgers import database_ledger
 
 
 def test_a_limit_that_cannot_be_and_a_run_beyond_one_are_refused(app, records, tmp_path):
@@ -165,3 +166,24 @@ def test_a_name_that_no_ledger_can_have_is_refused(app, name):
     assert not session.exception
     (error,) = session.texts("error")
     assert plain([error]).startswith("A ledger cannot have that name (")
+
+
+def test_a_ledger_in_postgresql_is_named_by_its_connection(
+    app, records, tmp_path, postgres, monkeypatch
+):
+    ledger = database_ledger(postgres, monkeypatch)
+    session = set_up(app("release"), records, tmp_path / "out")
+    for typed, problem in (
+        ("postgresql:NOWHERE", "There is no connection 'NOWHERE'"),
+        ("postgresql://keeper:s3cr3t@host/survey", "must be given by the name of a connection"),
+    ):
+        session.text_input(key="ledger").set_value(typed).run()
+        assert problem in session.error[0].value
+        assert "s3cr3t" not in session.error[0].value
+        assert run_button(session).disabled
+    session.text_input(key="ledger").set_value("postgresql:LEDGER").run()
+    assert "postgresql:LEDGER" in session.texts("caption")
+    finish(confirmed_run(session)).press("Prepare another")
+    assert [entry.state for entry in ledger.account(records).entries] == ["finished"]
+    session.text_input(key="ledger").set_value(str(tmp_path / "other.sqlite")).run()
+    assert "has its account in the ledger 'postgresql:LEDGER'" in session.error[0].value

@@ -92,11 +92,11 @@ def test_a_table_on_a_server_needs_an_order_and_a_ledger(app, database, monkeypa
     monkeypatch.setattr(DatabaseSource, "home", None)  # as of a server, which has no folder
     session = protecting_persons(app)
     of_database(session)
-    assert "Name the ledger file to go on" in plain(session.texts("info"))
+    assert "Name the ledger to go on" in plain(session.texts("info"))
     assert not session.metrics()
     assert run_button(session).disabled
     session.text_input(key="ledger").set_value(str(database.with_name("own.sqlite"))).run()
-    assert "Name the ledger file" not in plain(session.texts("info"))
+    assert "Name the ledger to go on" not in plain(session.texts("info"))
     assert session.metrics()["Spent on these records"] == "ρ = 0"
     assert not run_button(session).disabled
     session.selectbox(key="person column").set_value("age").run()

@@ -18,9 +18,13 @@ def database_ledger(server: Server, monkeypatch: pytest.MonkeyPatch) -> Ledger:
     server.run(
         "SET client_min_messages = error",
         "DROP SCHEMA IF EXISTS rpexplore_ledger CASCADE",
-        "DO $$ BEGIN CREATE ROLE booker LOGIN; EXCEPTION WHEN duplicate_object THEN END $$",
+        *(
+            f"DO $$ BEGIN CREATE ROLE {role} LOGIN; EXCEPTION WHEN duplicate_object THEN END $$"
+            for role in ("booker", "ledger_owner")
+        ),
+        "GRANT CREATE ON DATABASE postgres TO ledger_owner",
     )
-    monkeypatch.setenv(OWNER, server.url)
+    monkeypatch.setenv(OWNER, server.url.replace("keeper@", "ledger_owner@"))
     monkeypatch.setenv(BOOKER, server.url.replace("keeper@", "booker@"))
     LedgerDatabase(OWNER).create(("booker",))
     return Ledger(f"postgresql:{BOOKER}")

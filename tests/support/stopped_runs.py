@@ -103,7 +103,7 @@ def limited(most_bytes: int, *run: Run) -> str:
 
 
 def _begun_process(target, *arguments) -> BaseProcess:
-    process = _processes.Process(target=target, args=arguments)
+    process = _processes.Process(target=_as_here, args=(dict(os.environ), target, *arguments))
     # A new process would run the main program again, which is the app where the app is tested.
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
@@ -112,6 +112,12 @@ def _begun_process(target, *arguments) -> BaseProcess:
     finally:
         sys.modules["__main__"] = main
     return process
+
+
+def _as_here(environment: dict[str, str], target, *arguments) -> None:
+    """The process that others are forked from may have begun with another environment."""
+    os.environ.update(environment)
+    target(*arguments)
 
 
 def _deadly(function: str, nth: int, constants: Mapping[str, Any], *run: Run) -> None:

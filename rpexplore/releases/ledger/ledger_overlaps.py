@@ -6,6 +6,7 @@ that cannot be written to), the app remembers the ledgers it has used, and says 
 
 import json
 import os
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +20,8 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.releases.ledger.ledger import FILENAME, Account, Ledger
 
 MOST_REMEMBERED = 100  # ledgers
+_SECONDS_PASSED_OVER = 60  # a ledger on a server that did not answer
+_passed_over: dict[Ledger, float] = {}  # until when, by the monotonic clock
 
 
 def refuse_overlaps(ledger: Ledger, source: Source) -> None:
@@ -114,13 +117,23 @@ def remembered_ledgers() -> list[Ledger]:
 def charged_elsewhere(
     source: Source, ledger: Ledger, others: Iterable[Ledger]
 ) -> dict[Ledger, Account]:
-    """What other ledgers than this one hold on a source, where they can be read."""
+    """What other ledgers than this one hold on a source, where they can be read.
+
+    One in a database that cannot is not tried again for a minute, so that nobody waits for it at
+    every look.
+    """
     charged = {}
     for other in dict.fromkeys(others):
-        with suppress(LedgerError, OSError):
+        if other == ledger or _passed_over.get(other, 0) > time.monotonic():
+            continue
+        try:
             account = other.account_of(source)
-            if other != ledger and account.is_used:
-                charged[other] = account
+        except (LedgerError, OSError):
+            if other.path is None:
+                _passed_over[other] = time.monotonic() + _SECONDS_PASSED_OVER
+            continue
+        if account.is_used:
+            charged[other] = account
     return charged
 
 

@@ -1,5 +1,6 @@
 """Ledgers in PostgreSQL: how they are named, who may do what, servers that fail, machines."""
 
+import os
 import time
 from fractions import Fraction
 from functools import partial
@@ -14,7 +15,7 @@ from rpexplore.data.files.source import FileSource
 from rpexplore.errors import LedgerError, ReleaseError
 from rpexplore.planning.planner import plan
 from rpexplore.postprocessing.same_records import ReleaseId, refuse_other_records
-from rpexplore.releases.ledger import ledger_database, ledger_tables
+from rpexplore.releases.ledger import ledger_database, ledger_overlaps, ledger_tables
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.ledger.ledger_database import LedgerDatabase
 from rpexplore.releases.ledger.ledger_overlaps import (
@@ -393,13 +394,20 @@ def test_it_is_remembered_by_its_name_and_passed_over_when_it_is_gone(
     ledger, data, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("RPEXPLORE_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(ledger_overlaps, "_passed_over", {})
     ledger.set_limit(data, Fraction(3))
     remember_ledger(ledger)
     assert (tmp_path / "home" / "ledgers.json").read_text() == '["postgresql:LEDGER"]'
-    found = charged_elsewhere(FileSource(data), Ledger.beside(data), remembered_ledgers())
+    here = FileSource(data), Ledger.beside(data)
+    found = charged_elsewhere(*here, remembered_ledgers())
     assert [account.limit_record_rho for account in found.values()] == [3]
+    url = os.environ[BOOKER]
     monkeypatch.setenv(BOOKER, "postgresql://127.0.0.1:1/none")
-    assert charged_elsewhere(FileSource(data), Ledger.beside(data), remembered_ledgers()) == {}
+    assert charged_elsewhere(*here, remembered_ledgers()) == {}
+    monkeypatch.setenv(BOOKER, url)
+    assert charged_elsewhere(*here, remembered_ledgers()) == {}  # not tried again for a minute
+    monkeypatch.setattr(ledger_overlaps, "_passed_over", {ledger: time.monotonic()})
+    assert [*charged_elsewhere(*here, remembered_ledgers())] == [ledger]
 
 
 def test_files_of_two_machines_are_two_datasets_unless_these_are_named_alike(
