@@ -81,12 +81,11 @@ def store(request) -> Callable[[Path], tuple[Path | DatabaseSource, int]]:
 
 @pytest.fixture
 def ledger_in(request, monkeypatch) -> Callable[[Path], Path | str]:
-    """The ledger of a run in a folder: a file there, or one on a server for all."""
+    """The ledger of a run in a folder: a file there, or a new one on a server."""
     if request.param == "file":
         return lambda folder: folder / FILENAME
     server: Server = request.getfixturevalue("postgres")
-    shared = database_ledger(server, monkeypatch).name
-    return lambda folder: shared
+    return lambda folder: database_ledger(server, monkeypatch).name
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from rpexplore.releases.release import can_be_resumed
 from rpexplore.releases.release_steps import steps_of
 from tests.attacks.test_killed_runs import plan as plan
 from tests.attacks.test_killed_runs import records
-from tests.support.ledgers import KINDS, database_ledger
+from tests.support.ledgers import database_ledger
 from tests.support.stopped_runs import (
     REFUSED,
     filled_at_call,
@@ -145,7 +145,19 @@ def test_a_ledger_that_cannot_grow_is_told_with_what_was_charged(plan, tmp_path)
     assert not NIGHTLY or come == {"free", "drawn", "finished"}
 
 
-@pytest.mark.parametrize("kind_of_ledger", KINDS)
+@pytest.mark.parametrize(
+    ("plan", "kind_of_ledger"),
+    [
+        *((kind, "file") for kind in ("tables", "queries", "areas")),
+        ("tables", "postgresql"),
+        pytest.param("adaptive", "file", marks=pytest.mark.nightly),
+        *(
+            pytest.param(kind, "postgresql", marks=pytest.mark.nightly)
+            for kind in ("queries", "areas", "adaptive")
+        ),
+    ],
+    indirect=["plan"],
+)
 def test_of_many_writers_all_are_charged_and_one_has_the_folder(
     kind_of_ledger, plan, tmp_path, request, monkeypatch
 ):

@@ -26,7 +26,9 @@ from rpexplore.queries.plan_kinds import load_plan
 from rpexplore.releases.release import release, resume
 
 _processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload(["tests.support.stopped_runs"])
+_processes.set_forkserver_preload(
+    ["tests.support.stopped_runs", "rpexplore.releases.ledger.ledger_tables"]
+)
 
 REFUSED, STOPPED = 3, 4  # exit codes
 Run: TypeAlias = Path | str | Source
