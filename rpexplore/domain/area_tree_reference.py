@@ -1,7 +1,8 @@
 """Reference to an area tree: what is known of it before it is read, and how it is read.
 
 A tree may have millions of areas. Whatever is about one, in a file or in memory, holds a reference:
-the tree itself is read when it is first needed, and is in memory once.
+the tree itself is read when it is first needed, and is in memory once: once for each holder, where
+several people share a process and each has files of their own.
 """
 
 import threading
@@ -19,8 +20,23 @@ from rpexplore.errors import DomainError
 # The content of the file of the tree with a SHA-256; None if there is no such file.
 ReadTreeFile = Callable[[str], bytes | None]
 
-_in_memory: "WeakValueDictionary[str, AreaTree]" = WeakValueDictionary()
+# By whom they are for, "" for everybody, and SHA-256.
+_in_memory: "WeakValueDictionary[tuple[str, str], AreaTree]" = WeakValueDictionary()
 _lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class HeldTreeFiles:
+    """A `ReadTreeFile` of files that are for one holder alone, as are their trees in memory.
+
+    Who knows the SHA-256 of somebody else's tree is not given it.
+    """
+
+    read: ReadTreeFile
+    holder: str
+
+    def __call__(self, sha256: str) -> bytes | None:
+        return self.read(sha256)
 
 
 def no_tree_file(sha256: str) -> bytes | None:
@@ -44,7 +60,7 @@ class AreaTreeReference:
     def of(cls, tree: AreaTree) -> "AreaTreeReference":
         """The reference to a tree that is in memory, and then stays there."""
         with _lock:
-            tree = _in_memory.setdefault(tree.sha256, tree)
+            tree = _in_memory.setdefault(("", tree.sha256), tree)
         reference = cls(tree.sha256, tree.levels, tuple(np.diff(tree.starts).tolist()))
         reference.give(tree)
         return reference
@@ -60,7 +76,12 @@ class AreaTreeReference:
     @property
     def is_read(self) -> bool:
         """Whether `tree` takes no time."""
-        return "tree" in vars(self) or self.sha256 in _in_memory
+        return "tree" in vars(self) or self._held_as in _in_memory
+
+    @property
+    def _held_as(self) -> tuple[str, str]:
+        holder = self.read.holder if isinstance(self.read, HeldTreeFiles) else ""
+        return holder, self.sha256
 
     @cached_property
     def tree(self) -> AreaTree:
@@ -70,9 +91,9 @@ class AreaTreeReference:
             DomainError: If its file is missing or is not that of this tree.
         """
         with _lock:  # of two that want it, one reads it
-            tree = _in_memory.get(self.sha256)
+            tree = _in_memory.get(self._held_as)
             if tree is None:
-                tree = _in_memory[self.sha256] = self._from_file()
+                tree = _in_memory[self._held_as] = self._from_file()
         return tree
 
     def _from_file(self) -> AreaTree:

@@ -19,6 +19,7 @@ from pathlib import Path
 from rpexplore.common.files import home_folder, write_whole
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.domain.area_tree_file import parquet_of_tree
+from rpexplore.domain.area_tree_reference import HeldTreeFiles, ReadTreeFile
 from rpexplore.errors import WorkloadError
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.project_file import name_of_areas
@@ -59,9 +60,13 @@ class SavedRelease:
 
 @dataclass(frozen=True)
 class Autosaves:
-    """Saved projects in a folder, which is made when the first one is saved."""
+    """Saved projects in a folder, which is made when the first one is saved.
+
+    holder  whose alone they are on a shared server; "" on one's own
+    """
 
     folder: Path
+    holder: str = ""
 
     @classmethod
     def of_user(cls) -> "Autosaves":
@@ -73,7 +78,7 @@ class Autosaves:
         """In a folder of its own in that home; `name` is 64 hexadecimal digits."""
         if not _ACCOUNT.fullmatch(name):
             raise ValueError("an account is named by 64 hexadecimal digits")
-        return cls(home_folder() / "accounts" / name)
+        return cls(home_folder() / "accounts" / name, holder=name)
 
     def keys(self) -> list[str]:
         """The keys of all projects in the folder, the one saved last first. Raises `OSError`."""
@@ -96,7 +101,7 @@ class Autosaves:
             return None
         path = self.path(key)
         try:
-            project = Project.parse(text, self.read_tree)
+            project = Project.parse(text, self.tree_files)
         except WorkloadError as error:
             raise WorkloadError(f"The saved project {path} cannot be opened. {error}") from None
         return SavedProject(project, text, datetime.fromtimestamp(path.stat().st_mtime, UTC))
@@ -142,6 +147,11 @@ class Autosaves:
     def has_tree(self, sha256: str) -> bool:
         """Whether areas are saved."""
         return self._path_of_tree(sha256).exists()
+
+    @property
+    def tree_files(self) -> ReadTreeFile:
+        """How the areas of its projects are read, by their SHA-256."""
+        return HeldTreeFiles(self.read_tree, self.holder) if self.holder else self.read_tree
 
     def read_tree(self, sha256: str) -> bytes | None:
         """The file of saved areas; None if there is none, or it cannot be read."""
@@ -214,7 +224,7 @@ class Autosaves:
                     Path(content["folder"]),
                     str(content["contents"]),
                     content["plan_format"],
-                    Scenario.parse(content["scenario"], self.read_tree),
+                    Scenario.parse(content["scenario"], self.tree_files),
                 )
                 for content in listed
             ]

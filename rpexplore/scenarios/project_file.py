@@ -13,7 +13,7 @@ from rpexplore.common.files import utf8_text
 from rpexplore.common.formatting import data_size
 from rpexplore.common.zip_file import zip_of
 from rpexplore.domain.area_tree_file import parquet_of_tree
-from rpexplore.domain.area_tree_reference import ReadTreeFile, no_tree_file
+from rpexplore.domain.area_tree_reference import HeldTreeFiles, ReadTreeFile, no_tree_file
 from rpexplore.errors import DomainError, RpexploreError, WorkloadError
 from rpexplore.scenarios.project import Project
 
@@ -75,7 +75,8 @@ def project_of_file(
         name = name_of_areas(sha256)
         return files[name] if name in files else read_tree(sha256)
 
-    project = Project.parse(text, read)
+    held = isinstance(read_tree, HeldTreeFiles)
+    project = Project.parse(text, HeldTreeFiles(read, read_tree.holder) if held else read)
     for sha256, areas in project.areas.items():
         if name_of_areas(sha256) in files:
             try:

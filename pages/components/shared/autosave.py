@@ -113,7 +113,7 @@ def start_project(project: Project) -> None:
 def project_of_upload(content: bytes, filename: str) -> Project:
     """The project in a file; areas that are not in it may be those of another project here."""
     saves = autosaves()
-    project = project_of_file(content, filename, saves.read_tree)
+    project = project_of_file(content, filename, saves.tree_files)
     with suppress(OSError):  # said when the project is saved
         saves.save_areas(project)  # also if it is the open one, whose areas were missing
     return project
