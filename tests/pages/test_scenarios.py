@@ -153,3 +153,14 @@ def test_the_project_file_is_made_without_the_session(app, small, monkeypatch):
     with ThreadPoolExecutor() as elsewhere:
         texts = {label: elsewhere.submit(data).result() for label, data in made if callable(data)}
     assert texts["Save project.json"] == session.project.text().encode()
+
+
+def test_a_scenario_whose_name_was_changed_meanwhile_is_not_opened(app, small):
+    session, other = app("plan", small), small.replaced(name="other")
+    session.test.session_state["project"] = Project((small, other))
+    session.run()
+    renamed = Project((small, other.replaced(name="another")))
+    session.test.session_state["project"] = renamed
+    session.selectbox(key="open scenario").set_value("other").run()
+    assert not session.exception
+    assert session.project == renamed

@@ -21,8 +21,9 @@ from rpexplore.common.server_settings import server_settings
 
 
 def open_scenario(name: str) -> None:
-    position = project().names.index(name)
-    change_project(EVERYWHERE, lambda: project().opened(position))
+    if name in project().names:  # it may have been changed meanwhile
+        position = project().names.index(name)
+        change_project(EVERYWHERE, lambda: project().opened(position))
 
 
 def bar() -> None:
