@@ -57,7 +57,7 @@ def test_from_a_codebook_to_the_plan_that_is_handed_over(app, planning_only):
     assert len(session.scenario.domain) == 11
     session.open("workload").open("plan")
     assert not session.error
-    assert "All changes are saved on this server." in session.texts("caption")
+    assert "All changes are saved on the server." in session.texts("caption")
     session.open("handover")
     assert session.title[0].value == HAND_OVER
     assert "rpexplore release plan.json data.csv --out folder" in session.code[0].value

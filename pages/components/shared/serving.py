@@ -15,7 +15,7 @@ def plans_only() -> bool:
 
 def where_kept() -> str:
     """Where the things of a session are kept, behind "saved" or "kept"."""
-    return "on this server" if plans_only() else "on this computer"
+    return "on the server" if plans_only() else "on this computer"
 
 
 def last_step() -> tuple[str, str]:
