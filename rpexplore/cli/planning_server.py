@@ -57,6 +57,7 @@ def serve_planning(
     flags = {
         "server.address": str(listening),
         "server.port": port,
+        "server.maxUploadSize": settings.limits.upload_mb,
         "server.baseUrlPath": public.base_path.strip("/"),
         # Streamlit asks again what the guard has asked already.
         "server.allowedHosts": public.name,

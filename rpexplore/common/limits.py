@@ -7,16 +7,18 @@ from dataclasses import dataclass
 class Limits:
     """The limits of a server that plans for a team.
 
-    sessions          open at once; a further visitor is asked to try later
-    upload_mb         of one file
-    attributes        of a codebook
-    categories        of all attributes of a codebook together
-    tables            of a workload
-    cells             of a workload's tables together
-    areas             of a tree
-    solve_seconds     of one plan, waiting for others not counted
-    projects          saved for one account; those changed first go
-    project_kb        of one saved project, without its areas
+    sessions       open at once; a further visitor is asked to try later
+    upload_mb      of one file
+    attributes     of a codebook
+    categories     of all attributes of a codebook together
+    tables         of a scenario
+    cells          of a scenario's tables together
+    areas          of a tree
+    solve_seconds  of one piece of work, such as a plan; waiting for others does not count
+    workloads      whose plans stay in memory for a session
+    undo_steps     that a session can go back
+    projects       saved for one account
+    project_kb     of one saved project; its areas are saved apart
     """
 
     sessions: int = 60
@@ -27,5 +29,7 @@ class Limits:
     cells: int = 10**12
     areas: int = 200_000
     solve_seconds: int = 300
+    workloads: int = 4
+    undo_steps: int = 30
     projects: int = 50
     project_kb: int = 2_000

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages.components.shared.autosave import (
+    delete_saved,
     new_project,
     other_saved_projects,
     project_of_upload,
@@ -73,3 +74,5 @@ def _saved_projects() -> None:
         whose = f"{survey}, saved" if survey else "Saved"
         text.markdown(escaped(f"{whose} {saved.saved:%Y-%m-%d %H:%M} UTC: {names}"))
         button.button("Open", key=f"open project {key}", on_click=open_saved, args=(key,))
+        if plans_only():  # where an account has room for some only
+            button.button("Delete", key=f"delete project {key}", on_click=delete_saved, args=(key,))

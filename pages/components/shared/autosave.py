@@ -14,6 +14,7 @@ from pathlib import Path
 import streamlit as st
 
 from pages.components.shared.accounts import account
+from rpexplore.common.formatting import data_size
 from rpexplore.common.server_settings import server_settings
 from rpexplore.errors import RpexploreError
 from rpexplore.scenarios.autosave import Autosaves, SavedProject
@@ -60,22 +61,16 @@ def begin() -> str:
             try:
                 saved = saves.read(key)
             except (RpexploreError, OSError) as error:
-                st.session_state[_TROUBLE] = (
-                    f"{_why_unread(error)} It was left as it is; this is a new project."
-                )
+                why = str(error)
+                if server_settings().planning_only:  # whose paths are nobody's business
+                    why = "The project that was open last cannot be read any more."
+                st.session_state[_TROUBLE] = f"{why} It was left as it is; this is a new project."
                 continue
             if saved is not None:
                 _open(key, saved)
                 break
     st.query_params[PARAMETER] = st.session_state[_KEY]
     return "" if is_saved() else st.session_state.get(_TROUBLE, "")
-
-
-def _why_unread(error: Exception) -> str:
-    """Without the path of a saved project on a server whose folders are nobody's business."""
-    if server_settings().planning_only:
-        return "The project that was open last cannot be read any more."
-    return str(error)
 
 
 def open_key() -> str:
@@ -126,6 +121,9 @@ def _open(key: str, saved: SavedProject) -> None:
 def save_project(project: Project) -> bool:
     """Save the project; False if another window had changed it, so that this one has a new key."""
     saves, text = autosaves(), project.text()
+    if problem := _beyond_limits(saves, text):
+        st.session_state[_PROBLEM] = problem
+        return True
     try:
         saves.save_areas(project)
         is_same = saves.save(st.session_state[_KEY], text, st.session_state[_SAVED])
@@ -133,7 +131,8 @@ def save_project(project: Project) -> bool:
             st.session_state[_KEY] = Autosaves.new_key()
             saves.save(st.session_state[_KEY], text, None)
     except OSError as error:
-        st.session_state[_PROBLEM] = _why_unsaved(saves.folder, error)
+        where = "the server" if server_settings().planning_only else saves.folder
+        st.session_state[_PROBLEM] = f"nothing can be written to {where} ({error.strerror})"
         return True
     key = st.session_state[_KEY]
     others = [other for other in st.session_state.get(_SAVED_HERE, []) if other != key]
@@ -143,14 +142,35 @@ def save_project(project: Project) -> bool:
     return is_same
 
 
-def _why_unsaved(folder: Path, error: OSError) -> str:
-    if server_settings().planning_only:  # whose folders are nobody's business
-        return f"nothing can be written on this server ({error.strerror})"
-    return f"nothing can be written to {folder} ({error.strerror})"
+def _beyond_limits(saves: Autosaves, text: str) -> str:
+    """Why a shared server does not keep the project; "" if it does."""
+    if not server_settings().planning_only:
+        return ""
+    limits, size = server_settings().limits, len(text.encode())
+    if size > 1000 * limits.project_kb:
+        return (
+            f"the project has {data_size(size)}, and this server keeps at most "
+            f"{data_size(1000 * limits.project_kb)} of one; delete scenarios that are not needed"
+        )
+    with suppress(OSError):  # said when it is saved
+        others = {*saves.keys()} - {st.session_state[_KEY]}
+        if st.session_state[_SAVED] is None and len(others) >= limits.projects:
+            return (
+                f"you have {len(others):,} saved projects, as many as this server keeps for one "
+                "account; delete one on the Scenarios page, under “Open another project”"
+            )
+    return ""
+
+
+def delete_saved(key: str) -> None:
+    """Delete another saved project of the account for good."""
+    if key != open_key() and key in remembered_keys():
+        with suppress(OSError):
+            autosaves().path(key).unlink(missing_ok=True)
 
 
 def saving_problem() -> str:
-    """Why the project could not be saved, and where; "" if it is saved."""
+    """Why the project could not be saved; "" if it is saved."""
     return st.session_state.get(_PROBLEM, "")
 
 

@@ -10,9 +10,11 @@ import streamlit as st
 
 from pages.components.shared.session import escaped, kept, kept_name
 from pages.components.shared.session_log import session_number, work_for
+from pages.components.shared.turns import own_turn, turn
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.event_log import log_unexpected, timed_event
 from rpexplore.common.formatting import duration
+from rpexplore.common.server_settings import server_settings
 from rpexplore.errors import RpexploreError
 
 T = TypeVar("T")
@@ -41,6 +43,10 @@ def finish_kept_tasks() -> None:
         task.wait(threading.TIMEOUT_MAX)
 
 
+class TooLong(Exception):
+    """Raised inside the work, at its next progress report, when its time is over."""
+
+
 class Task(Generic[T]):
     """Work in a thread of its own: `doing` and `share` while it goes on, then result or error.
 
@@ -59,6 +65,7 @@ class Task(Generic[T]):
         self._lock = threading.Lock()  # of being cancelled and going on, one comes first
         self._started = 0.0  # by the clock of `time.monotonic`
         self._session = session_number()
+        self._own_turn = own_turn()
         self._thread = threading.Thread(target=self._go, name="task", daemon=True)
 
     def start(self) -> "Task[T]":
@@ -93,14 +100,35 @@ class Task(Generic[T]):
         with self._lock:
             if self.was_cancelled and share < 1:  # what is finished stays
                 raise Cancelled
+            if share < 1 and self._is_over():
+                raise TooLong
             self.share, self.doing = min(max(share, 0.0), 1.0), doing
+
+    def _is_over(self) -> bool:
+        """Whether a shared server has given the work all the time that it has for one piece."""
+        most = server_settings().limits.solve_seconds
+        return self._own_turn is not None and time.monotonic() - self._started > most
+
+    def _wait_for_turn(self, doing: str) -> None:
+        self._on_progress(doing, 0.0)
+        self._started = time.monotonic()  # waiting for others does not count
 
     def _go(self) -> None:
         try:
-            with work_for(self._session), timed_event("work done", session=self._session):
+            with (
+                turn(self._own_turn, self._wait_for_turn),
+                work_for(self._session),
+                timed_event("work done", session=self._session),
+            ):
                 self.result = self._work(self._on_progress)
         except Cancelled:
             self.error = "Cancelled."
+        except TooLong:
+            most = duration(server_settings().limits.solve_seconds)
+            self.error = (
+                f"This takes more than {most}, the most that this server has for it; ask for fewer "
+                "or smaller tables, or plan with your own app (rpexplore app)."
+            )
         except RpexploreError as error:
             self.error = error.on_screen()
         except MemoryError:

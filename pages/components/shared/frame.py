@@ -9,6 +9,7 @@ from pages.components.shared.codebook_notices import lacks_attributes
 from pages.components.shared.session_log import session_number
 from pages.components.shared.style import STYLE
 from pages.components.shared.top_bar import account_line, bar, notices
+from pages.components.shared.turns import has_place
 from rpexplore.common.event_log import timed_event
 
 
@@ -17,6 +18,8 @@ def draw() -> None:
     st.set_page_config(page_title="rpexplore", page_icon=mark.ICON, layout="wide")
     st.logo(mark.LOGO)
     st.html(STYLE)
+    if not has_place():
+        return
     problem = begin()
     page = st.navigation(all_pages(), position="top")
     with timed_event("page run", session=session_number(), page=page.title):

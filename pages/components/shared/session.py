@@ -18,9 +18,11 @@ from pages.components.shared.autosave import (
     start_project,
     take_saved,
 )
+from rpexplore.common.server_settings import server_settings
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
 from rpexplore.scenarios.examples import without_invented_counts
+from rpexplore.scenarios.limits import check_limits
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
 
@@ -74,6 +76,7 @@ def _replace(
 ) -> bool:
     try:
         changed = make()
+        _check_limits(changed)
     except RpexploreError as error:
         say(slot, "error", f"{error} {otherwise}")
         return False
@@ -81,10 +84,18 @@ def _replace(
     if changed != before:
         steps = st.session_state.setdefault("steps back", [])
         steps.append(before)
-        del steps[:-MOST_STEPS_BACK]
+        shared = server_settings().planning_only
+        del steps[: -server_settings().limits.undo_steps if shared else -MOST_STEPS_BACK]
         st.session_state["steps forward"] = []
         _keep(changed)
     return True
+
+
+def _check_limits(changed: Project) -> None:
+    """Refuse what is too large for a shared server; what is open stays as it is."""
+    if server_settings().planning_only:
+        for scenario in changed.scenarios:
+            check_limits(scenario, server_settings().limits)
 
 
 def step(back: bool) -> None:
@@ -112,7 +123,11 @@ def open_saved(key: str) -> None:
 
 
 def open_new(project: Project) -> None:
-    """Go over to a project that is not saved yet; the current one stays saved."""
+    """Go over to a project that is not saved yet; the current one stays saved.
+
+    Raises `WorkloadError` for one that is too large for a shared server.
+    """
+    _check_limits(project)
     start_project(project)
     _forget_steps()
 

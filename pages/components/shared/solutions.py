@@ -11,6 +11,7 @@ from pages.components.shared.session import attempt, current, kept, project
 from pages.components.shared.session_log import plan_solved
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import plural
+from rpexplore.common.server_settings import server_settings
 from rpexplore.planning import planner
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.closure import Closure
@@ -18,6 +19,7 @@ from rpexplore.planning.minimum_budget import MinimumBudget, minimum_budget
 from rpexplore.planning.optimum import Optimum
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
+from rpexplore.scenarios.limits import check_limits
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.workload import Workload
 
@@ -119,7 +121,7 @@ def optimum(
     """
     scenario = current() if scenario is None else scenario
     loss = scenario.loss if loss is None else loss
-    tasks = attempt(lambda: _tasks_of(scenario.workload if workload is None else workload), NO_PLAN)
+    tasks = attempt(lambda: _tasks_within_limits(scenario, workload), NO_PLAN)
     if tasks is None:
         return None
     task = tasks.optimum(loss, scenario.uniform_reference, scenario.budget)
@@ -149,6 +151,12 @@ def plan(scenario: Scenario | None = None) -> Plan | None:
     return attempt(lambda: kept(solution.at, scenario.budget, slot=scenario.name), NO_PLAN)
 
 
+def _tasks_within_limits(scenario: Scenario, workload: Workload | None) -> WorkloadTasks:
+    if server_settings().planning_only:  # a saved project may be of a time with other limits
+        check_limits(scenario, server_settings().limits)
+    return _tasks_of(scenario.workload if workload is None else workload)
+
+
 def _tasks_of(workload: Workload) -> WorkloadTasks:
     """The tasks of a workload: those of the workloads used last are kept for this session."""
     held: list[WorkloadTasks] = st.session_state.setdefault("workload tasks", [])
@@ -163,5 +171,6 @@ def _tasks_of(workload: Workload) -> WorkloadTasks:
     else:
         held.remove(known)
     held.append(known)
-    del held[:-MOST_KEPT]
+    most = server_settings().limits.workloads if server_settings().planning_only else MOST_KEPT
+    del held[:-most]
     return known
