@@ -98,3 +98,14 @@ def peak_gigabytes() -> float:
         return int(re.findall(r"VmHWM:\s*(\d+) kB", status.read_text())[0]) * 1024 / 1e9
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # kB, but bytes on macOS
     return peak * (1 if sys.platform == "darwin" else 1024) / 1e9
+
+
+def children_gigabytes() -> float:
+    """The peaks of the processes that this one has started and that still run, together."""
+    total = 0
+    for path in Path("/proc").glob("[0-9]*/status"):
+        with suppress(OSError):  # it has just ended
+            status = path.read_text("utf-8", "replace")
+            if re.search(rf"PPid:\s*{os.getpid()}\n", status):
+                total += sum(map(int, re.findall(r"VmHWM:\s*(\d+) kB", status)))
+    return total * 1024 / 1e9
