@@ -4,6 +4,7 @@ import re
 import runpy
 import shlex
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,7 @@ from rpexplore.queries.plan import QueryPlan
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.table_release import Release
 from rpexplore.workload.bases import Hierarchy, Prefix, Windows
+from tests.support.ssh_keys import requires_ssh_keygen
 from tests.support.stopped_runs import killed
 
 ROOT = Path(__file__).parents[1]
@@ -31,6 +33,7 @@ PRESETS = "Presets"
 ADAPTIVE = "Adaptive release"
 AREAS = "Areas: tables for a whole country"
 RECORDS_LIE = "Where the records lie"
+FOUR_EYES = "Four eyes"
 # The sections that show something to run: the verbs of their commands, their pieces of Python.
 RUN = {
     ("README.md", SIX_COMMANDS): (["schema", "plan", "show", "verify", "release", "release"], 0),
@@ -129,6 +132,9 @@ def test_every_section_that_shows_something_to_run_is_run():
     }
     runnable = {section: what for section, what in blocks.items() if what != ([], 0)}
     assert runnable.pop(("docs/guide.md", RECORDS_LIE)) == (["release", "release"], 0)
+    approve, ledger = "approve", "ledger"
+    by_hand = [approve, approve, ledger, "verify", "release", ledger]
+    assert runnable.pop(("docs/guide.md", FOUR_EYES)) == (by_hand, 0)
     assert runnable == RUN
 
 
@@ -224,6 +230,26 @@ def test_where_the_records_lie(folder, tmp_path, monkeypatch):
     killed(table, 3, "plan.json", "sample_data/household.csv", output)
     run(finish)
     assert Release.load(output).plan.sha256 == plan.sha256
+
+
+@requires_ssh_keygen
+def test_four_eyes(folder, tmp_path, monkeypatch):
+    """The commands as they stand there, those of the shell by a shell."""
+    shutil.copytree(folder / "sample_data", tmp_path / "sample_data")
+    monkeypatch.chdir(tmp_path)
+    domain = rp.Domain.load("sample_data/household.json")
+    tables = rp.Workload.all_up_to(domain, 1)
+    rp.plan(tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1)).save("plan.json")
+    given = iter(commands("docs/guide.md", FOUR_EYES))
+    blocks = re.findall(r"(?:^    .*\n)+", sections("docs/guide.md")[FOUR_EYES], re.MULTILINE)
+    for block in blocks:
+        if not block.startswith("    rpexplore"):
+            subprocess.run(["sh", "-ec", block], check=True)
+        for _ in re.findall("^    rpexplore", block, re.MULTILINE):
+            run(next(given))
+    approved = Release.load("approved").manifest["approvals"]
+    names = [one["name"] for one in approved["given"]]
+    assert (approved["demanded"], names) == (2, ["alice@agency.example", "bob@agency.example"])
 
 
 def test_the_codebook_is_one():

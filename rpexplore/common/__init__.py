@@ -6,8 +6,8 @@ read them. `json_fields`: strict reading of JSON objects. `files`: whole-file wr
 folder; `file_kinds`: what is no text. `names`: which names can be kept. `typed_numbers`: numbers as
 people type them. `extras`: which optional packages are installed. `concurrency`: one-thread linear
 algebra, ordered parallel map. `hangup`: the signal of a closed terminal. `numerics`: normal
-quantiles, how CVXPY is asked. `template_text`: texts from templates. `webapp_files`: where the
-app's own files lie.
+quantiles, how CVXPY is asked. `template_text`: texts from templates. `ssh_signatures`: texts signed
+and checked by ssh-keygen. `webapp_files`: where the app's own files lie.
 
 Imports `errors` only.
 """

@@ -4,7 +4,7 @@ In reading order: `losses/`, `mechanism/`, `solvers/`; `strategy_cache`, `strate
 `optimal_strategies` (what is measured of an attribute); `solving` (the solver of each loss),
 `loss_serialization`, `certificate`; `optimum`, `planner`, `minimum_budget`;
 `release_plan`, `plan`, `tables_in_json`, `plan_file` (described in `schemas/plan-1.json`),
-`plan_summary`, `verification`.
+`plan_summary`, `verification`, `approval` (a plan signed by people).
 
 Imports `workload`, `privacy`, `domain`, `common` and `errors`.
 

@@ -1,0 +1,64 @@
+"""The Release page where the ledger demands approvals, and where they are given unasked."""
+
+from pathlib import Path
+
+import pytest
+
+import rpexplore as rp
+from pages.components.release.approvals import BOX
+from rpexplore.releases.ledger.ledger import Ledger
+from rpexplore.releases.table_release import Release
+from tests.pages.conftest import confirmed_run, finish, plain, run_button, set_up
+from tests.support.ssh_keys import new_key, public, requires_ssh_keygen
+
+pytestmark = requires_ssh_keygen
+
+
+@pytest.fixture
+def keys(tmp_path) -> Path:
+    folder = tmp_path / "keys"
+    folder.mkdir()
+    for name in ("alice@x", "bob@x"):
+        new_key(folder, name)
+    return folder
+
+
+def test_a_run_waits_for_the_approvals_that_the_ledger_demands(app, records, keys, tmp_path):
+    listed = "".join(f"{name}@x {public(keys / name)}\n" for name in ("alice", "bob"))
+    Ledger.beside(records).require_approvals(records, rp.ApprovalDemand(2, listed))
+    session = set_up(app("release"), records, tmp_path / "out")
+    assert run_button(session).disabled
+    assert "by 2 persons of its list" in plain(session.texts("info"))
+
+    alice = rp.approve(session.planned, keys / "alice", remarks="*as agreed*")
+    forged = rp.approve(session.planned, keys / "bob", name="carol@x")
+    session.file_uploader(key=BOX).upload("forged.json", forged.text.encode()).run()
+    assert "does not count" in plain(session.texts("error"))
+    session.press("Leave out")
+    session.file_uploader(key=BOX).upload("a.json", alice.text.encode()).run()
+    assert "there is 1, of alice" in plain(session.texts("info"))
+    assert "*as agreed*" in plain(session.texts("markdown"))
+    assert run_button(session).disabled
+
+    bob = rp.approve(session.planned, keys / "bob")
+    session.file_uploader(key=BOX).upload("b.json", bob.text.encode()).run()
+    assert not run_button(session).disabled
+    finish(confirmed_run(session))
+    given = Release.load(tmp_path / "out").manifest["approvals"]["given"]
+    assert [one["name"] for one in given] == ["alice@x", "bob@x"]
+
+
+def test_approvals_that_nobody_demands_are_checked_and_named(app, records, keys, tmp_path):
+    session = set_up(app("release"), records, tmp_path / "out")
+    assert not run_button(session).disabled
+    other = rp.plan(session.planned.workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/7"))
+    wrong = rp.approve(other, keys / "alice").text.encode()
+    session.file_uploader(key=BOX).upload("a.json", wrong).run()
+    assert "is of another plan" in plain(session.texts("error"))
+    session.file_uploader(key=BOX).upload("a.json", b"{}").run()
+    assert "a.json is not an approval" in plain(session.texts("error"))
+    approval = rp.approve(session.planned, keys / "alice")
+    session.file_uploader(key=BOX).upload("a.json", approval.text.encode()).run()
+    assert "was not checked against a list" in plain(session.texts("caption"))
+    session.press("Run the release")
+    assert "Approved by:** alice" in plain(session.texts("markdown"))
