@@ -20,6 +20,7 @@ from rpexplore.queries.plan import QueryPlan
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.table_release import Release
 from rpexplore.workload.bases import Hierarchy, Prefix, Windows
+from tests.support.ledgers import database_ledger
 from tests.support.ssh_keys import requires_ssh_keygen
 from tests.support.stopped_runs import killed
 
@@ -34,6 +35,7 @@ ADAPTIVE = "Adaptive release"
 AREAS = "Areas: tables for a whole country"
 RECORDS_LIE = "Where the records lie"
 FOUR_EYES = "Four eyes"
+TEAM = "A ledger for a team"
 # The sections that show something to run: the verbs of their commands, their pieces of Python.
 RUN = {
     ("README.md", SIX_COMMANDS): (["schema", "plan", "show", "verify", "release", "release"], 0),
@@ -135,6 +137,7 @@ def test_every_section_that_shows_something_to_run_is_run():
     approve, ledger = "approve", "ledger"
     by_hand = [approve, approve, ledger, "verify", "release", ledger]
     assert runnable.pop(("docs/guide.md", FOUR_EYES)) == (by_hand, 0)
+    assert runnable.pop(("docs/guide.md", TEAM)) == (["ledger", "release", "ledger"], 0)
     assert runnable == RUN
 
 
@@ -250,6 +253,19 @@ def test_four_eyes(folder, tmp_path, monkeypatch):
     approved = Release.load("approved").manifest["approvals"]
     names = [one["name"] for one in approved["given"]]
     assert (approved["demanded"], names) == (2, ["alice@agency.example", "bob@agency.example"])
+
+
+def test_a_ledger_for_a_team(shown, postgres, monkeypatch):
+    database_ledger(postgres, monkeypatch)
+    postgres.run("DROP SCHEMA rpexplore_ledger CASCADE", "DROP ROLE IF EXISTS curator")
+    postgres.run("CREATE ROLE curator LOGIN")
+    monkeypatch.setenv("LEDGER", postgres.url.replace("keeper@", "curator@"))
+    folder = shown("README.md", SIX_COMMANDS)
+    shutil.copy(folder / "sample_data" / "household.csv", folder / "people.csv")
+    said = [run(arguments) for arguments in commands("docs/guide.md", TEAM)]
+    assert "is made. Entries can be added by curator." in said[0]
+    assert "finished" in said[2]
+    postgres.run("DROP OWNED BY curator", "DROP ROLE curator")
 
 
 def test_the_codebook_is_one():

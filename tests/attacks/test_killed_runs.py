@@ -106,7 +106,10 @@ def test_killed_at_any_line_a_run_is_free_or_can_be_finished(plan, store, ledger
     kind = steps_of(rp.load_plan(plan)).release_kind
     folder = tmp_path / "whole"
     data, n_points = store(folder)
-    n_lines = lines_of(plan, data, folder / "release", ledger_in(folder))
+    ledger = ledger_in(folder)
+    if not isinstance(ledger, Path):  # each is made anew, and read over a connection
+        n_points = 40 if NIGHTLY else 2
+    n_lines = lines_of(plan, data, folder / "release", ledger)
     seen = set()
     for point in range(n_points):
         folder = tmp_path / str(point)
