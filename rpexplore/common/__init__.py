@@ -7,7 +7,9 @@ folder; `file_kinds`: what is no text. `names`: which names can be kept. `typed_
 people type them. `extras`: which optional packages are installed. `concurrency`: one-thread linear
 algebra, ordered parallel map. `hangup`: the signal of a closed terminal. `numerics`: normal
 quantiles, how CVXPY is asked. `template_text`: texts from templates. `ssh_signatures`: texts signed
-and checked by ssh-keygen. `webapp_files`: where the app's own files lie.
+and checked by ssh-keygen. `webapp_files`: where the app's own files lie. `server_settings`,
+`limits`, `public_address`, `login_file`: how a shared server serves; `event_log`: its log.
+`secret_files`: files that hold passwords.
 
 Imports `errors` only.
 """

@@ -2,21 +2,26 @@
 
 import os
 import ssl
+import sys
 import time
 from collections.abc import Iterator
 from http.client import HTTPSConnection
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, expect
 
+import rpexplore as rp
 from rpexplore.export.report.pdf import find_browser
-from tests.browser.conftest import PATIENCE, WINDOW, chromium
+from rpexplore.scenarios.project import Project
+from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
+from tests.browser.conftest import PATIENCE, WINDOW, chromium, settled
 from tests.support.identity_provider import IdentityProvider, identity_provider
 from tests.support.planning_server import PlanningServer, answered, free_port, planning_server
 from tests.support.reverse_proxy import needs_nginx, reverse_proxy
 
 pytestmark = needs_nginx
 NAME = "plan.agency.example"
+CANARY = "Kanarienvogel"
 
 
 @pytest.fixture(scope="module")
@@ -50,31 +55,44 @@ def shared(
     ):
         yield server
     assert server.process.returncode == 0
-    assert server.events[-1]["event"] == "server stopping"
+    ends = [line["event"] for line in server.events]
+    assert ends.index("server stopping") > len(ends) - 20
+    assert ends.count("session ended") == ends.count("session begun") > 0
 
 
 @pytest.fixture(scope="module")
-def outside() -> Iterator[Browser]:
+def outside() -> Iterator[BrowserContext]:
     """A browser to which the server's name is this machine."""
     path = find_browser()
     if path is None:
         assert os.environ.get("RPEXPLORE_REQUIRE_BROWSER") != "1"
         pytest.skip("no Chromium found; on Debian: apt-get install chromium")
     with chromium(path, f"--host-resolver-rules=MAP {NAME} 127.0.0.1") as browser:
-        yield browser
+        context = browser.new_context(viewport=WINDOW, ignore_https_errors=True)
+        context.new_page()  # stays open, and with it the process that has compiled the scripts
+        yield context
 
 
 @pytest.fixture(autouse=True)
-def said() -> None:
-    """In place of what the app of the other tests says."""
+def said(shared: PlanningServer) -> Iterator[None]:
+    """What the server says during a test is printed when the test fails; an error fails it."""
+    before = len(shared.events)
+    yield
+    events = shared.events[before:]
+    sys.stdout.write("\n".join(map(str, events)))
+    assert not [line for line in events if line["event"] == "unexpected error"]
 
 
-def opened(outside: Browser, address: str) -> Page:
+@pytest.fixture
+def page(outside: BrowserContext, shared: PlanningServer, address: str) -> Iterator[Page]:
     """A browser that was never there, at the login page."""
-    page = outside.new_context(viewport=WINDOW, ignore_https_errors=True).new_page()
+    outside.clear_cookies()
+    page = outside.new_page()
     page.set_default_timeout(PATIENCE * 1000)
     page.goto(f"{address}/")
-    return page
+    yield page
+    for opened in outside.pages[1:]:
+        opened.close()
 
 
 def log_in(page: Page, person: str) -> None:
@@ -85,9 +103,8 @@ def log_in(page: Page, person: str) -> None:
 
 def set_budget(page: Page, address: str, value: str) -> None:
     page.goto(f"{address}/plan")
-    field = page.get_by_label("ρ", exact=True)
-    field.fill(value)
-    field.press("Enter")
+    budget(page).fill(value)
+    budget(page).press("Enter")
     expect(page.get_by_text("All changes are saved on the server.")).to_be_visible()
 
 
@@ -101,55 +118,51 @@ def answer(port: int, path: str, **headers: str) -> tuple[int, str]:
     return answered.status, answered.read().decode(errors="replace")
 
 
-def test_two_people_work_and_see_nothing_of_each_other(outside, shared, address):
-    ada = opened(outside, address)
-    expect(ada.get_by_text("Log in")).to_be_visible()
-    assert ada.locator("script").count() == 0  # nothing of the app
-    log_in(ada, "ada")
-    set_budget(ada, address, "0.321")
-    of_ada = ada.url
+def budget(page: Page) -> Locator:
+    return page.get_by_label("ρ", exact=True)
+
+
+def test_two_people_work_and_see_nothing_of_each_other(page, shared, address):
+    expect(page.get_by_text("Log in")).to_be_visible()
+    assert page.locator("script").count() == 0  # nothing of the app
+    log_in(page, "ada")
+    set_budget(page, address, "0.321")
+    of_ada, kept = page.url, page.context.cookies()
     assert "project=" in of_ada
 
-    # Ben has Ada's address, and her browser's script-readable cookies.
-    ben = opened(outside, address)
-    log_in(ben, "ben")
-    ben.goto(of_ada)
-    expect(ben.get_by_label("ρ", exact=True)).to_have_value("0.1")
-    set_budget(ben, address, "0.654")
+    # Ben has the address of Ada's project, and a window that she has left open.
+    left_open = page.context.new_page()
+    left_open.goto(of_ada)
+    expect(budget(left_open)).to_have_value("0.321")
+    page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_role("link", name="Log in")).to_be_visible()
+    budget(left_open).fill("0.999")
+    budget(left_open).press("Enter")
+    log_in(page, "ben")
+    page.goto(of_ada)
+    expect(budget(page)).to_have_value("0.1")
+    set_budget(page, address, "0.654")
+    of_ben = page.url
 
-    # Ada on another machine finds her project, without its address.
-    elsewhere = opened(outside, address)
-    log_in(elsewhere, "ada")
-    elsewhere.goto(f"{address}/plan")
-    expect(elsewhere.get_by_label("ρ", exact=True)).to_have_value("0.321")
+    # Nor does her cookie open anything, now that she has logged out.
+    page.context.clear_cookies()
+    page.context.add_cookies(kept)  # pyright: ignore[reportArgumentType]
+    page.goto(of_ada)
+    expect(page.get_by_role("link", name="Log in")).to_be_visible()
 
-    # A login that has ended opens nothing, though its cookie was kept.
-    second = ada.context.new_page()
-    second.goto(f"{address}/plan")
-    expect(second.get_by_label("ρ", exact=True)).to_be_visible()
-    kept = ada.context.cookies()
-    ada.get_by_role("button", name="Log out").click()
-    expect(ada.get_by_role("link", name="Log in")).to_be_visible()
-    second.get_by_label("ρ", exact=True).fill("0.999")
-    second.get_by_label("ρ", exact=True).press("Enter")
-    second.wait_for_timeout(500)
-    ada.context.add_cookies(kept)
-    ada.goto(of_ada)
-    expect(ada.get_by_role("link", name="Log in")).to_be_visible()
+    # Ada finds her project on any machine, without its address.
+    log_in(page, "ada")
+    page.goto(f"{address}/plan")
+    expect(budget(page)).to_have_value("0.321")
+    page.goto(of_ben)
+    expect(budget(page)).to_have_value("0.321")
     texts = [path.read_text("utf-8") for path in shared.home.rglob("*.json")]
+    assert len(texts) == 2
     assert not any("0.999" in text for text in texts)
     assert len(list((shared.home / "accounts").iterdir())) == 2
 
-    # The same browser, another person.
-    ada.context.clear_cookies()
-    ada.goto(f"{address}/")
-    log_in(ada, "ben")
-    ada.goto(of_ada)
-    expect(ada.get_by_label("ρ", exact=True)).to_have_value("0.654")
 
-
-def test_cookies_are_for_this_address_alone(outside, shared, address):
-    page = opened(outside, address)
+def test_cookies_are_for_this_address_alone(page, address):
     log_in(page, "ada")
     cookies = page.context.cookies(f"{address}/")
     names = {cookie.get("name") for cookie in cookies}
@@ -162,9 +175,8 @@ def test_cookies_are_for_this_address_alone(outside, shared, address):
         assert cookie.get("expires", 0) < time.time() + 12.1 * 3600, cookie
 
 
-def test_an_old_login_is_none(outside, shared, provider, address, monkeypatch):
+def test_an_old_login_is_none(page, provider, monkeypatch):
     monkeypatch.setattr(provider, "seconds_ago", 12 * 3600)
-    page = opened(outside, address)
     page.get_by_role("link", name="Log in").click()
     page.get_by_role("link", name="ada").click()
     expect(page.get_by_role("link", name="Log in")).to_be_visible()
@@ -190,3 +202,54 @@ def test_only_the_public_address_is_served(shared, port, address):
     assert answer(port, "/plan/ready") == (200, "ready")
     assert answer(port, "/plan/_stcore/health") == (200, "ok")
     assert answered(f"http://127.0.0.1:{shared.port}/_stcore/health") == 421
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        ("queries",),
+        pytest.param(
+            ("codebook", "workload", "plan", "areas", "fairness", "tradeoffs", "scenarios"),
+            marks=pytest.mark.nightly,
+        ),
+    ],
+    ids=["one", "all"],
+)
+def test_the_log_tells_nothing_of_whom_or_what(pages, page, shared, port, address, tmp_path):
+    scenario = Scenario(
+        rp.Domain.from_sizes({CANARY: 3, f"{CANARY}2": 2}),
+        WorkloadRequest(order=2),
+        name=CANARY,
+        survey=CANARY,
+    )
+    (tmp_path / f"{CANARY}.json").write_text(Project((scenario,)).text(), "utf-8")
+    (tmp_path / f"{CANARY}2.json").write_text(f"{CANARY}: broken", "utf-8")
+    log_in(page, "ada")
+    for file, said in ((f"{CANARY}2.json", "Nothing was opened"), (f"{CANARY}.json", CANARY)):
+        page.get_by_role("button", name="Open a project file").click()
+        page.locator("input[type=file]").first.set_input_files(tmp_path / file)
+        expect(page.get_by_text(said).first).to_be_visible()
+    for name in pages:
+        page.goto(f"{address}/{name}?{CANARY}={CANARY}#{CANARY}")
+        settled(page)
+        for field in page.locator("textarea:visible, input[type=text]:visible").all()[:3]:
+            field.fill(f"{CANARY}: {CANARY} >= 3 ± 50", force=True)
+            field.press("Enter")
+            settled(page)
+    keys = {page.url.partition("project=")[2]}
+    page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_role("link", name="Log in")).to_be_visible()
+    for headers in ({"Host": CANARY}, {"Origin": f"https://{CANARY}"}, {"Cookie": CANARY}):
+        answer(port, f"/plan/{CANARY}?{CANARY}=1", **headers)
+    answer(port, f"/plan/oauth2callback?error={CANARY}&error_description={CANARY}&state={CANARY}")
+    answer(port, f"/plan/auth/login?provider={CANARY}")
+
+    log = shared.said + (shared.stderr.parent / "nginx.log").read_text("utf-8")
+    accounts = [folder.name for folder in (shared.home / "accounts").iterdir()]
+    login = (shared.stderr.parent / "login.toml").read_text("utf-8").split('"')[1::2]
+    for secret in (CANARY, "ada", "team@", "subject of", *keys, *accounts, *login):
+        assert len(secret) > 2
+        assert secret.lower() not in log.lower(), secret
+    happened = {line["event"] for line in shared.events}
+    assert {"session begun", "logged in", "logged out", "page run", "plan solved"} <= happened
+    assert {line["page"] for line in shared.events if "page" in line} >= {"Home", "Plan"}
