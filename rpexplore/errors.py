@@ -80,5 +80,16 @@ class ExportError(RpexploreError):
     """A report, script or bundle cannot be made."""
 
 
+class LimitError(RpexploreError):
+    """A shared server is asked for more than it has for one session or account.
+
+    limit: which of `rpexplore.common.limits.Limits`
+    """
+
+    def __init__(self, message: str, *, limit: str) -> None:
+        super().__init__(message)
+        self.limit = limit
+
+
 class MissingExtraError(RpexploreError):
     """Something needs a package of an optional extra that is not installed."""

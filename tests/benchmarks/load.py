@@ -29,7 +29,7 @@ from pages.components.shared.accounts import BROWSER_COOKIE, account_of_browser
 from rpexplore.scenarios.autosave import Autosaves
 from rpexplore.scenarios.project import Project
 from tests.benchmarks.app import adult
-from tests.benchmarks.measure import Row, children_gigabytes
+from tests.benchmarks.measure import Row, descendants_gigabytes
 from tests.support.planning_server import free_port, planning_server
 
 SESSIONS = 50
@@ -205,7 +205,7 @@ def load() -> list[Row]:
         burst = at_once(members, step)
         spread = steady(members, step)
         bytes_a_step = max(member.n_bytes for member in members)
-        gigabytes = children_gigabytes()
+        gigabytes = descendants_gigabytes()
     what = f"{SESSIONS} sessions, Adult up to 3-way"
     return [
         (f"{what}: slider, one alone, s", min(own), "<=", 0.25),
@@ -228,7 +228,7 @@ def load_what_if() -> list[Row]:
             return took
 
         burst, spread = at_once(members, step), steady(members, step)
-        gigabytes = children_gigabytes()
+        gigabytes = descendants_gigabytes()
     return [
         *_rows("what if, all within a second", burst, f"{SESSIONS} sessions, Adult up to 3-way: "),
         *_rows(f"what if, each every {PAUSE:g} s", spread),

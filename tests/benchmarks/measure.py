@@ -100,12 +100,19 @@ def peak_gigabytes() -> float:
     return peak * (1 if sys.platform == "darwin" else 1024) / 1e9
 
 
-def children_gigabytes() -> float:
-    """The peaks of the processes that this one has started and that still run, together."""
-    total = 0
+def descendants_gigabytes() -> float:
+    """The peaks of the processes that this one has started, and they in turn, together."""
+    peaks, parents = {}, {}
     for path in Path("/proc").glob("[0-9]*/status"):
         with suppress(OSError):  # it has just ended
             status = path.read_text("utf-8", "replace")
-            if re.search(rf"PPid:\s*{os.getpid()}\n", status):
-                total += sum(map(int, re.findall(r"VmHWM:\s*(\d+) kB", status)))
+            number = int(path.parent.name)
+            parents[number] = int(re.findall(r"PPid:\s*(\d+)", status)[0])
+            peaks[number] = sum(map(int, re.findall(r"VmHWM:\s*(\d+) kB", status)))
+    found, total = [os.getpid()], 0
+    while found:
+        number = found.pop()
+        children = [child for child, parent in parents.items() if parent == number]
+        total += sum(peaks[child] for child in children)
+        found += children
     return total * 1024 / 1e9

@@ -14,6 +14,7 @@ from pathlib import Path
 import streamlit as st
 
 from pages.components.shared.accounts import account
+from rpexplore.common.event_log import log_event
 from rpexplore.common.formatting import data_size
 from rpexplore.common.server_settings import server_settings
 from rpexplore.errors import RpexploreError
@@ -122,6 +123,7 @@ def save_project(project: Project) -> bool:
     """Save the project; False if another window had changed it, so that this one has a new key."""
     saves, text = autosaves(), project.text()
     if problem := _beyond_limits(saves, text):
+        log_event("refused by a limit", limit="saved projects")
         st.session_state[_PROBLEM] = problem
         return True
     try:

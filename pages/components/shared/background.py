@@ -12,7 +12,7 @@ from pages.components.shared.session import escaped, kept, kept_name
 from pages.components.shared.session_log import session_number, work_for
 from pages.components.shared.turns import own_turn, turn
 from rpexplore.common.concurrency import Progress
-from rpexplore.common.event_log import log_unexpected, timed_event
+from rpexplore.common.event_log import log_event, log_unexpected, timed_event
 from rpexplore.common.formatting import duration
 from rpexplore.common.server_settings import server_settings
 from rpexplore.errors import RpexploreError
@@ -124,6 +124,7 @@ class Task(Generic[T]):
         except Cancelled:
             self.error = "Cancelled."
         except TooLong:
+            log_event("refused by a limit", limit="solve_seconds", session=self._session)
             most = duration(server_settings().limits.solve_seconds)
             self.error = (
                 f"This takes more than {most}, the most that this server has for it; ask for fewer "

@@ -12,6 +12,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.components.shared.serving import plans_only
 from pages.components.shared.session import EVERYWHERE, escaped, say
+from rpexplore.common.event_log import log_event
 from rpexplore.common.formatting import data_size
 from rpexplore.common.record_files import refuse_records
 from rpexplore.common.server_settings import server_settings
@@ -119,6 +120,7 @@ def _refused(files: Sequence[Any]) -> bool:
     try:
         for file in files:
             if file.size > most * 10**6:
+                log_event("refused by a limit", limit="upload_mb")
                 raise DomainError(
                     f"{file.name} has {data_size(file.size)}, and this server takes files of at "
                     f"most {most:,} MB. Leave out what planning does not need, or plan with your "

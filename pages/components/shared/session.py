@@ -18,9 +18,10 @@ from pages.components.shared.autosave import (
     start_project,
     take_saved,
 )
+from rpexplore.common.event_log import log_event
 from rpexplore.common.server_settings import server_settings
 from rpexplore.domain.domain import Domain
-from rpexplore.errors import RpexploreError
+from rpexplore.errors import LimitError, RpexploreError
 from rpexplore.scenarios.examples import without_invented_counts
 from rpexplore.scenarios.limits import check_limits
 from rpexplore.scenarios.project import Project
@@ -94,8 +95,12 @@ def _replace(
 def _check_limits(changed: Project) -> None:
     """Refuse what is too large for a shared server; what is open stays as it is."""
     if server_settings().planning_only:
-        for scenario in changed.scenarios:
-            check_limits(scenario, server_settings().limits)
+        try:
+            for scenario in changed.scenarios:
+                check_limits(scenario, server_settings().limits)
+        except LimitError as error:
+            log_event("refused by a limit", limit=error.limit)
+            raise
 
 
 def step(back: bool) -> None:
@@ -125,7 +130,7 @@ def open_saved(key: str) -> None:
 def open_new(project: Project) -> None:
     """Go over to a project that is not saved yet; the current one stays saved.
 
-    Raises `WorkloadError` for one that is too large for a shared server.
+    Raises `LimitError` for one that is too large for a shared server.
     """
     _check_limits(project)
     start_project(project)

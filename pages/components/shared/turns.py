@@ -9,10 +9,11 @@ from itertools import count
 import streamlit as st
 
 from pages.components.shared.serving import plans_only
+from rpexplore.common.event_log import log_event
 from rpexplore.common.server_settings import server_settings
 
 _SECONDS_BETWEEN_LOOKS = 0.2
-_OWN_TURN = "turn of the session"
+_OWN_PLACE, _OWN_TURN = "place of the session", "turn of the session"
 _processors = threading.BoundedSemaphore(os.cpu_count() or 1)
 _numbers = count(1)
 _places: set[int] = set()
@@ -25,11 +26,12 @@ class _Full(Exception):
 
 def has_place() -> bool:
     """Whether this session is one of those that the server has room for; else the page says so."""
-    if not plans_only():
+    if not plans_only() or _OWN_PLACE in st.session_state:
         return True
     try:
-        _place()
+        st.session_state[_OWN_PLACE] = _place()
     except _Full:
+        log_event("refused by a limit", limit="sessions")
         st.title("All places are taken")
         st.info(
             f"{server_settings().limits.sessions:,} people use this planning server now, as many "
@@ -44,14 +46,17 @@ def _leave(number: int) -> None:
         _places.discard(number)
 
 
-@st.cache_resource(scope="session", show_spinner=False, on_release=_leave)
-def _place() -> int:
+def _take_place() -> int:
     with _lock:
         if len(_places) >= server_settings().limits.sessions:
             raise _Full
         number = next(_numbers)
         _places.add(number)
     return number
+
+
+# Streamlit says so when the session has ended.
+_place = st.cache_resource(scope="session", show_spinner=False, on_release=_leave)(_take_place)
 
 
 def own_turn() -> threading.Semaphore | None:

@@ -1,0 +1,176 @@
+"""The limits of a shared server, each said on the page, with nothing lost."""
+
+import gc
+import threading
+import time
+import weakref
+from fractions import Fraction
+
+import pytest
+
+from pages.components.shared import background, turns
+from pages.components.shared.background import Task
+from rpexplore.common.limits import Limits
+from rpexplore.common.server_settings import ServerSettings, server_settings
+from rpexplore.scenarios.examples import EXAMPLES
+from tests.pages.conftest import plain
+
+
+@pytest.fixture
+def limited(monkeypatch):
+    """Makes the app one of a shared server with these limits."""
+
+    def serve(**limits):
+        settings = ServerSettings(planning_only=True, limits=Limits(**limits))
+        for name, value in settings.variable.items():
+            monkeypatch.setenv(name, value)
+        server_settings.cache_clear()
+
+    monkeypatch.setattr(turns, "_places", set())
+    yield serve
+    monkeypatch.undo()
+    server_settings.cache_clear()
+
+
+@pytest.fixture
+def outside_of_sessions(monkeypatch):
+    """Work is done for nobody: each piece of it takes turns with those that `turn` says."""
+    monkeypatch.setattr(background, "session_number", lambda: None)
+    monkeypatch.setattr(background, "own_turn", lambda: threading.Semaphore())
+
+
+def test_more_tables_than_the_limit_are_refused_and_the_plan_stays(app, limited, small):
+    limited(tables=7)
+    session = app("workload", small)  # all of up to two of three attributes: 1 + 3 + 3
+    assert not session.error
+    before = session.scenario
+    session.number_input(key="order").set_value(3).run()
+    assert "There would be 8 tables, and this server plans for at most 7" in plain(
+        session.texts("error")
+    )
+    assert session.scenario == before
+    session.open("plan")
+    assert "A cell of the median table, 95 %" in session.metrics()
+
+
+def test_a_file_above_the_limit_is_refused(app, limited, small):
+    limited(upload_mb=1)
+    session = app("codebook", small)
+    session.segmented_control(key="codebook source").set_value("A file").run()
+    content = b"attribute,value\n" + b"sex,F\n" * 200_000
+    session.file_uploader(key="codebook").upload("c.csv", content).run()
+    assert "takes files of at most 1 MB" in plain(session.texts("error"))
+    assert session.scenario == small
+
+
+def test_a_further_visitor_is_asked_to_try_later(app, limited, small, monkeypatch):
+    limited(sessions=1)
+    monkeypatch.setattr(turns, "_place", turns._take_place)  # all tests are one session
+    first = app("home", small)
+    second = app("home", small)
+    assert second.title[0].value == "All places are taken"
+    assert "Try again in some minutes" in second.info[0].value
+    assert not second.button
+    assert first.run().title[0].value != "All places are taken"
+    turns._leave(*turns._places)
+    assert second.run().title[0].value == first.title[0].value
+
+
+def test_what_goes_beyond_the_saved_projects_is_not_saved_and_says_so(app, limited, small):
+    limited(projects=1)
+    session = app("plan", small)
+    session.text_input(key="typed budget").set_value("0.3").run()
+    assert not session.error
+    session.open("home").button(key=f"example {EXAMPLES[0].key}").click().run()
+    session.open("plan").text_input(key="typed budget").set_value("0.4").run()
+    assert "you have 1 saved projects" in plain(session.texts("error"))
+    assert "Save the project as a file" in plain(session.texts("error"))
+    assert dict(session.scenario.budget.stated)["epsilon"] == Fraction("0.4")  # nothing is lost
+    session.open("scenarios").unfold("other projects").press("Delete")
+    session.open("plan").text_input(key="typed budget").set_value("0.5").run()
+    assert not session.error
+
+
+def test_a_project_of_more_bytes_than_the_limit_is_not_saved(app, limited, small):
+    limited(project_kb=1)
+    session = app("plan", small.replaced(note="n" * 900))
+    session.text_input(key="typed budget").set_value("0.3").run()
+    assert "this server keeps at most 1 kB of one" in plain(session.texts("error"))
+
+
+def test_undo_goes_back_so_many_steps(app, limited, small):
+    limited(undo_steps=2)
+    session = app("plan", small)
+    for budget in ("0.2", "0.3", "0.4"):
+        session.text_input(key="typed budget").set_value(budget).run()
+    assert len(session.session_state["steps back"]) == 2
+
+
+def test_a_session_works_on_one_thing_at_a_time(limited, monkeypatch, outside_of_sessions):
+    limited()
+    own, going, most = threading.Semaphore(), [0], [0]
+    monkeypatch.setattr(background, "own_turn", lambda: own)
+
+    def work(on_progress):
+        going[0] += 1
+        most[0] = max(most[0], going[0])
+        time.sleep(0.05)
+        going[0] -= 1
+        return True
+
+    tasks = [Task(work).start() for _ in range(4)]
+    for task in tasks:
+        task.wait(10)
+    assert [task.result for task in tasks] == [True] * 4
+    assert most[0] == 1
+
+
+def test_the_server_works_on_no_more_than_it_has_processors(
+    limited, monkeypatch, outside_of_sessions
+):
+    limited()
+    monkeypatch.setattr(turns, "_processors", threading.BoundedSemaphore(1))
+    held, finish = threading.Event(), threading.Event()
+
+    def first(on_progress):
+        held.set()
+        finish.wait(10)
+
+    going = Task(first).start()
+    assert held.wait(10)
+    waiting = Task(lambda on_progress: "done").start()
+    time.sleep(0.5)
+    assert waiting.doing == "Waiting for others on this server"
+    given_up = Task(lambda on_progress: "done").start()
+    given_up.cancel()
+    given_up.wait(10)
+    assert given_up.error == "Cancelled."
+    finish.set()
+    going.wait(10)
+    waiting.wait(10)
+    assert waiting.result == "done"
+
+
+def test_work_beyond_its_time_ends_with_a_sentence(limited, monkeypatch, outside_of_sessions):
+    limited(solve_seconds=0)
+
+    def work(on_progress):
+        time.sleep(0.01)
+        on_progress("Planning", 0.5)
+
+    task = Task(work).start()
+    task.wait(10)
+    assert "This takes more than" in task.error
+    assert task.result is None
+
+
+def test_the_memory_of_a_session_goes_with_it(app, limited, small):
+    limited()
+    session = app("plan", small)
+    plan = weakref.ref(session.planned)
+    workload = weakref.ref(session.planned.workload)
+    session.open("tradeoffs").open("fairness").open("handover")
+    del session
+    gc.collect()
+    assert plan() is None
+    assert workload() is None or workload() is vars(small).get("workload")
