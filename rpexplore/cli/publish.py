@@ -47,7 +47,7 @@ def publish(
 ) -> None:
     """Export tables for catalogues, agencies and other programs.
 
-    Copies, whose columns have names that all formats take (sex_label), with standard errors and
+    Copies, whose columns have names that all formats take (sex_label), with their errors and
     intervals, and the guarantee in the words of the release, which stays as it is. Costs no
     privacy.
     """

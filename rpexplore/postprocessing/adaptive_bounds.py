@@ -31,11 +31,17 @@ def describe_bound(
 ) -> str:
     """The bound of the table with these attributes, as a sentence."""
     position = [set(table) for table in release.table_names].index(set(attributes))
-    bound = release.bounds["error_bound_95"].tolist()[position]
-    if math.isnan(bound):
-        return "No guarantee of how far this table is from the true counts."
-    at_most = _at_most(bound, _estimated_records(release), record_noun)
-    return f"All errors of this table together are {at_most}, with 95 %."
+    return sentences_on_bounds(release, record_noun)[position]
+
+
+def sentences_on_bounds(release: AdaptiveRelease, record_noun: str = "records") -> list[str]:
+    """The bound of each table as a sentence, in its order."""
+    return [
+        "No guarantee of how far this table is from the true counts."
+        if text == NO_GUARANTEE
+        else f"All errors of this table together are {text}, with 95 %."
+        for text in describe_bounds(release, record_noun)
+    ]
 
 
 def _estimated_records(release: AdaptiveRelease) -> float:

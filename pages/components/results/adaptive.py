@@ -42,7 +42,6 @@ def how_it_came_about(release: AdaptiveRelease, record_noun: str) -> None:
     }
     numbers(pd.DataFrame(columns), SELECTED_COLUMNS, "rounds.csv", "What was selected")
     st.info(
-        "Unbiased counts, subtotals with exact errors, nonnegative or whole tables, combinations "
-        "with other releases and formats of catalogues are made of releases whose plan is not "
-        "adaptive."
+        "Unbiased counts, subtotals with exact errors, nonnegative or whole tables and "
+        "combinations with other releases are made of releases whose plan is not adaptive."
     )

@@ -48,8 +48,7 @@ def draw() -> None:
         else:
             attributes, publication = browse(source, folder, record_noun_of(source))
             workbook_download(source, folder, publication)
-            if not isinstance(source, AdaptiveRelease):
-                publishing(source, folder)
+            publishing(source, folder)
             reading_code(source, folder, attributes, publication.cv_limit)
             if isinstance(source, AdaptiveRelease):
                 how_it_came_about(source, record_noun_of(source))

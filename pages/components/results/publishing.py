@@ -21,7 +21,7 @@ def publishing(results: Results, folder: Path) -> None:
     """Choose formats, fill in what only people know, and download; folded."""
     with st.expander("Publish for catalogues, agencies and other programs"):
         st.caption(
-            "Copies of all tables, whose columns have names that every format takes, with standard "
+            "Copies of all tables, whose columns have names that every format takes, with their "
             "errors and intervals, and the guarantee in the words of the release, which stays as "
             "it is."
         )

@@ -14,6 +14,8 @@ from unicodedata import combining, normalize
 
 from rpexplore.errors import ReleaseError
 from rpexplore.postprocessing.publication import (
+    ADAPTIVE_ERROR_MEANING,
+    ADAPTIVE_INTERVAL_MEANING,
     INTERVAL_MEANING,
     MODEL_ERROR_MEANING,
     STANDARD_ERROR_MEANING,
@@ -39,8 +41,14 @@ _MEANINGS = {
     "unbiased_value": "The unbiased noisy count. Not rounded; may be negative.",
     VALUE_IS: "What was done to the count in value.",
 }
-_UNBIASED = "The noisy count. Unbiased; may be negative."
-_PROCESSED = "The count after post-processing."
+_RELEASED_MEANINGS = _MEANINGS | {"value": "The noisy count. Unbiased; may be negative."}
+_PROCESSED_MEANINGS = _MEANINGS | {"value": "The count after post-processing."}
+_ADAPTIVE_MEANINGS = _MEANINGS | {
+    "value": "The estimated count: the best guess of a model. Biased.",
+    "model_error": ADAPTIVE_ERROR_MEANING,
+    "lower_95": ADAPTIVE_INTERVAL_MEANING,
+    "upper_95": ADAPTIVE_INTERVAL_MEANING,
+}
 
 
 @dataclass(frozen=True)
@@ -103,11 +111,13 @@ def columns_of_table(
         names: Of each attribute in exports, see `attribute_names`.
         titles: What the codebook calls each attribute at length.
     """
-    processed = heads[-1] == VALUE_IS
     # By position: an attribute may bear any name.
-    n_behind = len(ESTIMATES)
-    if processed:
-        n_behind = 7 if heads[-6] == "model_error" else 6
+    if heads[-1] != VALUE_IS:
+        n_behind, meanings = len(ESTIMATES), _RELEASED_MEANINGS
+    elif heads[-4] == "model_error":
+        n_behind, meanings = 5, _ADAPTIVE_MEANINGS
+    else:
+        n_behind, meanings = 7 if heads[-6] == "model_error" else 6, _PROCESSED_MEANINGS
     texts, numbers = heads[:-n_behind], heads[-n_behind:]
     columns: list[Column] = []
     for attribute, has_label in zip(attributes, _have_labels(texts, attributes), strict=True):
@@ -120,9 +130,8 @@ def columns_of_table(
             meaning = f"{titles[attribute]}: what its codes are called."
             columns.append(Column(f"{name}_label", title, LABEL, attribute, meaning))
     for head in numbers:
-        meaning = _MEANINGS.get(head) or (_PROCESSED if processed else _UNBIASED)
         role = NOTE if head == VALUE_IS else NUMBER
-        columns.append(Column(head, head, role, meaning=meaning))
+        columns.append(Column(head, head, role, meaning=meanings[head]))
     return columns
 
 

@@ -104,7 +104,7 @@ def _record_set(table: ExportedTable) -> dict[str, Any]:
         "@type": "cr:RecordSet",
         "@id": table.name,
         "name": table.name,
-        "description": table.title,
+        "description": f"{table.title}. {table.note}" if table.note else table.title,
     }
     if table.key:
         described["key"] = [{"@id": f"{table.name}/{name}"} for name in table.key]

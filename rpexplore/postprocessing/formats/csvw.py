@@ -26,7 +26,7 @@ def csvw_metadata(export: Export) -> dict[str, Any]:
     group: dict[str, Any] = {
         "@context": ["http://www.w3.org/ns/csvw", {"@language": "en"}],
         "dc:title": export.title,
-        "dc:description": f"Noisy tables, {export.results.label}.",
+        "dc:description": export.kind,
         "dc:provenance": export.guarantee,
         "dc:created": export.created,
     }
@@ -41,7 +41,8 @@ def _table(table: ExportedTable) -> dict[str, Any]:
     schema: dict[str, Any] = {"columns": [_column(column) for column in table.columns]}
     if table.key:
         schema["primaryKey"] = list(table.key)
-    return {"url": table.path, "dc:title": table.title, "tableSchema": schema}
+    described = {"dc:description": table.note} if table.note else {}
+    return {"url": table.path, "dc:title": table.title, **described, "tableSchema": schema}
 
 
 def _column(column: Column) -> dict[str, Any]:

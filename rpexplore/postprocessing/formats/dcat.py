@@ -99,6 +99,8 @@ def _distribution(table: ExportedTable, license: str) -> dict[str, Any]:
             "spdx:checksumValue": {"@type": "xsd:hexBinary", "@value": table.sha256},
         },
     }
+    if table.note:
+        described["dct:description"] = _text(table.note)
     if license:
         described["dct:license"] = {"@id": license}
     return described

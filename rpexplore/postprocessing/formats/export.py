@@ -23,6 +23,7 @@ from rpexplore.common.exact_numbers import exact_text, float_at_least, shown_val
 from rpexplore.common.formatting import capitalised, text_of_path
 from rpexplore.common.names import is_text
 from rpexplore.errors import ReleaseError
+from rpexplore.postprocessing.adaptive_bounds import sentences_on_bounds
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.formats.columns import (
     CODE,
@@ -37,8 +38,10 @@ from rpexplore.postprocessing.results import (
     Results,
     attributes_in_tables,
     guarantee_of,
+    is_adaptive,
     load_results,
 )
+from rpexplore.releases.adaptive.adaptive_files import LEAST_ERROR
 from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
 from rpexplore.releases.csv_cells import CsvWriter, csv_decimals
 from rpexplore.releases.manifest import manifest_sha256, read_manifest
@@ -103,6 +106,7 @@ class ExportedTable:
     key         the names of the columns that no two rows have alike; empty if there are none
     path        of the CSV file within the export, "" if there is none
     n_bytes, sha256   of that file
+    note        what is known of all its errors together, as a sentence; "" for nothing
     """
 
     position: int
@@ -113,6 +117,7 @@ class ExportedTable:
     path: str = ""
     n_bytes: int = 0
     sha256: str = ""
+    note: str = ""
 
     @property
     def name(self) -> str:
@@ -140,11 +145,6 @@ class Export:
 
     def __post_init__(self) -> None:
         self.manifest: Mapping[str, Any] = read_manifest(self.source)
-        if self.manifest.get("format") == AdaptiveRelease.release_format[0]:
-            raise ReleaseError(
-                f"{str(self.source)!r} holds adaptive estimates, for which there are no exports; "
-                "its tables are CSV and Parquet files, with bounds on their errors beside them."
-            )
         self.results: Results = load_results(self.source)
 
     # ---- what is known of all tables
@@ -165,7 +165,17 @@ class Export:
     @property
     def description(self) -> str:
         """What the tables are and what holds for them."""
-        return f"Noisy tables, {self.results.label}. {self.guarantee}"
+        return f"{self.kind} {self.guarantee}"
+
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether the counts are estimates by a model, with no unbiased ones beside them."""
+        return is_adaptive(self.results)
+
+    @property
+    def kind(self) -> str:
+        """What the tables are, as a sentence."""
+        return f"{'Estimated' if self.is_adaptive else 'Noisy'} tables, {self.results.label}."
 
     @property
     def created(self) -> str:
@@ -214,7 +224,7 @@ class Export:
 
     @property
     def _sources(self) -> Sequence[MeasurementSource]:
-        if isinstance(self.results, Release):
+        if isinstance(self.results, Release | AdaptiveRelease):
             return [MeasurementSource.of(self.results)]
         if isinstance(self.results, Estimates):
             return self.results.sources
@@ -227,6 +237,9 @@ class Export:
         if folder is not None:
             (folder / "tables").mkdir()
         names = self.results.table_names
+        notes = (
+            sentences_on_bounds(self.results) if is_adaptive(self.results) else [""] * len(names)
+        )
         known: dict[tuple[str, ...], tuple[str, ...]] = {}  # texts that many tables share
         with closing(
             in_order(lambda position: self._read(position, folder), range(len(names)))
@@ -236,7 +249,7 @@ class Export:
                     replace(column, texts=known.setdefault(column.texts, column.texts))
                     for column in table.columns
                 )
-                self.tables.append(replace(table, columns=columns))
+                self.tables.append(replace(table, columns=columns, note=notes[table.position]))
                 if table.position % 16 == 0:
                     on_progress("Writing the tables", table.position / len(names))
 
@@ -282,8 +295,10 @@ class Export:
 
 def decimals_of(rows: pa.Table) -> int:
     """How many decimals the numbers of a table have as CSV, as in a release's own files."""
-    errors, upper = (np.asarray(rows[name]) for name in ("standard_error", "upper_95"))
-    return csv_decimals(errors.min(), np.abs(upper).max())
+    upper = np.abs(np.asarray(rows["upper_95"])).max()
+    if "standard_error" in rows.column_names:
+        return csv_decimals(np.asarray(rows["standard_error"]).min(), upper)
+    return csv_decimals(max(np.asarray(rows["model_error"]).min(), LEAST_ERROR), upper)
 
 
 def _key(rows: pa.Table, columns: Sequence[Column]) -> tuple[str, ...]:

@@ -42,9 +42,11 @@ def _resource(table: ExportedTable) -> dict[str, Any]:
     schema: dict[str, Any] = {"fields": [_field(column) for column in table.columns]}
     if table.key:
         schema["primaryKey"] = list(table.key)
+    described = {"description": table.note} if table.note else {}
     return {
         "name": table.name,
         "title": table.title,
+        **described,
         "path": table.path,
         "profile": "tabular-data-resource",
         "format": "csv",

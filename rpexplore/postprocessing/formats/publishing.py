@@ -111,7 +111,8 @@ def publish(
     Complete or not at all. Spends nothing; the release stays as it is.
 
     Args:
-        release: The folder of a release of tables, or of combined or processed tables.
+        release: The folder of a release of tables, adaptive or not, or of combined or processed
+            tables.
         formats: Keys of `FORMATS`, any number of them.
         imprint: Title, publisher and licence, for the formats that have fields for them.
         escape_formulas: Whether no text in CSV files begins as formulas of spreadsheets do.

@@ -42,7 +42,7 @@ ROUND_COLUMNS = {
     "measured": pa.int64(),
 }
 _FIT_SHARE = 0.5  # of the writing
-_LEAST_ERROR = 1e-3  # for the decimals of CSV files: a model may be sure of a cell
+LEAST_ERROR = 1e-3  # for the decimals of CSV files: a model may be sure of a cell
 
 
 class AdaptiveWriter:
@@ -129,7 +129,7 @@ class AdaptiveWriter:
                 position,
                 self._plan.workload.tables[position],
                 map(_labelled, pieces_of_cells(labels, values, errors**2)),
-                decimals=csv_decimals(max(errors.min(), _LEAST_ERROR), values.max()),
+                decimals=csv_decimals(max(errors.min(), LEAST_ERROR), values.max()),
                 escape_formulas=self._note.escape_formulas,
                 with_csv=not self._note.parquet_only,
             )

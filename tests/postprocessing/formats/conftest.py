@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
+from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.postprocessing.combination_folder import write_combined
 from rpexplore.postprocessing.formats.publishing import FORMATS, publish
 from rpexplore.postprocessing.results import Results, load_results
@@ -24,7 +25,7 @@ DOMAIN = rp.Domain(
         rp.Attribute("value", rp.Categories(("=1+1", "a\nb"))),
     )
 )
-KINDS = ("released", "combined", "smooth", "whole")
+KINDS = ("released", "combined", "smooth", "whole", "adaptive")
 IMPRINT = rp.Imprint(
     "Atlas of persons",
     "Statistics Office",
@@ -36,11 +37,17 @@ IMPRINT = rp.Imprint(
 
 @dataclass(frozen=True)
 class Exported:
-    """An export in all formats, and the results that it was made of."""
+    """An export in all formats, the results that it was made of, and the plan of their release."""
 
     results: Results
     source: Path
     folder: Path
+    plan: ReleasePlan
+
+    def last_decimal(self, frame: pd.DataFrame) -> float:
+        """What the last decimal of a table is worth: a millionth of its smallest error, or less."""
+        has_errors = "standard_error" in frame
+        return frame["standard_error" if has_errors else "model_error"].min() * 1e-6
 
 
 @pytest.fixture(scope="session")
@@ -56,6 +63,9 @@ def sources(tmp_path_factory) -> Path:
     rp.postprocess(released, top / "smooth", method="smooth")
     rp.postprocess(released, top / "whole", method="nonnegative", rounded=True)
     write_combined(rp.combine(released), top / "combined")
+    tables = rp.Workload.all_up_to(DOMAIN, 2)
+    adaptive = rp.adaptive_plan(tables, budget=rp.Budget(rho="1/10"), expected_records=200)
+    rp.release(adaptive, pd.DataFrame(rows), top / "adaptive", name="s", ledger=ledger)
     return top
 
 
@@ -65,7 +75,9 @@ def exports(sources, tmp_path_factory) -> dict[str, Exported]:
     made = {}
     for kind in KINDS:
         publish(sources / kind, top / kind, formats=list(FORMATS), imprint=IMPRINT)
-        made[kind] = Exported(load_results(sources / kind), sources / kind, top / kind)
+        release = "adaptive" if kind == "adaptive" else "released"
+        plan = rp.load_plan(sources / release / "plan.json")
+        made[kind] = Exported(load_results(sources / kind), sources / kind, top / kind, plan)
     return made
 
 

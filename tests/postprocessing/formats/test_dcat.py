@@ -13,13 +13,13 @@ def read(exported) -> rdflib.Graph:
     return rdflib.Graph().parse(exported.folder / "dcat.jsonld", format="json-ld", publicID=HERE)
 
 
-def test_the_record_says_what_is_guaranteed_and_where_every_table_is(exported, exports):
+def test_the_record_says_what_is_guaranteed_and_where_every_table_is(exported):
     graph = read(exported)
     (dataset,) = graph.subjects(RDF.type, DCAT.Dataset)
     provenance = graph.value(dataset, DCTERMS.provenance)
     assert str(graph.value(provenance, RDFS.label)) == guarantee_of(exported.results)
     rho = graph.value(graph.value(dataset, DQV.hasQualityMeasurement), DQV.value)
-    plan = exports["released"].results.plan
+    plan = exported.plan
     assert plan.rho <= rho.toPython() < plan.rho * (1 + 1e-15)
     assert str(graph.value(dataset, DCTERMS.title)) == "Atlas of persons"
     distributions = list(graph.objects(dataset, DCAT.distribution))

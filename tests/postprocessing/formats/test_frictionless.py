@@ -25,8 +25,7 @@ def test_the_package_is_valid_and_its_numbers_are_those_of_the_tables(exported):
         for field, title in zip(resource.schema.fields, titles, strict=True):
             column = frame[title]
             if field.name in NUMBERS:
-                # The last decimal is worth a millionth of the smallest standard error, or less.
-                unit = frame["standard_error"].min() * 1e-6
+                unit = exported.last_decimal(frame)
                 numbers = read[field.name].astype(float)
                 np.testing.assert_allclose(numbers, column.astype(float), rtol=0, atol=unit)
             else:
@@ -49,9 +48,9 @@ def test_fields_say_what_the_codebook_calls_an_attribute(exports):
     assert (height.title, height.description) == ("Größe", "Body height: what a row counts.")
 
 
-def test_the_guarantee_is_that_of_the_release_to_the_letter(exported, exports):
+def test_the_guarantee_is_that_of_the_release_to_the_letter(exported):
     package = json.loads((exported.folder / "datapackage.json").read_text("utf-8"))
-    plan = exports["released"].results.plan
+    plan = exported.plan
     assert package["privacy"]["guarantee"] == guarantee_of(exported.results)
     assert guarantee_of(exported.results) in package["description"]
     assert package["privacy"]["rho"] == exact_text(plan.rho)

@@ -1,5 +1,6 @@
 """The folder of an export: what is in it, what is left as it was, and what is refused."""
 
+from collections import Counter
 from pathlib import Path
 
 import openpyxl
@@ -7,8 +8,13 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import ReleaseError
+from rpexplore.postprocessing.adaptive_bounds import sentences_on_bounds
 from rpexplore.postprocessing.formats.publishing import publish
 from rpexplore.releases.table_release import Release
+
+DESCRIPTIONS = (
+    "README.md", "datapackage.json", "csv-metadata.json", "croissant.json", "dcat.jsonld",
+)  # fmt: skip
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -39,6 +45,19 @@ def test_the_readme_has_the_guarantee_and_the_names_that_changed(exports):
     assert exports["released"].results.plan.guarantee in text
     assert "- `marital_status`: marital status\n" in text
     assert "- `sex`" not in text
+
+
+def test_adaptive_tables_say_in_every_description_how_far_off_they_are(exports):
+    folder, release = exports["adaptive"].folder, exports["adaptive"].results
+    sentences = sentences_on_bounds(release)
+    assert any("with 95 %" in sentence for sentence in sentences)
+    # Sentences that tables have in common are there once for each.
+    texts = [(folder / name).read_text("utf-8") for name in DESCRIPTIONS]
+    for sentence, n_tables in Counter(sentences).items():
+        assert [text.count(sentence) for text in texts] == [n_tables] * len(texts)
+    assert all(text.count("Estimated tables, adaptive, biased:") == 1 for text in texts)
+    head = (folder / "tables/0002_sex.csv").read_text("utf-8").splitlines()[0]
+    assert head == '"sex","sex_label","value","model_error","lower_95","upper_95","value_is"'
 
 
 def test_text_that_a_spreadsheet_would_run_is_escaped_where_that_is_wanted(sources, tmp_path):

@@ -67,7 +67,7 @@ def test_releases_and_exports_are_read_as_they_are(exports):
             assert list(table) == frame.columns.tolist()
             for (kind, values), column in zip(table.values(), frame, strict=True):
                 if pd.api.types.is_float_dtype(frame[column]):
-                    unit = frame["standard_error"].min() * 1e-6
+                    unit = exported.last_decimal(frame)
                     numbers = [float(value) if value != "NA" else np.nan for value in values]
                     assert kind == "numeric"
                     np.testing.assert_allclose(numbers, frame[column], rtol=0, atol=unit)

@@ -39,7 +39,7 @@ def test_all_tables_are_one_cube_with_the_figures_of_the_release(exported):
                 assert called == frame[column].astype(str).tolist()
             else:
                 assert set(data[dimension]) == {"_T"}
-        unit = frame["standard_error"].min() * 1e-6
+        unit = exported.last_decimal(frame)
         for column, identifier in NUMBERS.items():
             if identifier in data:
                 numbers = data[identifier].astype(float)
