@@ -174,7 +174,7 @@ def ledger(
     approvals: options.NeededApprovals = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Show what was spent on some data, set its budget limit, or demand approvals.
+    """Show what some data cost; set a limit, or demand approvals.
 
     All in ρ for one record; for a person with at most m records it is m² times that. A ledger in
     PostgreSQL is made first: `ledger --create --ledger postgresql:NAME --grant ROLE`.
