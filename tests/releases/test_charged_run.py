@@ -78,7 +78,7 @@ def test_a_complete_release_is_kept_if_only_the_last_note_fails(charge, tmp_path
 def test_a_booking_that_fails_says_whether_the_run_is_charged(
     state, says, charge, tmp_path, monkeypatch
 ):
-    book, events = Ledger.book, "rpexplore.releases.ledger.ledger.read_events"
+    book, events = Ledger.book, "rpexplore.releases.ledger.ledger_file.LedgerFile.read_events"
 
     def broken(*arguments):
         if state != "refused":
