@@ -1,5 +1,6 @@
 """The shared planning server: what it is started with, and what makes no sense."""
 
+import os
 from collections.abc import Callable, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
@@ -63,7 +64,7 @@ def serve_planning(
         "server.allowedHosts": public.name,
         # No header says who somebody is.
         "server.trustedUserHeaders": "{}",
-        "secrets.files": settings.login_file or "none.toml",
+        "secrets.files": settings.login_file or f"{os.devnull}.toml",
         # Each line is one JSON object already, without what people typed.
         "logger.messageFormat": "%(message)s",
         "logger.enableRich": "false",

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from rpexplore.common.extras import require
+from rpexplore.common.server_settings import ServerSettings
 from rpexplore.common.webapp_files import (
     TOKEN_PARAMETER,
     TOKEN_VARIABLE,
@@ -70,7 +71,9 @@ def serve(
                 webbrowser.open(until_the_end.enter_context(_link(private_address)))
 
         flags = {"server.address": HOST, "server.port": port, "server.baseUrlPath": ""}
-        run_server(flags, {TOKEN_VARIABLE: token, **folders_variable}, address, announce, say)
+        # Whatever the environment says, this is one's own.
+        variables = {TOKEN_VARIABLE: token, **folders_variable, **ServerSettings().variable}
+        run_server(flags, variables, address, announce, say)
 
 
 def run_server(

@@ -3,12 +3,14 @@
 import os
 import signal
 import socket
+import urllib.error
 import urllib.request
 from pathlib import Path
 
 import pytest
 
 from rpexplore.common import webapp_files
+from rpexplore.common.server_settings import ServerSettings
 from rpexplore.errors import RpexploreError
 from tests.cli.program import started
 
@@ -32,6 +34,7 @@ def test_app_answers_this_machine_only_and_stops_on_a_signal(number, tmp_path):
     (tmp_path / ".streamlit/config.toml").write_text(OPEN_SETTINGS, "utf-8")
     (tmp_path / "streamlit.py").write_text("raise SystemExit('a stranger')", "utf-8")
     environment = {**os.environ, "HOME": str(tmp_path), "STREAMLIT_SERVER_ADDRESS": "0.0.0.0"}
+    environment |= ServerSettings(True, "http://127.0.0.1:1/").variable
     port = free_port()
     where = {"cwd": tmp_path, "env": environment, "start_new_session": True}
     app = started("app", "--port", str(port), "--no-browser", **where)
@@ -40,6 +43,8 @@ def test_app_answers_this_machine_only_and_stops_on_a_signal(number, tmp_path):
         assert f"http://127.0.0.1:{port}" in app.stdout.readline()
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health") as answer:
             assert answer.read() == b"ok"
+        with pytest.raises(urllib.error.HTTPError, match="403"):  # without the token
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/")
         # A server on all addresses would answer on this one as well.
         with pytest.raises(OSError, match="refused"):
             socket.create_connection(("127.0.0.2", port), timeout=2)

@@ -26,7 +26,7 @@ class IdentityProvider:
 
     def __init__(self, port: int) -> None:
         self.issuer = f"http://127.0.0.1:{port}"
-        self.client, self.secret = "planning", secrets.token_hex(16)
+        self.client, self.secret = "client-4711", secrets.token_hex(16)
         self.seconds_ago = 0
         self._key = RSAKey.generate_key(2048, {"kid": "1", "use": "sig", "alg": "RS256"})
         self._codes: dict[str, dict[str, str]] = {}
