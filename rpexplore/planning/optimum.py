@@ -7,7 +7,7 @@ Others, such as sums within targets, are solved for one budget, and their plan i
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.metadata import version
 
 import numpy as np
@@ -23,6 +23,12 @@ from rpexplore.planning.plan import Plan
 from rpexplore.planning.solvers.solution import Solution
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
+
+
+@cache
+def _version() -> str:
+    """That of this program, looked up once: a slider asks for many plans."""
+    return version("rpexplore")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,7 +99,7 @@ class Optimum:
                 dual_weights=self.solution.dual_weights,
                 limit=None if limit is None else limit / cost,
             ),
-            version=version("rpexplore"),
+            version=_version(),
         )
 
 

@@ -86,7 +86,9 @@ def test_what_goes_beyond_the_saved_projects_is_not_saved_and_says_so(app, limit
     assert "you have 1 saved projects" in plain(session.texts("error"))
     assert "Save the project as a file" in plain(session.texts("error"))
     assert dict(session.scenario.budget.stated)["epsilon"] == Fraction("0.4")  # nothing is lost
-    session.open("scenarios").unfold("other projects").press("Delete")
+    session.open("scenarios").unfold("other projects")
+    (delete,) = [one for one in session.button if (one.key or "").startswith("delete project")]
+    delete.click().run()
     session.open("plan").text_input(key="typed budget").set_value("0.5").run()
     assert not session.error
 

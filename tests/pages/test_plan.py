@@ -80,7 +80,7 @@ def test_a_chosen_row_of_all_tables_is_explained(app, small):
 
 
 def test_published_releases_stand_beside_the_budget(app, small):
-    session = app("plan", small.replaced(budget=rp.Budget(rho="2.5")))
+    session = app("plan", small.replaced(budget=rp.Budget(rho="2.5"))).unfold("budget context")
     text = plain(session.texts("markdown"))
     assert "This plan** \n" in text.replace("  ", " ")
     assert "U.S. Census Bureau, 2021: ρ = 2.56 for a person" in text

@@ -99,7 +99,11 @@ def budget_meaning() -> None:
     for note in budget_units.budget_warnings(budget):
         st.info(note)
     st.caption(budget_units.describe_guess(budget))
-    with st.expander("Budget in context"):
+    # Only when it is open: it takes as long as a chart, at each step of the slider.
+    context = st.expander("Budget in context", key="budget context", on_change="rerun")
+    if not context.open:
+        return
+    with context:
         st.markdown("**In other units**")
         st.dataframe(
             budget_units.equivalents(budget),
