@@ -5,13 +5,12 @@ By night: pip fetches hundreds of megabytes.
 
 import signal
 import subprocess
-import sys
 import sysconfig
-import venv
 from pathlib import Path
 
 import pytest
 
+from tests.support.environments import environment, run
 from tests.support.wheel import built_wheel
 
 pytestmark = pytest.mark.nightly
@@ -37,30 +36,11 @@ def wheel(tmp_path_factory) -> Path:
     return built_wheel(tmp_path_factory.mktemp("wheel"))
 
 
-def environment(folder: Path, *requirements: str) -> Path:
-    """The interpreter of a new environment with these, and without pip."""
-    venv.create(folder, symlinks=True)
-    python = folder / "bin" / "python"
-    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet"]
-    done = subprocess.run([*pip, *requirements], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return python
-
-
 def installed_size(python: Path) -> float:
     """The sum of the sizes of the files in its site-packages, bytecode included, MiB."""
     base = python.parents[1]
     packages = sysconfig.get_path("purelib", "venv", {"base": base, "platbase": base})
     return sum(path.stat().st_size for path in Path(packages).rglob("*") if path.is_file()) / MIB
-
-
-def run(python: Path, *arguments: str, cwd: Path) -> str:
-    """What an interpreter prints, isolated from this checkout."""
-    done = subprocess.run(
-        [python, *arguments], cwd=cwd, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 def test_the_core(wheel, tmp_path):
