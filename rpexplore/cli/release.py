@@ -193,11 +193,11 @@ def ledger(
         }
         _create_ledger(ledger, create, tuple(grant or ()), given, as_json)
         return
-    if approvals is not None and require_approvals in (None, "none"):
-        raise RpexploreError("--approvals N goes with --require-approvals FILE; name the list.")
     demand = None
-    if require_approvals not in (None, "none"):
+    if require_approvals is not None and require_approvals.strip().lower() != "none":
         demand = ApprovalDemand.load(require_approvals, approvals or 1)
+    elif approvals is not None:
+        raise RpexploreError("--approvals N goes with --require-approvals FILE; name the list.")
     source = inputs.source_from_options(data, database, table)
     book = ledger_for(source, ledger)
     if data is not None and not data.exists() and not book.account(source).entries:

@@ -79,7 +79,7 @@ def test_no_byte_of_an_approval_can_be_changed(keys, alice):
                 approval = Approval.parse(bytes(changed), "a.json")
                 signed += 1
                 check_approvals(demand, PLAN.sha256, [approval])
-    assert signed > 100  # so many are approvals still, of something else or by nobody
+    assert signed > 50  # so many are approvals still, of something else or by nobody
 
 
 def test_an_approval_is_not_one_of_another_plan(folder, alice):

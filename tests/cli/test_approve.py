@@ -78,7 +78,7 @@ def test_a_release_waits_for_the_people_that_the_ledger_demands(team):
     facts = team.json("ledger", "records.csv")
     assert facts["approval_demand"]["n"] == 2
     assert [one["name"][:3] for one in facts["runs"][0]["approvals"]] == ["ali", "bob"]
-    assert "Needs" not in team.done("ledger", "records.csv", "--require-approvals", "none")
+    assert "Needs" not in team.done("ledger", "records.csv", "--require-approvals", "None")
     team.done(*run[:-1], "again")
 
 

@@ -11,7 +11,6 @@ from rpexplore.errors import ApprovalError, LedgerError, ReleaseError
 from rpexplore.planning.approval import Approval
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.releases.ledger.ledger import Account, Ledger
-from rpexplore.releases.ledger.ledger_file import transaction
 from rpexplore.releases.release_steps import steps_of
 from tests.releases.adaptive import adaptive_run
 from tests.releases.areas import area_plans
@@ -211,7 +210,7 @@ def test_a_ledger_with_a_demand_that_cannot_be_is_refused(content, tmp_path):
     data.write_text(CSV)
     ledger = Ledger.beside(data)
     names = list(account(data).names)
-    with transaction(ledger.path) as book:
+    with ledger.store.transaction() as book:
         book.add("approvals", {"names": names, "noted": "", "user": "", **content})
     with pytest.raises(LedgerError, match=r"Entry 1 of the ledger .* cannot be read"):
         account(data)
