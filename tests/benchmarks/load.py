@@ -86,7 +86,7 @@ class Member:
         start, shown = time.perf_counter(), []
         self.socket.send(message.SerializeToString())
         while True:
-            raw = self.socket.recv(timeout=PATIENCE)
+            raw = self.socket.recv(timeout=PATIENCE, decode=False)
             shown.append(raw)
             if not learn and len(raw) > LEAST_PARSED:
                 continue

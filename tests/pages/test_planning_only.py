@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 
 from pages.components.shared.serving import HAND_OVER
 from rpexplore.common.server_settings import ServerSettings, server_settings
@@ -138,13 +139,24 @@ def test_what_reads_records_or_ledgers_is_never_imported(tmp_path):
         ("survey.csv", b"age,sex\n12,F\n13,M\n"),
     ],
 )
-def test_a_box_refuses_records_and_keeps_nothing_of_them(app, planning_only, small, name, content):
+def test_a_box_refuses_records_and_keeps_nothing_of_them(
+    app, planning_only, small, name, content, monkeypatch
+):
+    managers = []
+    remove = MemoryUploadedFileManager.remove_file
+
+    def removing(manager, *given):
+        remove(manager, *given)
+        managers.append(manager)
+
+    monkeypatch.setattr(MemoryUploadedFileManager, "remove_file", removing)
     session = app("codebook", small)
     session.segmented_control(key="codebook source").set_value("A file").run()
     session.file_uploader(key="codebook").upload(name, content).run()
     if session.error:  # else the box itself has refused it, by its ending
         assert "this server takes n" in plain(session.texts("error"))
         assert "codebook.json" in plain(session.texts("error"))
+        assert [*managers[-1].file_storage.values()] == [{}]
     else:
         assert name.endswith(".sav")
     assert session.scenario == small

@@ -50,7 +50,7 @@ _PUBLIC_FILES = (
 def choose_file() -> None:
     """A box to drop a file into, and a list of the files on this computer."""
     if plans_only():
-        label, endings, help = "Drop a codebook or a plan", list(CODEBOOK_ENDINGS), _PUBLIC_FILES
+        label, endings, help = "Drop a codebook or a plan", CODEBOOK_ENDINGS, _PUBLIC_FILES
     else:
         label, endings, help = "Drop a codebook, a plan or a data file", None, _FILES
     file = upload(label, endings, BOX, _take_dropped, help=help)

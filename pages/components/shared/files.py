@@ -71,7 +71,7 @@ def why_no_name(path: Path) -> str:
 
 def upload(
     label: str,
-    endings: list[str] | None,
+    endings: Sequence[str] | None,
     key: str,
     take: Callable[[bytes, str], Any],
     **options: Any,
@@ -91,7 +91,7 @@ def upload(
 
 def upload_several(
     label: str,
-    endings: list[str] | None,
+    endings: Sequence[str] | None,
     key: str,
     take: Callable[[Sequence[Any]], Any],
     **options: Any,
@@ -145,8 +145,9 @@ def _forget(files: Sequence[Any]) -> None:
     """Take uploaded files out of the server's memory, as the cross beside their names does."""
     session = get_script_run_ctx()
     if session is not None:
+        held: Any = session.uploaded_file_mgr  # the one in memory, which can
         for file in files:
-            session.uploaded_file_mgr.remove_file(session.session_id, file.file_id)
+            held.remove_file(session.session_id, file.file_id)
 
 
 def download(
