@@ -5,8 +5,8 @@ from functools import partial
 import streamlit as st
 
 from pages.components.areas.usefulness import expected_in_areas
-from pages.components.release.approvals import given_approvals
 from pages.components.release.export import MANY, piece
+from pages.components.release.given_approvals import given_approvals
 from pages.components.shared.files import download
 from pages.components.shared.session import current, kept
 from rpexplore.export.area_bundle import FILENAME, area_bundle, area_report_html, area_report_pdf

@@ -5,23 +5,16 @@ from functools import partial
 import streamlit as st
 
 from pages.components.release.form import ReleaseForm
+from pages.components.release.given_approvals import given_approvals, held_approvals
 from pages.components.shared.session import escaped, kept, say, show_messages
 from rpexplore.common.formatting import plural
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.approval import Approval, describe_approval, describe_checks
-from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.releases.approval import missing_text, refuse_wrong
 from rpexplore.releases.ledger.ledger import Account
 
 HERE = "approvals"
 BOX = "approval files"
-_GIVEN = "approvals given"
-
-
-def given_approvals(planned: ReleasePlan) -> tuple[Approval, ...]:
-    """The approvals of a plan that this session was given."""
-    held: dict[str, Approval] = st.session_state.get(_GIVEN, {})
-    return tuple(one for one in held.values() if one.plan_sha256 == planned.sha256)
 
 
 def approvals_input(form: ReleaseForm, account: Account) -> tuple[Approval, ...]:
@@ -68,7 +61,7 @@ def approvals_input(form: ReleaseForm, account: Account) -> tuple[Approval, ...]
 
 
 def _take(plan_sha256: str) -> None:
-    held: dict[str, Approval] = st.session_state.setdefault(_GIVEN, {})
+    held = held_approvals()
     for file in st.session_state[BOX]:
         try:
             approval = Approval.parse(file.getvalue(), file.name)
@@ -80,4 +73,4 @@ def _take(plan_sha256: str) -> None:
 
 
 def _leave_out(approval: Approval) -> None:
-    st.session_state[_GIVEN].pop(approval.sha256, None)
+    held_approvals().pop(approval.sha256, None)

@@ -6,7 +6,7 @@ from functools import partial
 import streamlit as st
 
 from pages.components.plan.smooth_rehearsal import last_rehearsal
-from pages.components.release.approvals import given_approvals
+from pages.components.release.given_approvals import given_approvals
 from pages.components.shared.background import worked_out
 from pages.components.shared.codebook_notices import values_from_records_warning
 from pages.components.shared.files import Content, download
