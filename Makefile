@@ -17,7 +17,7 @@ LOCK := $(RESOLVE) --universal --fork-strategy fewest \
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help app test test-all test-lowest bench bench-reference lint lock sample pictures clean
+.PHONY: help app test test-all test-lowest test-python bench bench-reference lint lock sample pictures clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -53,6 +53,17 @@ test-lowest: $(VENV)/.python  ## run the tests with the oldest versions that are
 	@$(BIN)/uv pip install --quiet --python $(LOWEST)/venv --requirement $(LOWEST)/all.txt
 	@$(BIN)/uv pip install --quiet --python $(LOWEST)/venv --no-deps --no-build-isolation --editable .
 	@$(subst $(BIN),$(LOWEST)/venv/bin,$(PYTEST)) -m "not nightly"
+
+# The locked versions, in an environment beside that of the project.
+OTHER := build/python
+
+test-python: $(VENV)/.python  ## run the tests with another Python: PYTHON=/path/to/python3.13
+	@$(PIP) uv
+	@$(BIN)/uv venv --quiet --clear --python "$(PYTHON)" $(OTHER)
+	@$(BIN)/uv pip install --quiet --python $(OTHER) --require-hashes \
+		--requirement requirements-dev.lock
+	@$(BIN)/uv pip install --quiet --python $(OTHER) --no-deps --no-build-isolation --editable .
+	@$(subst $(BIN),$(OTHER)/bin,$(PYTEST)) -m "not nightly"
 
 bench: $(VENV)/.installed-dev  ## measure speed and memory
 	@$(BIN)/python -m tests.benchmarks.run
