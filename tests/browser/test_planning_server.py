@@ -225,14 +225,17 @@ def test_the_log_tells_nothing_of_whom_or_what(pages, page, shared, port, addres
     (tmp_path / f"{CANARY}.json").write_text(Project((scenario,)).text(), "utf-8")
     (tmp_path / f"{CANARY}2.json").write_text(f"{CANARY}: broken", "utf-8")
     log_in(page, "ada")
-    for file, said in ((f"{CANARY}2.json", "Nothing was opened"), (f"{CANARY}.json", CANARY)):
+    broken, good = f"{CANARY}2.json", f"{CANARY}.json"
+    for file, said in ((broken, "Nothing was opened"), (good, "All changes are saved")):
         page.get_by_role("button", name="Open a project file").click()
         page.locator("input[type=file]").first.set_input_files(tmp_path / file)
         expect(page.get_by_text(said).first).to_be_visible()
     for name in pages:
         page.goto(f"{address}/{name}?{CANARY}={CANARY}#{CANARY}")
         settled(page)
-        for field in page.locator("textarea:visible, [data-testid=stTextInput] input").all()[:3]:
+        for field in page.locator(
+            "textarea:visible, [data-testid=stTextInput] input:visible"
+        ).all()[:3]:
             field.fill(f"{CANARY}: {CANARY} >= 3 ± 50")
             field.press("Control+Enter")
             settled(page)
