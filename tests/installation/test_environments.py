@@ -17,9 +17,9 @@ pytestmark = pytest.mark.nightly
 
 EVERY_COMMAND = Path(__file__).with_name("every_command.py")
 MIB = 1 << 20
-# Other packages of differential privacy. dp-wizard brings opendp[mbi] of a version of its own: asked
-# for both, pip takes the newest opendp and finds no solution, with rpexplore or without. Both pin
-# mbi to a version before 2, so that the extra `synthetic` cannot be beside them.
+# Other packages of differential privacy. dp-wizard brings opendp[mbi] of a version of its own:
+# asked for both, pip takes the newest opendp and finds no solution, with rpexplore or without. Both
+# pin mbi to a version before 2, so that the extra `synthetic` cannot be beside them.
 OTHERS = [
     ("opendp[mbi]", "pipeline-dp", "dp-accounting"),
     ("dp-wizard>=0.10", "pipeline-dp", "dp-accounting"),
