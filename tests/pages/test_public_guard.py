@@ -207,6 +207,7 @@ def test_what_watches_the_server_is_told_one_word(host):
     assert client("default").get("/plan/_stcore/health", headers=headers).status_code == 200
     ready = client("default").get("/plan/ready", headers=headers)
     assert (ready.status_code, ready.text) == (200, "ready")
+    assert client("default").get("/ready", headers=headers).text == "ready"
     not_yet = client("default", is_ready=False).get("/plan/ready", headers=headers)
     assert (not_yet.status_code, not_yet.text) == (503, "not ready")
     assert client("default").put("/plan/ready", headers={**headers, **ORIGIN}).is_error

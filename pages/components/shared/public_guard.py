@@ -70,7 +70,7 @@ class PublicGuard:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        path = self._path(scope)
+        path = READY if scope["path"] == READY else self._path(scope)
         if scope["type"] == "http" and path in (_HEALTH, READY) and scope["method"] in _READING:
             # Asked by what watches the server, at whatever address; they tell nothing else.
             await self._watch(path, scope, receive, send)
