@@ -95,6 +95,8 @@ lock: $(VENV)/.python  ## choose the newest allowed versions and lock them
 	@$(LOCK) --upgrade $(EXTRAS) --group dev --output-file requirements-dev.lock
 	@$(LOCK) --upgrade --extra app --group build --constraints requirements-dev.lock \
 		--output-file requirements.lock
+	@$(LOCK) --upgrade --extra server --constraints requirements-dev.lock \
+		--output-file requirements-server.lock
 	@$(LOCK) --upgrade --extra spark --constraints requirements-dev.lock \
 		--output-file requirements-spark.lock
 	@$(LOCK) --upgrade --extra synthetic --constraints requirements-dev.lock \
