@@ -5,7 +5,6 @@ what counts is the list as it was noted there, whatever becomes of its file.
 """
 
 import base64
-import binascii
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
@@ -23,10 +22,15 @@ from rpexplore.planning.approval import NAMESPACE, Approval
 MOST = 100  # approvals of a run
 LONGEST_LIST = 1 << 20  # characters
 
-# Words of a line, in quotation marks or with such in them: namespaces="git,file".
-_WORD = re.compile(r'(?:"[^"]*"|[^ \t\r"])+')
+# Names, options such as namespaces="git,file", the type of a key, and the key, which begins with
+# the length of its type, and so with AAAA. Nothing that ssh-keygen would read otherwise: it ends
+# names with a quotation mark, and takes a quotation mark behind a backslash for none.
+_LINE = re.compile(
+    r"""[ \t]*([^ \t\r"]+)[ \t]+(?:((?:"[^"\\\r]*"|[^ \t\r"\\])+)[ \t]+)?"""
+    r"""(?!AAAA)[^ \t\r"\\]+[ \t]+(AAAA[^ \t\r]*)(?:[ \t][^\r]*)?\r?"""
+)
+_NO_LINE = re.compile(r"[ \t\r]*(?:#.*)?", re.DOTALL)
 _PATTERN = re.compile(r"[*?!]")
-_KEY = "AAAA"  # what every key begins with: the length of its type
 
 
 @dataclass(frozen=True)
@@ -64,30 +68,38 @@ class ApprovalDemand:
     @property
     def names(self) -> list[str]:
         """Whom the list names, line by line, patterns too."""
-        lines = (_WORD.findall(line) for line in self.allowed_signers.split("\n"))
-        return [words[0] for words in lines if words and not words[0].startswith("#")]
+        return [names for names, *_ in self._lines]
+
+    @cached_property
+    def _lines(self) -> list[tuple[str, str, bytes]]:
+        """Of each line its names, its options and its key."""
+        lines = []
+        for number, line in enumerate(self.allowed_signers.split("\n"), start=1):
+            if _NO_LINE.fullmatch(line):
+                continue
+            found = _LINE.fullmatch(line)
+            try:
+                if found is None:
+                    raise ValueError
+                key = base64.b64decode(found[3], validate=True)
+            except ValueError:
+                raise ApprovalError(
+                    f"Line {number} of the list of allowed signers must have names without "
+                    "quotation marks, options without backslashes if wanted, the type of a key, "
+                    "and the key, as ssh-keygen reads it; mend it."
+                ) from None
+            lines.append((found[1], found[2] or "", key))
+        return lines
 
     @cached_property
     def _signers(self) -> list[tuple[list[str], str, bool]]:
         """Of each line its names without patterns, its key, and whether it is an authority's."""
         signers = []
-        for number, line in enumerate(self.allowed_signers.split("\n"), start=1):
-            words = _WORD.findall(line)
-            if not words or words[0].startswith("#"):
-                continue
-            try:
-                names = words[0].replace('"', "").split(",")
-                has_options = not words[2].startswith(_KEY)
-                options = re.sub('"[^"]*"', "", words[1].lower()) if has_options else ""
-                blob = base64.b64decode(words[3 if has_options else 2], validate=True)
-            except (IndexError, binascii.Error):
-                raise ApprovalError(
-                    f"Line {number} of the list of allowed signers must have names, options if "
-                    "wanted, the type of a key, and the key, as ssh-keygen reads it; mend it."
-                ) from None
-            digest = base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
-            literal = [name for name in names if not _PATTERN.search(name)]
-            is_authority = "cert-authority" in options.split(",")
+        for names, options, key in self._lines:
+            digest = base64.b64encode(hashlib.sha256(key).digest()).decode().rstrip("=")
+            literal = [name for name in names.split(",") if not _PATTERN.search(name)]
+            without_values = re.sub('"[^"]*"', "", options.lower())
+            is_authority = "cert-authority" in without_values.split(",")
             signers.append((literal, f"SHA256:{digest}", is_authority))
         return signers
 

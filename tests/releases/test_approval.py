@@ -41,6 +41,7 @@ def check(n: int, listed: list[str], approvals: list[Approval], plan: rp.Plan = 
     [
         "alice@x {alice}",
         "bob@x,alice@x {alice} a comment",
+        'alice@x {alice} "AGENCY\\alice AAAA"',
         "*@x {alice}",
         'alice@x namespaces="git,rpexplore-plan-approval" {alice}',
         'alice@x valid-after="20200101",valid-before="29990101" {alice}',
@@ -172,6 +173,13 @@ def test_one_wrong_approval_is_refused_beside_enough_right_ones(keys, lines):
         (1, "alice@x {alice}\nalice@x", "Line 2 of the list"),
         (1, "alice@x ssh-ed25519 AAAA?", "Line 1 of the list"),
         (1, "{alice}", "Line 1 of the list"),
+        # what ssh-keygen reads otherwise than it looks
+        (1, 'alice@x,"alias@x"{alice} AAAA', "Line 1 .* names without quotation marks"),
+        (1, 'alice@x,"alias@x"namespaces="git" {alice}', "Line 1 of the list"),
+        (1, '"alice@x" {alice}', "Line 1 of the list"),
+        (1, 'alice@x namespaces="\\",cert-authority" {alice}', "Line 1 .* without backslashes"),
+        (1, 'alice@x namespaces="git {alice}', "Line 1 of the list"),
+        (1, "alice@x {alice}\rbob@x {bob}", "Line 1 of the list"),
         (1, "alice@x {alice}\x00", "must be a text"),
         (1, "#" + "x" * 1_100_000, "can have 1,048,576 characters"),
     ],
