@@ -27,9 +27,9 @@ _passed_over: dict[Ledger, float] = {}  # until when, by the monotonic clock
 def refuse_overlaps(ledger: Ledger, source: Source) -> None:
     """Raise `LedgerError` if these records, or records in or around them, are charged apart.
 
-    That is: if another ledger, in a folder around the records or in them, has runs or a limit of
-    theirs, or says that they are charged elsewhere; or if any of these ledgers has runs on a folder
-    around the records, or on files in them.
+    That is: if another ledger, in a folder around the records or in them, has runs, a limit or a
+    demand of theirs, or says that they are charged elsewhere; or if any of these ledgers has such
+    of a folder around the records, or of files in them.
     """
     if source.home is None:
         return
@@ -42,16 +42,16 @@ def refuse_overlaps(ledger: Ledger, source: Source) -> None:
     inside = list(location.rglob(FILENAME)) if location.is_dir() else []
     further = [file for file in {*around, *inside} if file != ledger.path and file.is_file()]
     for book in (ledger, *map(Ledger, further)):
-        booked_in_book = _booked_paths(book)
-        if book == ledger or booked_in_book is not None:
+        used_in_book = _used_paths(book)
+        if book == ledger or used_in_book is not None:
             book.refuse_elsewhere(book.account_of(source), ledger)
-        for booked in (booked_in_book or ()) if isinstance(source, FileSource) else ():
-            if booked in location.parents or location in booked.parents:
-                how = "which they lie in" if booked in location.parents else "which lies in them"
+        for used, has in (used_in_book or {}).items() if isinstance(source, FileSource) else ():
+            if used in location.parents or location in used.parents:
+                how = "which they lie in" if used in location.parents else "which lies in them"
                 raise LedgerError(
-                    f"The ledger {book.name!r} has runs on {str(booked)!r}, {how}: what the "
+                    f"The ledger {book.name!r} has {has} {str(used)!r}, {how}: what the "
                     f"records {source.name!r} cost would be counted apart. Name the records "
-                    "as in those runs."
+                    "as there."
                 )
 
 
@@ -67,19 +67,19 @@ def _files_below(source: Source) -> tuple[Path, ...]:
     return source.files_below() if isinstance(source, DatabaseSource) else ()
 
 
-def _booked_paths(ledger: Ledger) -> list[Path] | None:
-    """The files and folders that the ledger has runs on; None if it cannot be read.
+def _used_paths(ledger: Ledger) -> dict[Path, str] | None:
+    """The files and folders that bind runs in the ledger, and how; None if it cannot be read.
 
     Others than the one in use may be somebody else's, and closed to us.
     """
     with suppress(LedgerError, OSError):
-        return [
-            path.resolve()
+        return {
+            path.resolve(): "runs on" if account.entries else "a limit or a demand for"
             for account in ledger.accounts()
-            if account.entries
+            if account.is_used
             for name in account.names
             if (path := path_in_name(ledger.store.folder, name)) is not None
-        ]
+        }
     return None
 
 

@@ -1,5 +1,8 @@
 """Records within records are not charged apart, whichever ledger knows them."""
 
+import base64
+from pathlib import Path
+
 import duckdb
 import pyarrow as pa
 import pytest
@@ -9,6 +12,7 @@ from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.data.files.source import FileSource
 from rpexplore.errors import LedgerError
 from rpexplore.planning.planner import plan
+from rpexplore.releases.approval import ApprovalDemand
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.ledger.ledger_overlaps import (
     charged_elsewhere,
@@ -23,6 +27,9 @@ PLAN = plan(
     loss=SumOfVariances(),
     budget=Budget(rho="1/2"),
 )
+
+KEY = base64.b64encode(b"\0\0\0\x0bssh-ed25519\0\0\0 " + bytes(32)).decode()
+LISTED = f"alice@x ssh-ed25519 {KEY}\n"
 
 
 @pytest.fixture
@@ -58,9 +65,27 @@ def test_a_ledger_that_nobody_may_read_is_passed_over_unless_it_is_the_one_in_us
     refuse_overlaps(Ledger(folder / "own.sqlite"), FileSource(folder))
 
 
-def test_a_ledger_without_runs_says_nothing(folder, tmp_path):
-    Ledger.beside(folder).set_limit(folder, PLAN.record_rho)
-    refuse_overlaps(Ledger.beside(folder / "one.csv"), FileSource(folder / "one.csv"))
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("is_limit", [True, False])
+def test_a_limit_or_a_demand_is_not_led_around_by_naming_less_or_more(
+    is_limit, named, folder, tmp_path
+):
+    def bind(data: Path, *, lifted: bool = False) -> None:
+        ledger = Ledger(tmp_path / "named.sqlite") if named else Ledger.beside(data)
+        if is_limit:
+            ledger.set_limit(data, None if lifted else PLAN.record_rho)
+        else:
+            ledger.require_approvals(data, None if lifted else ApprovalDemand(1, LISTED))
+
+    ledger = tmp_path / "named.sqlite" if named else None
+    bind(folder)
+    with pytest.raises(LedgerError, match=r"has a limit or a demand for .*, which they lie in"):
+        release(PLAN, folder / "one.csv", tmp_path / "out", ledger=ledger)
+    bind(folder, lifted=True)
+    bind(folder / "one.csv")
+    with pytest.raises(LedgerError, match=r"has a limit or a demand for .*, which lies in them"):
+        release(PLAN, folder, tmp_path / "out", ledger=ledger)
+    release(PLAN, folder / "two.csv", tmp_path / "out", ledger=ledger)
 
 
 def test_the_same_records_in_another_ledger(folder, tmp_path):
