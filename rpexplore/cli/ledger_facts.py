@@ -66,7 +66,7 @@ def account_text(account: Account) -> str:
         return text
     columns = {
         "run": [str(number) for number in range(1, len(runs) + 1)],
-        "started": [run.started for run in runs],
+        "started": [f"{run.started[:19]}+00:00" for run in runs],
         "charged": [rho_text(run.record_rho) for run in runs],
         "state": [run.state for run in runs],
         "plan SHA-256": [run.plan_sha256[:12] + "…" for run in runs],

@@ -45,7 +45,7 @@ from rpexplore.releases.ledger.ledger import (
     ledger_for,
 )
 from rpexplore.releases.ledger.ledger_overlaps import homes, refuse_among_records, refuse_overlaps
-from rpexplore.releases.manifest import manifest_sha256
+from rpexplore.releases.manifest import manifest_sha256, now
 from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import (
     BOOKED,
@@ -210,12 +210,13 @@ class ChargedRun:
             for beside in self._to_tell:
                 beside.note_elsewhere(self._source, self.ledger)
             n_entries = self.ledger.n_entries()
-            note = BookingNote(self.ledger.name, self._plan.sha256, n_entries)
+            started = now("microseconds")
+            note = BookingNote(self.ledger.name, self._plan.sha256, n_entries, started)
             write_booking(folder, note)
             try:
                 self._entry_id = self.ledger.book(
                     *(self._source, self._plan, self._output, self._record_limit),
-                    *(self.fingerprint, approvals),
+                    *(self.fingerprint, approvals, started),
                 )
                 self._entry = self.ledger.entry(self._entry_id) if approvals else None
             except (ApprovalError, DataError):
@@ -302,6 +303,7 @@ def booked_run(output: Path) -> LedgerEntry | None:
         if entry.id > note.n_entries
         and (entry.plan_sha256, entry.output) == (note.plan_sha256, folder)
         and entry.state == "started"
+        and note.started in ("", entry.started)
     ]
     return stopped[-1] if stopped else None
 

@@ -210,9 +210,9 @@ def manifest_sha256(folder: Path) -> str:
     return _sha256(folder / MANIFEST)
 
 
-def now() -> str:
+def now(timespec: str = "seconds") -> str:
     """The time, as manifests have it."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
+    return datetime.now(UTC).isoformat(timespec=timespec)
 
 
 # ---- reading

@@ -85,11 +85,14 @@ class BookingNote:
     ledger       the ledger's name: a path, or postgresql:NAME
     plan_sha256  of the plan
     n_entries    how many entries the ledger had before
+    started      when the run is said to have started there, which tells it from one that another
+                 machine books for a folder of the same name; "" in notes of earlier versions
     """
 
     ledger: str
     plan_sha256: str
     n_entries: int
+    started: str = ""
 
 
 @dataclass(frozen=True)

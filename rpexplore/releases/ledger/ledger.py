@@ -208,13 +208,15 @@ class Ledger:
         limit_record_rho: Fraction | None = None,
         counted: Fingerprint | None = None,
         approvals: Sequence[Approval] = (),
+        started: str | None = None,
     ) -> int:
         """Charge a run of a plan, and return its number; it is on disk when this returns.
 
         limit_record_rho: noted as the dataset's limit if it has none yet. counted: what the records
-        looked like when they were counted. approvals: noted with the run. Raises `LedgerError`, and
-        enters nothing, if it has another limit, or if the run would go beyond it, `ApprovalError`
-        if the approvals are not what it demands now, and `DataError` if these are other records.
+        looked like when they were counted. approvals: noted with the run. started: when it was, to
+        the microsecond; else now. Raises `LedgerError`, and enters nothing, if it has another
+        limit, or if the run would go beyond it, `ApprovalError` if the approvals are not what it
+        demands now, and `DataError` if these are other records.
         """
         source = source_of(data)
         # In this order: what looks as it did after it was named is what has these names.
@@ -237,7 +239,7 @@ class Ledger:
                     "names": names,
                     "data_bytes": fingerprint.size,
                     "data_modified": fingerprint.modified,
-                    "started": now(),
+                    "started": started or now("microseconds"),
                     "user": _user(),
                     "plan_sha256": plan.sha256,
                     "record_rho": exact_text(plan.record_rho),

@@ -17,7 +17,7 @@ def runs(account: Account, budget: Budget) -> pd.DataFrame:
     columns = ["number", "started", "rho", "epsilon", "state", "plan", "output"]
     rows = []
     for number, entry in enumerate(account.entries, start=1):
-        started = entry.started.replace("T", " ").removesuffix("+00:00")
+        started = entry.started.replace("T", " ")[:19]
         rho = entry.record_rho * budget.records_factor
         amount = rounded(rho, 6, "up"), budget.epsilon_text(rho)
         rows.append((number, started, *amount, entry.state, entry.plan_sha256, entry.output))

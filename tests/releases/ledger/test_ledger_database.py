@@ -319,6 +319,21 @@ def test_a_commit_that_goes_on_without_its_caller_is_waited_for(
     assert states(ledger, data) == ["finished"]
 
 
+def test_the_run_of_another_machine_is_not_taken_for_ones_own(ledger, data, tmp_path, monkeypatch):
+    """Containers have the same paths: one that is killed before it books has paid for nothing."""
+
+    def killed_before(*_arguments, **_options):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "book", killed_before)
+        with pytest.raises(KeyboardInterrupt):
+            release(PLAN, data, tmp_path / "out", ledger=ledger.name)
+    ledger.book(data, PLAN, tmp_path / "out")
+    release(PLAN, data, tmp_path / "out", ledger=ledger.name)
+    assert states(ledger, data) == ["started", "finished"]
+
+
 def test_a_server_that_is_gone_leaves_open_whether_the_run_is_charged(
     ledger, data, tmp_path, monkeypatch
 ):
