@@ -374,6 +374,6 @@ def check_limit(account: Account, plan: ReleasePlan, wanted_limit: Fraction | No
 def _user() -> str:
     """Who runs this program, as the operating system tells; "" where it does not."""
     try:
-        return getpass.getuser()
+        return text_of_path(getpass.getuser())
     except (OSError, KeyError, ImportError):  # Windows has no list of users to import
         return ""

@@ -120,7 +120,7 @@ class LedgerDatabase:
             ledger_tables.begin_writing(server, SECONDS_FOR_LOCK)
             self._check_version(server)
             ledger_tables.hold_off_others(server)
-            yield _DatabaseTransaction(server, self._chain(server))
+            yield _DatabaseTransaction(self, server, self._chain(server))
             server.commit()
 
     def check_bookable(self) -> None:
@@ -208,14 +208,17 @@ class LedgerDatabase:
 
 
 class _DatabaseTransaction(LedgerTransaction):
-    def __init__(self, server: "sqlalchemy.Connection", chain: EventChain) -> None:
+    def __init__(
+        self, ledger: LedgerDatabase, server: "sqlalchemy.Connection", chain: EventChain
+    ) -> None:
         super().__init__(chain)
-        self._server = server
+        self._ledger, self._server = ledger, server
 
     def _append(self, number: int, kind: str, text: str, digest: str) -> None:
         from rpexplore.releases.ledger import ledger_tables
 
-        ledger_tables.append(self._server, number, kind, text, digest)
+        if not ledger_tables.append(self._server, number, kind, text, digest):
+            raise self._ledger._error(_FOREIGN)
 
 
 def _problem_of(error: Exception) -> str | None:

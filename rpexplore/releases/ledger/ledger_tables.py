@@ -59,13 +59,14 @@ _GRANTS = (
 # For this transaction alone. No less than `on`, whatever is usual there: an entry is on disk, and
 # on that of a synchronous standby, when the commit is answered.
 _SETTINGS = sa.text("""
-SELECT set_config('search_path', 'pg_catalog', true),
-    set_config('synchronous_commit', CASE current_setting('synchronous_commit')
+SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit')
         WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true),
     set_config('lock_timeout', :for_lock, true),
     set_config('statement_timeout', :for_statement, true),
     set_config('idle_in_transaction_session_timeout', :for_statement, true)
 """)
+# So that no function, operator or table of somebody else's is taken for one of the server.
+_OWN_NAMES = "SET LOCAL search_path = pg_catalog, pg_temp"
 _SERVER = sa.text("""
 SELECT pg_is_in_recovery(), current_setting('fsync') = 'off',
     current_setting('server_encoding') <> 'UTF8'
@@ -95,7 +96,7 @@ def connected(connection: Connection) -> Iterator[sa.Connection]:
 
     def connect() -> psycopg.Connection[Any]:
         # No prepared statements: a pooler may lead the next one to another process.
-        options = {**CONNECT_DEFAULTS, "client_encoding": "UTF8", **given}
+        options = {**CONNECT_DEFAULTS, **given, "client_encoding": "UTF8"}
         return psycopg.connect(**options, prepare_threshold=None)
 
     engine = sa.create_engine(
@@ -107,6 +108,7 @@ def connected(connection: Connection) -> Iterator[sa.Connection]:
 
 def problem_with_server(server: sa.Connection) -> str:
     """Why no ledger can be on a server, and what to do; "" if one can."""
+    server.exec_driver_sql(_OWN_NAMES)
     is_standby, loses, is_foreign = server.execute(_SERVER).one()
     server.rollback()
     if is_standby:
@@ -140,6 +142,7 @@ def hold_off_others(server: sa.Connection) -> None:
 
 def _set(server: sa.Connection, seconds_for_lock: float) -> None:
     times = {"for_lock": round(1000 * seconds_for_lock), "for_statement": 1000 * _SECONDS}
+    server.exec_driver_sql(_OWN_NAMES)
     server.execute(_SETTINGS, {name: f"{number}ms" for name, number in times.items()})
 
 
@@ -162,11 +165,18 @@ def rows(server: sa.Connection) -> tuple[Sequence[Any], Sequence[Any]]:
     return events, server.execute(sa.select(_LAST)).all()
 
 
-def append(server: sa.Connection, number: int, kind: str, text: str, digest: str) -> None:
-    """Write an event, and that it is the last one."""
+def append(server: sa.Connection, number: int, kind: str, text: str, digest: str) -> bool:
+    """Write an event, and that it is the last one; whether the tables have both as written.
+
+    A rule or a trigger may leave out or change what is written.
+    """
     row = {"id": number, "kind": kind, "content": text, "digest": digest}
-    server.execute(sa.insert(_EVENTS), row)
-    server.execute(sa.update(_LAST).values(n_events=number, digest=digest))
+    written = server.execute(sa.insert(_EVENTS).values(row).returning(_EVENTS)).all()
+    last = sa.update(_LAST).values(n_events=number, digest=digest).returning(_LAST)
+    return (written, server.execute(last).all()) == (
+        [(number, kind, text, digest)],
+        [(number, digest)],
+    )
 
 
 def may_add(server: sa.Connection) -> bool:

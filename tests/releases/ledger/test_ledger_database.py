@@ -105,6 +105,55 @@ def test_who_books_changes_and_removes_nothing(statement, ledger, data, postgres
     assert states(ledger, data) == ["started"]
 
 
+RULES = {
+    "left out": "CREATE RULE r AS ON INSERT TO rpexplore_ledger.events DO INSTEAD NOTHING",
+    "not the last": "CREATE RULE r AS ON UPDATE TO rpexplore_ledger.last DO INSTEAD NOTHING",
+    "changed": "CREATE TRIGGER r BEFORE INSERT ON rpexplore_ledger.events FOR EACH ROW "
+    "EXECUTE FUNCTION rpexplore_ledger.emptied()",
+}
+EMPTIED = """
+CREATE FUNCTION rpexplore_ledger.emptied() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN NEW.content := '{}'; RETURN NEW; END $$
+"""
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_an_entry_that_the_server_does_not_take_as_it_is_is_not_booked(
+    rule, ledger, data, postgres
+):
+    ledger.book(data, PLAN, "out")
+    postgres.run(EMPTIED, rule)
+    with pytest.raises(LedgerError, match="cannot be used"):
+        ledger.book(data, PLAN, "out")
+    assert states(ledger, data) == ["started"]
+
+
+def test_nothing_of_others_is_taken_for_the_servers_own(ledger, data, postgres):
+    postgres.run(
+        "DROP SCHEMA IF EXISTS shadows CASCADE",
+        "CREATE SCHEMA shadows",
+        "GRANT USAGE ON SCHEMA shadows TO booker",
+        "CREATE FUNCTION shadows.pg_is_in_recovery() RETURNS boolean LANGUAGE sql "
+        "AS $$ SELECT true $$",
+        "CREATE FUNCTION shadows.set_config(text, text, boolean) RETURNS text LANGUAGE sql "
+        "AS $$ SELECT (1 / 0)::text $$",
+        "ALTER ROLE booker SET search_path = shadows, pg_catalog",
+    )
+    try:
+        ledger.book(data, PLAN, "out")
+    finally:
+        postgres.run("ALTER ROLE booker RESET search_path", "DROP SCHEMA shadows CASCADE")
+    assert states(ledger, data) == ["started"]
+
+
+def test_texts_are_utf8_whatever_the_address_or_the_system_says(ledger, data, monkeypatch):
+    monkeypatch.setenv(BOOKER, f"{os.environ[BOOKER]}&client_encoding=LATIN1")
+    monkeypatch.setenv("LOGNAME", "\udcff")  # a byte that is no UTF-8
+    data = data.rename(data.with_name("€.csv"))
+    ledger.book(data, PLAN, "out")
+    assert [entry.user for entry in ledger.account(data).entries] == ["\\udcff"]
+
+
 def test_the_owner_would_have_to_take_the_trigger_away_first(ledger, data, postgres):
     ledger.book(data, PLAN, "out")
     for statement in ("UPDATE {}events SET kind = ''", "DELETE FROM {}last", "TRUNCATE {}events"):
