@@ -318,7 +318,7 @@ def test_a_server_process_that_is_killed(when, ledger, data, postgres, tmp_path,
         if when == "before it is added":
             n_done.append(1)
             killed(server, postgres)
-        append(server, *row)
+        return append(server, *row)
 
     def committing(server):
         if n_done:
