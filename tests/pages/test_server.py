@@ -3,8 +3,16 @@
 import asyncio
 import socket
 from asyncio import base_events
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 
 from pages.components.shared.server import send_at_once
+
+
+def awaited(work: Coroutine[None, None, bool]) -> bool:
+    """What work returns; in a thread, as Playwright leaves a loop running in that of the tests."""
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(asyncio.run, work).result()
 
 
 def test_messages_are_sent_at_once(monkeypatch):
@@ -24,8 +32,8 @@ def test_messages_are_sent_at_once(monkeypatch):
             writer.close()
             return bool(await found)
 
-    assert not asyncio.run(is_set())  # by Python itself
+    assert not awaited(is_set())  # by Python itself
     name = "_set_nodelay"
     monkeypatch.setattr(base_events, name, getattr(base_events, name))
     send_at_once()
-    assert asyncio.run(is_set())
+    assert awaited(is_set())
