@@ -7,7 +7,7 @@ Numbers and sentences come from `rpexplore.analysis`, pictures from `rpexplore.f
 
 import streamlit as st
 
-from rpexplore.common.server_settings import server_settings
+from pages.components.shared.serving import HAND_OVER, plans_only
 
 
 def all_pages() -> dict[str, list]:
@@ -17,8 +17,8 @@ def all_pages() -> dict[str, list]:
 
     Without icons: as the icon of a browser tab, Streamlit would fetch them from a font service.
     """
-    if server_settings().planning_only:
-        last = [st.Page("pages/handover.py", title="Hand over")]
+    if plans_only():
+        last = [st.Page("pages/handover.py", title=HAND_OVER)]
     else:
         last = [
             st.Page("pages/release.py", title="Release"),

@@ -14,6 +14,7 @@ from pathlib import Path
 import streamlit as st
 
 from pages.components.shared.accounts import account
+from pages.components.shared.serving import plans_only
 from rpexplore.common.event_log import log_event
 from rpexplore.common.formatting import data_size
 from rpexplore.common.server_settings import server_settings
@@ -33,7 +34,7 @@ _ACCOUNT = "autosave account"
 
 def autosaves() -> Autosaves:
     """Where the projects of this session's account lie; of one's own app, all of them."""
-    if not server_settings().planning_only:
+    if not plans_only():
         return Autosaves.of_user()
     return Autosaves.of_account(account().folder)
 
@@ -48,7 +49,7 @@ def begin() -> str:
 
     Returns what went wrong with it, if anything, until something is saved.
     """
-    if server_settings().planning_only:
+    if plans_only():
         # A session is its account's for good, whoever finds out how it is named.
         if st.session_state.get(_ACCOUNT, account().folder) != account().folder:
             st.session_state.clear()
@@ -63,7 +64,7 @@ def begin() -> str:
                 saved = saves.read(key)
             except (RpexploreError, OSError) as error:
                 why = str(error)
-                if server_settings().planning_only:  # whose paths are nobody's business
+                if plans_only():  # whose paths are nobody's business
                     why = "The project that was open last cannot be read any more."
                 st.session_state[_TROUBLE] = f"{why} It was left as it is; this is a new project."
                 continue
@@ -133,7 +134,7 @@ def save_project(project: Project) -> bool:
             st.session_state[_KEY] = Autosaves.new_key()
             saves.save(st.session_state[_KEY], text, None)
     except OSError as error:
-        where = "the server" if server_settings().planning_only else saves.folder
+        where = "the server" if plans_only() else saves.folder
         st.session_state[_PROBLEM] = f"nothing can be written to {where} ({error.strerror})"
         return True
     key = st.session_state[_KEY]
@@ -146,7 +147,7 @@ def save_project(project: Project) -> bool:
 
 def _beyond_limits(saves: Autosaves, text: str) -> str:
     """Why a shared server does not keep the project; "" if it does."""
-    if not server_settings().planning_only:
+    if not plans_only():
         return ""
     limits, size = server_settings().limits, len(text.encode())
     if size > 1000 * limits.project_kb:
@@ -204,7 +205,7 @@ def remembered_keys() -> list[str]:
 
     The cookie is that with which the session began. On a shared server: all of the account.
     """
-    if server_settings().planning_only:
+    if plans_only():
         with suppress(OSError):
             return autosaves().keys()
         return []
@@ -219,7 +220,7 @@ def remember_in_browser() -> None:
 
     Only after a change: looking at a project, or another tab, is no reason to forget the last one.
     """
-    if st.session_state.get(_REMEMBERED, True) or server_settings().planning_only:
+    if st.session_state.get(_REMEMBERED, True) or plans_only():
         return
     st.session_state[_REMEMBERED] = True
     keys = list(dict.fromkeys([st.session_state[_KEY], *remembered_keys()]))[:MOST_REMEMBERED]

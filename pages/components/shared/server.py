@@ -25,6 +25,7 @@ from pages.components.shared.readiness import (
     is_stopping,
     pages_are_imported,
 )
+from pages.components.shared.serving import plans_only
 from rpexplore.common.event_log import log_event, take_over_logs
 from rpexplore.common.hangup import take_hangup
 from rpexplore.common.login_file import Login
@@ -96,7 +97,7 @@ def send_at_once() -> None:
 async def lifespan(_app: Any) -> AsyncIterator[None]:
     """What happens around the server's life: it ends after the runs that have been booked."""
     take_hangup(lambda *_: _stop())
-    if server_settings().planning_only:
+    if plans_only():
         _say_first_that_it_stops()
         log_event("server started")
     threading.Thread(target=_import_first_pages, name="imports", daemon=True).start()

@@ -1,8 +1,5 @@
 """How this server serves: for one's own records beside it, or for planning alone."""
 
-import streamlit as st
-
-from pages.components.shared.session import project
 from rpexplore.common.server_settings import server_settings
 
 HAND_OVER = "Hand over"
@@ -21,15 +18,3 @@ def where_kept() -> str:
 def last_step() -> tuple[str, str]:
     """The file and the title of the page where a plan leaves the app."""
     return ("handover", HAND_OVER) if plans_only() else ("release", "Release")
-
-
-def runs_here(title: str) -> bool:
-    """Whether a page that needs records, or what was made of them, is there; else it says so."""
-    project()  # on a new server, where this may be the first page to be requested
-    if plans_only():
-        st.title(title)
-        st.info(
-            "This server plans only: records, and what is released of them, stay where they are. "
-            "There, “rpexplore app” has this page."
-        )
-    return not plans_only()

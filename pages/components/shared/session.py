@@ -18,6 +18,7 @@ from pages.components.shared.autosave import (
     start_project,
     take_saved,
 )
+from pages.components.shared.serving import plans_only
 from rpexplore.common.event_log import log_event
 from rpexplore.common.server_settings import server_settings
 from rpexplore.domain.domain import Domain
@@ -85,7 +86,7 @@ def _replace(
     if changed != before:
         steps = st.session_state.setdefault("steps back", [])
         steps.append(before)
-        shared = server_settings().planning_only
+        shared = plans_only()
         del steps[: -server_settings().limits.undo_steps if shared else -MOST_STEPS_BACK]
         st.session_state["steps forward"] = []
         _keep(changed)
@@ -94,7 +95,7 @@ def _replace(
 
 def _check_limits(changed: Project) -> None:
     """Refuse what is too large for a shared server; what is open stays as it is."""
-    if server_settings().planning_only:
+    if plans_only():
         try:
             for scenario in changed.scenarios:
                 check_limits(scenario, server_settings().limits)

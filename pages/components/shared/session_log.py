@@ -7,8 +7,8 @@ from itertools import count
 
 import streamlit as st
 
+from pages.components.shared.serving import plans_only
 from rpexplore.common.event_log import log_event, timed_event
-from rpexplore.common.server_settings import server_settings
 
 _numbers = count(1)
 _of_work: ContextVar[int | None] = ContextVar("session of work", default=None)
@@ -16,7 +16,7 @@ _of_work: ContextVar[int | None] = ContextVar("session of work", default=None)
 
 def session_number() -> int | None:
     """The number of the session, or of that which this thread works for; None on one's own app."""
-    if not server_settings().planning_only:
+    if not plans_only():
         return None
     return _of_work.get() or _begun()
 

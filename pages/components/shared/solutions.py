@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from pages.components.shared.background import Task, result_of
+from pages.components.shared.serving import plans_only
 from pages.components.shared.session import attempt, current, kept, project
 from pages.components.shared.session_log import plan_solved
 from rpexplore.common.concurrency import Progress
@@ -152,7 +153,7 @@ def plan(scenario: Scenario | None = None) -> Plan | None:
 
 
 def _tasks_within_limits(scenario: Scenario, workload: Workload | None) -> WorkloadTasks:
-    if server_settings().planning_only:  # a saved project may be of a time with other limits
+    if plans_only():  # a saved project may be of a time with other limits
         check_limits(scenario, server_settings().limits)
     return _tasks_of(scenario.workload if workload is None else workload)
 
@@ -171,6 +172,6 @@ def _tasks_of(workload: Workload) -> WorkloadTasks:
     else:
         held.remove(known)
     held.append(known)
-    most = server_settings().limits.workloads if server_settings().planning_only else MOST_KEPT
+    most = server_settings().limits.workloads if plans_only() else MOST_KEPT
     del held[:-most]
     return known
