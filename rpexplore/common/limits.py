@@ -1,5 +1,6 @@
 """How much of a shared server one session, one account and all sessions together may take."""
 
+import sys
 from dataclasses import dataclass
 
 
@@ -33,3 +34,21 @@ class Limits:
     undo_steps: int = 30
     projects: int = 50
     project_kb: int = 2_000
+
+
+_ALL = sys.maxsize
+OWN_APP = Limits(
+    sessions=_ALL,
+    upload_mb=_ALL,
+    attributes=_ALL,
+    categories=_ALL,
+    tables=_ALL,
+    cells=_ALL,
+    areas=_ALL,
+    solve_seconds=_ALL,
+    workloads=12,
+    undo_steps=100,
+    projects=_ALL,
+    project_kb=_ALL,
+)
+"""What one's own app takes of its owner's computer: as much as there is, but for its memory."""

@@ -19,7 +19,7 @@ class ServerSettings:
         shows a ledger
     address: where people reach it, as `PublicAddress` reads it; "" for one's own app
     login_file: what it logs people in by; "" where a browser is known by a cookie alone
-    limits: of such a server; one's own app has none
+    limits: of such a server
     """
 
     planning_only: bool = False

@@ -1,7 +1,5 @@
 """What a scenario may ask of a shared server."""
 
-from dataclasses import asdict
-
 from rpexplore.common.formatting import describe_count
 from rpexplore.common.limits import Limits
 from rpexplore.errors import LimitError, WorkloadError
@@ -40,7 +38,7 @@ def check_limits(scenario: Scenario, limits: Limits) -> None:
 
 def _check(counts: dict[str, int], limits: Limits) -> None:
     for limit, count in counts.items():
-        most = asdict(limits)[limit]
+        most = getattr(limits, limit)
         what, remedy = _ASKED[limit]
         if count > most:
             raise LimitError(

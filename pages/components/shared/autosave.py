@@ -14,10 +14,9 @@ from pathlib import Path
 import streamlit as st
 
 from pages.components.shared.accounts import account
-from pages.components.shared.serving import plans_only
+from pages.components.shared.serving import limits, plans_only
 from rpexplore.common.event_log import log_event
 from rpexplore.common.formatting import data_size
-from rpexplore.common.server_settings import server_settings
 from rpexplore.errors import RpexploreError
 from rpexplore.scenarios.autosave import Autosaves, SavedProject
 from rpexplore.scenarios.examples import EXAMPLES
@@ -149,15 +148,15 @@ def _beyond_limits(saves: Autosaves, text: str) -> str:
     """Why a shared server does not keep the project; "" if it does."""
     if not plans_only():
         return ""
-    limits, size = server_settings().limits, len(text.encode())
-    if size > 1000 * limits.project_kb:
+    most, size = limits(), len(text.encode())
+    if size > 1000 * most.project_kb:
         return (
             f"the project has {data_size(size)}, and this server keeps at most "
-            f"{data_size(1000 * limits.project_kb)} of one; delete scenarios that are not needed"
+            f"{data_size(1000 * most.project_kb)} of one; delete scenarios that are not needed"
         )
     with suppress(OSError):  # said when it is saved
         others = {*saves.keys()} - {st.session_state[_KEY]}
-        if st.session_state[_SAVED] is None and len(others) >= limits.projects:
+        if st.session_state[_SAVED] is None and len(others) >= most.projects:
             return (
                 f"you have {len(others):,} saved projects, as many as this server keeps for one "
                 "account; delete one on the Scenarios page, under “Open another project”"

@@ -8,13 +8,13 @@ from weakref import WeakSet
 
 import streamlit as st
 
+from pages.components.shared.serving import limits
 from pages.components.shared.session import escaped, kept, kept_name
 from pages.components.shared.session_log import session_number, work_for
 from pages.components.shared.turns import own_turn, turn
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.event_log import log_event, log_unexpected, timed_event
 from rpexplore.common.formatting import duration
-from rpexplore.common.server_settings import server_settings
 from rpexplore.errors import RpexploreError
 
 T = TypeVar("T")
@@ -105,9 +105,8 @@ class Task(Generic[T]):
             self.share, self.doing = min(max(share, 0.0), 1.0), doing
 
     def _is_over(self) -> bool:
-        """Whether a shared server has given the work all the time that it has for one piece."""
-        most = server_settings().limits.solve_seconds
-        return self._own_turn is not None and time.monotonic() - self._started > most
+        """Whether the work has taken all the time that this server has for one piece."""
+        return time.monotonic() - self._started > limits().solve_seconds
 
     def _wait_for_turn(self, doing: str) -> None:
         self._on_progress(doing, 0.0)
@@ -125,7 +124,7 @@ class Task(Generic[T]):
             self.error = "Cancelled."
         except TooLong:
             log_event("refused by a limit", limit="solve_seconds", session=self._session)
-            most = duration(server_settings().limits.solve_seconds)
+            most = duration(limits().solve_seconds)
             self.error = (
                 f"This takes more than {most}, the most that this server has for it; ask for fewer "
                 "or smaller tables, or plan with your own app (rpexplore app)."

@@ -10,12 +10,11 @@ from typing import Any
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from pages.components.shared.serving import plans_only
+from pages.components.shared.serving import limits, plans_only
 from pages.components.shared.session import EVERYWHERE, escaped, say
 from rpexplore.common.event_log import log_event
 from rpexplore.common.formatting import data_size
 from rpexplore.common.record_files import refuse_records
-from rpexplore.common.server_settings import server_settings
 from rpexplore.errors import DomainError
 
 RELEASES = Path("releases")
@@ -108,7 +107,7 @@ def upload_several(
 
 def _limited(options: dict[str, Any]) -> dict[str, Any]:
     if plans_only():
-        options["max_upload_size"] = server_settings().limits.upload_mb
+        options["max_upload_size"] = limits().upload_mb
     return options
 
 
@@ -116,7 +115,7 @@ def _refused(files: Sequence[Any]) -> bool:
     """Whether a server without records refuses the files; the page says why, and they are gone."""
     if not plans_only():
         return False
-    most = server_settings().limits.upload_mb
+    most = limits().upload_mb
     try:
         for file in files:
             if file.size > most * 10**6:

@@ -1,5 +1,6 @@
 """How this server serves: for one's own records beside it, or for planning alone."""
 
+from rpexplore.common.limits import OWN_APP, Limits
 from rpexplore.common.server_settings import server_settings
 
 HAND_OVER = "Hand over"
@@ -8,6 +9,11 @@ HAND_OVER = "Hand over"
 def plans_only() -> bool:
     """Whether this server is shared and has no records: its pages read no path and run nothing."""
     return server_settings().planning_only
+
+
+def limits() -> Limits:
+    """How much a session, an account and all together may take of this server."""
+    return server_settings().limits if plans_only() else OWN_APP
 
 
 def where_kept() -> str:

@@ -18,9 +18,8 @@ from pages.components.shared.autosave import (
     start_project,
     take_saved,
 )
-from pages.components.shared.serving import plans_only
+from pages.components.shared.serving import limits, plans_only
 from rpexplore.common.event_log import log_event
-from rpexplore.common.server_settings import server_settings
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import LimitError, RpexploreError
 from rpexplore.scenarios.examples import without_invented_counts
@@ -29,7 +28,6 @@ from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
 
 T = TypeVar("T")
-MOST_STEPS_BACK = 100
 EVERYWHERE = "everywhere"  # where messages go that belong to no part of a page
 
 
@@ -86,8 +84,7 @@ def _replace(
     if changed != before:
         steps = st.session_state.setdefault("steps back", [])
         steps.append(before)
-        shared = plans_only()
-        del steps[: -server_settings().limits.undo_steps if shared else -MOST_STEPS_BACK]
+        del steps[: -limits().undo_steps]
         st.session_state["steps forward"] = []
         _keep(changed)
     return True
@@ -98,7 +95,7 @@ def _check_limits(changed: Project) -> None:
     if plans_only():
         try:
             for scenario in changed.scenarios:
-                check_limits(scenario, server_settings().limits)
+                check_limits(scenario, limits())
         except LimitError as error:
             log_event("refused by a limit", limit=error.limit)
             raise

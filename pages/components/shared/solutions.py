@@ -7,12 +7,11 @@ from typing import Any
 import streamlit as st
 
 from pages.components.shared.background import Task, result_of
-from pages.components.shared.serving import plans_only
+from pages.components.shared.serving import limits, plans_only
 from pages.components.shared.session import attempt, current, kept, project
 from pages.components.shared.session_log import plan_solved
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import plural
-from rpexplore.common.server_settings import server_settings
 from rpexplore.planning import planner
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.closure import Closure
@@ -25,7 +24,6 @@ from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.workload import Workload
 
 NO_PLAN = "There is no plan: "
-MOST_KEPT = 12  # workloads whose solutions stay with the session
 MOST_BUDGETS = 6  # for which an objective that depends on the budget stays solved
 
 
@@ -154,7 +152,7 @@ def plan(scenario: Scenario | None = None) -> Plan | None:
 
 def _tasks_within_limits(scenario: Scenario, workload: Workload | None) -> WorkloadTasks:
     if plans_only():  # a saved project may be of a time with other limits
-        check_limits(scenario, server_settings().limits)
+        check_limits(scenario, limits())
     return _tasks_of(scenario.workload if workload is None else workload)
 
 
@@ -172,6 +170,5 @@ def _tasks_of(workload: Workload) -> WorkloadTasks:
     else:
         held.remove(known)
     held.append(known)
-    most = server_settings().limits.workloads if plans_only() else MOST_KEPT
-    del held[:-most]
+    del held[: -limits().workloads]
     return known

@@ -8,9 +8,8 @@ from itertools import count
 
 import streamlit as st
 
-from pages.components.shared.serving import plans_only
+from pages.components.shared.serving import limits, plans_only
 from rpexplore.common.event_log import log_event
-from rpexplore.common.server_settings import server_settings
 
 _SECONDS_BETWEEN_LOOKS = 0.2
 _OWN_PLACE, _OWN_TURN = "place of the session", "turn of the session"
@@ -34,7 +33,7 @@ def has_place() -> bool:
         log_event("refused by a limit", limit="sessions")
         st.title("All places are taken")
         st.info(
-            f"{server_settings().limits.sessions:,} people use this planning server now, as many "
+            f"{limits().sessions:,} people use this planning server now, as many "
             "as it has room for. Try again in some minutes; saved projects are as they were left."
         )
         return False
@@ -48,7 +47,7 @@ def _leave(number: int) -> None:
 
 def _take_place() -> int:
     with _lock:
-        if len(_places) >= server_settings().limits.sessions:
+        if len(_places) >= limits().sessions:
             raise _Full
         number = next(_numbers)
         _places.add(number)
