@@ -33,9 +33,7 @@ def log_event(event: str, **fields: str | int | float | None) -> None:
         event: What happened, in words of this program.
         fields: More of it: numbers, and words of this program; None for what is not known.
     """
-    if server_settings().planning_only:
-        sys.stderr.write(f"{event_line(event, **fields)}\n")
-        sys.stderr.flush()
+    _write(event_line(event, **fields))
 
 
 def event_line(event: str, **fields: str | int | float | None) -> str:
@@ -69,8 +67,13 @@ def timed_event(event: str, **fields: str | int | float | None) -> Iterator[None
 
 def log_unexpected(error: BaseException | None) -> None:
     """Log an error that nobody has foreseen: its type, and its last place in this program."""
-    if error is not None and server_settings().planning_only:
-        sys.stderr.write(f"{_unexpected(error)}\n")
+    if error is not None:
+        _write(_unexpected(error))
+
+
+def _write(line: str) -> None:
+    if server_settings().planning_only:
+        sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
 
 
