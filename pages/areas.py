@@ -41,7 +41,7 @@ else:
         "Plan": plan_view,
         "By area": by_area,
         "Map (optional)": on_a_map,
-        last_step()[1]: hand_over_view if plans_only() else release,
+        last_step().title: hand_over_view if plans_only() else release,
     }
     # Only the open one is drawn, and which one that is stands in the address.
     for tab, draw in zip(

@@ -11,12 +11,12 @@ LAST = {
     "Release": "A report for the board, a dry run, noisy tables with intervals.",
     HAND_OVER: "A report for the board, and the plan for those who keep the records.",
 }
-page, title = last_step()
+last = last_step()
 STEPS = {
     "Codebook": ("codebook", "Which attributes there are, and which values each can take."),
     "Tables": ("workload", "Which tables are asked for, their weights and their targets."),
     "Plan": ("plan", "Privacy budget and objective; which tables are accurate enough."),
-    title: (page, LAST[title]),
+    last.title: (last.page, LAST[last.title]),
 }
 
 enter_opened()

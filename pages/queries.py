@@ -25,7 +25,7 @@ def answer(planned: QueryPlan, stated: StatedQueries, solution: QueryOptimum) ->
         "Query by query": lambda: results.outcomes(planned, stated),
         "Baselines": lambda: results.baselines(solution),
         "Privacy profile": lambda: results.privacy_profile(planned),
-        last_step()[1]: lambda: _last_step(planned),
+        last_step().title: lambda: _last_step(planned),
     }
     # Only the open one is drawn, and which one that is stands in the address.
     for tab, draw in zip(

@@ -8,7 +8,7 @@ from pages.components.shared.background import worked_out
 from pages.components.shared.charts import listing
 from pages.components.shared.expected_counts import usefulness_of
 from pages.components.shared.files import download
-from pages.components.shared.serving import last_step
+from pages.components.shared.serving import last_step, plans_only
 from pages.components.shared.session import current, escaped
 from rpexplore.analysis.adaptive import (
     describe_measured,
@@ -61,10 +61,9 @@ def adaptive_view(planned: Plan) -> None:
         _rehearsal(made)
         with st.container(horizontal=True, vertical_alignment="center"):
             download("adaptive-plan.json", made.text)
-            page, title = last_step()
             st.page_link(
-                f"pages/{page}.py",
-                label=f"{title} with it" if title == "Release" else f"{title} this plan",
+                f"pages/{last_step().page}.py",
+                label="Hand over this plan" if plans_only() else "Release with it",
                 icon=":material/arrow_forward:",
                 query_params={ADDRESS: ADAPTIVE},
             )

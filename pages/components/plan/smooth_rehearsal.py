@@ -65,7 +65,7 @@ def _show(rehearsal: SmoothRehearsal) -> None:
         escaped(
             f"Errors of all cells of a table, {WITHOUT_SIGNS}, as a share of the {record_noun}; "
             f"mean over tables, rehearsed on made-up records. {rehearsal.caution}{left_out} The "
-            f"report on the page {last_step()[1]} has these figures too."
+            f"report on the page {last_step().title} has these figures too."
         )
     )
     if current().request.smooth_weights is None:

@@ -1,5 +1,7 @@
 """How this server serves: for one's own records beside it, or for planning alone."""
 
+from typing import NamedTuple
+
 from rpexplore.common.limits import OWN_APP, Limits
 from rpexplore.common.server_settings import server_settings
 
@@ -21,6 +23,13 @@ def where_kept() -> str:
     return "on the server" if plans_only() else "on this computer"
 
 
-def last_step() -> tuple[str, str]:
-    """The file and the title of the page where a plan leaves the app."""
-    return ("handover", HAND_OVER) if plans_only() else ("release", "Release")
+class Step(NamedTuple):
+    """A page of the way: the name of its file, and its title."""
+
+    page: str
+    title: str
+
+
+def last_step() -> Step:
+    """Where a plan leaves the app."""
+    return Step("handover", HAND_OVER) if plans_only() else Step("release", "Release")
