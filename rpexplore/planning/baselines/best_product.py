@@ -31,7 +31,10 @@ class BestProduct(Baseline):
 
         search, norm = _Search(workload, closure, loss), power_of(loss)
         start = search.start
-        for power in _POWERS if np.isinf(norm) else (norm,):
+        powers = _POWERS if np.isinf(norm) else (norm,)
+        if start.size == 0:  # nothing to search, which SciPy 1.14 refuses
+            powers = ()
+        for power in powers:
             found = minimize(search.value, start, args=(power,), jac=True, method="L-BFGS-B")
             start = found.x
         mean = search.variances(start, largest=False)[0]
