@@ -4,16 +4,13 @@ import streamlit as st
 
 from pages.components.areas.study import study
 from pages.components.handover.commands import commands
-from pages.components.release.board import board_notes_input
-from pages.components.release.export import export_section
+from pages.components.release.export import take_along
 from pages.components.release.which_plan import ADAPTIVE, kind_input
 from pages.components.shared.adaptive import adaptive_plan_of_scenario
 from pages.components.shared.explanations import explained_title
-from pages.components.shared.files import download
 from pages.components.shared.serving import HAND_OVER
 from pages.components.shared.session import current
 from pages.components.shared.solutions import plan
-from rpexplore.planning.plan import Plan
 
 with st.container(key="layout"):
     left = st.container(gap="small")
@@ -24,11 +21,7 @@ with right:
     planned = plan() if kind_input("Plan to hand over") != ADAPTIVE else adaptive_plan_of_scenario()
     if planned is not None:
         with left:
-            if isinstance(planned, Plan):
-                board_notes_input(planned)
-                export_section(planned, current())
-            else:
-                download("adaptive-plan.json", planned.text)
+            take_along(planned)
         commands(planned)
     if current().query_list is not None:
         st.page_link("pages/queries.py", label="Your list of queries has its plan on Queries")

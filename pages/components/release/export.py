@@ -1,4 +1,4 @@
-"""The export part of the Release page: everything one takes away with a plan."""
+"""Everything one takes away with a plan of tables, from the page where it leaves the app."""
 
 from collections.abc import Callable
 from functools import partial
@@ -6,11 +6,12 @@ from functools import partial
 import streamlit as st
 
 from pages.components.plan.smooth_rehearsal import last_rehearsal
+from pages.components.release.board import board_notes_input
 from pages.components.release.given_approvals import given_approvals
 from pages.components.shared.background import worked_out
 from pages.components.shared.codebook_notices import values_from_records_warning
 from pages.components.shared.files import Content, download
-from pages.components.shared.session import escaped, kept
+from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.other_process import in_other_process
@@ -19,10 +20,20 @@ from rpexplore.export import bundle
 from rpexplore.export.report import pdf
 from rpexplore.export.reproduction.command_line import command_lines
 from rpexplore.export.reproduction.script import python_script
+from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.scenario import Scenario
 
 MANY = 10_000  # tables, whose report takes seconds
+
+
+def take_along(planned: Plan | AdaptivePlan) -> None:
+    """The notes for the board and all files of a plan; of an adaptive one its file."""
+    if isinstance(planned, Plan):
+        board_notes_input(planned)
+        export_section(planned, current())
+    else:
+        download("adaptive-plan.json", planned.text)
 
 
 def export_section(planned: Plan, scenario: Scenario) -> None:

@@ -3,13 +3,11 @@
 import streamlit as st
 
 from pages.components.areas.study import study
-from pages.components.release.board import board_notes_input
-from pages.components.release.export import export_section
+from pages.components.release.export import take_along
 from pages.components.release.last_release import last_release
 from pages.components.release.run import run_form, run_in_place_of_form
 from pages.components.release.which_plan import ADAPTIVE, adaptive_plan_input, kind_input
 from pages.components.shared.explanations import explained_title
-from pages.components.shared.files import download
 from pages.components.shared.next_page import next_page
 from pages.components.shared.session import current
 from pages.components.shared.solutions import plan
@@ -30,11 +28,7 @@ def draw() -> None:
             planned = plan() if kind_input() != ADAPTIVE else adaptive_plan_input()
             if planned is not None:
                 with left:
-                    if isinstance(planned, Plan):
-                        board_notes_input(planned)
-                        export_section(planned, current())
-                    else:
-                        download("adaptive-plan.json", planned.text)
+                    take_along(planned)
                 st.subheader("Run the release")
                 run_form(planned)
             if current().query_list is not None:
