@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from rpexplore.cli import options
+from rpexplore.cli.app import app
 from rpexplore.cli.approve import approve
 from rpexplore.cli.areas import areas
 from rpexplore.cli.commands import Option, command
@@ -17,7 +18,6 @@ from rpexplore.cli.registry import registry
 from rpexplore.cli.rehearse import rehearse
 from rpexplore.cli.release import ledger, release
 from rpexplore.cli.synthesize import synthesize
-from rpexplore.errors import RpexploreError
 
 
 def main() -> None:
@@ -38,46 +38,6 @@ def program(version: Annotated[bool, Option(help="Print the version.")] = False)
         say(f"rpexplore {installed('rpexplore')}")
     else:
         say_help_alone()
-
-
-def app(
-    data_folder: options.DataFolders = None,
-    port: options.Port = 8501,
-    no_browser: options.NoBrowser = False,
-    planning_only: options.PlanningOnly = False,
-    address: options.Address = None,
-    login: options.LoginFile = None,
-    no_login: options.NoLogin = False,
-    host: options.Host = None,
-) -> None:
-    """Open the app in the browser. Only this machine can reach it. Ctrl-C stops it.
-
-    With --planning-only it serves a team instead, behind a reverse proxy: see docs/server.md.
-    """
-    if planning_only:
-        from rpexplore.cli.planning_server import serve_planning
-
-        serve_planning(
-            port,
-            host=host,
-            address=address,
-            login=login,
-            no_login=no_login,
-            data_folders=data_folder or (),
-            say=say,
-        )
-        return
-    from rpexplore.cli.webapp import serve
-
-    shared = {"--address": address, "--login": login, "--no-login": no_login, "--host": host}
-    for option, value in shared.items():
-        if value:
-            raise RpexploreError(
-                f"{option} is for a shared server, and one's own app is for this machine alone; "
-                "add --planning-only or leave it out."
-            )
-
-    serve(port, data_folders=data_folder or (), open_browser=not no_browser, say=say)
 
 
 cli = command(

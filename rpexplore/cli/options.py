@@ -114,30 +114,6 @@ _GAP = (
     "With --nonnegative: how much of the squared distance to the noisy tables may be avoidable, "
     "as a share (else 0.001)."
 )
-_DATA_FOLDER = (
-    "A folder whose files the app offers to choose from (else the sample data); other files can "
-    "still be named by their paths. Repeat it for more."
-)
-_PLANNING_ONLY = (
-    "Serve a team, far from any records: plans and projects only, no release, no ledger, no file "
-    "of this machine. Needs --login or --no-login."
-)
-_ADDRESS = (
-    "With --planning-only: where people reach it, such as https://plan.agency.example/plan (else "
-    "where it listens). Requests for another host or path, or from another origin, are refused."
-)
-_LOGIN = (
-    "With --planning-only: log people in by OpenID Connect, with what the section [auth] of this "
-    "TOML file says (cookie_secret, client_id, client_secret, server_metadata_url)."
-)
-_NO_LOGIN = (
-    "With --planning-only: let in everybody who reaches the address; browsers are told apart by a "
-    "cookie."
-)
-_HOST = (
-    "With --planning-only: the IP address where it listens for the reverse proxy, such as 0.0.0.0 "
-    "in a container."
-)
 _ESCAPE_FORMULAS = (
     "In CSV files, put an apostrophe before texts that a spreadsheet would take for formulas: "
     "those that begin with =, +, -, @, a tab or a line end."
@@ -388,14 +364,3 @@ Rehearse = Annotated[bool, _flag("--rehearse", "With a rehearsal of smooth table
 Smooth = Annotated[bool, _flag("--smooth", "Best guesses by a model, with its error beside each.")]
 Round = Annotated[bool, _flag("--round", "Whole numbers; each count moves by less than 1.")]
 Gap = Annotated[float | None, _option("G", _GAP)]
-
-# ---- the app
-
-DataFolders = Annotated[list[Path] | None, _option("FOLDER", _DATA_FOLDER)]
-Port = Annotated[int, Option(metavar="N", min=1, max=65535, help="Where the app listens.")]
-PlanningOnly = Annotated[bool, _flag("--planning-only", _PLANNING_ONLY)]
-Address = Annotated[str | None, _option("URL", _ADDRESS)]
-LoginFile = Annotated[Path | None, _option("FILE", _LOGIN, "--login")]
-NoLogin = Annotated[bool, _flag("--no-login", _NO_LOGIN)]
-Host = Annotated[str | None, _option("NUMBER", _HOST)]
-NoBrowser = Annotated[bool, _flag("--no-browser", "Only print the address.")]
