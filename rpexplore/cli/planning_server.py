@@ -1,4 +1,4 @@
-"""The shared planning server: what it is started with, and what makes no sense."""
+"""The planning server as a child process: its options, checked, and what Streamlit is told."""
 
 import os
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""By what a shared server logs people in: OpenID Connect, as Streamlit's file of secrets has it."""
+"""Login file: how a shared server logs people in, by OpenID Connect, as Streamlit has it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
