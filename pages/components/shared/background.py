@@ -106,7 +106,8 @@ class Task(Generic[T]):
 
     def _is_over(self) -> bool:
         """Whether the work has taken all the time that this server has for one piece."""
-        return time.monotonic() - self._started > limits().solve_seconds
+        most = limits().solve_seconds
+        return self._own_turn is not None and time.monotonic() - self._started > most
 
     def _wait_for_turn(self, doing: str) -> None:
         self._on_progress(doing, 0.0)
