@@ -1,5 +1,6 @@
 """The planning server as a child process: its options, checked, and what Streamlit is told."""
 
+import json
 import os
 from collections.abc import Callable, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -10,7 +11,7 @@ from rpexplore.cli.webapp import HOST, run_server
 from rpexplore.common.extras import require
 from rpexplore.common.login_file import Login
 from rpexplore.common.public_address import PublicAddress
-from rpexplore.common.server_settings import ServerSettings
+from rpexplore.common.server_settings import ACCOUNT_HEADER, ServerSettings
 from rpexplore.errors import RpexploreError
 
 
@@ -62,8 +63,8 @@ def serve_planning(
         "server.baseUrlPath": public.base_path.strip("/"),
         # Streamlit asks again what the guard has asked already.
         "server.allowedHosts": public.name,
-        # No header says who somebody is.
-        "server.trustedUserHeaders": "{}",
+        # A session stays with its account; the guard writes this header, and nobody else.
+        "server.trustedUserHeaders": json.dumps({ACCOUNT_HEADER: "account"}),
         "secrets.files": settings.login_file or f"{os.devnull}.toml",
         # Each line is one JSON object already, without what people typed.
         "logger.messageFormat": "%(message)s",

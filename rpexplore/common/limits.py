@@ -10,6 +10,7 @@ class Limits:
 
     sessions       open at once; a further visitor is asked to try later
     upload_mb      of one file
+    uploads_mb     that a session holds, together
     attributes     of a codebook
     categories     of all attributes of a codebook together
     tables         of a scenario
@@ -24,6 +25,7 @@ class Limits:
 
     sessions: int = 60
     upload_mb: int = 10
+    uploads_mb: int = 50
     attributes: int = 200
     categories: int = 100_000
     tables: int = 200_000

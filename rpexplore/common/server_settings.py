@@ -9,6 +9,9 @@ from rpexplore.common.limits import Limits
 from rpexplore.common.public_address import PublicAddress
 
 _VARIABLE = "RPEXPLORE_SERVER"
+# What Streamlit is told by the guard in front of it, whatever a client writes there: whose a
+# connection is, so that nobody takes over a session of somebody else by its name.
+ACCOUNT_HEADER = "x-rpexplore-account"
 
 
 @dataclass(frozen=True)

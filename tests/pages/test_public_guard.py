@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocket, WebSocketDisconnect
 from streamlit.user_info import generate_login_redirect_url
 
-from pages.components.shared import accounts, public_guard
+from pages.components.shared import accounts, public_guard, session_owners
 from pages.components.shared.accounts import BROWSER_COOKIE, Account, log_out
 from pages.components.shared.public_guard import PublicGuard
 from rpexplore.common.public_address import PublicAddress
@@ -83,11 +83,13 @@ def test_only_the_public_address_is_served(path, headers, status):
     assert client().get(path, headers=headers).status_code == status
 
 
-def test_what_changes_something_names_its_origin():
+def test_what_changes_something_names_its_origin(monkeypatch):
+    monkeypatch.setattr(public_guard, "may_upload", lambda path, _account: path.endswith("/a/b"))
     asking = client()
     asking.cookies.set(BROWSER_COOKIE, KEY)
     assert asking.put("/plan/_stcore/upload_file/a/b").status_code == 403
     assert asking.put("/plan/_stcore/upload_file/a/b", headers=ORIGIN).status_code == 405
+    assert asking.put("/plan/_stcore/upload_file/c/d", headers=ORIGIN).status_code == 403
     for headers in ({}, {"origin": "https://example.org"}):
         with (
             pytest.raises(WebSocketDisconnect),
@@ -211,3 +213,28 @@ def test_what_watches_the_server_is_told_one_word(host):
     not_yet = client("default", is_ready=False).get("/plan/ready", headers=headers)
     assert (not_yet.status_code, not_yet.text) == (503, "not ready")
     assert client("default").put("/plan/ready", headers={**headers, **ORIGIN}).is_error
+
+
+def test_an_upload_beyond_what_a_session_may_hold_is_not_kept(monkeypatch):
+    held = SimpleNamespace(file_storage={"a": {"old": SimpleNamespace(data=b"x" * 50_000_000)}})
+    held.remove_file = lambda session, file: held.file_storage[session].pop(file)
+
+    async def put(request: Request) -> Response:
+        file = SimpleNamespace(data=await request.body())
+        held.file_storage[request.path_params["session"]][request.path_params["file"]] = file
+        return Response(status_code=204)
+
+    runtime = SimpleNamespace(uploaded_file_mgr=held, get_client=lambda _session: None)
+    monkeypatch.setattr(session_owners.Runtime, "instance", lambda: runtime)
+    inner = Starlette(
+        routes=[Route("/plan/_stcore/upload_file/{session}/{file}", put, methods=["PUT"])]
+    )
+    guard = PublicGuard(inner, PublicAddress.parse(PUBLIC), (), lambda: True)
+    asking = TestClient(guard, base_url=PUBLIC.removesuffix("/plan"))
+    asking.cookies.set(BROWSER_COOKIE, KEY)
+    path = "/plan/_stcore/upload_file/a/new"
+    assert asking.put(path, headers=ORIGIN, content=b"").status_code == 403  # not connected
+    monkeypatch.setattr(public_guard, "may_upload", lambda *_: True)
+    assert asking.put(path, headers=ORIGIN, content=b"").status_code == 204
+    assert asking.put(path, headers=ORIGIN, content=b"x").status_code == 413
+    assert [*held.file_storage["a"]] == ["old"]

@@ -12,12 +12,15 @@ import re
 import secrets
 from asyncio import to_thread
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from urllib.parse import parse_qs, quote
 
+from google.protobuf.message import DecodeError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.user_info import generate_login_redirect_url
 
 from pages.components.shared.accounts import (
@@ -27,6 +30,12 @@ from pages.components.shared.accounts import (
     account_of_browser,
     account_of_login,
     log_out,
+)
+from pages.components.shared.session_owners import (
+    is_upload,
+    may_upload,
+    of_account,
+    within_limit,
 )
 from pages.components.shared.web_security import (
     POLICY_VIOLATION,
@@ -88,12 +97,15 @@ class PublicGuard:
         elif scope["type"] == "websocket":
             assert account is not None
             connection = _Connection(account, receive, send)
-            await self._app(scope, connection.receive, connection.send)
+            await self._app(of_account(scope, account), connection.receive, connection.send)
         else:
             if path == _LOGOUT and account is not None:
                 log_out(account)
                 log_event("logged out")
-            await self._app(scope, receive, self._answering(scope, path, send))
+            answering = self._answering(scope, path, send)
+            if path is not None and is_upload(path):
+                answering = within_limit(path, answering)
+            await self._app(scope, receive, answering)
 
     def _path(self, scope: Scope) -> str | None:
         """The path below that of the public address; None for one that is not below it."""
@@ -123,16 +135,19 @@ class PublicGuard:
                 return _refused("path", 404)
             # The first page brings the key, and with it all else is asked for.
             is_first = not is_websocket and scope["method"] in _READING and _is_page(path)
-            return None if account is not None or is_first else _refused("no account", 403)
-        if path == LOG_IN and not is_websocket:
+            if account is None:
+                return None if is_first else _refused("no account", 403)
+        elif path == LOG_IN and not is_websocket:
             return self._to_provider(scope)
-        if path in (_LOGIN, _CALLBACK) and not is_websocket:
+        elif path in (_LOGIN, _CALLBACK) and not is_websocket:
             return None
-        if path == _LOGOUT and headers.get("sec-fetch-site", "same-origin") != "same-origin":
+        elif path == _LOGOUT and headers.get("sec-fetch-site", "same-origin") != "same-origin":
             return _refused("origin", 403)  # another page would end a login by a link
-        if account is not None:
-            return None
-        return _refused("no account", 403) if is_websocket else self._login_page(path)
+        if account is None:
+            return _refused("no account", 403) if is_websocket else self._login_page(path)
+        if is_upload(path) and not may_upload(path, account):
+            return _refused("no account", 403)
+        return None
 
     def _login_page(self, path: str) -> Response:
         if not _is_page(path):
@@ -228,6 +243,8 @@ class _Connection:
 
     async def receive(self) -> Message:
         message = await self._receive()
+        while _is_for_everybody(message):
+            message = await self._receive()
         if message["type"] == "websocket.receive" and not await self._holds():
             return {"type": "websocket.disconnect", "code": POLICY_VIOLATION}
         return message
@@ -242,3 +259,11 @@ class _Connection:
             log_event("login ended")
             await self._send({"type": "websocket.close", "code": POLICY_VIOLATION})
         return not self._is_closed
+
+
+def _is_for_everybody(message: Message) -> bool:
+    """Whether a browser asks what would be done to all sessions: to clear what they keep."""
+    asked = BackMsg()
+    with suppress(DecodeError):  # which Streamlit answers
+        asked.ParseFromString(message.get("bytes") or b"")
+    return asked.WhichOneof("type") == "clear_cache"

@@ -1,0 +1,134 @@
+"""Whose a session is on a shared server, tried by who knows its name and speaks to the server."""
+
+import time
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from http.client import HTTPConnection
+
+import pytest
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Origin, Subprotocol
+
+from tests.support.planning_server import PATIENCE, PlanningServer, free_port, planning_server
+
+BUDGET = "0.321"
+
+
+class Browser:
+    """One that does what it wants, with a key and a token against forgery that it was given."""
+
+    def __init__(self, port: int) -> None:
+        self.port, self.cookies = port, {}
+        for path in ("/", "/_stcore/health"):
+            for cookie in self._ask("GET", path).headers.get_all("set-cookie") or []:
+                name, _, value = cookie.partition(";")[0].partition("=")
+                self.cookies[name] = value
+
+    @property
+    def own(self) -> dict[str, str]:
+        return {"Cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items())}
+
+    def _ask(self, method: str, path: str, body: bytes = b"", **headers: str):
+        with closing(HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)) as connection:
+            connection.request(method, path, body, self.own | headers)
+            answer = connection.getresponse()
+            answer.read()
+            return answer
+
+    def upload(self, session: str, file: str, size: int, method: str = "PUT") -> int:
+        """The status of the answer to a file that is put into a session, or taken out."""
+        begin = b'--B\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n'
+        headers = {
+            "Origin": f"http://127.0.0.1:{self.port}",
+            "X-Xsrftoken": self.cookies["_streamlit_xsrf"],
+            "Content-Type": "multipart/form-data; boundary=B",
+        }
+        path = f"/_stcore/upload_file/{session}/{file}"
+        return self._ask(method, path, begin + b"x" * size + b"\r\n--B--\r\n", **headers).status
+
+    def connected(self, session: str = "", **headers: str) -> ClientConnection:
+        names = ["streamlit", self.cookies["_streamlit_xsrf"], *([session] if session else [])]
+        return connect(
+            f"ws://127.0.0.1:{self.port}/_stcore/stream",
+            origin=Origin(f"http://127.0.0.1:{self.port}"),
+            additional_headers=self.own | headers,
+            subprotocols=[Subprotocol(name) for name in names],
+            max_size=None,
+        )
+
+
+def run(connection: ClientConnection, **typed: str) -> tuple[str, dict[str, str]]:
+    """The session's name, and its fields by their labels, after a run of the page Plan."""
+    asked = BackMsg()
+    asked.rerun_script.page_name = "plan"
+    for field, value in typed.items():
+        widget = asked.rerun_script.widget_states.widgets.add()
+        widget.id, widget.string_value = field, value
+    connection.send(asked.SerializeToString())
+    session, fields, deadline = "", {}, time.monotonic() + PATIENCE
+    while "ρ" not in fields:
+        said = ForwardMsg()
+        said.ParseFromString(bytes(connection.recv(deadline - time.monotonic(), decode=False)))
+        session = said.new_session.initialize.session_id or session
+        element = said.delta.new_element
+        if element.WhichOneof("type") == "text_input":
+            fields[element.text_input.label] = element.text_input.id
+    return session, fields
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory) -> Iterator[PlanningServer]:
+    folder = tmp_path_factory.mktemp("shared")
+    with planning_server(folder, "--no-login", port=free_port()) as server:
+        yield server
+
+
+def test_the_name_of_a_session_opens_nothing_to_another_account(shared):
+    ada, ben = Browser(shared.port), Browser(shared.port)
+    with ada.connected() as of_ada:
+        session, fields = run(of_ada)
+        run(of_ada, **{fields["ρ"]: BUDGET})
+        (folder,) = (shared.home / "accounts").iterdir()
+        assert ben.upload(session, "file", 1) == 403
+        assert ada.upload(session, "file", 1) == 204
+        assert ben.upload(session, "file", 0, "DELETE") == 403
+        for is_going in (True, False):
+            if not is_going:
+                of_ada.close()
+            for headers in ({}, {"X-Rpexplore-Account": folder.name}):
+                with ben.connected(session, **headers) as of_ben:
+                    # What is typed is taken before the page is drawn, and saved for who typed it.
+                    assert run(of_ben, **{fields["ρ"]: "0.9"})[0] != session
+    assert not [text for text in shared.home.rglob("*.json") if "0.9" in text.read_text("utf-8")]
+    with ada.connected(session) as again:
+        assert run(again)[0] == session  # who breaks off goes on
+
+
+@pytest.mark.nightly
+def test_uploads_of_a_session_have_a_limit_together(shared):
+    ada = Browser(shared.port)
+    with ada.connected() as connection:
+        session, _ = run(connection)
+        statuses = [ada.upload(session, f"file-{n}", 10**7) for n in range(7)]
+        assert statuses == [204] * 5 + [413] * 2
+        assert ada.upload(session, "file-0", 0, "DELETE") == 204
+        assert ada.upload(session, "file-7", 10**7) == 204
+    limits = [line["limit"] for line in shared.events if "limit" in line]
+    assert limits == ["uploads_mb"] * 2
+
+
+def test_no_browser_clears_what_others_keep(shared):
+    ada, ben = Browser(shared.port), Browser(shared.port)
+    with ada.connected() as of_ada, ben.connected() as of_ben:
+        run(of_ada)
+        ended = sum(line["event"] == "session ended" for line in shared.events)
+        of_ben.send(BackMsg(clear_cache=True).SerializeToString())
+        run(of_ben)  # which is answered after that
+        assert sum(line["event"] == "session ended" for line in shared.events) == ended
+        of_ben.send(b"\xff no message")
+        with suppress(ConnectionClosed):
+            list(of_ben)
+        assert of_ben.close_code == 1002  # Streamlit's own answer to what it cannot read
