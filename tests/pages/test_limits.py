@@ -7,6 +7,7 @@ import weakref
 from fractions import Fraction
 
 import pytest
+import streamlit as st
 
 from pages.components.shared import background, turns
 from pages.components.shared.background import Task
@@ -65,7 +66,8 @@ def test_a_file_above_the_limit_is_refused(app, limited, small):
 
 def test_a_further_visitor_is_asked_to_try_later(app, limited, small, monkeypatch):
     limited(sessions=1)
-    monkeypatch.setattr(turns, "_place", turns._take_place)  # all tests are one session
+    # For Streamlit all tests are one session.
+    monkeypatch.setattr(turns, "_place", lambda: _kept_in_session(turns._take_place))
     first = app("home", small)
     second = app("home", small)
     assert second.title[0].value == "All places are taken"
@@ -74,6 +76,21 @@ def test_a_further_visitor_is_asked_to_try_later(app, limited, small, monkeypatc
     assert first.run().title[0].value != "All places are taken"
     turns._leave(*turns._places)
     assert second.run().title[0].value == first.title[0].value
+
+
+def _kept_in_session(make):
+    if "place" not in st.session_state:
+        st.session_state["place"] = make()
+
+
+def test_a_session_that_goes_on_after_a_break_needs_a_place_again(app, limited, small, monkeypatch):
+    limited(sessions=1)
+    monkeypatch.setattr(turns, "_place", lambda: None)
+    session = app("home", small)
+    assert session.title[0].value != "All places are taken"
+    monkeypatch.setattr(turns, "_places", {1})  # of somebody else: Streamlit has given up its own
+    monkeypatch.setattr(turns, "_place", turns._take_place)
+    assert session.run().title[0].value == "All places are taken"
 
 
 def test_what_goes_beyond_the_saved_projects_is_not_saved_and_says_so(app, limited, small):

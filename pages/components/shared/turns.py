@@ -12,7 +12,7 @@ from pages.components.shared.serving import limits, plans_only
 from rpexplore.common.event_log import log_event
 
 _SECONDS_BETWEEN_LOOKS = 0.2
-_OWN_PLACE, _OWN_TURN = "place of the session", "turn of the session"
+_OWN_TURN = "turn of the session"
 _processors = threading.BoundedSemaphore(os.cpu_count() or 1)
 _numbers = count(1)
 _places: set[int] = set()
@@ -25,10 +25,10 @@ class _Full(Exception):
 
 def has_place() -> bool:
     """Whether this session is one of those that the server has room for; else the page says so."""
-    if not plans_only() or _OWN_PLACE in st.session_state:
+    if not plans_only():
         return True
     try:
-        st.session_state[_OWN_PLACE] = _place()
+        _place()  # asked in each run: it is given up when the connection breaks off
     except _Full:
         log_event("refused by a limit", limit="sessions")
         st.title("All places are taken")
