@@ -15,6 +15,8 @@ from pages.components.release.release_task import RELEASE_TASK
 from pages.components.shared import autosave
 from pages.components.shared.charts import NUMBERS
 from pages.components.shared.session import kept_name
+from rpexplore.common.limits import Limits
+from rpexplore.common.server_settings import ServerSettings, server_settings
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.planning.optimum import Optimum
 from rpexplore.scenarios.project import Project
@@ -207,6 +209,21 @@ def app(tmp_path, monkeypatch) -> Callable[..., App]:
         return session
 
     return make
+
+
+@pytest.fixture
+def plan_only() -> Iterator[Callable[..., None]]:
+    """Makes the app a shared server that plans only, with these limits."""
+    with pytest.MonkeyPatch.context() as environment:
+
+        def serve(**limits: int) -> None:
+            settings = ServerSettings(planning_only=True, limits=Limits(**limits))
+            for name, value in settings.variable.items():
+                environment.setenv(name, value)
+            server_settings.cache_clear()
+
+        yield serve
+    server_settings.cache_clear()
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ from pages.components.shared.accounts import (
     account_of_claims,
     account_of_login,
 )
-from rpexplore.common.server_settings import ServerSettings, server_settings
 from rpexplore.domain import area_tree_reference
 from rpexplore.domain.area_tree_file import parquet_of_tree
 from rpexplore.errors import RpexploreError
@@ -43,13 +42,10 @@ def _now(monkeypatch):
 
 
 @pytest.fixture
-def become(monkeypatch):
+def become(plan_only, monkeypatch):
     """On a shared server: who the session's account is from now on."""
-    server_settings.cache_clear()
-    for name, value in ServerSettings(planning_only=True).variable.items():
-        monkeypatch.setenv(name, value)
-    yield lambda account: monkeypatch.setattr(autosave, "account", lambda: account)
-    server_settings.cache_clear()
+    plan_only()
+    return lambda account: monkeypatch.setattr(autosave, "account", lambda: account)
 
 
 def zipped(files: dict[str, bytes]) -> bytes:

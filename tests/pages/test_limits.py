@@ -11,26 +11,15 @@ import streamlit as st
 
 from pages.components.shared import background, turns
 from pages.components.shared.background import Task
-from rpexplore.common.limits import Limits
-from rpexplore.common.server_settings import ServerSettings, server_settings
 from rpexplore.scenarios.examples import EXAMPLES
 from tests.pages.conftest import plain
 
 
 @pytest.fixture
-def limited(monkeypatch):
-    """Makes the app one of a shared server with these limits."""
-
-    def serve(**limits):
-        settings = ServerSettings(planning_only=True, limits=Limits(**limits))
-        for name, value in settings.variable.items():
-            monkeypatch.setenv(name, value)
-        server_settings.cache_clear()
-
+def limited(plan_only, monkeypatch):
+    """Makes the app one of a shared server with these limits, where nobody is yet."""
     monkeypatch.setattr(turns, "_places", set())
-    yield serve
-    monkeypatch.undo()
-    server_settings.cache_clear()
+    return plan_only
 
 
 @pytest.fixture

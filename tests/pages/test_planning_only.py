@@ -9,7 +9,7 @@ import pytest
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 
 from pages.components.shared.serving import HAND_OVER
-from rpexplore.common.server_settings import ServerSettings, server_settings
+from rpexplore.common.server_settings import ServerSettings
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.domain.domain import Domain
 from rpexplore.queries.definitions import stated_from_text
@@ -26,18 +26,12 @@ SHOWN = {
     "queries": (*VIEWS["queries"][:-1], HAND_OVER),
     "areas": ("Levels", "Tables", "Plan", "By area", "Map (optional)", HAND_OVER),
 }
-SETTINGS = ServerSettings(planning_only=True)
 
 
 @pytest.fixture
-def planning_only(monkeypatch):
+def planning_only(plan_only):
     """The app as a server that plans only has it."""
-    for name, value in SETTINGS.variable.items():
-        monkeypatch.setenv(name, value)
-    server_settings.cache_clear()
-    yield
-    monkeypatch.undo()
-    server_settings.cache_clear()
+    plan_only()
 
 
 @pytest.fixture
@@ -119,7 +113,8 @@ print([name for name in sys.modules if name in barred or name.startswith(barred[
 
 def test_what_reads_records_or_ledgers_is_never_imported(tmp_path):
     shown = {page: SHOWN.get(page, ()) for page in PAGES}
-    environment = {**os.environ, **SETTINGS.variable, "RPEXPLORE_HOME": str(tmp_path)}
+    environment = {**os.environ, **ServerSettings(planning_only=True).variable}
+    environment["RPEXPLORE_HOME"] = str(tmp_path)
     done = subprocess.run(
         [sys.executable, "-c", EVERY_PAGE.format(shown=shown, removed=REMOVED)],
         cwd=ROOT,
