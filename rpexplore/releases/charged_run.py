@@ -215,8 +215,13 @@ class ChargedRun:
             write_booking(folder, note)
             try:
                 self._entry_id = self.ledger.book(
-                    *(self._source, self._plan, self._output, self._record_limit),
-                    *(self.fingerprint, approvals, started),
+                    self._source,
+                    self._plan,
+                    self._output,
+                    limit_record_rho=self._record_limit,
+                    counted=self.fingerprint,
+                    approvals=approvals,
+                    started=started,
                 )
                 self._entry = self.ledger.entry(self._entry_id) if approvals else None
             except (ApprovalError, DataError):

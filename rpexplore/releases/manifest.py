@@ -49,6 +49,10 @@ _OF_RELEASE = (
     *_TEXTS_OF_RUN, "unknown_values", "plan_sha256", "rho", "privacy_unit", "guarantee", "noise",
     "postprocessing",
 )  # fmt: skip
+# What is raised by reading facts of a run that cannot be.
+_IMPOSSIBLE = (
+    ApprovalError, DataError, DomainError, FieldError, TypeError, AttributeError, KeyError,
+)  # fmt: skip
 _IN_ENTRY = {"path", "bytes", "sha256"}
 _NOUN = "a release"
 
@@ -92,10 +96,7 @@ class FinishedRelease(Generic[PlanKind]):
             facts |= {key: text_of(manifest, key) for key in _TEXTS_OF_RUN}
             if APPROVALS in manifest:
                 facts |= facts_in_folder(folder, manifest[APPROVALS], plan)
-        except (
-            *(ApprovalError, DataError, DomainError, FieldError),
-            *(TypeError, AttributeError, KeyError),
-        ):
+        except _IMPOSSIBLE:
             reason = f"its {MANIFEST} says of its run what cannot be"
             raise not_as_written(folder, _NOUN, reason) from None
         check_facts(folder, manifest, facts, _NOUN)

@@ -80,9 +80,9 @@ def test_a_booking_that_fails_says_whether_the_run_is_charged(
 ):
     book, events = Ledger.book, "rpexplore.releases.ledger.ledger_file.LedgerFile.read_events"
 
-    def broken(*arguments):
+    def broken(*arguments, **named):
         if state != "refused":
-            book(*arguments)
+            book(*arguments, **named)
         if state == "unreadable":
             patch.setattr(events, unreadable)
         raise LedgerError("The disk is full.")
