@@ -13,6 +13,18 @@ from rpexplore.common.files import home_folder
 from rpexplore.common.secret_files import secret_toml
 from rpexplore.errors import DataError
 
+# Why a server cannot be reached, and what to do, by the words of `session.error_kind`.
+UNREACHABLE = {
+    "login": "the server refuses the user or the password; correct them where the connection is "
+    "kept, with special signs as %40 and so on",
+    "database": "the server has no such database; correct its name where the connection is kept",
+    "address": "host and port are no address of a server; correct them where the connection is "
+    "kept",
+    "away": "no server answers; see that it runs and can be reached from here, and that host and "
+    "port are right where the connection is kept",
+    "full": "the server has no room for one more connection; run again later",
+}
+
 
 @dataclass(frozen=True)
 class Engine:

@@ -15,7 +15,7 @@ from typing import Any
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.extras import require
 from rpexplore.data.counts import Counts
-from rpexplore.data.databases.connections import ENGINES, Connection
+from rpexplore.data.databases.connections import ENGINES, UNREACHABLE, Connection
 from rpexplore.data.databases.request import Request
 from rpexplore.data.databases.side_by_side import Piece, side_by_side
 from rpexplore.errors import DataError, RpexploreError
@@ -226,15 +226,7 @@ def engine_errors(connection: Connection, table: str = "") -> Iterator[None]:
         error = _root_error(error)
         what = f"the table {table!r}" if table else "the database"
         said = {
-            "login": "the server refuses the user or the password; correct them where the "
-            "connection is kept, with special signs as %40 and so on",
-            "database": "the server has no such database; correct its name where the connection "
-            "is kept",
-            "address": "host and port are no address of a server; correct them where the "
-            "connection is kept",
-            "away": "no server answers; see that it runs and can be reached from here, and that "
-            "host and port are right where the connection is kept",
-            "full": "the server has no room for one more connection; run again later",
+            **UNREACHABLE,
             "locked": "another program has the file open to write to it; close it there, and run "
             "again",
             "forbidden": "the file may not be read; ask for the right to read it",

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from rpexplore.common.extras import require
-from rpexplore.data.databases.connections import Connection, connection_named
+from rpexplore.data.databases.connections import UNREACHABLE, Connection, connection_named
 from rpexplore.errors import DataError, LedgerError, MissingExtraError
 from rpexplore.releases.ledger.event_chain import EventChain, LedgerTransaction
 from rpexplore.releases.ledger.events import Event
@@ -24,17 +24,6 @@ ENGINE = "postgresql"
 SECONDS_FOR_LOCK = 30  # as long as SQLite waits for another writer
 
 _LOST = "the connection was lost or could not be made; see that the server runs, and run again"
-_FULL = "the server has no room for one more connection; run again later"
-_BY_CONNECTING = {
-    "login": "the server refuses the user or the password; correct them where the connection is "
-    "kept, with special signs as %40 and so on",
-    "database": "the server has no such database; correct its name where the connection is kept",
-    "address": "host and port are no address of a server; correct them where the connection is "
-    "kept",
-    "away": "no server answers; see that it runs and can be reached from here, and that host and "
-    "port are right where the connection is kept",
-    "full": _FULL,
-}
 _LOCKED = (
     f"somebody else has been writing to it for {SECONDS_FOR_LOCK} seconds; see who that is, and "
     "run again"
@@ -63,7 +52,7 @@ _BY_SQLSTATE: Mapping[str, str] = MappingProxyType(
         "25P04": _SLOW,
         "23": "an entry was added by something else than this program; restore it from a copy",
         "53100": "the disk of the server is full; make room there",
-        "53": _FULL,
+        "53": UNREACHABLE["full"],
         "57": _LOST,
         "08": _LOST,
     }
@@ -237,5 +226,5 @@ def _problem_of(error: Exception) -> str | None:
     code = getattr(cause, "sqlstate", None) or ""
     known = _BY_SQLSTATE.get(code) or _BY_SQLSTATE.get(code[:2])
     if known is None and isinstance(cause, psycopg.OperationalError):
-        known = _BY_CONNECTING.get(error_kind(cause), _LOST)
+        known = UNREACHABLE.get(error_kind(cause), _LOST)
     return known or f"the server refused a statement (code {code or 'unknown'}); {_LOST}"
