@@ -11,7 +11,7 @@ from rpexplore.common.exact_numbers import exact_text
 from rpexplore.common.formatting import plural, text_of_path
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.privacy.conversions import rho_text
-from rpexplore.releases.ledger.ledger import Account
+from rpexplore.releases.ledger.account import Account
 
 
 def announcement(plan: ReleasePlan, account: Account, limit_rho: str | None) -> str:

@@ -11,7 +11,8 @@ from itertools import combinations
 from pathlib import Path
 
 from rpexplore.errors import LedgerError, ReleaseError
-from rpexplore.releases.ledger.ledger import Ledger, LedgerEntry
+from rpexplore.releases.ledger.account import LedgerEntry
+from rpexplore.releases.ledger.ledger import Ledger
 
 
 @dataclass(frozen=True)

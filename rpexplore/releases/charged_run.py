@@ -36,14 +36,8 @@ from rpexplore.releases.atomic_folder import (
     not_written_but_drawn,
     unfinished_folder,
 )
-from rpexplore.releases.ledger.ledger import (
-    FILENAME,
-    Account,
-    Ledger,
-    LedgerEntry,
-    check_limit,
-    ledger_for,
-)
+from rpexplore.releases.ledger.account import Account, LedgerEntry, check_limit
+from rpexplore.releases.ledger.ledger import FILENAME, Ledger, ledger_for
 from rpexplore.releases.ledger.ledger_overlaps import homes, refuse_among_records, refuse_overlaps
 from rpexplore.releases.manifest import manifest_sha256, now
 from rpexplore.releases.measurement import Part

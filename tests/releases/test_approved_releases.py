@@ -10,7 +10,8 @@ import rpexplore as rp
 from rpexplore.errors import ApprovalError, LedgerError, ReleaseError
 from rpexplore.planning.approval import Approval
 from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.releases.ledger.ledger import Account, Ledger
+from rpexplore.releases.ledger.account import Account
+from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.release_steps import steps_of
 from tests.releases.adaptive import adaptive_run
 from tests.releases.areas import area_plans

@@ -11,7 +11,7 @@ from rpexplore.common.formatting import plural
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.approval import Approval, describe_approval, describe_checks
 from rpexplore.releases.approval import missing_text, refuse_wrong
-from rpexplore.releases.ledger.ledger import Account
+from rpexplore.releases.ledger.account import Account
 
 HERE = "approvals"
 BOX = "approval files"

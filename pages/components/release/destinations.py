@@ -37,7 +37,8 @@ from rpexplore.domain.provenance import texts_like_formulas
 from rpexplore.errors import LedgerError, RpexploreError
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.queries.plan import QueryPlan
-from rpexplore.releases.ledger.ledger import FILENAME, Account, Ledger
+from rpexplore.releases.ledger.account import Account
+from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.ledger.ledger_overlaps import (
     charged_elsewhere,
     describe_charge,

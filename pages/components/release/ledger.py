@@ -18,7 +18,8 @@ from rpexplore.common.formatting import plural
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.releases.charged_run import booked_run
-from rpexplore.releases.ledger.ledger import Account, Ledger
+from rpexplore.releases.ledger.account import Account
+from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.ledger.ledger_frames import datasets, describe_earlier_run, runs
 from rpexplore.releases.manifest import FinishedRelease
 from rpexplore.releases.release import can_be_resumed, resume

@@ -21,7 +21,7 @@ from rpexplore.common.formatting import capitalised
 from rpexplore.data.source import Source
 from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
 from rpexplore.releases.areas.area_release import AreaRelease
-from rpexplore.releases.ledger.ledger import Account
+from rpexplore.releases.ledger.account import Account
 from rpexplore.releases.manifest import FinishedRelease
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import dry_run

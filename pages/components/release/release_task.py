@@ -19,7 +19,8 @@ from rpexplore.common.formatting import text_of_path
 from rpexplore.data.source import Fingerprint, PersonRule, Source
 from rpexplore.planning.approval import Approval
 from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.releases.ledger.ledger import Account, Ledger
+from rpexplore.releases.ledger.account import Account
+from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.ledger.ledger_overlaps import remember_ledger
 from rpexplore.releases.manifest import FinishedRelease
 from rpexplore.releases.release import can_be_resumed, release, steps_of

@@ -43,7 +43,7 @@ from rpexplore.errors import RpexploreError
 from rpexplore.planning.approval import Approval
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.releases.ledger.ledger import check_limit
+from rpexplore.releases.ledger.account import check_limit
 
 HERE = "release"
 

@@ -5,7 +5,8 @@ import pandas as pd
 from rpexplore.common.formatting import rounded
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.privacy.budget import Budget
-from rpexplore.releases.ledger.ledger import Account, Ledger
+from rpexplore.releases.ledger.account import Account
+from rpexplore.releases.ledger.ledger import Ledger
 
 
 def runs(account: Account, budget: Budget) -> pd.DataFrame:

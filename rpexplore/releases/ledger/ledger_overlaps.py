@@ -17,7 +17,8 @@ from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import Source, path_in_name
 from rpexplore.errors import LedgerError, ReleaseError
 from rpexplore.privacy.budget import Budget
-from rpexplore.releases.ledger.ledger import FILENAME, Account, Ledger
+from rpexplore.releases.ledger.account import Account
+from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 
 MOST_REMEMBERED = 100  # ledgers
 _SECONDS_PASSED_OVER = 60  # a ledger on a server that did not answer

@@ -21,7 +21,8 @@ from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.errors import LedgerError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan
-from rpexplore.releases.ledger.ledger import Ledger, check_limit
+from rpexplore.releases.ledger.account import check_limit
+from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.ledger.ledger_frames import datasets, runs
 from tests.data.databases.servers import Server
 from tests.support.ledgers import KINDS, database_ledger, tamper
