@@ -10,6 +10,7 @@ class Limits:
 
     sessions       open at once; a further visitor is asked to try later
     upload_mb      of one file
+    unpacked_mb    of one file, when it is read
     uploads_mb     that a session holds, together
     attributes     of a codebook
     categories     of all attributes of a codebook together
@@ -25,6 +26,7 @@ class Limits:
 
     sessions: int = 60
     upload_mb: int = 10
+    unpacked_mb: int = 100
     uploads_mb: int = 50
     attributes: int = 200
     categories: int = 100_000

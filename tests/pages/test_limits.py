@@ -11,6 +11,7 @@ import streamlit as st
 
 from pages.components.shared import background, turns
 from pages.components.shared.background import Task
+from rpexplore.common.zip_file import zip_of
 from rpexplore.scenarios.examples import EXAMPLES
 from tests.pages.conftest import plain
 
@@ -51,6 +52,15 @@ def test_a_file_above_the_limit_is_refused(app, limited, small):
     session.file_uploader(key="codebook").upload("c.csv", content).run()
     assert "takes files of at most 1 MB" in plain(session.texts("error"))
     assert session.scenario == small
+
+
+def test_a_file_that_becomes_too_large_is_refused_before_it_is_read(app, limited, small):
+    limited(unpacked_mb=1)
+    session = app("scenarios", small)
+    session.unfold("other projects")
+    content = zip_of({"project.json": b" " * 2_000_000})
+    session.file_uploader(key="project file").upload("p.zip", content).run()
+    assert "becomes larger than 1 MB when it is read" in plain(session.texts("error"))
 
 
 def test_a_further_visitor_is_asked_to_try_later(app, limited, small, monkeypatch):

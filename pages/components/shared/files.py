@@ -15,6 +15,7 @@ from pages.components.shared.session import EVERYWHERE, escaped, say
 from rpexplore.common.event_log import log_event
 from rpexplore.common.formatting import data_size
 from rpexplore.common.record_files import refuse_records
+from rpexplore.common.unpacked_size import unpacked_size
 from rpexplore.errors import DomainError
 
 RELEASES = Path("releases")
@@ -126,11 +127,23 @@ def _refused(files: Sequence[Any]) -> bool:
                     "own app."
                 )
             refuse_records(file.getvalue(), file.name, may_be_parquet=len(files) > 1)
+            _refuse_unpacked(file.getvalue(), file.name)
     except DomainError as error:
         say(EVERYWHERE, "error", f"{error} Nothing was changed, and the file was not kept.")
         _forget(files)
         return True
     return False
+
+
+def _refuse_unpacked(content: bytes, filename: str) -> None:
+    """Raise `DomainError` for a small file that would take too much memory when it is read."""
+    most = limits().unpacked_mb
+    if unpacked_size(content, most * 10**6) > most * 10**6:
+        log_event("refused by a limit", limit="unpacked_mb")
+        raise DomainError(
+            f"{filename} becomes larger than {most:,} MB when it is read, and this server takes no "
+            "such files. Leave out what planning does not need, or plan with your own app."
+        )
 
 
 def forget_upload(key: str) -> None:
