@@ -16,6 +16,7 @@ _SECURITY = {
     "cross-origin-resource-policy": "same-origin",
 }
 _PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>rpexplore</title>
+<meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">
 <body style="font: 1rem/1.5 sans-serif; max-width: 40rem; margin: 4rem auto; padding: 0 1rem">
 <h1>rpexplore</h1>{body}</body></html>"""
 
