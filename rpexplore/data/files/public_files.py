@@ -95,7 +95,11 @@ def _refuse_columns(text: str, filename: str) -> None:
         if {"attribute", "value"} <= columns <= _CODEBOOK_COLUMNS:
             return
     if not filename.lower().endswith(ENDING) or _has_columns(text):
-        raise refusal(filename, "a table with a record in each row, as far as its columns tell")
+        kind = (
+            "a table with a record in each row, as far as its columns tell (a codebook has the "
+            "columns attribute and value, and besides them at most label and group)"
+        )
+        raise refusal(filename, kind)
 
 
 def _has_columns(text: str) -> bool:
