@@ -58,6 +58,7 @@ test-lowest: $(VENV)/.python  ## run the tests with the oldest versions that are
 OTHER := build/python
 
 test-python: $(VENV)/.python  ## run the tests with another Python: PYTHON=/path/to/python3.13
+	@test -n "$(PYTHON)" || { echo "say which: make $@ PYTHON=/path/to/python3.13" >&2; exit 1; }
 	@$(PIP) uv
 	@$(BIN)/uv venv --quiet --clear --python "$(PYTHON)" $(OTHER)
 	@$(BIN)/uv pip install --quiet --python $(OTHER) --require-hashes \
