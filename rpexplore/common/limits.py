@@ -1,7 +1,7 @@
 """How much of a shared server one session, one account and all sessions together may take."""
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 
 @dataclass(frozen=True)
@@ -40,19 +40,8 @@ class Limits:
     project_kb: int = 2_000
 
 
-_ALL = sys.maxsize
 OWN_APP = Limits(
-    sessions=_ALL,
-    upload_mb=_ALL,
-    attributes=_ALL,
-    categories=_ALL,
-    tables=_ALL,
-    cells=_ALL,
-    areas=_ALL,
-    solve_seconds=_ALL,
-    workloads=12,
-    undo_steps=100,
-    projects=_ALL,
-    project_kb=_ALL,
+    **{field.name: sys.maxsize for field in fields(Limits)}
+    | {"workloads": 12, "undo_steps": 100}  # as plans take memory
 )
 """What one's own app takes of its owner's computer: as much as there is, but for its memory."""
