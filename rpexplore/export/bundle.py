@@ -30,17 +30,14 @@ def bundle(
 
     rehearsal, approvals: of the plan, for the report
     """
-    approval_files = {
-        f"approval-{number}.json": approval.text
-        for number, approval in enumerate(approvals, start=1)
-    }
+    given = approval_files(approvals)
     basis_files = dict(custom_basis_files(plan.workload).values())
     readme = text_from_template(
         "rpexplore.export.reproduction",
         "readme.txt.j2",
         title=printable(" ".join(scenario.name.split())),
         custom_basis_files=basis_files,
-        approval_files=list(approval_files),
+        approval_files=list(given),
         of_the_report=_of_the_report(scenario),
         exception=printable(except_from_records(scenario.domain)),
     )
@@ -51,13 +48,20 @@ def bundle(
         "codebook.json": plan.workload.domain.text("codebook.json"),
         "plan.py": python_script(plan, scenario),
         "scenario.json": scenario.replaced(areas=None).text(),  # they are not in this plan
-        "commands.txt": readme
-        + command_lines(plan, scenario, rehearsal is not None, list(approval_files)),
+        "commands.txt": readme + command_lines(plan, scenario, rehearsal is not None, list(given)),
         **_of_the_report(scenario),
         **basis_files,
-        **approval_files,
+        **given,
     }
     return zip_of({name: text.encode() for name, text in texts.items()})
+
+
+def approval_files(approvals: Sequence[Approval]) -> dict[str, str]:
+    """The texts of approvals by the names of their files in the bundle."""
+    return {
+        f"approval-{number}.json": approval.text
+        for number, approval in enumerate(approvals, start=1)
+    }
 
 
 def _of_the_report(scenario: Scenario) -> dict[str, str]:

@@ -60,5 +60,7 @@ def test_approvals_that_nobody_demands_are_checked_and_named(app, records, keys,
     approval = rp.approve(session.planned, keys / "alice")
     session.file_uploader(key=BOX).upload("a.json", approval.text.encode()).run()
     assert "was not checked against a list" in plain(session.texts("caption"))
+    session.unfold("commands")
+    assert "--approval approval-1.json" in plain(session.texts("code"))
     session.press("Run the release")
     assert "Approved by:** alice" in plain(session.texts("markdown"))

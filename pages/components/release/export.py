@@ -99,7 +99,8 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
     if shown.open:
         with shown:
             st.caption("In a folder with the files from the button above.")
-            commands = kept(command_lines, planned, scenario, rehearsal is not None)
+            files = tuple(bundle.approval_files(approvals))
+            commands = kept(command_lines, planned, scenario, rehearsal is not None, files)
             st.code(commands, language="bash", wrap_lines=True)
 
 
