@@ -196,6 +196,22 @@ def test_a_login_that_ends_by_itself_closes_its_connections(logged_in, monkeypat
             connection.receive_text()
 
 
+@pytest.mark.parametrize(("seconds", "events"), [(60, ["logged in"]), (0, [])])
+def test_only_who_has_logged_in_is_logged_as_that(monkeypatch, seconds, events):
+    logged: list[str] = []
+    monkeypatch.setattr(public_guard, "log_event", logged.append)
+
+    async def callback(_request: Request) -> Response:
+        response = PlainTextResponse("")
+        response.set_cookie("_streamlit_user", "x", max_age=seconds)
+        return response
+
+    inner = Starlette(routes=[Route("/plan/oauth2callback", callback)])
+    guard = PublicGuard(inner, PublicAddress.parse(PUBLIC), ("staff",), lambda: True)
+    TestClient(guard, base_url=PUBLIC.removesuffix("/plan")).get("/plan/oauth2callback")
+    assert logged == events
+
+
 def test_ended_logins_are_forgotten_when_they_would_have_ended(monkeypatch):
     monkeypatch.setattr(accounts, "_ended", {})
     log_out(Account("a" * 64, "Ada", "old", 1.0))

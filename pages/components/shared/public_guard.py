@@ -187,9 +187,7 @@ class PublicGuard:
                 del headers["set-cookie"]
                 for cookie in cookies:
                     headers.append("set-cookie", self._own_cookie(cookie))
-                if path == _CALLBACK and any(
-                    cookie.startswith("_streamlit_user=") for cookie in cookies
-                ):
+                if path == _CALLBACK and any(map(_begins_login, cookies)):
                     log_event("logged in")
                 if not self._providers and path is not None and _is_page(path):
                     headers.append("set-cookie", self._browser_cookie(scope))
@@ -259,6 +257,11 @@ class _Connection:
             log_event("login ended")
             await self._send({"type": "websocket.close", "code": POLICY_VIOLATION})
         return not self._is_closed
+
+
+def _begins_login(cookie: str) -> bool:
+    """Whether a cookie stands for somebody; one that goes away says that nobody has logged in."""
+    return cookie.startswith("_streamlit_user=") and "max-age=0" not in cookie.lower().split("; ")
 
 
 def _is_for_everybody(message: Message) -> bool:
