@@ -103,7 +103,8 @@ def combination_from_text(domain: "Domain", text: str) -> dict[str, str]:
     """
     text = text.strip()
     names = sorted(map(re.escape, domain.names), key=len, reverse=True)
-    pattern = re.compile(rf"(?:^|\s+)({'|'.join(names)})=")
+    # Blanks are tried from their first one on alone: long runs of them would take for ever.
+    pattern = re.compile(rf"(?:^|(?<!\s)\s++)({'|'.join(names)})=")
     starts = list(pattern.finditer(text))
     if not starts or starts[0].start() > 0:
         _refuse_unknown(domain, text)

@@ -30,7 +30,8 @@ TOTAL = "total"
 _PASSED_OVER = {"aggregation", "order", "cells", "mean_variance", "max_variance", "shadow_price"}
 _PASSED_OVER |= {"standard_error", "largest_standard_error", "smallest_standard_error"}
 _TRUTHS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
-_NAME = re.compile(r'\s*(?:"(?P<quoted>(?:[^"]|"")*)"|(?P<plain>[^",;×]*))\s*(?P<end>[,;×]|$)')
+# Nothing is tried twice (*+): a long text that is no list would stop all else in this process.
+_NAME = re.compile(r'\s*+(?:"(?P<quoted>(?:[^"]|"")*+)"\s*+|(?P<plain>[^",;×]*+))(?P<end>[,;×]|$)')
 _NEEDS_QUOTES = re.compile(r'[",;×]|^\s|\s$')
 
 

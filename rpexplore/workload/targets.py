@@ -32,6 +32,7 @@ NOTATIONS = "20 (standard error), ±50 at 95 % (margin of error) or 5 % of 1000 
 MET_FACTOR = 1 + 1e-9
 
 _USUAL_CONFIDENCE = Decimal(95)
+_MOST_SIGNS = 200  # of a text: the time to read one grows with the square of its length
 _MOST_EXPONENT = 300  # what floats hold, and as a Fraction 1e-999999999 would fill the memory
 
 # Digits, maybe in groups of three; a comma elsewhere is a decimal one.
@@ -208,6 +209,11 @@ def parse_target(text: str) -> Target:
         >>> round(parse_target("5 % of 1000").standard_error, 6)
         50.0
     """
+    if len(text) > _MOST_SIGNS:
+        raise WorkloadError(
+            f"The target must have at most {_MOST_SIGNS} characters, got {len(text):,}; write it "
+            f"like {NOTATIONS}."
+        )
     parts = _REQUIRED.fullmatch(text.strip())
     assert parts is not None  # any text matches
     required = bool(parts["before"] or parts["behind"])

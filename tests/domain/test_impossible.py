@@ -1,5 +1,6 @@
 """Impossible combinations in a codebook: kept exactly, refused by name, followed through edits."""
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -107,3 +108,10 @@ def test_a_combination_as_it_is_typed():
             combination_from_text(domain, wrong)
     with pytest.raises(DomainError, match="must be named by"):
         combination_from_text(domain, "age=90")
+
+
+def test_a_long_text_that_is_no_combination_is_refused_at_once():
+    begun = time.process_time()
+    with pytest.raises(DomainError):
+        combination_from_text(rp.Domain.from_sizes({"a": 2}), "a=1" + " " * 100_000 + "b")
+    assert time.process_time() - begun < 2

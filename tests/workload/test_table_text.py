@@ -1,6 +1,7 @@
 """Tables as people write them, in a field and in CSV files."""
 
 import math
+import time
 from statistics import NormalDist
 
 import pytest
@@ -212,3 +213,15 @@ def test_csv_targets_are_in_any_unit_and_may_be_required():
     assert workload.targets[:4].tolist() == pytest.approx([margin, 50, 1000, 1000])
     assert workload.required.tolist() == [False, True, True, False, False]
     assert math.isnan(workload.targets[4])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a" + " " * 100_000 + '"', " " * 100_000 + '",', '"' * 100_001],
+    ids=["blanks behind", "blanks before", "quotes"],
+)
+def test_a_long_text_that_is_no_list_is_refused_at_once(text):
+    begun = time.process_time()
+    with pytest.raises((DomainError, WorkloadError)):
+        table_from_text(Domain.from_sizes({"a": 2}), "a," + text)
+    assert time.process_time() - begun < 2

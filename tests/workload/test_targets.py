@@ -1,6 +1,7 @@
 """Targets as people type them, against the standard errors that they stand for."""
 
 import json
+import time
 from dataclasses import replace
 from decimal import Decimal
 from statistics import NormalDist
@@ -203,3 +204,10 @@ def test_what_may_be_given_as_a_target():
     assert target_of(MARGIN_50) is MARGIN_50
     assert target_of("±50") == MARGIN_50
     assert target_of(20) == Target("20.0") == Target(Decimal(20)) == Target(np.float32(20))
+
+
+def test_a_long_text_is_refused_at_once():
+    begun = time.process_time()
+    with pytest.raises(WorkloadError, match="at most 200 characters, got 1,000,001"):
+        parse_target("2" + "\t" * 999_999 + "x")
+    assert time.process_time() - begun < 2
