@@ -41,9 +41,10 @@ _FILES = (
     f"{_CODEBOOKS}, and the labels in a file of SPSS, Stata or SAS. Of a data file (CSV, Parquet "
     f"and these) the names of the columns are read, and none of the records. {_HIERARCHY}"
 )
-_PUBLIC_FILES = (
-    f"{_CODEBOOKS}. {_HIERARCHY} Files with records are refused: make the codebook where they are "
-    "(rpexplore schema survey.sav --out codebook.json) and upload that."
+_PUBLIC_FILES = f"{_CODEBOOKS}. {_HIERARCHY}"
+_NOT_TAKEN = (
+    "Files with records, such as those of SPSS, Stata and SAS, are not taken. Make the codebook "
+    "where they are (`rpexplore schema survey.sav --out codebook.json`), and upload that."
 )
 
 
@@ -54,6 +55,10 @@ def choose_file() -> None:
     else:
         label, endings, help = "Drop a codebook, a plan or a data file", None, _FILES
     file = upload(label, endings, BOX, _take_dropped, help=help)
+    if (
+        plans_only()
+    ):  # of other files the browser sends nothing, and says why only under the pointer
+        st.caption(_NOT_TAKEN)
     dropped = None
     with suppress(RpexploreError):  # said when it was dropped
         dropped = file and kept(_recognise, file.getvalue(), file.name, by=(file.file_id,))
