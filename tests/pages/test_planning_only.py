@@ -55,6 +55,7 @@ def test_from_a_codebook_to_the_plan_that_is_handed_over(app, planning_only):
     assert "All changes are saved on the server." in session.texts("caption")
     session.open("handover")
     assert session.title[0].value == HAND_OVER
+    assert "rpexplore approve plan.json --key KEY" in session.code[0].value
     assert "rpexplore release plan.json data.csv --out folder" in session.code[0].value
     said = plain(session.texts("markdown"))
     assert session.planned.sha256 in said
@@ -147,6 +148,7 @@ def test_a_box_refuses_records_and_keeps_nothing_of_them(
     monkeypatch.setattr(MemoryUploadedFileManager, "remove_file", removing)
     session = app("codebook", small)
     session.segmented_control(key="codebook source").set_value("A file").run()
+    assert "are not taken. Make the codebook where they are" in plain(session.texts("caption"))
     session.file_uploader(key="codebook").upload(name, content).run()
     if session.error:  # else the box itself has refused it, by its ending
         assert "this server takes n" in plain(session.texts("error"))

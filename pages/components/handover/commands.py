@@ -10,7 +10,7 @@ COMMANDS = """\
 # Check what the plan claims: privacy cost, variances, and how close it is to the best one.
 rpexplore verify {plan}
 
-# Who approves it, where that is wanted: signs it with an SSH key. The file goes to who runs it.
+# Where approvals are wanted: sign it with an SSH key, and hand the file on.
 rpexplore approve {plan} --key KEY
 
 # Check everything, the records too, and spend nothing.

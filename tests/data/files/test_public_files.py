@@ -63,7 +63,8 @@ def test_what_is_named_as_records_is_refused_whatever_it_holds(ending):
 
 
 def test_a_refusal_says_what_to_upload_instead():
-    with pytest.raises(DomainError, match=r"takes no records.*codebook\.json"):
+    said = r"columns attribute and value.*takes no records.*codebook\.json"
+    with pytest.raises(DomainError, match=said):
         recognise_public(CSV, "survey.csv")
 
 
