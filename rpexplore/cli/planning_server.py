@@ -72,7 +72,8 @@ def serve_planning(
     }
 
     def announce() -> None:
-        say(f"The planning server runs at {public} (it listens on {own}). Ctrl-C stops it.")
+        behind = "" if address is None else f" (it listens on {own})"
+        say(f"The planning server runs at {public}{behind}. Ctrl-C stops it.")
 
     asked = _in_address(_asked(listening))
     run_server(flags, settings.variable, f"http://{asked}:{port}{public.base_path}", announce, say)

@@ -171,14 +171,14 @@ def missing_text(demand: ApprovalDemand | None, approvals: Sequence[Approval]) -
         return ""
     given = "there is none"
     if people:
-        given = f"there {'is' if len(people) == 1 else 'are'} {len(people)}, of " + joined(
+        given = f"there {'is' if len(people) == 1 else 'are'} {len(people)}, by " + joined(
             [" alias ".join(names) for names in people]
         )
     left = demand.n - len(people)
     others = "somebody else" if people and left == 1 else plural(left, "person")
     return (
         f"The ledger demands approvals by {plural(demand.n, 'person')} of its list for these "
-        f"records, and {given}; have the plan approved (rpexplore approve) by "
+        f"records; so far {given}. Have the plan approved (rpexplore approve) by "
         f"{others}{' more' if people and left > 1 else ''}, and give the files to the run."
     )
 

@@ -102,7 +102,7 @@ def changed_after_the_check(monkeypatch, change: Callable[[], None]) -> None:
 def test_a_demand_that_is_made_while_a_run_counts_is_heeded(folder, keys, alice, monkeypatch):
     checked = rp.dry_run(PLAN, records(folder), folder / "out", approvals=[alice])
     changed_after_the_check(monkeypatch, lambda: require(folder, keys, "alice", "bob"))
-    with pytest.raises(ApprovalError, match=r"by 2 persons .* there is 1, of alice@x"):
+    with pytest.raises(ApprovalError, match=r"by 2 persons .* there is 1, by alice@x"):
         rp.release(
             PLAN,
             records(folder),

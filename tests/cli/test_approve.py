@@ -63,7 +63,7 @@ def test_a_release_waits_for_the_people_that_the_ledger_demands(team):
     run = ["release", "plan.json", "records.csv", "--out", "out"]
     result = team(*run)
     assert (result.exit_code, Path("out").exists()) == (2, False)
-    assert "there is none; have the plan approved" in result.stderr
+    assert "so far there is none. Have the plan approved" in result.stderr
     assert result.stderr.endswith("Nothing was charged, nothing was written.\n")
     for key in ("alice", "bob"):
         team.done("approve", "plan.json", "--key", key, "--out", f"{key}.json")

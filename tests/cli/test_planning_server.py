@@ -59,6 +59,5 @@ def test_it_starts_is_ready_and_ends_cleanly(tmp_path):
         "server stopping",
     ]
     assert server.stdout.read_text() == (
-        f"The planning server runs at http://127.0.0.1:{port}/ (it listens on "
-        f"http://127.0.0.1:{port}). Ctrl-C stops it.\n"
+        f"The planning server runs at http://127.0.0.1:{port}/. Ctrl-C stops it.\n"
     )

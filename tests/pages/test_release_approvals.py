@@ -36,7 +36,7 @@ def test_a_run_waits_for_the_approvals_that_the_ledger_demands(app, records, key
     assert "does not count" in plain(session.texts("error"))
     session.press("Leave out")
     session.file_uploader(key=BOX).upload("a.json", alice.text.encode()).run()
-    assert "there is 1, of alice" in plain(session.texts("info"))
+    assert "so far there is 1, by alice" in plain(session.texts("info"))
     assert "*as agreed*" in plain(session.texts("markdown"))
     assert run_button(session).disabled
 

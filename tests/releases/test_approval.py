@@ -125,7 +125,7 @@ def test_one_person_counts_once(listed, pairs, keys, lines):
     listed = [*(line.format(**lines) for line in listed), f"bob@x {lines['bob']}"]
     given = approved(keys, *pairs)
     check(1, listed, given)
-    with pytest.raises(ApprovalError, match=r"by 2 persons of its list .*, and there is 1, of"):
+    with pytest.raises(ApprovalError, match=r"by 2 persons of its list .*; so far there is 1, by"):
         check(2, listed, given)
     check(2, listed, [*given, *approved(keys, ("bob", "bob"))])
 
@@ -133,7 +133,7 @@ def test_one_person_counts_once(listed, pairs, keys, lines):
 def test_an_option_that_only_looks_like_that_of_an_authority_makes_nobody_two(keys, lines):
     line = 'alice@x,alias@x namespaces="cert-authority,rpexplore-plan-approval" '
     listed = [line + lines["alice"], f"alias@x {lines['second']}", f"bob@x {lines['bob']}"]
-    with pytest.raises(ApprovalError, match="there is 1, of alice@x alias alias@x"):
+    with pytest.raises(ApprovalError, match="there is 1, by alice@x alias alias@x"):
         check(2, listed, approved(keys, ("alice", "alice"), ("alias", "second")))
 
 

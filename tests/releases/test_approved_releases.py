@@ -73,7 +73,7 @@ def test_a_plan_of_any_kind_is_run_once_it_is_approved(planned, keys, demand, tm
     alice, bob = approved(plan, keys)
     for given, says in (
         ([], "there is none"),
-        ([alice], "there is 1, of alice@x; .*somebody else"),
+        ([alice], "there is 1, by alice@x. .*somebody else"),
     ):
         for function in (rp.dry_run, rp.release):
             with pytest.raises(ApprovalError, match=rf"approvals by 2 persons .*{says}"):

@@ -16,6 +16,7 @@ from pathlib import Path
 from rpexplore.data.files.listing import LEDGER, VERSION_LOGS, file_kind
 
 MOST_LISTED = 500
+_IN_RELEASES = {"manifest.json", "plan.json", "README.md"}
 _CODEBOOKS = (".json", ".xml", ".hrc")
 MOST_SEEN = 5_000  # names that are looked at, hidden ones included
 _SECONDS = 0.3  # for all folders, after which no further one is looked at
@@ -59,7 +60,12 @@ class Offered:
 
 
 def records(folder: Folder) -> Choice:
-    """Files of records, and folders whose files are the parts of one table."""
+    """Files of records, and folders whose files are the parts of one table.
+
+    None of a release, whose tables are no records.
+    """
+    if _IN_RELEASES.issubset(folder.files):
+        return Choice(False, (), ())
     kinds = {name: kind for name in folder.files if (kind := file_kind(name))}
     others = [name for name in folder.files if name not in kinds and not name.startswith(LEDGER)]
     keyed = {name for name in folder.folders if "=" in name}

@@ -15,7 +15,8 @@ def shelf(tmp_path):
         "codes.json", "notes.txt", "people.csv", "rpexplore-ledger.sqlite", ".hidden.csv",
         "_draft.csv", ".git/index.csv", "older/visits.CSV.GZ", "parts/a.parquet", "parts/b.parquet",
         "stays/year=2025/a.csv", "stays/year=2026/a.csv", "versions/_delta_log/0.json",
-        "versions/deleted.parquet", "made/manifest.json", "made/plan.json", "made/tables/x.csv",
+        "versions/deleted.parquet", "made/manifest.json", "made/plan.json", "made/README.md",
+        "made/tables/x.csv",
     ]  # fmt: skip
     for name in names:
         path = tmp_path / "shelf" / name
@@ -33,7 +34,6 @@ def names(kind, *folders, **limits):
 def test_records_are_files_and_folders_of_parts(shelf):
     assert names(records, shelf) == [
         "shelf/people.csv",
-        "shelf/made/tables/x.csv",
         "shelf/older/visits.CSV.GZ",
         "shelf/parts/",
         "shelf/parts/a.parquet",
