@@ -22,6 +22,7 @@ class Limits:
     undo_steps     that a session can go back
     projects       saved for one account
     project_kb     of one saved project; its areas are saved apart
+    account_mb     saved for one account, from which on it adds no areas
     """
 
     sessions: int = 60
@@ -38,6 +39,7 @@ class Limits:
     undo_steps: int = 30
     projects: int = 50
     project_kb: int = 2_000
+    account_mb: int = 300
 
 
 OWN_APP = Limits(

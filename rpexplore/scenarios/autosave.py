@@ -144,6 +144,12 @@ class Autosaves:
         content = self.read_tree(tree.sha256)
         return content is not None and content == parquet_of_tree(tree)
 
+    @property
+    def size(self) -> int:
+        """The bytes of all that is saved. Raises `OSError`."""
+        paths = self.folder.iterdir() if self.folder.exists() else ()
+        return sum(path.stat().st_size for path in paths)
+
     def has_tree(self, sha256: str) -> bool:
         """Whether areas are saved."""
         return self._path_of_tree(sha256).exists()

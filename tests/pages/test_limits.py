@@ -9,10 +9,14 @@ from fractions import Fraction
 import pytest
 import streamlit as st
 
+import rpexplore as rp
 from pages.components.shared import background, turns
 from pages.components.shared.background import Task
 from rpexplore.common.zip_file import zip_of
+from rpexplore.scenarios.area_study import AreaStudy
+from rpexplore.scenarios.autosave import Autosaves
 from rpexplore.scenarios.examples import EXAMPLES
+from rpexplore.scenarios.project_file import content_of
 from tests.pages.conftest import plain
 
 
@@ -114,6 +118,21 @@ def test_a_project_of_more_bytes_than_the_limit_is_not_saved(app, limited, small
     session = app("plan", small.replaced(note="n" * 900))
     session.text_input(key="typed budget").set_value("0.3").run()
     assert "this server keeps at most 1 kB of one" in plain(session.texts("error"))
+
+
+def test_areas_beyond_what_an_account_may_keep_are_not_saved(app, limited, small):
+    limited(account_mb=0)
+    tree = rp.AreaTree.from_columns({"region": [*"NNS"], "town": [*"121"]})
+    study = AreaStudy.of("areas.json", rp.AreaCodebook("home", tree, small.domain))
+    session = app("plan", small.replaced(areas=study))
+    session.text_input(key="typed budget").set_value("0.3").run()
+    assert "as much as this server keeps for one account" in plain(session.texts("error"))
+    saves = Autosaves.of_user().folder.parent
+    assert not list(saves.rglob("areas-*"))
+    content = content_of(session.project)
+    session.open("scenarios").unfold("other projects")
+    session.file_uploader(key="project file").upload("p.zip", content).run()
+    assert not list(saves.rglob("areas-*"))
 
 
 def test_undo_goes_back_so_many_steps(app, limited, small):

@@ -111,7 +111,8 @@ def project_of_upload(content: bytes, filename: str) -> Project:
     saves = autosaves()
     project = project_of_file(content, filename, saves.tree_files)
     with suppress(OSError):  # said when the project is saved
-        saves.save_areas(project)  # also if it is the open one, whose areas were missing
+        if not _has_no_room(saves, project):
+            saves.save_areas(project)  # also if it is the open one, whose areas were missing
     return project
 
 
@@ -122,7 +123,7 @@ def _open(key: str, saved: SavedProject) -> None:
 def save_project(project: Project) -> bool:
     """Save the project; False if another window had changed it, so that this one has a new key."""
     saves, text = autosaves(), project.text()
-    if problem := _beyond_limits(saves, text):
+    if problem := _beyond_limits(saves, project, text):
         log_event("refused by a limit", limit="saved projects")
         st.session_state[_PROBLEM] = problem
         return True
@@ -144,7 +145,7 @@ def save_project(project: Project) -> bool:
     return is_same
 
 
-def _beyond_limits(saves: Autosaves, text: str) -> str:
+def _beyond_limits(saves: Autosaves, project: Project, text: str) -> str:
     """Why a shared server does not keep the project; "" if it does."""
     if not plans_only():
         return ""
@@ -155,6 +156,12 @@ def _beyond_limits(saves: Autosaves, text: str) -> str:
             f"{data_size(1000 * most.project_kb)} of one; delete scenarios that are not needed"
         )
     with suppress(OSError):  # said when it is saved
+        if _has_no_room(saves, project):
+            return (
+                f"you have saved {data_size(10**6 * limits.account_mb)}, as much as this server "
+                "keeps for one account with areas; delete projects on the Scenarios page (areas "
+                "that none of them has any more go a day later)"
+            )
         others = {*saves.keys()} - {st.session_state[_KEY]}
         if st.session_state[_SAVED] is None and len(others) >= most.projects:
             return (
@@ -162,6 +169,19 @@ def _beyond_limits(saves: Autosaves, text: str) -> str:
                 "account; delete one on the Scenarios page, under “Open another project”"
             )
     return ""
+
+
+def _has_no_room(saves: Autosaves, project: Project) -> bool:
+    """Whether a shared server keeps no more areas of this account, and the project brings some.
+
+    Raises `OSError`.
+    """
+    if not server_settings().planning_only:
+        return False
+    brings = any(
+        areas.is_read and not saves.has_tree(sha256) for sha256, areas in project.areas.items()
+    )
+    return brings and saves.size >= 10**6 * server_settings().limits.account_mb
 
 
 def delete_saved(key: str) -> None:
