@@ -156,6 +156,9 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "Ledger entry": "One run in the ledger, with its cost.",
         "Budget limit": "The most that all releases of some records may spend together; a run "
         "beyond it is refused.",
+        "Approval": "A plan signed with the SSH key of somebody who has seen it. A ledger can "
+        "demand so many before a plan is run.",
+        "Allowed signers": "The list of those whose approvals count: their names and public keys.",
         "Post-processing": "Work on released tables, such as making counts nonnegative; it "
         "spends nothing. Results that are biased say so.",
         "Unbiased tables": _meaning("unbiased"),
