@@ -158,7 +158,7 @@ def _beyond_limits(saves: Autosaves, project: Project, text: str) -> str:
     with suppress(OSError):  # said when it is saved
         if _has_no_room(saves, project):
             return (
-                f"you have saved {data_size(10**6 * limits.account_mb)}, as much as this server "
+                f"you have saved {data_size(10**6 * most.account_mb)}, as much as this server "
                 "keeps for one account with areas; delete projects on the Scenarios page (areas "
                 "that none of them has any more go a day later)"
             )
@@ -176,12 +176,12 @@ def _has_no_room(saves: Autosaves, project: Project) -> bool:
 
     Raises `OSError`.
     """
-    if not server_settings().planning_only:
+    if not plans_only():
         return False
     brings = any(
         areas.is_read and not saves.has_tree(sha256) for sha256, areas in project.areas.items()
     )
-    return brings and saves.size >= 10**6 * server_settings().limits.account_mb
+    return brings and saves.size >= 10**6 * limits().account_mb
 
 
 def delete_saved(key: str) -> None:
