@@ -15,10 +15,12 @@ else:  # without what only pages need: the server answers before that has been i
         middleware,
         secrets_of_login,
         send_at_once,
+        tell_files_apart,
     )
 
     finish_callbacks()
     send_at_once()
+    tell_files_apart()
     app = st.App(
         __file__,
         middleware=[middleware()],

@@ -1,4 +1,4 @@
-"""What the server sends is not held back by the system."""
+"""What the server sends is not held back by the system, and is what was asked for."""
 
 import asyncio
 import socket
@@ -6,6 +6,10 @@ from asyncio import base_events
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 
+from streamlit.runtime import memory_media_file_storage
+from streamlit.runtime.media_file_storage import MediaFileKind
+
+from pages.components.shared import server
 from pages.components.shared.server import send_at_once
 
 
@@ -37,3 +41,22 @@ def test_messages_are_sent_at_once(monkeypatch):
     monkeypatch.setattr(base_events, name, getattr(base_events, name))
     send_at_once()
     assert awaited(is_set())
+
+
+def test_files_that_have_much_in_common_are_told_apart(monkeypatch):
+    storage = memory_media_file_storage
+    monkeypatch.setattr(storage, "_calculate_file_id", storage._calculate_file_id)
+    server.tell_files_apart()
+    kept = storage.MemoryMediaFileStorage("/media")
+
+    def address(content: bytes, name: str = "plan.json") -> str:
+        return kept.load_and_get_id(content, "text/plain", MediaFileKind.DOWNLOADABLE, name)
+
+    of_ada = b"x" * 700_000 + b"a" + b"x" * 2_000_000
+    of_ben = of_ada.replace(b"a", b"b")
+    assert kept.get_file(f"{address(of_ada)}.txt").content == of_ada
+    assert kept.get_file(f"{address(of_ben)}.txt").content == of_ben
+    before = address(of_ada)
+    assert before == address(of_ada) != address(of_ada, "other.json")
+    server.tell_files_apart()
+    assert address(of_ada) != before  # of another server: it cannot be worked out
