@@ -80,8 +80,8 @@ def slow(request, tmp_path) -> Connection:
         return connection
     server: Server = request.getfixturevalue("postgres")
     server.run(
-        f"CREATE OR REPLACE VIEW slow AS {rows} generate_series(1, 10000) "
-        "WHERE pg_sleep(0.1)::text = ''"
+        "DROP VIEW IF EXISTS slow",
+        f"CREATE VIEW slow AS {rows} generate_series(1, 10000) WHERE pg_sleep(0.1)::text = ''",
     )
     return server.connection
 

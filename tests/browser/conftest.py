@@ -32,6 +32,7 @@ from rpexplore.export.report.pdf import find_browser
 ROOT = Path(__file__).parents[2]
 LOCAL = ("data:", "blob:", "file:")  # addresses that no request leaves the machine for
 WINDOW: ViewportSize = {"width": 1280, "height": 900}
+PLANNING_NAME = "plan.agency.example"  # of a shared server, which for the browser is this machine
 TOKEN = secrets.token_hex(16)  # of every app that runs here
 LOG = "app.log"  # in the home folder
 # In the traceback of what the app raises; the server may complain of browsers that leave as well.
@@ -160,7 +161,7 @@ def browser() -> Iterator[Browser]:
             pytest.fail(message)
         # A newcomer need not have one; where RPEXPLORE_REQUIRE_BROWSER is set, this fails.
         pytest.skip(message)
-    with chromium(path) as browser:
+    with chromium(path, f"--host-resolver-rules=MAP {PLANNING_NAME} 127.0.0.1") as browser:
         yield browser
 
 

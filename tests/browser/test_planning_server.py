@@ -1,6 +1,5 @@
 """A team's server as it is run: nginx with TLS, a provider of logins, two people."""
 
-import os
 import ssl
 import sys
 import time
@@ -8,19 +7,17 @@ from collections.abc import Iterator
 from http.client import HTTPSConnection
 
 import pytest
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 import rpexplore as rp
-from rpexplore.export.report.pdf import find_browser
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
-from tests.browser.conftest import PATIENCE, WINDOW, chromium, settled
+from tests.browser.conftest import PATIENCE, PLANNING_NAME, WINDOW, settled
 from tests.support.identity_provider import IdentityProvider, identity_provider
 from tests.support.planning_server import PlanningServer, answered, free_port, planning_server
 from tests.support.reverse_proxy import needs_nginx, reverse_proxy
 
 pytestmark = needs_nginx
-NAME = "plan.agency.example"
 CANARY = "Kanarienvogel"
 
 
@@ -37,7 +34,7 @@ def port() -> int:
 
 @pytest.fixture(scope="module")
 def address(port) -> str:
-    return f"https://{NAME}:{port}/plan"
+    return f"https://{PLANNING_NAME}:{port}/plan"
 
 
 @pytest.fixture(scope="module")
@@ -61,16 +58,12 @@ def shared(
 
 
 @pytest.fixture(scope="module")
-def outside() -> Iterator[BrowserContext]:
-    """A browser to which the server's name is this machine."""
-    path = find_browser()
-    if path is None:
-        assert os.environ.get("RPEXPLORE_REQUIRE_BROWSER") != "1"
-        pytest.skip("no Chromium found; on Debian: apt-get install chromium")
-    with chromium(path, f"--host-resolver-rules=MAP {NAME} 127.0.0.1") as browser:
-        context = browser.new_context(viewport=WINDOW, ignore_https_errors=True)
-        context.new_page()  # stays open, and with it the process that has compiled the scripts
-        yield context
+def outside(browser: Browser) -> Iterator[BrowserContext]:
+    """What sees nginx and the provider, whose certificate nobody else knows."""
+    context = browser.new_context(viewport=WINDOW, ignore_https_errors=True)
+    context.new_page()  # stays open, and with it the process that has compiled the scripts
+    yield context
+    context.close()
 
 
 @pytest.fixture(autouse=True)
@@ -112,7 +105,8 @@ def answer(port: int, path: str, **headers: str) -> tuple[int, str]:
     """What the proxy answers from the server, to a request as a browser would not send it."""
     trusting = ssl._create_unverified_context()
     connection = HTTPSConnection("127.0.0.1", port, timeout=PATIENCE, context=trusting)
-    sent = {"Host": f"{NAME}:{port}"} | {n.replace("_", "-"): v for n, v in headers.items()}
+    host = {"Host": f"{PLANNING_NAME}:{port}"}
+    sent = host | {name.replace("_", "-"): value for name, value in headers.items()}
     connection.request("GET", path, headers=sent)
     answered = connection.getresponse()
     return answered.status, answered.read().decode(errors="replace")
@@ -186,7 +180,8 @@ def test_only_the_public_address_is_served(shared, port, address):
     origin = address.removesuffix("/plan")
     assert answer(port, "/plan/")[0] == 403  # the login page
     assert answer(port, "/plan/", Host="127.0.0.1")[0] == 421
-    assert answer(port, "/plan/", Host="example.org", X_Forwarded_Host=f"{NAME}:{port}")[0] == 421
+    forged = {"Host": "example.org", "X_Forwarded_Host": f"{PLANNING_NAME}:{port}"}
+    assert answer(port, "/plan/", **forged)[0] == 421
     assert answer(port, "/plan/", Origin="https://example.org")[0] == 403
     upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec_WebSocket_Version": "13"}
     upgrade |= {"Sec_WebSocket_Key": "dGhlIHNhbXBsZSBub25jZQ=="}

@@ -11,7 +11,13 @@ from rpexplore.errors import LedgerError
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from tests.releases.ledger.test_ledger import costing, spent
 from tests.releases.ledger.test_ledger import data as data
-from tests.releases.ledger.test_ledger import ledger as ledger
+from tests.releases.ledger.test_ledger import in_file as in_file
+
+
+@pytest.fixture
+def ledger(in_file) -> Ledger:
+    """Beside the data: that of a database names them otherwise (test_ledger_database.py)."""
+    return in_file
 
 
 def test_the_same_file_under_other_paths_is_the_same_dataset(ledger, data, tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from pages.components.release.release_task import ReleaseInputs, ReleaseTask
-from pages.components.shared.server import guard, lifespan
+from pages.components.shared.server import lifespan, middleware
 from rpexplore.data.files.source import FileSource
 from rpexplore.queries.plan_kinds import load_plan
 from rpexplore.releases.ledger.ledger import Ledger
@@ -48,6 +48,6 @@ async def _lifespan_with_run(server: Any) -> AsyncIterator[None]:
 if FOLDER in os.environ:  # not where its test imports the names above
     app = st.App(
         str(Path(__file__).parents[2] / "app.py"),
-        middleware=[guard()],
+        middleware=[middleware()],
         lifespan=_lifespan_with_run,
     )

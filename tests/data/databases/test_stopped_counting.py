@@ -44,8 +44,9 @@ def runs(server: Server) -> bool:
 )
 def test_the_caller_stops_a_server(error, stream, postgres):
     postgres.run(
-        "CREATE OR REPLACE VIEW slow AS SELECT '1' AS c FROM generate_series(1, 10000) "
-        "WHERE pg_sleep(0.1)::text = ''"
+        "DROP VIEW IF EXISTS slow",
+        "CREATE VIEW slow AS SELECT '1' AS c FROM generate_series(1, 10000) "
+        "WHERE pg_sleep(0.1)::text = ''",
     )
     with pytest.raises(error):
         DatabaseSource(postgres.connection, "slow", stream).count(
