@@ -2,13 +2,11 @@
 
 import io
 import zipfile
-import zlib
 
-_OF_ZIP, _OF_PARQUET = b"PK\x03\x04", b"PAR1"
+from rpexplore.common.zip_file import DAMAGED, ZIP
+
+_OF_PARQUET = b"PAR1"
 _ROWS_AT_ONCE = 64  # each may hold a long text again, which the file has but once
-# What zipfile raises for damaged files, and for compressions and encryption that it does not know.
-_DAMAGED = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, ValueError, OSError,
-            EOFError)  # fmt: skip
 
 
 def unpacked_size(content: bytes, most: int) -> int:
@@ -19,7 +17,7 @@ def unpacked_size(content: bytes, most: int) -> int:
     >>> unpacked_size(b"age,sex", most=100)
     7
     """
-    if content.startswith(_OF_ZIP):
+    if content.startswith(ZIP):
         return _of_zip(content, most)
     return _of_parquet(content, most) if content.startswith(_OF_PARQUET) else len(content)
 
@@ -37,7 +35,7 @@ def _of_zip(content: bytes, most: int) -> int:
                 if begins == _OF_PARQUET:
                     size += _of_parquet(archive.read(entry), most)
             return size
-    except _DAMAGED:
+    except DAMAGED:
         return len(content)
 
 

@@ -6,12 +6,11 @@ areas-SHA256.parquet    the areas of some of its scenarios (`domain.area_tree_fi
 
 import io
 import zipfile
-import zlib
 from contextlib import suppress
 
 from rpexplore.common.files import utf8_text
 from rpexplore.common.formatting import data_size
-from rpexplore.common.zip_file import zip_of
+from rpexplore.common.zip_file import DAMAGED, ZIP, zip_of
 from rpexplore.domain.area_tree_file import parquet_of_tree
 from rpexplore.domain.area_tree_reference import HeldTreeFiles, ReadTreeFile, no_tree_file
 from rpexplore.errors import DomainError, RpexploreError, WorkloadError
@@ -20,12 +19,6 @@ from rpexplore.scenarios.project import Project
 MOST_BYTES = 200_000_000  # of an uploaded project
 _MOST_UNPACKED = 1_000_000_000  # bytes
 _TEXT = "project.json"
-# What zipfile raises for damaged files, and for compressions and encryption that it does not know.
-_DAMAGED = (
-    zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, ValueError, OSError,
-    EOFError,
-)  # fmt: skip
-_ZIP = b"PK\x03\x04"  # what zip files begin with
 
 
 def name_of_areas(sha256: str) -> str:
@@ -66,7 +59,7 @@ def project_of_file(
             f"{filename} is too large for a project: {data_size(len(content))}, at most "
             f"{data_size(MOST_BYTES)}."
         )
-    files = _unpacked(content, filename) if content.startswith(_ZIP) else {_TEXT: content}
+    files = _unpacked(content, filename) if content.startswith(ZIP) else {_TEXT: content}
     if _TEXT not in files:
         raise WorkloadError(f"{filename} holds no {_TEXT}; choose a project that this app saved.")
     text = utf8_text(files[_TEXT], filename, WorkloadError)
@@ -102,5 +95,5 @@ def _unpacked(content: bytes, filename: str) -> dict[str, bytes]:
                     f"most {data_size(_MOST_UNPACKED)}."
                 )
             return {entry.filename: archive.read(entry) for entry in entries}
-    except _DAMAGED:
+    except DAMAGED:
         raise WorkloadError(f"{filename} is no zip file, or a damaged one.") from None
