@@ -120,6 +120,7 @@ def test_uploads_of_a_session_have_a_limit_together(shared):
     assert limits == ["uploads_mb"] * 2
 
 
+@pytest.mark.nightly
 def test_no_browser_clears_what_others_keep(shared):
     ada, ben = Browser(shared.port), Browser(shared.port)
     with ada.connected() as of_ada, ben.connected() as of_ben:
