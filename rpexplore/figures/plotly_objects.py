@@ -4,6 +4,6 @@ from rpexplore.common.extras import require
 
 require("plotly", "app", "charts and reports")
 
-import plotly.graph_objects as go  # noqa: E402
+import plotly.graph_objects as go  # noqa: E402 (only now: what is missing is said above)
 
 __all__ = ["go"]

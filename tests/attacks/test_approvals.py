@@ -13,7 +13,7 @@ from rpexplore.releases import charged_run
 from rpexplore.releases.approval import check_approvals
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.release import can_be_resumed
-from tests.support.ssh_keys import new_key, public, requires_ssh_keygen
+from tests.support.ssh_keys import public, requires_ssh_keygen, with_keys
 from tests.support.stopped_runs import killed
 
 pytestmark = requires_ssh_keygen
@@ -29,9 +29,7 @@ WHILE_WRITING = ("rpexplore.releases.table_files.TableWriter.table", 2)
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("keys")
-    for name in ("alice@x", "bob@x"):
-        new_key(folder, name)
-    return folder
+    return with_keys(folder, "alice@x", "bob@x")
 
 
 @pytest.fixture
@@ -75,7 +73,7 @@ def test_no_byte_of_an_approval_can_be_changed(keys, alice):
         for bit in range(8) if NIGHTLY else [spot % 8]:
             changed = bytearray(content)
             changed[spot] ^= 1 << bit
-            with pytest.raises(ApprovalError):  # noqa: PT012 one of the two
+            with pytest.raises(ApprovalError):  # noqa: PT012 (either line may refuse it)
                 approval = Approval.parse(bytes(changed), "a.json")
                 signed += 1
                 check_approvals(demand, PLAN.sha256, [approval])

@@ -9,7 +9,7 @@ from pages.components.release.approvals import BOX
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.table_release import Release
 from tests.pages.conftest import confirmed_run, finish, plain, run_button, set_up
-from tests.support.ssh_keys import new_key, public, requires_ssh_keygen
+from tests.support.ssh_keys import public, requires_ssh_keygen, with_keys
 
 pytestmark = requires_ssh_keygen
 
@@ -18,9 +18,7 @@ pytestmark = requires_ssh_keygen
 def keys(tmp_path) -> Path:
     folder = tmp_path / "keys"
     folder.mkdir()
-    for name in ("alice@x", "bob@x"):
-        new_key(folder, name)
-    return folder
+    return with_keys(folder, "alice@x", "bob@x")
 
 
 def test_a_run_waits_for_the_approvals_that_the_ledger_demands(app, records, keys, tmp_path):

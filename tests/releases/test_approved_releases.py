@@ -17,7 +17,7 @@ from tests.releases.adaptive import adaptive_run
 from tests.releases.areas import area_plans
 from tests.releases.table_plan import CSV, PLAN, QUERY_PLAN, ledger_rows
 from tests.support.sealed import edit_manifest
-from tests.support.ssh_keys import new_key, public, requires_ssh_keygen
+from tests.support.ssh_keys import public, requires_ssh_keygen, with_keys
 
 pytestmark = requires_ssh_keygen
 PLANS: dict[str, ReleasePlan] = {
@@ -31,9 +31,7 @@ PLANS: dict[str, ReleasePlan] = {
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("keys")
-    for name in ("alice@x", "bob@x"):
-        new_key(folder, name)
-    return folder
+    return with_keys(folder, "alice@x", "bob@x")
 
 
 @pytest.fixture(scope="module")

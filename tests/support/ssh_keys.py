@@ -18,6 +18,13 @@ def new_key(folder: Path, name: str, *options: str) -> Path:
     return path
 
 
+def with_keys(folder: Path, *names: str) -> Path:
+    """The folder, with a key for each name."""
+    for name in names:
+        new_key(folder, name)
+    return folder
+
+
 def public(key: Path) -> str:
     """The public half as it stands in lists: its type and the key."""
     return " ".join(Path(f"{key}.pub").read_text().split()[:2])
