@@ -12,10 +12,10 @@ from pages.components.workload.parts import PARTS, choose_part, lead_on
 from pages.components.workload.settings import HERE as SETTINGS
 from pages.components.workload.settings import apply_typed, settings
 from rpexplore.common.formatting import plural
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 
 
-def planned() -> Plan | None:
+def planned() -> TablePlan | None:
     """The plan; None, and the page says why, where there is none."""
     scenario = current()
     if scenario.misses_target:

@@ -36,9 +36,9 @@ from rpexplore.planning.losses.p_norm import PNorm as PNorm
 from rpexplore.planning.minimum_budget import MinimumBudget as MinimumBudget
 from rpexplore.planning.minimum_budget import minimum_budget as minimum_budget
 from rpexplore.planning.optimum import Optimum as Optimum
-from rpexplore.planning.plan import Plan as Plan
 from rpexplore.planning.planner import optimum as optimum
 from rpexplore.planning.planner import plan as plan
+from rpexplore.planning.table_plan import TablePlan as TablePlan
 from rpexplore.planning.verification import Verification as Verification
 from rpexplore.postprocessing.areas.area_counts import AreaCounts as AreaCounts
 from rpexplore.postprocessing.areas.area_counts import whole_area_counts as whole_area_counts
@@ -72,7 +72,7 @@ from rpexplore.releases.query_release import QueryRelease as QueryRelease
 from rpexplore.releases.release import dry_run as dry_run
 from rpexplore.releases.release import release as release
 from rpexplore.releases.release import resume as resume
-from rpexplore.releases.table_release import Release as Release
+from rpexplore.releases.table_release import TableRelease as TableRelease
 from rpexplore.scenarios.board_notes import BoardNotes as BoardNotes
 from rpexplore.scenarios.scenario import Scenario as Scenario
 from rpexplore.workload.bases import CustomBasis as CustomBasis

@@ -254,13 +254,17 @@ def test_charts_are_drawn_in_one_place():
 @pytest.mark.parametrize(
     ("module", "text", "message"),
     [
-        ("planning.plan", "from rpexplore.releases.ledger.ledger import Ledger", "may not"),
+        ("planning.table_plan", "from rpexplore.releases.ledger.ledger import Ledger", "may not"),
         ("planning.losses.base", "from rpexplore.planning import plan", "may not"),
         ("planning.losses.base", "from ..solvers import convex", "may not"),
         ("domain.domain", "def f():\n    from rpexplore.data.files import source", "may not"),
-        ("planning.plan", "import importlib\nimportlib.import_module('rpexplore.cli')", "may not"),
+        (
+            "planning.table_plan",
+            "import importlib\nimportlib.import_module('rpexplore.cli')",
+            "may not",
+        ),
         ("common.files", "import rpexplore.privacy.budget", "may not"),
-        ("planning.plan", "from rpexplore import Plan", "may not"),
+        ("planning.table_plan", "from rpexplore import TablePlan", "may not"),
         ("unheard_of", "", "in no package"),
         ("cli.main", "import streamlit as st", "streamlit"),
         ("cli.main", "from streamlit.web import bootstrap", "streamlit"),
@@ -284,10 +288,10 @@ def test_the_checker_tells_a_violation(module, text, message):
     ("module", "text"),
     [
         (
-            "planning.plan",
+            "planning.table_plan",
             "from rpexplore import __version__\nfrom .certificate import Certificate",
         ),
-        ("planning.plan", "import numpy as np\nnp.linalg.norm([1])"),
+        ("planning.table_plan", "import numpy as np\nnp.linalg.norm([1])"),
         (
             "planning.solvers.p_norm",
             "from ..losses import base\nfrom rpexplore.errors import PlanError",

@@ -18,7 +18,7 @@ from pages.components.shared.autosave import new_project
 from rpexplore.cli.main import cli
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.releases.query_release import QueryRelease
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from rpexplore.workload.bases import Hierarchy, Prefix, Windows
 from tests.support.ledgers import database_ledger
 from tests.support.ssh_keys import requires_ssh_keygen
@@ -147,7 +147,7 @@ def test_a_section_runs(shown, document, heading):
 
 
 def test_the_five_commands(shown):
-    release = Release.load(shown("README.md", SIX_COMMANDS) / "household-release")
+    release = TableRelease.load(shown("README.md", SIX_COMMANDS) / "household-release")
     people = release.table(())
     assert len(people) == 1
     assert abs(float(people["value"].iloc[0]) - RECORDS) < 7 * float(
@@ -160,7 +160,7 @@ def test_the_python_code(shown):
 
 
 def test_ranges_and_groups(shown):
-    released = Release.load(shown("docs/guide.md", AGGREGATION) / "ages-release")
+    released = TableRelease.load(shown("docs/guide.md", AGGREGATION) / "ages-release")
     bases = dict(
         zip(released.plan.workload.domain.names, released.plan.workload.bases, strict=True)
     )
@@ -183,7 +183,7 @@ def test_synthetic_records(shown):
 
 
 def test_targets(shown):
-    plan = rp.Plan.load(shown("docs/guide.md", TARGETS) / "accurate.json")
+    plan = rp.TablePlan.load(shown("docs/guide.md", TARGETS) / "accurate.json")
     required = plan.workload.required
     assert np.count_nonzero(required) == 2
     assert np.all(
@@ -232,7 +232,7 @@ def test_where_the_records_lie(folder, tmp_path, monkeypatch):
     table = "rpexplore.releases.table_files.TableWriter.table"
     killed(table, 3, "plan.json", "sample_data/household.csv", output)
     run(finish)
-    assert Release.load(output).plan.sha256 == plan.sha256
+    assert TableRelease.load(output).plan.sha256 == plan.sha256
 
 
 @requires_ssh_keygen
@@ -250,7 +250,7 @@ def test_four_eyes(folder, tmp_path, monkeypatch):
             subprocess.run(["sh", "-ec", block], check=True)
         for _ in re.findall("^    rpexplore", block, re.MULTILINE):
             run(next(given))
-    approved = Release.load("approved").manifest["approvals"]
+    approved = TableRelease.load("approved").manifest["approvals"]
     names = [one["name"] for one in approved["given"]]
     assert (approved["demanded"], names) == (2, ["alice@agency.example", "bob@agency.example"])
 

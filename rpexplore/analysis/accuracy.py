@@ -12,7 +12,7 @@ from rpexplore.common.csv_text import csv_of_frame
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.common.numerics import normal_quantile
 from rpexplore.planning.mechanism.table_variances import cells_differ, is_negligible_difference
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.table_text import texts_of_tables, title_of, titles
 from rpexplore.workload.targets import MET_FACTOR
@@ -70,7 +70,7 @@ class Headline:
         return f"{median}, {largest} in {self.least_accurate_table}"
 
 
-def headline(plan: Plan) -> Headline:
+def headline(plan: TablePlan) -> Headline:
     """The accuracy of a plan in a few numbers."""
     table = int(np.argmax(plan.largest_standard_errors))
     return Headline(
@@ -82,7 +82,7 @@ def headline(plan: Plan) -> Headline:
     )
 
 
-def by_order(plan: Plan) -> pd.DataFrame:
+def by_order(plan: TablePlan) -> pd.DataFrame:
     """Standard error of a cell over the tables of each order, one row an order.
 
     Columns: order, tables, smallest, lower_quartile, median, upper_quartile, largest,
@@ -144,7 +144,7 @@ def describe_medians(medians: Mapping[str, float], record_noun: str, measure: Me
     return f"Median {measure.nouns} range from {low} for {most} to {high} for {least}."
 
 
-def margins_by_order(plan: Plan) -> pd.DataFrame:
+def margins_by_order(plan: TablePlan) -> pd.DataFrame:
     """One row a number of attributes: name ("total", "2-way"), tables, margin_95 (median)."""
     frame = by_order(plan)
     names = ["total" if order == 0 else f"{order}-way" for order in frame["order"].tolist()]
@@ -172,7 +172,7 @@ def describe_order(order: int) -> str:
     return "the total" if order == 0 else f"tables of {plural(order, 'attribute')}"
 
 
-def of_tables(plan: Plan, containing: Sequence[str] = ()) -> pd.DataFrame:
+def of_tables(plan: TablePlan, containing: Sequence[str] = ()) -> pd.DataFrame:
     """One row for each table that has all of these attributes, the least accurate first.
 
     Columns: table ("age × sex"), order, cells, standard_error, margin_95, weight, target, and met
@@ -210,13 +210,13 @@ def standard_error_alone(budget: Budget) -> float:
     return 1 / float(budget.record_privacy_cost) ** 0.5  # noise in every cell
 
 
-def least_accurate_first(plan: Plan, containing: Sequence[str] = ()) -> np.ndarray:
+def least_accurate_first(plan: TablePlan, containing: Sequence[str] = ()) -> np.ndarray:
     """Indices of the tables with these attributes, by their least accurate cell, int64[n]."""
     tables = plan.workload.containing(containing)
     return tables[np.argsort(-plan.largest_standard_errors[tables], kind="stable")]
 
 
-def csv_of_tables(plan: Plan, *, escape_formulas: bool = False) -> str:
+def csv_of_tables(plan: TablePlan, *, escape_formulas: bool = False) -> str:
     """All tables of a plan as CSV, the least accurate first; `workload_from_csv` reads it again.
 
     Whether targets are required is there where some are; the aggregation of a table's attributes,

@@ -10,8 +10,8 @@ from rpexplore.analysis.usefulness import Usefulness
 from rpexplore.common.formatting import plural
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
 from rpexplore.planning.losses.base import SumOfVariances
-from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan as fixed_plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.workload.smooth_weights import SmoothWeights
 from rpexplore.workload.workload import Workload
 
@@ -65,12 +65,12 @@ def tables_of(workload: Workload) -> tuple[Workload, str]:
     )
 
 
-def unbiased_alternative(plan: AdaptivePlan) -> Plan:
+def unbiased_alternative(plan: AdaptivePlan) -> TablePlan:
     """The plan of the same tables at the same budget, with the smallest average error."""
     return fixed_plan(plan.workload, loss=SumOfVariances(), budget=plan.budget)
 
 
-def smooth_alternative(plan: AdaptivePlan) -> Plan:
+def smooth_alternative(plan: AdaptivePlan) -> TablePlan:
     """The plan of the same tables at the same budget that is made to be smoothed."""
     budget = plan.budget
     weights = SmoothWeights(float(budget.record_privacy_cost / 2), plan.expected_records)

@@ -16,8 +16,8 @@ from rpexplore.planning.baselines.base import Baseline, LogVariances, Unsuitable
 from rpexplore.planning.baselines.bound import SingularValues
 from rpexplore.planning.baselines.registry import BASELINES, LAPLACE_BASELINES
 from rpexplore.planning.optimum import record_cost
-from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.workload.table_text import titles
 
 PLAN = "this plan"
@@ -67,7 +67,7 @@ class Comparison:
     laplace  with Laplace noise at ε = 1
     """
 
-    plan: Plan
+    plan: TablePlan
     rows: tuple[BaselineError, ...]
     laplace: tuple[BaselineError, ...]
 
@@ -235,7 +235,7 @@ def compare(plan: ReleasePlan, *, on_progress: Progress = no_progress) -> Compar
         >>> round(float(compared["times_budget"]["cells"]), 1)
         29.2
     """
-    if not isinstance(plan, Plan):
+    if not isinstance(plan, TablePlan):
         raise PlanError(
             "What is compared with plainer mechanisms is the accuracy of a plan of tables, which "
             f"is known beforehand; got {plan.kind_text}. Give a plan of `rpexplore plan` that is "
@@ -255,7 +255,7 @@ def compare(plan: ReleasePlan, *, on_progress: Progress = no_progress) -> Compar
     return Comparison(plan, tuple(rows[: len(BASELINES)]), tuple(rows[len(BASELINES) :]))
 
 
-def _at_budget(baseline: Baseline, plan: Plan, *, at_one: bool = False) -> BaselineError:
+def _at_budget(baseline: Baseline, plan: TablePlan, *, at_one: bool = False) -> BaselineError:
     """A baseline at the plan's budget; or, with Laplace noise, at ε = 1."""
     try:
         found = baseline.variances(plan.workload, plan.closure, plan.loss)
@@ -276,7 +276,7 @@ def _at_budget(baseline: Baseline, plan: Plan, *, at_one: bool = False) -> Basel
     )
 
 
-def _is_norm(plan: Plan) -> bool:
+def _is_norm(plan: TablePlan) -> bool:
     """Whether the plan's loss is inversely proportional to the privacy cost."""
     try:
         power_of(plan.loss)

@@ -22,7 +22,7 @@ from rpexplore.planning.losses.base import Loss, SumOfVariances
 from rpexplore.planning.losses.constrained import SumWithinTargets
 from rpexplore.planning.minimum_budget import MinimumBudget
 from rpexplore.planning.optimum import Optimum
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.scenarios.scenario import Scenario
@@ -207,7 +207,9 @@ class CostToOthers:
         return f"; {lost:,} of {plural(self.without, 'publishable cell')} {verb} lost"
 
 
-def cost_to_others(plan: Plan, without: Optimum, useful: Usefulness | None = None) -> CostToOthers:
+def cost_to_others(
+    plan: TablePlan, without: Optimum, useful: Usefulness | None = None
+) -> CostToOthers:
     """What the required targets of a plan cost the other tables, of which there are some.
 
     Args:
@@ -228,7 +230,9 @@ def cost_to_others(plan: Plan, without: Optimum, useful: Usefulness | None = Non
     return CostToOthers(per_cent, publishable, freely)
 
 
-def describe_taken(plan: Plan, without: Optimum, request: WorkloadRequest | None = None) -> str:
+def describe_taken(
+    plan: TablePlan, without: Optimum, request: WorkloadRequest | None = None
+) -> str:
     """What required targets cost the very tables that have them; "" where it is nothing.
 
     An objective that meets required targets first takes whatever is beyond them for the others.

@@ -20,7 +20,7 @@ from rpexplore.common.formatting import capitalised, describe_share, joined, rou
 from rpexplore.planning.losses.base import WEIGHTINGS, WeightedSum
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.table_variances import is_negligible_difference
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.query_matrix import query_matrix
 from rpexplore.workload.table_text import title_of, titles
@@ -43,7 +43,7 @@ class Explanation:
     parts      float64[m]: of the variance, which is their sum
     """
 
-    plan: Plan
+    plan: TablePlan
     table: int
     cell: str
     label: str
@@ -100,7 +100,7 @@ class Explanation:
         self,
         record_noun: str,
         request: WorkloadRequest | None = None,
-        former: Plan | None = None,
+        former: TablePlan | None = None,
     ) -> list[str]:
         """How large it is, of which parts, and what made it so, a sentence each.
 
@@ -266,7 +266,7 @@ class Explanation:
         return f"the interaction of {joined(names)}"
 
 
-def explanation(plan: Plan, table: int, cell: str = "mean") -> Explanation:
+def explanation(plan: TablePlan, table: int, cell: str = "mean") -> Explanation:
     """What the accuracy of a table is made of.
 
     Args:
@@ -292,7 +292,7 @@ def explanation(plan: Plan, table: int, cell: str = "mean") -> Explanation:
     return Explanation(plan, table, cell, label, residuals[order], parts[order])
 
 
-def describe_former(plan: Plan, former: Plan | None, table: int) -> str:
+def describe_former(plan: TablePlan, former: TablePlan | None, table: int) -> str:
     """How the margin of error of a table changed since another plan of the same tables.
 
     "" without one, and where the two read the same.
@@ -303,7 +303,7 @@ def describe_former(plan: Plan, former: Plan | None, table: int) -> str:
     return "" if now == then else f"Margin of error ±{now}; ±{then} before the last change."
 
 
-def _label(plan: Plan, table: int, rows: Sequence[int]) -> str:
+def _label(plan: TablePlan, table: int, rows: Sequence[int]) -> str:
     """What a cell is called: "≤ 44, F"."""
     workload, labels = plan.workload, []
     for index, row in zip(workload.attribute_indices(table), rows, strict=False):

@@ -14,7 +14,7 @@ from rpexplore.planning.losses.base import WEIGHTINGS, Loss, MaxVariance, SumOfV
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.table_variances import CELLS, TableVariances, cells_differ
 from rpexplore.planning.optimum import Optimum, record_cost
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.table_text import title_of
 from rpexplore.workload.workload import Workload
@@ -71,7 +71,7 @@ class Forecast:
     coefficients: np.ndarray | None = None
 
     @classmethod
-    def of_plan(cls, name: str, plan: Plan) -> "Forecast":
+    def of_plan(cls, name: str, plan: TablePlan) -> "Forecast":
         """What a plan gives, seen at the root mean square of its cells."""
         cells, prices = CellVariances(plan.workload, plan.closure), plan.certificate.shadow_prices
         return cls(name, cells, plan.sigma_squared.floats, plan.table_variances, prices)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from rpexplore.analysis import accuracy
 from rpexplore.common.formatting import rounded
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.table_text import titles
@@ -94,7 +94,7 @@ def out_of_reach(workload: Workload, rows: np.ndarray, budget: Budget) -> np.nda
 
 
 def of_targets(
-    plan: Plan, request: WorkloadRequest | None = None, most: int | None = None
+    plan: TablePlan, request: WorkloadRequest | None = None, most: int | None = None
 ) -> pd.DataFrame:
     """The tables with a target, the furthest off first; at most `most`.
 
@@ -113,7 +113,7 @@ def of_targets(
 
 
 def of_tables(
-    plan: Plan,
+    plan: TablePlan,
     containing: Sequence[str] = (),
     request: WorkloadRequest | None = None,
     shares: np.ndarray | None = None,
@@ -135,7 +135,7 @@ def of_tables(
 def targets_frame(
     workload: Workload,
     rows: np.ndarray,
-    plan: Plan | None,
+    plan: TablePlan | None,
     request: WorkloadRequest | None = None,
 ) -> pd.DataFrame:
     """Columns wanted, required, now and outcome of `of_targets` for these tables, indexed by them.
@@ -189,7 +189,7 @@ class TargetCounts:
         return f"{text} This objective does not put required targets first."
 
 
-def target_counts(plan: Plan) -> TargetCounts:
+def target_counts(plan: TablePlan) -> TargetCounts:
     """How many targets a plan meets."""
     workload = plan.workload
     met = plan.largest_standard_errors <= workload.targets * MET_FACTOR

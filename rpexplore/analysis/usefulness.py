@@ -21,7 +21,7 @@ from rpexplore.common.formatting import describe_count, describe_share, plural, 
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
 from rpexplore.domain.publishable import coefficients_of_variation
 from rpexplore.planning.optimum import Optimum, record_cost
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.bases import Hierarchy
 from rpexplore.workload.table_text import attribute_title
@@ -45,7 +45,7 @@ class Usefulness:
     scale: float = 1.0
 
     @classmethod
-    def of_plan(cls, plan: Plan, cells: ExpectedCells, cv_limit: float) -> "Usefulness":
+    def of_plan(cls, plan: TablePlan, cells: ExpectedCells, cv_limit: float) -> "Usefulness":
         """What a plan publishes; cells: of its workload."""
         return cls(Forecast.of_plan("", plan), cells, cv_limit, plan.budget)
 
@@ -202,7 +202,9 @@ class Usefulness:
         return self.cells.workload.cells[self.cells.held]
 
 
-def publishable(plan: Plan, expected: ExpectedCounts, *, cv_limit: float = CV_LIMIT) -> Usefulness:
+def publishable(
+    plan: TablePlan, expected: ExpectedCounts, *, cv_limit: float = CV_LIMIT
+) -> Usefulness:
     """Which cells of a plan are accurate enough to publish.
 
     Args:

@@ -10,7 +10,7 @@ import pandas as pd
 from rpexplore.analysis.targets_met import out_of_reach, targets_frame
 from rpexplore.common.typed_numbers import number_of
 from rpexplore.errors import RpexploreError, WorkloadError
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting, given
 from rpexplore.workload.table_text import Table, title, titles
@@ -32,7 +32,7 @@ def tables_set(workload: Workload) -> int:
 
 def workload_grid(
     scenario: Scenario,
-    plan: Plan | None,
+    plan: TablePlan | None,
     containing: Sequence[str] = (),
     most: int | None = None,
     medians: np.ndarray | None = None,

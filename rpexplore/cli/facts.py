@@ -16,8 +16,8 @@ from rpexplore.common.formatting import describe_numbers, describe_share, rounde
 from rpexplore.domain.domain import Domain
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
 from rpexplore.planning.areas.area_plan import AreaPlan
-from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import CertifiedPlan, ReleasePlan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.conversions import USUAL_DELTAS
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.scenarios.basis_choices import basis_choices_of
@@ -86,7 +86,7 @@ def plan_facts(plan: ReleasePlan) -> dict[str, Any]:
             "largest_ratio": plan.ratio,
             "spare_cells": row_facts(spare_cells(plan)),
         }
-    assert isinstance(plan, Plan | AreaPlan)
+    assert isinstance(plan, TablePlan | AreaPlan)
     facts |= {
         "residual_count": len(plan.closure),
         "loss": {"description": plan.loss.description, "value": certificate.loss_value},
@@ -99,7 +99,7 @@ def plan_facts(plan: ReleasePlan) -> dict[str, Any]:
     }
 
 
-def basis_facts(plan: Plan) -> list[dict[str, Any]]:
+def basis_facts(plan: TablePlan) -> list[dict[str, Any]]:
     """The bases of attributes other than single values, in plain values.
 
     tables: those in which it is this basis; None for all that have the attribute and are not listed
@@ -116,7 +116,7 @@ def basis_facts(plan: Plan) -> list[dict[str, Any]]:
     ]
 
 
-def basis_text(plan: Plan) -> str:
+def basis_text(plan: TablePlan) -> str:
     """The bases of attributes, for reading; single values where nothing is said."""
     lines = ["Aggregation other than single values"]
     for fact in basis_facts(plan):
@@ -140,7 +140,7 @@ def rows_of(plan: ReleasePlan) -> pd.DataFrame:
         return plan.tables.iloc[np.argsort(-errors.to_numpy(), kind="stable")]
     if isinstance(plan, AdaptivePlan):
         return plan.tables
-    assert isinstance(plan, Plan)
+    assert isinstance(plan, TablePlan)
     return plan.tables.iloc[least_accurate_first(plan)]
 
 
@@ -156,7 +156,7 @@ def plan_text(plan: ReleasePlan, rows: pd.DataFrame, count: int) -> str:
     elif isinstance(plan, AdaptivePlan):
         table = estimated_tables(rows.head(count))
     else:
-        assert isinstance(plan, Plan)
+        assert isinstance(plan, TablePlan)
         table = accuracy_table(plan, count)
         if not plan.workload.is_marginals:
             parts.append(basis_text(plan))
@@ -172,7 +172,7 @@ def plan_text(plan: ReleasePlan, rows: pd.DataFrame, count: int) -> str:
     return "\n\n".join(parts)
 
 
-def accuracy_table(plan: Plan, count: int) -> str:
+def accuracy_table(plan: TablePlan, count: int) -> str:
     """The `count` least accurate of a plan's tables as a text table.
 
     Weights are shown where there are any, targets where one of these tables has one, and the least

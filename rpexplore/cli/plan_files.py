@@ -58,7 +58,7 @@ def show(
         usefulness_text,
     )
     from rpexplore.common.csv_text import csv_of_frame
-    from rpexplore.planning.plan import Plan
+    from rpexplore.planning.table_plan import TablePlan
 
     if csv is not None:
         refuse_existing(csv, force)
@@ -70,7 +70,7 @@ def show(
         useful = usefulness_of(loaded, wanted, totals)
         rows = rows_of(loaded) if areas is None else planned_sums(loaded, areas)
         if csv is not None:
-            if isinstance(loaded, Plan):
+            if isinstance(loaded, TablePlan):
                 text = csv_of_tables(loaded, escape_formulas=escape_formulas)
             else:
                 text = csv_of_frame(in_text(rows), escape_formulas=escape_formulas)

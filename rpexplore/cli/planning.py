@@ -221,7 +221,7 @@ def report(
     from rpexplore.export.report.report import html
     from rpexplore.export.report.report import report as contents_of
     from rpexplore.planning.approval import Approval
-    from rpexplore.planning.plan import Plan
+    from rpexplore.planning.table_plan import TablePlan
     from rpexplore.queries.plan_kinds import load_plan
     from rpexplore.scenarios.board_notes import BoardNotes
 
@@ -239,7 +239,7 @@ def report(
                 f"{plan_file.name} is {loaded.kind_text}, and reports are made on plans of tables; "
                 "`rpexplore show` says what it promises."
             )
-        if rehearse and not isinstance(loaded, Plan):
+        if rehearse and not isinstance(loaded, TablePlan):
             raise RpexploreError(
                 f"--rehearse is for smooth tables of a plan of tables, and {plan_file.name} is "
                 f"{loaded.kind_text}; leave it out."
@@ -255,7 +255,7 @@ def report(
             record_noun=record_noun,
             rehearsal=(
                 rehearsed(loaded, wanted, on_progress)
-                if rehearse and isinstance(loaded, Plan)
+                if rehearse and isinstance(loaded, TablePlan)
                 else None
             ),
             board=notes,

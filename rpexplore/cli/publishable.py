@@ -84,7 +84,7 @@ def usefulness_of(
     from rpexplore.analysis.usefulness import publishable
     from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
     from rpexplore.planning.areas.area_plan import AreaPlan
-    from rpexplore.planning.plan import Plan
+    from rpexplore.planning.table_plan import TablePlan
 
     if wanted is None:
         return None
@@ -93,7 +93,7 @@ def usefulness_of(
         plan = unbiased_alternative(plan)
     if isinstance(plan, AreaPlan):
         return publishable_in_areas(plan, expected, cv_limit=limit, totals=totals)
-    if not isinstance(plan, Plan):
+    if not isinstance(plan, TablePlan):
         raise RpexploreError(
             f"Publishable shares are those of tables, and this is {plan.kind_text}."
         )

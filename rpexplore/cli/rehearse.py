@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rpexplore.common.concurrency import Progress
     from rpexplore.domain.expected_counts import ExpectedCounts
     from rpexplore.domain.smooth_rehearsal import SmoothRehearsal
-    from rpexplore.planning.plan import Plan
+    from rpexplore.planning.table_plan import TablePlan
 
 # It imports what it needs itself, so that no other verb waits for it.
 
@@ -35,7 +35,7 @@ def rehearse(
     from rpexplore.common.formatting import describe_share
     from rpexplore.domain.readings import READINGS
     from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
-    from rpexplore.planning.plan import Plan
+    from rpexplore.planning.table_plan import TablePlan
     from rpexplore.queries.plan_kinds import load_plan
 
     with progress("Reading the plan") as on_progress:
@@ -45,7 +45,7 @@ def rehearse(
             adaptive = rehearsed_adaptively(loaded, wanted, on_progress)
             say_result(as_json, *adaptive_rehearsal(adaptive, record_noun))
             return
-        if not isinstance(loaded, Plan):
+        if not isinstance(loaded, TablePlan):
             raise RpexploreError(
                 f"{plan_file.name} is {loaded.kind_text}, and smooth tables are those of plans of "
                 "tables; give one of `rpexplore plan`, or see with `rpexplore show` what this one "
@@ -73,7 +73,7 @@ def rehearse(
 
 
 def rehearsed(
-    plan: "Plan", wanted: "tuple[ExpectedCounts, float] | None", on_progress: "Progress"
+    plan: "TablePlan", wanted: "tuple[ExpectedCounts, float] | None", on_progress: "Progress"
 ) -> "SmoothRehearsal":
     """The rehearsal of a plan with the expected counts of options; they may not be missing."""
     from rpexplore.postprocessing.rehearsal.smooth_rehearsal import rehearse_smooth_tables

@@ -14,14 +14,14 @@ from rpexplore.export.reproduction.command_line import command_lines
 from rpexplore.export.reproduction.recipe import custom_basis_files
 from rpexplore.export.reproduction.script import printable, python_script
 from rpexplore.planning.approval import Approval
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.scenario import Scenario
 
 FILENAME = "plan-bundle.zip"
 
 
 def bundle(
-    plan: Plan,
+    plan: TablePlan,
     scenario: Scenario,
     rehearsal: SmoothRehearsal | None = None,
     approvals: Sequence[Approval] = (),
@@ -75,7 +75,7 @@ def _of_the_report(scenario: Scenario) -> dict[str, str]:
 
 
 def contents_of(
-    plan: Plan,
+    plan: TablePlan,
     scenario: Scenario,
     rehearsal: SmoothRehearsal | None = None,
     approvals: Sequence[Approval] = (),
@@ -97,7 +97,7 @@ def contents_of(
 
 
 def report_html(
-    plan: Plan,
+    plan: TablePlan,
     scenario: Scenario,
     rehearsal: SmoothRehearsal | None = None,
     approvals: Sequence[Approval] = (),
@@ -107,7 +107,7 @@ def report_html(
 
 
 def report_pdf(
-    plan: Plan,
+    plan: TablePlan,
     scenario: Scenario,
     rehearsal: SmoothRehearsal | None = None,
     approvals: Sequence[Approval] = (),

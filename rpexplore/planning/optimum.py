@@ -19,8 +19,8 @@ from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.accounting import privacy_cost_upper_bound
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.table_variances import TableVariances
-from rpexplore.planning.plan import Plan
 from rpexplore.planning.solvers.solution import Solution
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
 
@@ -68,7 +68,7 @@ class Optimum:
         """
         return np.sqrt(self.table_variances.at(cell) / record_cost(budget))
 
-    def at(self, budget: Budget) -> Plan:
+    def at(self, budget: Budget) -> TablePlan:
         """The plan with the smallest loss within the budget, exact and with its certificate.
 
         Raises `PlanError` for a budget that cannot be computed with, or is not the one solved for.
@@ -83,7 +83,7 @@ class Optimum:
             self.closure, self._sigma_squared / cost, budget.record_privacy_cost
         )
         variances = TableVariances.of(self.workload, self.closure, sigma_squared.floats)
-        return Plan(
+        return TablePlan(
             workload=self.workload,
             loss=self.loss,
             budget=budget,

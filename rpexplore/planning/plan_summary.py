@@ -9,10 +9,10 @@ from rpexplore.common.formatting import plural
 from rpexplore.workload.targets import MET_FACTOR
 
 if TYPE_CHECKING:
-    from rpexplore.planning.plan import Plan
+    from rpexplore.planning.table_plan import TablePlan
 
 
-def plan_summary(plan: "Plan") -> str:
+def plan_summary(plan: "TablePlan") -> str:
     """Its size, guarantee, proof, targets and accuracy by order."""
     workload, domain = plan.workload, plan.workload.domain
     rows = [

@@ -10,9 +10,9 @@ from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy, measured_attributes
 from rpexplore.planning.optimum import Optimum, record_cost
-from rpexplore.planning.plan import Plan
 from rpexplore.planning.solvers.solution import TOLERANCE
 from rpexplore.planning.solving import LOSSES, Problem, solve, solve_with_optimal_strategies
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
 
@@ -27,7 +27,7 @@ def plan(
     tolerance: float = TOLERANCE,
     uniform_reference: bool = False,
     on_progress: Progress = no_progress,
-) -> Plan:
+) -> TablePlan:
     """The plan with the smallest loss within the budget, with its certificate.
 
     Args:

@@ -31,6 +31,7 @@ class ReleasePlan(ABC):
 
     A kind of plan is a subclass, listed in `queries.plan_kinds`.
 
+    kind                "tables", "areas", "counts" (own counts) or "rounds" (adaptive)
     file_format         the "format" of its files
     noun                what people call it: "plan", "query plan"
     item                what it plans many of: "table", "query"
@@ -40,6 +41,7 @@ class ReleasePlan(ABC):
     has_labels_in_csv   whether a release may have CSV files with labels of the codebook
     """
 
+    kind: ClassVar[str]
     file_format: ClassVar[str]
     noun: ClassVar[str] = "plan"
     item: ClassVar[str]

@@ -19,11 +19,11 @@ from rpexplore.planning.mechanism.accounting import ExactVariances, privacy_cost
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.table_variances import CELLS, TableVariances
 from rpexplore.planning.optimal_strategies import strategy_bound
-from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import CertifiedPlan, ReleasePlan
 from rpexplore.planning.solvers.max_cell_variance import minimise_max_cell_variance
 from rpexplore.planning.solvers.solution import dual_bound, rounding_allowance
 from rpexplore.planning.solving import LIMIT_TOLERANCE
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.conversions import rho_text
 
 # Stated variances of marginals are floats: sums of positive terms, good to about 15 digits.
@@ -124,7 +124,7 @@ def _gap(value: float, bound: float) -> str:
 # ---- plans of tables
 
 
-def table_checks(plan: Plan, *, strategies: bool) -> tuple[Check, ...]:
+def table_checks(plan: TablePlan, *, strategies: bool) -> tuple[Check, ...]:
     """The claims of a plan of tables; its variances of marginals are compared exactly."""
     checks = [privacy_check(plan, privacy_cost_upper_bound(plan.closure, plan.sigma_squared))]
     variances = TableVariances.of(plan.workload, plan.closure, plan.sigma_squared.floats)
@@ -141,7 +141,7 @@ def table_checks(plan: Plan, *, strategies: bool) -> tuple[Check, ...]:
     return tuple(checks)
 
 
-def _check_variances(plan: Plan, variances: TableVariances) -> Check:
+def _check_variances(plan: TablePlan, variances: TableVariances) -> Check:
     workload, stated_as = plan.workload, plan.table_variances
     if workload.is_marginals:
         what, noun, stated = "the variance that is", "variance", stated_as.mean
@@ -164,7 +164,7 @@ def _check_variances(plan: Plan, variances: TableVariances) -> Check:
     )
 
 
-def _check_loss(plan: Plan, variances: TableVariances) -> Check:
+def _check_loss(plan: TablePlan, variances: TableVariances) -> Check:
     stated = plan.certificate.loss_value
     if not plan.loss.is_available:
         return Check(
@@ -179,7 +179,7 @@ def _check_loss(plan: Plan, variances: TableVariances) -> Check:
     return Check("loss", holds, f"{plan.loss.description} is {value:.9g}; stated {stated:.9g}")
 
 
-def _check_limits(plan: Plan, variances: np.ndarray, caps: np.ndarray) -> Check:
+def _check_limits(plan: TablePlan, variances: np.ndarray, caps: np.ndarray) -> Check:
     """Whether every table is within its cap, and a `SumWithBoundedMax`'s limit is right."""
     name = "required" if plan.loss.meets_required_targets else "limit"
     if isinstance(plan.loss, SumWithBoundedMax) and (wrong := _wrong_limit(plan, plan.loss)):
@@ -198,7 +198,7 @@ def _check_limits(plan: Plan, variances: np.ndarray, caps: np.ndarray) -> Check:
     )
 
 
-def _wrong_limit(plan: Plan, loss: SumWithBoundedMax) -> str:
+def _wrong_limit(plan: TablePlan, loss: SumWithBoundedMax) -> str:
     """What is wrong with the stated limit, which is computed again; "" if it is right."""
     cells, weights = CellVariances(plan.workload, plan.closure), plan.workload.weights
     cost, limit = float(plan.budget.record_privacy_cost), plan.certificate.limit or 0.0
@@ -216,7 +216,7 @@ def _wrong_limit(plan: Plan, loss: SumWithBoundedMax) -> str:
     )
 
 
-def _check_bound_of_shadow_prices(plan: Plan) -> Check:
+def _check_bound_of_shadow_prices(plan: TablePlan) -> Check:
     """The dual at the stated shadow prices, which are a sum's shares, or of a largest variance."""
     certificate, workload, loss = plan.certificate, plan.workload, plan.loss
     prices, cells = certificate.shadow_prices, certificate.cells
@@ -244,7 +244,7 @@ def _check_bound_of_shadow_prices(plan: Plan) -> Check:
     return _check_bound(plan, dual_bound(costs, residual_weights, cost) * _lowered(plan))
 
 
-def _check_bound_of_dual_weights(plan: Plan) -> Check:
+def _check_bound_of_dual_weights(plan: TablePlan) -> Check:
     """The bound that follows from the stated dual weights, of other losses."""
     certificate, workload, loss = plan.certificate, plan.workload, plan.loss
     dual = certificate.dual_weights
@@ -273,12 +273,12 @@ def _check_bound_of_dual_weights(plan: Plan) -> Check:
     return _check_bound(plan, factor * smallest - offset)
 
 
-def _lowered(plan: Plan) -> float:
+def _lowered(plan: TablePlan) -> float:
     """By what a bound is lowered, so that rounding proves nothing."""
     return 1 - rounding_allowance(len(plan.workload)) / 4
 
 
-def _check_bound(plan: Plan, bound: float) -> Check:
+def _check_bound(plan: TablePlan, bound: float) -> Check:
     """Whether the stated bound on the loss is proven by this one."""
     # A computation elsewhere may invert the strategies a little differently, and the bound of an
     # own loss is known as well as its solver knows it.
@@ -292,7 +292,7 @@ def _check_bound(plan: Plan, bound: float) -> Check:
     return bound_check(plan, bound, f"no plan with this budget{which} has a loss", slack)
 
 
-def _check_strategies(plan: Plan) -> Check:
+def _check_strategies(plan: TablePlan) -> Check:
     """How much better a plan could be that measures attributes through other matrices."""
     weights = plan.loss.table_weights(plan.workload)
     bound = strategy_bound(

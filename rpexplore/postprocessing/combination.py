@@ -26,7 +26,7 @@ from rpexplore.postprocessing.measurement_source import refuse_unlike
 from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
 from rpexplore.postprocessing.same_records import ReleaseId, refuse_other_records
 from rpexplore.releases.manifest import manifest_sha256
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 
 _MANY_CELLS = 16  # of two different tables are hardly ever all within a half of each other
 _CHANCE = 1e-6  # that other counts are alike: less is no chance
@@ -34,7 +34,7 @@ _ALIKE = 0.01  # variances, relative: people round them
 
 
 def combine(
-    *parts: Release | Estimates,
+    *parts: TableRelease | Estimates,
     noisy: Iterable[NoisyMarginal] = (),
     ledger: str | Path | None = None,
 ) -> Estimates:
@@ -171,9 +171,9 @@ def _refuse_different_domains(left: Estimates, right: Estimates) -> None:
         )
 
 
-def _release_ids(part: Release | Estimates) -> list[ReleaseId]:
+def _release_ids(part: TableRelease | Estimates) -> list[ReleaseId]:
     """What the releases in a part are known by."""
-    if isinstance(part, Release):
+    if isinstance(part, TableRelease):
         folder = text_of_path(part.folder.resolve())
         return [ReleaseId(part.plan.sha256, manifest_sha256(part.folder), folder)]
     return [

@@ -47,7 +47,7 @@ from rpexplore.releases.manifest import (
 )
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.table_files import BYTES_PER_CELL, files_of_tables
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 
 KIND = ("rpexplore-combined", 1)
 
@@ -123,14 +123,14 @@ def load_combined(folder: str | Path) -> Estimates:
     return estimates
 
 
-def load_measured(folder: str | Path) -> Release | Estimates:
+def load_measured(folder: str | Path) -> TableRelease | Estimates:
     """`load_unbiased`, or all that an adaptive release measured: for what is biased in any case."""
     if read_manifest(Path(folder)).get("format") == AdaptiveRelease.release_format[0]:
         return Estimates.of_adaptive(AdaptiveRelease.load(folder))
     return load_unbiased(folder)
 
 
-def load_unbiased(folder: str | Path) -> Release | Estimates:
+def load_unbiased(folder: str | Path) -> TableRelease | Estimates:
     """What a folder holds, a release of tables or combined ones; `ReleaseError` if neither."""
     folder = Path(folder)
     kind = read_manifest(folder).get("format")
@@ -159,7 +159,7 @@ def load_unbiased(folder: str | Path) -> Release | Estimates:
             f"{str(folder)!r} holds {held}, and unbiased tables are needed; name the release that "
             f"they were made of ({names})."
         )
-    return load_combined(folder) if kind == KIND[0] else Release.load(folder)
+    return load_combined(folder) if kind == KIND[0] else TableRelease.load(folder)
 
 
 def _facts_of(estimates: Estimates) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from rpexplore.domain.domain import AttributeIndices
 from rpexplore.estimation.table_map import ContributionArrays, subsets
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.nonnegative import nonnegative as nearest_nonnegative
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 
 # The search for nonnegative tables takes 20 rounds where few counts are near 0, and 180 for the
 # 3-way tables of the sample data at ε = 0.1.
@@ -85,7 +85,7 @@ def _contributions(sizes: Sequence[int], order: int) -> ContributionArrays:
     return contributions | {(): np.array(float(prod(sizes[:order])))}
 
 
-def nonnegative_seconds(source: Release | Estimates, speed: Speed | None = None) -> float:
+def nonnegative_seconds(source: TableRelease | Estimates, speed: Speed | None = None) -> float:
     """About how long nonnegative tables take, their writing included; within a factor of three.
 
     speed: of the search; that of this machine if left out.
@@ -98,12 +98,14 @@ def search_seconds(shapes: Sequence[Sequence[int]], speed: Speed | None = None) 
     return _ROUNDS * (speed or measured_speed()).round(shapes)
 
 
-def smooth_seconds(source: Release | Estimates) -> float:
+def smooth_seconds(source: TableRelease | Estimates) -> float:
     """About how long smooth tables take, their writing included; within a factor of three."""
     return writing_seconds(source) + smoothing_seconds(source, measured_residuals(source))
 
 
-def smoothing_seconds(source: Release | Estimates, residuals: Sequence[AttributeIndices]) -> float:
+def smoothing_seconds(
+    source: TableRelease | Estimates, residuals: Sequence[AttributeIndices]
+) -> float:
     """About how long it takes to fit smooth tables to these residuals, and to rehearse errors."""
     sizes = source.domain.sizes.tolist()
     shapes = [[sizes[attribute] for attribute in residual] for residual in residuals]
@@ -116,12 +118,12 @@ def smoothing_seconds(source: Release | Estimates, residuals: Sequence[Attribute
     return 2 * fitting  # twice where all attributes are rehearsed, less where these are many
 
 
-def writing_seconds(source: Release | Estimates) -> float:
+def writing_seconds(source: TableRelease | Estimates) -> float:
     """About how long it takes to compute and write all tables."""
     return _SECONDS_PER_TABLE * len(source.table_names) + _SECONDS_PER_CELL * source.n_cells
 
 
-def measured_residuals(source: Release | Estimates) -> list[AttributeIndices]:
+def measured_residuals(source: TableRelease | Estimates) -> list[AttributeIndices]:
     """The attributes of everything that was measured."""
     if isinstance(source, Estimates):
         return list(source.contributions)
@@ -129,7 +131,7 @@ def measured_residuals(source: Release | Estimates) -> list[AttributeIndices]:
     return [closure.attributes(position) for position in range(len(closure))]
 
 
-def _maximal_shapes(source: Release | Estimates) -> list[tuple[int, ...]]:
+def _maximal_shapes(source: TableRelease | Estimates) -> list[tuple[int, ...]]:
     """The shapes of the tables that are in no other; attributes of one value do not count."""
     sizes = source.domain.sizes
     tables = {

@@ -36,7 +36,7 @@ from rpexplore.releases.marginal_estimate import Answer, MarginalEstimate
 from rpexplore.releases.measurement import measured_shape
 from rpexplore.releases.residual_files import residual_files
 from rpexplore.releases.table_cells import Labels, label_columns
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,7 +104,7 @@ class Estimates:
         object.__setattr__(self, "sources", tuple(self.sources))
 
     @classmethod
-    def of(cls, release: Release) -> "Estimates":
+    def of(cls, release: TableRelease) -> "Estimates":
         """All that a release measured; what exceeds 128 MB lies in a temporary file."""
         plan, closure = release.plan, release.plan.closure
         residuals = [closure.attributes(position) for position in range(len(closure))]

@@ -51,7 +51,7 @@ from rpexplore.releases.atomic_folder import check_new, check_room
 from rpexplore.releases.feasibility import computer_memory
 from rpexplore.releases.manifest import now, save_manifest
 from rpexplore.releases.table_cells import ESTIMATES
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from rpexplore.workload.query_matrix import QueryMatrix
 
 _BYTES_PER_CELL = 330  # about, as CSV and Parquet together
@@ -61,7 +61,7 @@ _SEARCHED = 0.7  # share of the work that is done when the tables are nonnegativ
 
 
 def postprocess(
-    source: Release | Estimates,
+    source: TableRelease | Estimates,
     output: str | Path,
     *,
     method: Method | None = None,
@@ -124,7 +124,7 @@ def postprocess(
         attributes = estimates.domain.positions(tables[position])
         counts = _processed_counts(estimates, processed, attributes, rounded)
         columns = {"value": answers(counts, matrices[position]).ravel()}
-        if isinstance(source, Release):
+        if isinstance(source, TableRelease):
             unbiased = source.cells(position)
         else:
             unbiased = source.cells(tables[position])

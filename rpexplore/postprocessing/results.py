@@ -19,9 +19,9 @@ from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
 from rpexplore.releases.areas.area_release import AreaRelease
 from rpexplore.releases.manifest import manifest_sha256, read_manifest
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 
-Results: TypeAlias = Release | Estimates | ProcessedTables | AdaptiveRelease
+Results: TypeAlias = TableRelease | Estimates | ProcessedTables | AdaptiveRelease
 """Tables from one source: their label, domain and table_names, table, counts and answer."""
 
 
@@ -85,7 +85,7 @@ def is_adaptive(results: ShownTables) -> TypeGuard[AdaptiveRelease]:
 
 def cell_counts(results: Results) -> list[int]:
     """How many rows each of the tables has, in the order of `table_names`."""
-    if isinstance(results, Release | AdaptiveRelease):
+    if isinstance(results, TableRelease | AdaptiveRelease):
         return list(map(int, results.plan.workload.exact_cells))
     if isinstance(results, Estimates):
         sizes = results.domain.sizes.tolist()
@@ -95,7 +95,7 @@ def cell_counts(results: Results) -> list[int]:
 
 def guarantee_of(results: Results) -> str:
     """What holds for all that the tables were made from, in words."""
-    if isinstance(results, Release | AdaptiveRelease):
+    if isinstance(results, TableRelease | AdaptiveRelease):
         return results.plan.guarantee
     if isinstance(results, Estimates):
         return results.guarantee

@@ -2,11 +2,11 @@
 
 from rpexplore.planning.mechanism.reconstruction import query_matrices
 from rpexplore.postprocessing.estimates import Estimates
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from rpexplore.workload.query_matrix import QueryMatrix
 
 
-def queries_of_tables(source: Release | Estimates) -> list[list[QueryMatrix | None]]:
+def queries_of_tables(source: TableRelease | Estimates) -> list[list[QueryMatrix | None]]:
     """The queries of each table, of each axis; None: single values."""
     if isinstance(source, Estimates):
         return [[None] * len(table) for table in source.tables]

@@ -40,6 +40,7 @@ class QueryPlan(CertifiedPlan):
     to be drawn.
     """
 
+    kind = "counts"
     file_format, noun = "rpexplore-query-plan", "query plan"
     item, released_item = "query", "noisy answer"
     accuracy_statement = (

@@ -11,15 +11,15 @@ from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
 from rpexplore.planning.adaptive.adaptive_verification import adaptive_checks
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.area_verification import area_checks
-from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan, plan_text
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.planning.verification import Check, Verification, table_checks
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.verification import query_checks
 
 # All kinds, and how the claims of one are checked: a new kind needs a line here.
 PLAN_KINDS: dict[type[ReleasePlan], Callable[..., tuple[Check, ...]]] = {
-    Plan: table_checks,
+    TablePlan: table_checks,
     QueryPlan: query_checks,
     AreaPlan: area_checks,
     AdaptivePlan: adaptive_checks,

@@ -17,7 +17,7 @@ from rpexplore.planning.mechanism.reconstruction import (
     marginal,
     query_matrices,
 )
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.measurement_file import MeasuredFile
 
 _MOST_KEPT = 400_000_000  # bytes
@@ -31,7 +31,7 @@ class Contributions:
     What several tables need is kept, up to 400 MB. Several threads may use it at a time.
     """
 
-    def __init__(self, plan: Plan, measurements: MeasuredFile) -> None:
+    def __init__(self, plan: TablePlan, measurements: MeasuredFile) -> None:
         self._plan, self._measurements = plan, measurements
         self._query_matrices = query_matrices(plan.workload)
         self._kept: dict[int, np.ndarray] = {}

@@ -16,7 +16,7 @@ from rpexplore.data.area_coding import AreaCuts
 from rpexplore.data.counts import Counts
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.noise.discrete_gaussian import LARGEST_GAMMA, discrete_gaussian
 
 MAX_TABLE_CELLS = 50_000_000
@@ -51,7 +51,7 @@ class Part:
     is_needed_again: bool = False
 
 
-def parts_of(plan: Plan) -> list[Part]:
+def parts_of(plan: TablePlan) -> list[Part]:
     """All residuals, in parts of at most `PART_CELLS` cells, or of one residual that has more.
 
     Every part counts all attributes. So every column is seen before a run is booked, and parts are
@@ -78,7 +78,7 @@ def ranges_of(sizes: np.ndarray, most: int) -> list[range]:
     return [range(*start_and_stop) for start_and_stop in pairwise(starts)]
 
 
-def measure_part(plan: Plan, part: Part, counts: Counts) -> Generator[np.ndarray, None, None]:
+def measure_part(plan: TablePlan, part: Part, counts: Counts) -> Generator[np.ndarray, None, None]:
     """The measurements of a part in the plan's order, flat, some of them together: int64[·].
 
     Worked out on all processors, with a few million numbers in memory at a time, or what one large
@@ -97,7 +97,7 @@ def measure_part(plan: Plan, part: Part, counts: Counts) -> Generator[np.ndarray
     return in_order(measured, (np.arange(*begin_and_end) for begin_and_end in ends))
 
 
-def measure_together(plan: Plan, residuals: np.ndarray, counts: Counts) -> np.ndarray:
+def measure_together(plan: TablePlan, residuals: np.ndarray, counts: Counts) -> np.ndarray:
     """Ξ x + noise of some residuals, int64[m], one after another, row-major: int64[·].
 
     Independent discrete Gaussian noise of variance parameter σ² ∏ n_i² ∏ 4^b. Each residual costs
@@ -152,13 +152,13 @@ def _add_noise(exact: np.ndarray, gamma_squared: Fraction) -> None:
         piece += discrete_gaussian(len(piece), gamma_squared)
 
 
-def measure_residual(plan: Plan, residual: int, counts: Counts) -> np.ndarray:
+def measure_residual(plan: TablePlan, residual: int, counts: Counts) -> np.ndarray:
     """`measure_together` of one residual: int64, one axis an attribute of the residual."""
     measured = measure_together(plan, np.array([residual]), counts)
     return measured.reshape(measured_shape(plan.closure, residual))
 
 
-def exact_residual(plan: Plan, residual: int, counts: Counts) -> np.ndarray:
+def exact_residual(plan: TablePlan, residual: int, counts: Counts) -> np.ndarray:
     """Ξ x for one residual: int64, one axis an attribute of the residual. As private as counts."""
     indices = plan.closure.attributes(residual)
     return residual_answers(counts.counts(indices), indices, plan.closure)
@@ -205,7 +205,7 @@ def measured_cells(closure: Closure, residuals: np.ndarray | slice = slice(None)
     return np.prod(np.append(sizes, 1)[closure.members[residuals]], axis=1)
 
 
-def check_measurable(plan: Plan) -> None:
+def check_measurable(plan: TablePlan) -> None:
     """Raise `ReleaseError` if a table or a noise scale is too large to be measured."""
     # No table is computed from more values than it has answers: every basis determines its values.
     cells = plan.workload.cells
@@ -226,7 +226,7 @@ def check_measurable(plan: Plan) -> None:
         )
 
 
-def check_countable(plan: Plan, counts: Counts) -> None:
+def check_countable(plan: TablePlan, counts: Counts) -> None:
     """Raise `ReleaseError` if Ξ x, or a sum on the way to it, could leave 64-bit integers.
 
     All of them are at most ∏ m_i · records, with m_i the largest entry of an attribute's integer
@@ -258,10 +258,10 @@ def largest_entries(closure: Closure) -> np.ndarray:
     return entries
 
 
-def _product(plan: Plan, factors: Sequence[float] | np.ndarray) -> np.ndarray:
+def _product(plan: TablePlan, factors: Sequence[float] | np.ndarray) -> np.ndarray:
     """∏ factors[i] over the attributes of each residual, float64[n_residuals]."""
     return np.prod(np.append(np.asarray(factors, dtype=float), 1.0)[plan.closure.members], axis=1)
 
 
-def _name(plan: Plan, residual: int) -> str:
+def _name(plan: TablePlan, residual: int) -> str:
     return plan.workload.domain.describe(plan.closure.attributes(residual))

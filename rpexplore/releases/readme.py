@@ -11,8 +11,8 @@ from rpexplore.common.template_text import text_from_template
 from rpexplore.domain.expected_counts import CV_LIMIT
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
 from rpexplore.planning.areas.area_plan import AreaPlan
-from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.releases.adaptive.outcomes import RoundOutcome
 from rpexplore.releases.measurement_file import MeasurementNote
@@ -22,7 +22,7 @@ from rpexplore.workload.query_matrix import query_matrix
 from rpexplore.workload.workload import Workload
 
 
-def table_readme(folder: Path, plan: Plan, note: MeasurementNote) -> str:
+def table_readme(folder: Path, plan: TablePlan, note: MeasurementNote) -> str:
     """The README.md of a release of tables, whose files are in the folder."""
     workload = plan.workload
     largest = np.flatnonzero(workload.orders == workload.orders.max())

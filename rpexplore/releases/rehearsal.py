@@ -18,7 +18,7 @@ from rpexplore.domain.publishable import are_publishable
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.reconstruction import answers, contribution, marginal
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.measurement import check_countable, measure_residual
 from rpexplore.releases.table_cells import label_columns, table_of_cells
 from rpexplore.workload.query_matrix import query_matrix
@@ -66,7 +66,7 @@ class MadeUpTable:
 
 
 def rehearse(
-    plan: Plan, expected: ExpectedCounts, table: AttributeSet, *, cv_limit: float = CV_LIMIT
+    plan: TablePlan, expected: ExpectedCounts, table: AttributeSet, *, cv_limit: float = CV_LIMIT
 ) -> MadeUpTable:
     """A table of a plan as it would look if the records were as expected; drawn anew each time.
 
@@ -119,7 +119,7 @@ def whole_counts(counts: np.ndarray) -> np.ndarray:
 
 
 def _noisy_marginal(
-    plan: Plan, position: int, indices: AttributeIndices, counts: np.ndarray
+    plan: TablePlan, position: int, indices: AttributeIndices, counts: np.ndarray
 ) -> np.ndarray:
     """What a release would give for a table by single values whose records have these counts."""
     closure, whole = plan.closure, whole_counts(counts)

@@ -19,8 +19,8 @@ from rpexplore.errors import DataError, PlanError
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
 from rpexplore.planning.approval import Approval
 from rpexplore.planning.areas.area_plan import AreaPlan
-from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.plan_kinds import verify
 from rpexplore.releases.adaptive.adaptive_release import AdaptiveSteps
@@ -113,7 +113,7 @@ class ReleaseSteps(Protocol):
 
 
 _STEPS: dict[type[ReleasePlan], Callable[..., ReleaseSteps]] = {
-    Plan: TableSteps,
+    TablePlan: TableSteps,
     QueryPlan: QuerySteps,
     AreaPlan: AreaSteps,
     AdaptivePlan: AdaptiveSteps,

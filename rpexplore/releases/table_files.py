@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from rpexplore.planning.mechanism.cell_variances import CellVariances
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.contributions import Contributions
 from rpexplore.releases.csv_cells import CsvWriter, csv_decimals
 from rpexplore.releases.manifest import file_entry
@@ -36,7 +36,7 @@ class TableWriter:
     """Writes the parts of a release, from its measurements, into a folder not finished yet."""
 
     def __init__(
-        self, folder: Path, plan: Plan, *, escape_formulas: bool, with_csv: bool = True
+        self, folder: Path, plan: TablePlan, *, escape_formulas: bool, with_csv: bool = True
     ) -> None:
         self.folder, self.plan = folder, plan
         self._escape_formulas, self._with_csv = escape_formulas, with_csv

@@ -31,7 +31,7 @@ from rpexplore.data.counts import Counts
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.planning.mechanism.marginal_noise import Where, query_attributes, residuals_within
 from rpexplore.planning.mechanism.reconstruction import contribution
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases import measurement
 from rpexplore.releases.manifest import FinishedRelease, TableFiles
 from rpexplore.releases.marginal_estimate import Answer, MarginalEstimate
@@ -50,14 +50,14 @@ from rpexplore.releases.table_files import (
 )
 
 
-class Release(FinishedRelease[Plan]):
+class TableRelease(FinishedRelease[TablePlan]):
     """A finished release: its folder, plan and manifest. Holds noisy figures only."""
 
     release_format = ("rpexplore-release", 1)
-    plan_kind = Plan
+    plan_kind = TablePlan
 
     @classmethod
-    def files_of(cls, plan: Plan) -> TableFiles:
+    def files_of(cls, plan: TablePlan) -> TableFiles:
         return files_of_tables(plan.workload.tables) | dict.fromkeys(residual_files(plan.closure))
 
     @property
@@ -142,8 +142,8 @@ class Release(FinishedRelease[Plan]):
 class TableSteps:
     """The `ReleaseSteps` of a plan of tables: its residuals are measured."""
 
-    plan: Plan
-    release_kind: ClassVar[type[FinishedRelease]] = Release
+    plan: TablePlan
+    release_kind: ClassVar[type[FinishedRelease]] = TableRelease
     booked_share: ClassVar[float] = 0.3
     drawn_share: ClassVar[float] = 0.4
 
@@ -191,6 +191,6 @@ class TableSteps:
                     if position % 16 == 0:
                         on_progress("Writing the release", n_written / n_cells)
             files += residuals.result()
-        return Release.write_manifest(
+        return TableRelease.write_manifest(
             folder, self.plan, note, table_readme(folder, self.plan, note), files
         )

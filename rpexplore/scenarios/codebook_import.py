@@ -15,7 +15,7 @@ from rpexplore.domain.domain import Domain
 from rpexplore.domain.json_schemas import schema_in_json
 from rpexplore.domain.provenance import TO_COMPLETE, is_unfinished, label_from_records
 from rpexplore.errors import DomainError
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.codebook_grid import values_in_all
 from rpexplore.scenarios.examples import EXAMPLES, without_invented_counts
 from rpexplore.scenarios.scenario import NAME_LENGTH, Scenario
@@ -35,7 +35,7 @@ def scenario_from_bytes(content: bytes, filename: str, present: Scenario) -> Sce
     no plan.
     """
     text = utf8_text(content, filename, DomainError, "utf-8")  # plans have no byte order mark
-    opened = Scenario.of_plan(Plan.parse(text, filename))
+    opened = Scenario.of_plan(TablePlan.parse(text, filename))
     same = opened.domain == present.domain
     record_noun = present.record_noun if same else opened.record_noun
     present = without_invented_counts(present, opened.domain)

@@ -21,8 +21,8 @@ from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_c
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.loss_serialization import loss_from_json
 from rpexplore.planning.losses.base import Loss, SumOfVariances
-from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.queries.definitions import StatedQueries
 from rpexplore.queries.definitions_file import stated_from_json, stated_to_json
@@ -112,7 +112,7 @@ class Scenario:
         object.__setattr__(self, "cv_limit", checked_cv_limit(self.cv_limit))
 
     @classmethod
-    def of_plan(cls, plan: Plan, record_noun: str = "records") -> "Scenario":
+    def of_plan(cls, plan: TablePlan, record_noun: str = "records") -> "Scenario":
         """The inputs that a plan was made from."""
         workload = plan.workload
         return cls(
@@ -129,7 +129,7 @@ class Scenario:
         """The tables; raises `WorkloadError` where the request cannot be met."""
         return self.request.workload(self.domain)
 
-    def plan(self) -> Plan:
+    def plan(self) -> TablePlan:
         """The optimal plan; raises `RpexploreError` where there is none."""
         return plan(
             self.workload,

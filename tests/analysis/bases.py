@@ -30,7 +30,7 @@ def scenario(order: int = 2, **changes) -> Scenario:
     return Scenario(DOMAIN, request, budget=BUDGET, record_noun="people").replaced(**changes)
 
 
-def dense_cell_variances(plan: rp.Plan, position: int) -> np.ndarray:
+def dense_cell_variances(plan: rp.TablePlan, position: int) -> np.ndarray:
     """Variance of every cell of a table by the best linear unbiased estimate, row-major."""
     workload = plan.workload
     sizes, indices = workload.domain.sizes.tolist(), workload.attribute_indices(position)

@@ -10,7 +10,7 @@ from tests.analysis.bases import SCENARIO, dense_cell_variances
 
 
 @pytest.fixture(scope="session")
-def unequal_plan() -> rp.Plan:
+def unequal_plan() -> rp.TablePlan:
     return SCENARIO.plan()
 
 

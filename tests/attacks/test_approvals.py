@@ -134,7 +134,7 @@ def killed_run(folder: Path, alice: Approval, where: tuple[str, int]) -> None:
 
 
 def check_finished(folder: Path, alice: Approval) -> None:
-    manifest = rp.Release.load(folder / "out").manifest
+    manifest = rp.TableRelease.load(folder / "out").manifest
     assert manifest["approvals"]["demanded"] == 1
     assert [one["name"] for one in manifest["approvals"]["given"]] == ["alice@x"]
     (run,) = runs(folder)

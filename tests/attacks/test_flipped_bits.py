@@ -24,7 +24,7 @@ from rpexplore.postprocessing.synthetic.records_folder import synthesize
 from rpexplore.queries.query_list import QueryList
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.query_release import QueryRelease
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.autosave import Autosaves
 from rpexplore.scenarios.project import Project
@@ -39,7 +39,7 @@ TABLES = rp.Workload.all_up_to(DOMAIN, 1)
 PLAN = rp.plan(TABLES, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/2"))
 QUERIES = QueryList(DOMAIN, [[1, 1, 1, 0, 0, 0]], ("first",), [1.0])
 LOADED: dict[str, Callable[[Path], object]] = {
-    "release": Release.load,
+    "release": TableRelease.load,
     "queries": QueryRelease.load,
     "combined": load_combined,
     "processed": ProcessedTables.load,
@@ -99,7 +99,7 @@ def folders(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("good")
     (folder / "records.csv").write_text("a,b\n0,0\n1,2\n")
     released = rp.release(PLAN, folder / "records.csv", folder / "release")
-    assert isinstance(released, Release)
+    assert isinstance(released, TableRelease)
     queries = rp.query_plan(QUERIES, budget=rp.Budget(rho="1/2"))
     rp.release(queries, folder / "records.csv", folder / "queries")
     write_combined(combine(released), folder / "combined")

@@ -182,7 +182,9 @@ def test_codebooks_with_one_value_changed_are_answered(attacked):
 
 def test_projects_with_one_value_changed_are_answered(attacked):
     """The app reads them; there is no verb that does."""
-    Path("project.json").write_text(Project((Scenario.of_plan(rp.Plan.load("plan.json")),)).text())
+    Path("project.json").write_text(
+        Project((Scenario.of_plan(rp.TablePlan.load("plan.json")),)).text()
+    )
     for changed in part(edited_file(Path("project.json"), random.Random(4), 300)):
         try:
             Project.parse(sealed_text(json.loads(changed)))

@@ -22,7 +22,7 @@ import rpexplore as rp
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.release import can_be_resumed
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from tests.support.app_with_run import BEGUN, FOLDER, OUTPUT, SCRIPT
 from tests.support.processes import heed_signals
 
@@ -69,7 +69,7 @@ STOPS_BY_NIGHT = dict.fromkeys(STOPS, 10)
 
 
 @pytest.fixture(scope="module")
-def plan() -> rp.Plan:
+def plan() -> rp.TablePlan:
     """A plan whose run takes seconds, most of them after it is booked."""
     domain = rp.Domain.load(sample_data_folder() / "household.json")
     workload = rp.Workload.all_up_to(domain, 3)
@@ -141,4 +141,4 @@ def test_a_stopped_app_leaves_nothing_half_charged(stop, n, plan, tmp_path):
     elif state != "finished":
         rp.release(plan, data, output)
     assert states(data) == ["finished"]
-    assert Release.load(output)
+    assert TableRelease.load(output)

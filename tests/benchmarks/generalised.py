@@ -102,7 +102,9 @@ def selection(count: int, limit: float) -> list[Row]:
     rows: list[Row] = []
     for name, loss in _LOSSES.items():
 
-        def select(closure: Closure, loss: rp.SumOfVariances | rp.MaxVariance = loss) -> rp.Plan:
+        def select(
+            closure: Closure, loss: rp.SumOfVariances | rp.MaxVariance = loss
+        ) -> rp.TablePlan:
             solution = optimum(workload, loss=loss, strategies=strategies, closure=closure)
             return solution.at(rp.Budget(privacy_cost=1))
 
@@ -159,7 +161,7 @@ def plans_of_prefixes() -> list[Row]:
             user_cache.cache_clear()
             return make()
 
-        def plan(workload: rp.Workload) -> rp.Plan:
+        def plan(workload: rp.Workload) -> rp.TablePlan:
             budget = rp.Budget(privacy_cost=1)
             loss = rp.SumOfVariances()
             return rp.plan(workload, loss=loss, budget=budget, uniform_reference=uniform)

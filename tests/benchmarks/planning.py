@@ -33,7 +33,7 @@ def plan_of(
     workload: rp.Workload,
     loss: rp.SumOfVariances | rp.MaxVariance,
     tolerance: float = TOLERANCE,
-) -> rp.Plan:
+) -> rp.TablePlan:
     return rp.plan(workload, loss=loss, budget=rp.Budget(privacy_cost=1), tolerance=tolerance)
 
 
@@ -114,9 +114,9 @@ def plan_file() -> list[Row]:
         path = Path(folder) / "plan.json"
         # `replace` makes a copy without what a plan remembers, its text among it.
         writing, _ = best_of_three(lambda plan: plan.save(path), lambda: replace(made))
-        loading, _ = best_of_three(lambda _: rp.Plan.load(path))
+        loading, _ = best_of_three(lambda _: rp.TablePlan.load(path))
         verifying, verification = best_of_three(
-            rp.verify, lambda: rp.Plan.load(path), time.process_time
+            rp.verify, lambda: rp.TablePlan.load(path), time.process_time
         )
         size = path.stat().st_size / 1e6
     return [

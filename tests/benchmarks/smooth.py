@@ -28,7 +28,7 @@ from rpexplore.releases.manifest import MANIFEST
 from rpexplore.releases.measurement import measure_residual, measured_cells
 from rpexplore.releases.measurement_file import Draft
 from rpexplore.releases.table_files import TableWriter
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from rpexplore.workload.smooth_weights import SmoothWeights
 from tests.benchmarks.measure import Row, once, peak_gigabytes
 from tests.benchmarks.nonnegative import DATA, adult_records, exact_counts, household_records
@@ -138,7 +138,7 @@ def smooth_hundred() -> list[Row]:
     return rows
 
 
-def _residuals_released(folder: Path, plan: rp.Plan, records: np.ndarray) -> Release:
+def _residuals_released(folder: Path, plan: rp.TablePlan, records: np.ndarray) -> TableRelease:
     """A release of which there is only what was measured, without its tables."""
     sizes, closure = plan.workload.domain.sizes, plan.closure
 
@@ -152,7 +152,7 @@ def _residuals_released(folder: Path, plan: rp.Plan, records: np.ndarray) -> Rel
     draft.add(map(measured, range(len(closure))))
     TableWriter(folder, plan, escape_formulas=False).residuals()
     (folder / MANIFEST).touch()
-    return Release(folder, plan, {"unknown_values": {}, "records_per_person": "", "run": ""})
+    return TableRelease(folder, plan, {"unknown_values": {}, "records_per_person": "", "run": ""})
 
 
 def adult_names() -> list[str]:
@@ -191,7 +191,7 @@ def _measured(
     return _noisy(rp.plan(workload, loss=rp.SumOfVariances("cells"), budget=budget), records)
 
 
-def _noisy(plan: rp.Plan, records: Counts) -> MeasuredResiduals:
+def _noisy(plan: rp.TablePlan, records: Counts) -> MeasuredResiduals:
     contributions, variances = {}, {}
     for residual in range(len(plan.closure)):
         subset = plan.closure.attributes(residual)

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 import rpexplore as rp
 from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.releases.release import release
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from tests.browser.conftest import WINDOW, drawn, is_narrow, settled, switch_scheme
 from tests.browser.test_story import name_path
 from tests.pages.conftest import FIRST_PAGE, TITLES
@@ -134,7 +134,10 @@ def released(tmp_path_factory) -> Path:
     plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
     release(plan, folder / "records.csv", folder / "release")
     postprocess(
-        Release.load(folder / "release"), folder / "processed", method="nonnegative", rounded=True
+        TableRelease.load(folder / "release"),
+        folder / "processed",
+        method="nonnegative",
+        rounded=True,
     )
     return folder
 

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from rpexplore.common.webapp_files import sample_data_folder
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from rpexplore.workload.bases import Hierarchy, Prefix
 from tests.browser.conftest import settled
 from tests.browser.test_accessibility import findings
@@ -53,7 +53,7 @@ def test_from_cumulative_and_hierarchy_to_a_release(page, records, tmp_path):
     go_to(page, "Fairness")
     expect(page.locator(".js-plotly-plot").first).to_be_visible()
 
-    go_to(page, "Release")
+    go_to(page, "TableRelease")
     page.get_by_text("A file or folder on this computer").click()
     name_path(page, records)
     expect(metric(page, "Spent on these records")).to_contain_text("ρ = 0")
@@ -85,7 +85,7 @@ def test_from_cumulative_and_hierarchy_to_a_release(page, records, tmp_path):
     subtotal = page.get_by_text(re.compile(r"people with age 18 to 24: [\d,]+ ±"))
     expect(subtotal).to_be_visible()
 
-    release = Release.load(tmp_path / "release")
+    release = TableRelease.load(tmp_path / "release")
     workload = release.plan.workload
     assert workload.bases[workload.domain.position("age")] == (Prefix(),)
     assert workload.bases[workload.domain.position("region")] == (Hierarchy(),)

@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 import rpexplore as rp
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.releases.ledger.ledger import Ledger
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from tests.browser.conftest import PATIENCE, settled
 from tests.pages.conftest import TITLES
 
@@ -175,11 +175,11 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
     expect(opened).to_have_value("As agreed")
 
     # Export: the plan is what it says, the report opens by itself.
-    go_to(page, "Release")
+    go_to(page, "TableRelease")
     with page.expect_download() as download:
         page.get_by_role("button", name="Download plan.json").click()
     download.value.save_as(tmp_path / "plan.json")
-    plan = rp.Plan.load(tmp_path / "plan.json")
+    plan = rp.TablePlan.load(tmp_path / "plan.json")
     assert rp.verify(plan).holds
     assert plan.workload.domain.names == KEPT
     assert len(plan.workload) == 26
@@ -207,7 +207,7 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
     expect(page.get_by_text("Finished: 26 noisy tables.")).to_be_visible()
     expect(page.get_by_test_id("stDataFrame")).to_be_visible()
 
-    release = Release.load(tmp_path / "release")  # checks every file against its hash
+    release = TableRelease.load(tmp_path / "release")  # checks every file against its hash
     assert release.plan.sha256 == plan.sha256
     assert len(release.table(["age", "sex"])) == 200
     (run,) = Ledger.beside(records).account(records).entries

@@ -6,7 +6,7 @@ from dataclasses import astuple
 import openpyxl
 import pytest
 
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from rpexplore.releases.table_release import Release
 )
 def test_questions_are_answered_from_a_release(planned_with_bases, question, table, query):
     planned_with_bases.done("release", "plan.json", "records.csv", "--out", "out")
-    value, error = astuple(Release.load("out").answer(table, where=query))
+    value, error = astuple(TableRelease.load("out").answer(table, where=query))
     facts = planned_with_bases.json("answer", "out", *question)
     assert facts["value"] == value
     assert facts["standard_error"] == error

@@ -12,7 +12,7 @@ import pytest
 from rpexplore.common.csv_text import csv_of_frame
 from rpexplore.domain.provenance import FOUND_IN_RECORDS
 from rpexplore.releases.table_cells import for_csv
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from tests.cli.program import BUDGET
 
 SIGNS = ("=", "+", "-", "@", "\t", "\r")
@@ -57,7 +57,7 @@ def test_formulas_are_escaped_in_csv_files_only_if_wanted(formulas):
     formulas.done(*release, "escaped", "--escape-formulas")
     assert texts("plain") == {"=a", *VALUES}
     assert texts("escaped") == ESCAPED
-    assert Release.load("escaped").table("=a")["=a"].tolist() == VALUES
+    assert TableRelease.load("escaped").table("=a")["=a"].tolist() == VALUES
     assert "an apostrophe" in Path("escaped/README.md").read_text()
     assert "an apostrophe" not in Path("plain/README.md").read_text()
 

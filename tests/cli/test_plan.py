@@ -18,7 +18,7 @@ from rpexplore.domain.domain import Domain
 from rpexplore.planning import planner
 from rpexplore.planning.losses.base import SumOfVariances
 from rpexplore.planning.losses.p_norm import PNorm
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.bases import CustomBasis, Prefix, Ranges
 from rpexplore.workload.smooth_weights import SmoothWeights
@@ -89,7 +89,7 @@ def test_schema_converts_and_overwrites_only_by_force(run):
 
 def test_plan_is_saved_and_summed_up(run):
     text = run.done("plan", "codebook.csv", "--up-to", "2", *BUDGET, "--out", "plan.json")
-    plan = Plan.load("plan.json")
+    plan = TablePlan.load("plan.json")
     assert str(plan) in text
     assert "Saved to plan.json" in text
     assert f"SHA-256 {plan.sha256}" in text
@@ -101,7 +101,7 @@ def test_plan_unites_tables_given_in_several_ways(run):
     options = ["--tables", "list.csv", "--of-order", "1", "--table", "sex,region"]
     more = ["--weight", "region,sex=1.5", "--target", "sex=12", "--weight", "total=4"]
     run.done("plan", "codebook.csv", *options, *more, *BUDGET, "--out", "plan.json")
-    workload = Plan.load("plan.json").workload
+    workload = TablePlan.load("plan.json").workload
     names = [(), ("age",), ("sex",), ("region",), ("age", "sex"), ("sex", "region")]
     assert workload.tables == names
     assert workload.weights.tolist() == [4, 1, 1, 1, 3, 1.5]
@@ -114,7 +114,7 @@ def test_plan_takes_targets_in_any_unit(run):
     targets += ["--target", "region=σ = 20"]
     options = ["--tables", "list.csv", "--of-order", "1", "--table", "age,sex"]
     run.done("plan", "codebook.csv", *options, *targets, *BUDGET, "--out", "plan.json")
-    wanted = Plan.load("plan.json").workload.targets
+    wanted = TablePlan.load("plan.json").workload.targets
     quantile = NormalDist().inv_cdf
     assert wanted[:2].tolist() == pytest.approx([60 / quantile(0.975), 50 / quantile(0.995)])
     assert wanted[[3, -1]].tolist() == [20, 50]
@@ -138,7 +138,7 @@ def test_targets_may_be_required(run):
 
 def test_plan_takes_tables_by_cells(run):
     run.done("plan", "codebook.csv", "--at-most-cells", "4", *BUDGET, "--out", "plan.json")
-    assert Plan.load("plan.json").workload.tables[-1] == ("age", "sex")
+    assert TablePlan.load("plan.json").workload.tables[-1] == ("age", "sex")
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_plan_takes_tables_by_cells(run):
 )
 def test_budgets_are_exact(run, budget, rho):
     run.done("plan", "codebook.csv", "--up-to", "1", "--loss", "max", *budget, "--out", "plan.json")
-    assert Plan.load("plan.json").budget.rho == rho
+    assert TablePlan.load("plan.json").budget.rho == rho
 
 
 def test_budget_as_epsilon_and_delta(run):
@@ -173,11 +173,11 @@ def test_losses(run):
         targets = ["--target", "age=3", "--target", "sex=4"]
         arguments = ["--table", "age", "--table", "sex", *targets, "--rho", "1"]
         run.done("plan", "codebook.csv", *arguments, *choice, "--out", name)
-    assert Plan.load("cells.json").loss.weighting == "cells"
-    assert Plan.load("norm.json").loss == PNorm(3, "target")
-    assert Plan.load("default.json").loss == SumOfVariances()
+    assert TablePlan.load("cells.json").loss.weighting == "cells"
+    assert TablePlan.load("norm.json").loss == PNorm(3, "target")
+    assert TablePlan.load("default.json").loss == SumOfVariances()
     # Both maxima are held by their targets: the standard errors stand as 3 to 4.
-    errors = Plan.load("target.json").standard_errors
+    errors = TablePlan.load("target.json").standard_errors
     assert errors[0] / errors[1] == pytest.approx(3 / 4, rel=1e-5)
 
 
@@ -251,11 +251,11 @@ def test_plan_overwrites_only_by_force(planned):
     assert "exists already" in planned.refused(*again)
     assert Path("plan.json").read_bytes() == before
     planned.done(*again, "--force")
-    assert len(Plan.load("plan.json").workload) == 4
+    assert len(TablePlan.load("plan.json").workload) == 4
 
 
 def test_attributes_have_other_bases(planned_with_bases):
-    loaded = Plan.load("plan.json")
+    loaded = TablePlan.load("plan.json")
     domain = Domain.load("codebook.csv")
     own = CustomBasis([[1, 0, 0], [1, 1, 0], [1, 1, 1]], ["north", "not east", "all"], "mine")
     workload = Workload.all_up_to(domain, 2).with_bases({"age": Prefix(), "region": own})
@@ -316,7 +316,7 @@ def test_weights_for_smooth_tables_are_those_of_budget_and_expected_counts(run):
     plan = ("plan", "codebook.csv", "--of-order", "3", "--out", "plan.json", "--smooth-weights")
     expected = ("--expected-count", "5000")
     run.done(*plan, *rho, *expected, "--records-per-person", "2", "--weight", "age=7")
-    workload = Plan.load("plan.json").workload
+    workload = TablePlan.load("plan.json").workload
     assert len(workload) == 3 + 3 + 1
     wanted = SmoothWeights(rho=0.1, records=5000).weights(workload)
     wanted[workload.position(("age",))] = 7
@@ -337,7 +337,7 @@ def test_a_second_plan_from_a_first_release_is_combined_with_it(planned):
     weights = rp.weights_from_release("first", domain, budget)
     workload = weights.weighted(Workload.all_up_to(domain, 3))
     assert (
-        Plan.load("second.json").sha256
+        TablePlan.load("second.json").sha256
         == rp.plan(workload, loss=SumOfVariances(), budget=budget).sha256
     )
     assert f"{weights.text}. No record was looked at" in text

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from tests.cli.program import BUDGET
 
 
-def share(plan: Plan, total: float, limit: float) -> float:
+def share(plan: TablePlan, total: float, limit: float) -> float:
     """Share of the cells of all tables whose CV is within a limit."""
     rows = plan.tables
     publishable = rows["standard_error"] * rows["cells"] / total <= limit
@@ -16,7 +16,7 @@ def share(plan: Plan, total: float, limit: float) -> float:
 
 
 def test_show_says_what_is_publishable_in_all_and_by_number_of_attributes(planned):
-    plan = Plan.load("plan.json")
+    plan = TablePlan.load("plan.json")
     facts = planned.json("show", "plan.json", "--expected-count", "90")["publishable"]
     assert facts["share"] == pytest.approx(share(plan, 90, 0.2))
     assert 0 < facts["share"] < 1

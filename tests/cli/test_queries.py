@@ -19,7 +19,7 @@ from rpexplore.queries.plan_kinds import load_plan
 from rpexplore.queries.planner import query_optimum
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.query_release import QueryRelease
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from tests.cli.program import Program
 from tests.support.plan_texts import laid_out, other_layouts
 
@@ -342,7 +342,7 @@ def test_tables_and_queries_share_the_ledger(planned):
     assert "left of its budget limit" in third.stderr
     listed = planned.json("ledger", "records.csv")["runs"]
     assert [Path(run["output"]).name for run in listed] == ["tables", "answers"]
-    Release.load("tables")
+    TableRelease.load("tables")
     assert "holds the answers to a list of queries" in planned.refused(
         "answer", "answers", "age=old"
     )

@@ -11,10 +11,10 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.data.batch_source import BatchSource
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.release import write_measured
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from tests.cli.program import BUDGET, Program
 from tests.support.ledgers import database_ledger
 from tests.support.stopped_runs import killed
@@ -43,7 +43,7 @@ def without_noise(monkeypatch):
 
 
 def values(folder: str) -> dict:
-    done = Release.load(folder)
+    done = TableRelease.load(folder)
     return {
         table: done.table(table)["value"].round(6).tolist() for table in done.plan.workload.tables
     }
@@ -92,7 +92,7 @@ def test_release_for_persons_says_their_rho_and_books_that_of_records(run):
     run.done("plan", "codebook.csv", *arguments)
     facts = run.json("release", "plan.json", "records.csv", "--out", "out", "--limit-rho", "0.3")
     charged = Fraction(facts["charged_rho"])
-    assert charged == Plan.load("plan.json").rho
+    assert charged == TablePlan.load("plan.json").rho
     assert Fraction(facts["spent_rho"]) == charged
     assert facts["limit_rho"] == "0.3"
     account = run.json("ledger", "records.csv")
@@ -233,7 +233,7 @@ def test_ledger_shows_runs_and_sets_the_budget_limit(planned):
     assert re.search(r"^ +1 .* finished +\w{12}… +/.*/out$", text, re.MULTILINE)
     facts = planned.json("ledger", "records.csv", "--ledger", "book.sqlite")
     assert facts["limit_rho"] == "1/3"
-    assert facts["runs"][0]["plan_sha256"] == Plan.load("plan.json").sha256
+    assert facts["runs"][0]["plan_sha256"] == TablePlan.load("plan.json").sha256
     assert "spent_rho" in planned.json("ledger", "records.csv")
     low = ["--ledger", "book.sqlite", "--limit-record-rho", "0.01"]
     assert "not below what is spent" in planned.refused("ledger", "records.csv", *low)
@@ -383,7 +383,7 @@ def test_persons_with_more_records_are_refused_before_anything_is_spent(of_perso
 def test_of_each_person_the_first_records_are_counted(order, old, of_persons, without_noise):
     rule = ["--person-id", "who", "--excess", "keep-first", *order]
     of_persons.done("release", "plan.json", "records.csv", "--out", "out", *rule)
-    done = Release.load("out")
+    done = TableRelease.load("out")
     assert done.table(())["value"].tolist() == pytest.approx([5])
     assert done.table(("age",)).set_index("age")["value"]["old"] == pytest.approx(old)
     assert "first 1 record" in done.manifest["records_per_person"]
@@ -474,4 +474,4 @@ def test_a_schema_may_bear_the_name_of_its_file(planned, monkeypatch):
     monkeypatch.setenv("SURVEY_DB", "duckdb://survey.duckdb")
     where = ["--database", "SURVEY_DB", "--table", "survey.people"]
     planned.done("release", "plan.json", *where, "--out", "out")
-    assert Release.load("out")
+    assert TableRelease.load("out")

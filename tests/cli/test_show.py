@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.workload.table_text import title
 from tests.cli.program import BUDGET
 from tests.support.plan_texts import content_of, laid_out, other_layouts
@@ -18,7 +18,7 @@ from tests.support.plan_texts import content_of, laid_out, other_layouts
 def test_show_has_the_least_accurate_first_and_says_what_is_left_out(planned):
     text = planned.done("show", "plan.json", "--tables", "2")
     listed = text.partition("\ntable ")[2].splitlines()
-    least_accurate = Plan.load("plan.json").tables.nlargest(2, "standard_error")["attributes"]
+    least_accurate = TablePlan.load("plan.json").tables.nlargest(2, "standard_error")["attributes"]
     assert [line.split("  ")[0] for line in listed[2:4]] == [title(t) for t in least_accurate]
     assert listed[4].startswith("… and 5 more tables: --tables 7 shows all")
     whole = planned.done("show", "plan.json")
@@ -44,7 +44,7 @@ def test_show_writes_all_tables_and_plan_reads_them_again(planned):
 
 def test_show_as_json_has_every_table(planned):
     facts = planned.json("show", "plan.json")
-    plan = Plan.load("plan.json")
+    plan = TablePlan.load("plan.json")
     assert facts["sha256"] == plan.sha256
     assert facts["table_count"] == len(facts["tables"]) == 7
     by_table = {tuple(row["attributes"]): row for row in facts["tables"]}
@@ -54,7 +54,7 @@ def test_show_as_json_has_every_table(planned):
 
 
 def test_compare_with_plainer_mechanisms(planned):
-    compared = rp.compare(Plan.load("plan.json"))
+    compared = rp.compare(TablePlan.load("plan.json"))
     text = planned.done("compare", "plan.json")
     assert all(sentence in text for sentence in compared.sentences)
     row = compared.frame().iloc[0]
@@ -131,7 +131,7 @@ def test_show_says_which_bases_attributes_have(planned_with_bases):
     assert "age: cumulative: up to each value\n" in text
     assert "region: own matrix (mine)\n" in text
     assert "region: ranges: every range of values, in region\n" in text
-    loaded = Plan.load("plan.json")
+    loaded = TablePlan.load("plan.json")
     line = next(line for line in text.splitlines() if line.startswith("region (ranges)"))
     row = loaded.workload.position("region")
     rms, largest = loaded.standard_errors[row], loaded.largest_standard_errors[row]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.queries.plan_kinds import verify
 from tests.cli.program import Program
 
@@ -14,14 +14,14 @@ EACH = ("--table", "age", "--table", "sex,region")
 BOTH = ("--target", "age=±20", "--target", "sex,region=12")
 
 
-def planned(run: Program, *options: str) -> Plan:
+def planned(run: Program, *options: str) -> TablePlan:
     run.done("plan", "codebook.csv", *options, "--out", "plan.json", "--force")
-    loaded = Plan.load("plan.json")
+    loaded = TablePlan.load("plan.json")
     assert verify(loaded).holds
     return loaded
 
 
-def largest_ratio(plan: Plan, required: bool = False) -> float:
+def largest_ratio(plan: TablePlan, required: bool = False) -> float:
     """Largest standard error of a table over its target, of those that must be met or all."""
     ratios = plan.largest_standard_errors / plan.workload.targets
     return float(np.nanmax(ratios[plan.workload.required] if required else ratios))
@@ -85,7 +85,7 @@ def test_it_says_why_it_is_that_budget(run):
         "plan.json",
     ]
     text = run.done(*arguments)
-    rho = Plan.load("plan.json").budget.rho
+    rho = TablePlan.load("plan.json").budget.rho
     assert text.startswith("The 2 targets take ρ = ")
     assert f"{float(rho):.4g}"[:6] in text.partition(".\n")[0]
     assert "binding: " in text

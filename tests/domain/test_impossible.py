@@ -41,7 +41,7 @@ def test_they_are_kept_in_every_file_that_holds_a_codebook():
         for domain in (bare, DOMAIN)
     ]
     without, stated = (plan.text.split("\n") for plan in plans)
-    assert rp.Plan.parse(plans[1].text).workload.domain == DOMAIN
+    assert rp.TablePlan.parse(plans[1].text).workload.domain == DOMAIN
     # The noise is the same: the plans differ in the codebook, and so in the seal.
     differing = [line for line, other in zip(without, stated, strict=True) if line != other]
     assert [line.split(":")[0] for line in differing] == ['"domain"', '"sha256"']

@@ -19,5 +19,5 @@ def scenario(name) -> Scenario:
 
 
 @pytest.fixture
-def plan(name) -> rp.Plan:
+def plan(name) -> rp.TablePlan:
     return plan_of(name)

@@ -47,7 +47,7 @@ class Page(HTMLParser):
 
 
 @cache
-def plan_of(name: str) -> rp.Plan:
+def plan_of(name: str) -> rp.TablePlan:
     """The plan of a scenario."""
     return SCENARIOS[name].plan()
 

@@ -43,7 +43,7 @@ def test_every_piece_belongs_to_the_same_plan(name):
     basis_files = [name for name, _ in custom_basis_files(scenario.workload).values()]
     of_the_report = [] if scenario.board.is_empty else ["expected.csv", "board.json"]
     assert list(files) == [*NAMES, *of_the_report, *basis_files]
-    plan = rp.Plan.parse(files["plan.json"])
+    plan = rp.TablePlan.parse(files["plan.json"])
     assert plan.text == plan_of(name).text
     assert rp.verify(plan).holds
     domain = rp.Domain.parse(files["codebook.json"], "codebook.json")

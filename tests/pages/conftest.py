@@ -121,7 +121,7 @@ class App:
         return next(button for button in self.test.button if button.label.startswith(label))
 
     @property
-    def planned(self) -> rp.Plan:
+    def planned(self) -> rp.TablePlan:
         """The plan that was made last."""
         return self.test.session_state[kept_name(Optimum.at, self.scenario.name)][1]
 

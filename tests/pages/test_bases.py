@@ -13,7 +13,7 @@ import rpexplore as rp
 from rpexplore.common.formatting import rounded
 from rpexplore.planning import planner
 from rpexplore.planning.planner import optimum as solved
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from rpexplore.scenarios import basis_options
 from rpexplore.scenarios.basis_choices import BasisChoice
 from rpexplore.workload.bases import (
@@ -270,7 +270,7 @@ def test_a_release_with_cumulative_counts_a_hierarchy_and_ranges(app, records, t
     set_up(session.run(), records, tmp_path / "out")
     finish(confirmed_run(session))
     assert session.success, plain(session.texts("error"))
-    done = Release.load(tmp_path / "out")
+    done = TableRelease.load(tmp_path / "out")
     session.multiselect(key="looked at").set_value(["age", "region"]).run()
     session.radio(key="results view").set_value("List").run()
     shown = session.dataframe[0].value

@@ -42,7 +42,7 @@ def made(monkeypatch) -> dict[str, Callable[[], str | bytes]]:
     return files
 
 
-def opened(scenario: Scenario) -> tuple[AppTest, rp.Plan]:
+def opened(scenario: Scenario) -> tuple[AppTest, rp.TablePlan]:
     session, plan = AppTest.from_function(page, default_timeout=30), scenario.plan()
     session.session_state["project"] = Project((scenario,))
     session.session_state["the plan"] = plan

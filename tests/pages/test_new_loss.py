@@ -64,7 +64,7 @@ def test_its_plan_is_proven_and_read_back_from_its_file(small):
     verification = rp.verify(plan)
     assert verification.holds
     assert "the sum of variances over cells is" in str(verification)
-    again = rp.Plan.parse(plan.text)
+    again = rp.TablePlan.parse(plan.text)
     assert again.loss == SmallTablesFirst(2.0)
     assert again.text == plan.text
 

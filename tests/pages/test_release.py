@@ -6,7 +6,7 @@ import rpexplore as rp
 from pages.components.release.release_task import RELEASE_TASK
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.releases.ledger.ledger import Ledger
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
 from tests.pages.conftest import confirmed_run, finish, plain, run_button, set_up
@@ -20,7 +20,7 @@ def test_a_release_from_start_to_finish(app, records, tmp_path):
         "cannot be undone; in total ρ = 0.1 (ε = 2.15 at δ = 1e-6) has been spent on these records."
     )
     assert session.code[0].value == str(tmp_path / "out")
-    done = Release.load(tmp_path / "out")
+    done = TableRelease.load(tmp_path / "out")
     session.multiselect(key="looked at").set_value(["sex"]).run()
     session.radio(key="results view").set_value("List").run()
     shown = session.dataframe[0].value

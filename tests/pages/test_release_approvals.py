@@ -7,7 +7,7 @@ import pytest
 import rpexplore as rp
 from pages.components.release.approvals import BOX
 from rpexplore.releases.ledger.ledger import Ledger
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from tests.pages.conftest import confirmed_run, finish, plain, run_button, set_up
 from tests.support.ssh_keys import public, requires_ssh_keygen, with_keys
 
@@ -42,7 +42,7 @@ def test_a_run_waits_for_the_approvals_that_the_ledger_demands(app, records, key
     session.file_uploader(key=BOX).upload("b.json", bob.text.encode()).run()
     assert not run_button(session).disabled
     finish(confirmed_run(session))
-    given = Release.load(tmp_path / "out").manifest["approvals"]["given"]
+    given = TableRelease.load(tmp_path / "out").manifest["approvals"]["given"]
     assert [one["name"] for one in given] == ["alice@x", "bob@x"]
 
 

@@ -9,7 +9,7 @@ import rpexplore as rp
 from pages.components.release.release_task import RELEASE_TASK
 from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.releases.ledger.ledger import Ledger
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from rpexplore.scenarios.examples import EXAMPLES
 from tests.pages.conftest import confirmed_run, finish, plain, run_button, set_up
 from tests.support.stopped_runs import killed
@@ -20,7 +20,7 @@ CHECK = "dry run button"
 
 def run_to_the_end(session):
     finish(confirmed_run(session))
-    return Release.load(session.session_state[RELEASE_TASK].inputs.output)
+    return TableRelease.load(session.session_state[RELEASE_TASK].inputs.output)
 
 
 def dry_run(session):
@@ -209,7 +209,7 @@ def test_a_stopped_run_is_finished_on_the_page(app, records, tmp_path):
     session = set_up(session.open("release"), records, tmp_path / "other")
     assert any("its noise is drawn and kept" in warning.value for warning in session.warning)
     session.press("Finish it without further cost")  # short enough to be waited for
-    assert Release.load(tmp_path / "out")
+    assert TableRelease.load(tmp_path / "out")
     assert Ledger.beside(records).account(records).entries[0].state == "finished"
     assert any("Finished" in success.value for success in session.success)
     assert not session.error

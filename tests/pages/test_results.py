@@ -27,7 +27,7 @@ from rpexplore.postprocessing.synthetic.records import SyntheticRecords
 from rpexplore.queries.definitions import stated_from_text
 from rpexplore.releases.reading_code import TableFile
 from rpexplore.releases.release import release
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from tests.pages.conftest import check_charts, plain
 
 DOMAIN = rp.Domain(
@@ -52,8 +52,10 @@ def released(tmp_path_factory) -> dict[str, Path]:
     for name, workload in (("all", ALL), ("again", ALL), ("one", ONE)):
         plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
         made[name] = release(plan, folder / "records.csv", folder / name).folder
-    postprocess(Release.load(made["all"]), folder / "whole", method="nonnegative", rounded=True)
-    postprocess(Release.load(made["all"]), folder / "smooth", method="smooth")
+    postprocess(
+        TableRelease.load(made["all"]), folder / "whole", method="nonnegative", rounded=True
+    )
+    postprocess(TableRelease.load(made["all"]), folder / "smooth", method="smooth")
     return made | {"whole": folder / "whole", "smooth": folder / "smooth"}
 
 
@@ -116,7 +118,7 @@ def test_a_reload_shows_the_same_results_and_another_project_none(app, released)
 
 def test_the_release_of_this_project_needs_no_folder(app, released):
     session = app("results")
-    done = Release.load(released["one"])
+    done = TableRelease.load(released["one"])
     key = session.session_state["autosave key"]
     session.test.session_state[RELEASE_TASK] = SimpleNamespace(result=done, project_key=key)
     look(session.run(), ["age"])
@@ -170,7 +172,7 @@ def test_a_list_shows_the_table_as_released_and_subtotals_with_exact_errors(app,
     session = opened(app, released["all"])
     assert session.multiselect(key="looked at").value == ["age"]
     look(session, ["age", "sex"])
-    expected = Release.load(released["all"]).table(["age", "sex"])
+    expected = TableRelease.load(released["all"]).table(["age", "sex"])
     listed = Publication().table(expected)
     pd.testing.assert_frame_equal(
         session.dataframe[0].value,
@@ -192,7 +194,7 @@ def test_a_list_shows_the_table_as_released_and_subtotals_with_exact_errors(app,
     ages = [float(2 <= age <= 5) for age in range(10)]
     # Of the same table, and so the same to the last digit, also where it is a half.
     asked = {"age": ages, "sex": [1.0, 1.0]}
-    value, error = astuple(Release.load(released["all"]).answer("age", "sex", where=asked))
+    value, error = astuple(TableRelease.load(released["all"]).answer("age", "sex", where=asked))
     subtotal = plain(session.texts("info"))
     assert f"{value:,.0f} ±{rounded(1.959964 * error, 3)}, 95 % of the time" in subtotal
     session.multiselect(key="looked at").set_value(["age", "sex", "region"]).run()
@@ -224,7 +226,7 @@ def test_all_tables_are_downloaded_in_the_formats_of_others(app, released, monke
 
 def test_cells_above_the_limit_are_marked_or_left_empty(app, released):
     session = look(opened(app, released["all"]), ["sex", "age"], "Grid")
-    table = Release.load(released["all"]).table(["age", "sex"])
+    table = TableRelease.load(released["all"]).table(["age", "sex"])
     limit = next(field for field in session.text_input if field.key.startswith("limit of"))
     assert limit.value == "20"
     for leave_empty in (False, True):
@@ -258,7 +260,7 @@ def test_bars_side_by_side_of_a_fixed_value(app, released):
     session = look(opened(app, released["one"]), ["age", "sex", "region"], "Bars")
     session.selectbox(key="bars beside age of ['sex', 'region']").set_value("sex").run()
     session.selectbox(key="results value of region").set_value("R1").run()
-    counts = Release.load(released["one"]).counts(["age", "sex", "region"])
+    counts = TableRelease.load(released["one"]).counts(["age", "sex", "region"])
     kept = counts[counts["region"] == "R1"]
     traces = spec(session)["data"]
     assert [trace["name"] for trace in traces] == ["f: female", "m: male"]
@@ -274,7 +276,7 @@ def test_bars_side_by_side_of_a_fixed_value(app, released):
 
 def test_a_heat_map_of_counts_and_of_reliability(app, released):
     session = look(opened(app, released["all"]), ["age", "region"], "Heat map")
-    frame = Release.load(released["all"]).table(["age", "region"])
+    frame = TableRelease.load(released["all"]).table(["age", "region"])
     by_age = frame["value"].to_numpy().reshape(10, 8)
     cells = spec(session)["data"][0]
     assert cells["type"] == "heatmap"
@@ -347,7 +349,7 @@ def test_smooth_tables_show_their_error_and_how_far_groups_were_smoothed(app, re
 
 
 def test_processed_tables_are_not_summed_any_further(app, released, tmp_path):
-    postprocess(Release.load(released["one"]), tmp_path / "p", method="nonnegative")
+    postprocess(TableRelease.load(released["one"]), tmp_path / "p", method="nonnegative")
     session = look(opened(app, tmp_path / "p"), ["age", "sex", "region"], "Heat map")
     assert spec(session)["data"][0]["type"] == "heatmap"
     assert "sex: female." in plain(session.texts("caption"))
@@ -359,7 +361,7 @@ def test_processed_tables_are_not_summed_any_further(app, released, tmp_path):
 
 
 def test_a_choice_that_another_folder_has_no_table_of_gives_way(app, released, tmp_path):
-    postprocess(Release.load(released["one"]), tmp_path / "p", method="nonnegative")
+    postprocess(TableRelease.load(released["one"]), tmp_path / "p", method="nonnegative")
     session = look(opened(app, released["all"]), ["age", "sex"])
     for folder, chosen in (
         (released["one"], ["age", "sex"]),
@@ -453,7 +455,7 @@ def test_combining_opens_the_combined_tables_or_says_why_not(app, released, tmp_
     shown = session.dataframe[0].value
     assert shown["value"].tolist() == combined.table(["age", "sex"])["value"].tolist()
     assert shown["standard_error"][0] == pytest.approx(
-        Release.load(source).table(["age", "sex"])["standard_error"][0] / 2**0.5
+        TableRelease.load(source).table(["age", "sex"])["standard_error"][0] / 2**0.5
     )
 
 

@@ -26,7 +26,7 @@ LIMITED = {
 
 @pytest.mark.parametrize("plan", DUAL.values(), ids=DUAL)
 def test_honest_plans_hold(plan):
-    for held in (plan, rp.Plan.parse(plan.text)):
+    for held in (plan, rp.TablePlan.parse(plan.text)):
         verification = rp.verify(held)
         assert verification.holds, str(verification)
         names = [check.name for check in verification.checks]
@@ -121,7 +121,7 @@ def test_required_that_are_not_met_are_found(suffix):
     broken = failed(content)
     assert broken is not None
     assert "required" in broken
-    text = str(rp.verify(rp.Plan.parse(laid_out(content), canonical=False)))
+    text = str(rp.verify(rp.TablePlan.parse(laid_out(content), canonical=False)))
     assert "1 of 2 tables are above their largest allowed variance; the first is" in text
 
 
@@ -177,7 +177,9 @@ def test_cells_that_prove_the_bound_are_looked_at():
 def test_of_an_own_loss_what_can_be_checked_is():
     for name in ("CustomLoss", "CustomLoss with bases"):
         content = content_of(PLANS[name].text)
-        assert isinstance(rp.Plan.parse(laid_out(content), canonical=False).loss, UnavailableLoss)
+        assert isinstance(
+            rp.TablePlan.parse(laid_out(content), canonical=False).loss, UnavailableLoss
+        )
         change_sigma_squared(content, 0, Fraction(1, 2))
         assert "privacy cost" in (failed(content) or set())
         content = content_of(PLANS[name].text)

@@ -13,7 +13,7 @@ from tests.support.plan_texts import changed, compact, content_of, laid_out, oth
 from tests.support.strategies import domains, losses, workloads, workloads_with_bases
 
 
-def make_plan(loss) -> rp.Plan:
+def make_plan(loss) -> rp.TablePlan:
     region = rp.Attribute(
         "region", rp.Categories(("a", "b", "c")), groups=(("North",), ("North",), ("South",))
     )
@@ -35,7 +35,7 @@ SUM, MAX = make_plan(rp.SumOfVariances()), make_plan(rp.MaxVariance("target"))
 
 
 @pytest.fixture(params=[SUM, MAX], ids=["sum", "max"])
-def plan(request) -> rp.Plan:
+def plan(request) -> rp.TablePlan:
     return request.param
 
 
@@ -45,7 +45,7 @@ def plan(request) -> rp.Plan:
 @settings(deadline=None, max_examples=30)
 def test_round_trip_is_exact_and_valid(workload, loss):
     plan = rp.plan(workload, loss=loss, budget=rp.Budget(rho="0.2"))
-    again = rp.Plan.parse(plan.text)
+    again = rp.TablePlan.parse(plan.text)
     assert again.text == plan.text
     assert again.workload.has_tables_of(plan.workload)
     assert again.closure.strategies.keys() == plan.closure.strategies.keys()
@@ -60,15 +60,15 @@ def test_canonical_text(plan):
     PLAN_VALIDATOR.validate(compact(content))
     for text in other_layouts(plan.text).values():
         with pytest.raises(PlanError, match="byte for byte"):
-            rp.Plan.parse(text)
-        assert rp.Plan.parse(text, canonical=False).sha256 == plan.sha256
-    assert rp.verify(rp.Plan.parse(plan.text)).holds
+            rp.TablePlan.parse(text)
+        assert rp.TablePlan.parse(text, canonical=False).sha256 == plan.sha256
+    assert rp.verify(rp.TablePlan.parse(plan.text)).holds
 
 
 def test_truncated_files_are_refused(plan):
     for length in range(0, len(plan.text) - 2, 97):
         with pytest.raises(PlanError, match=r"^p\.json "):
-            rp.Plan.parse(plan.text[:length], "p.json")
+            rp.TablePlan.parse(plan.text[:length], "p.json")
 
 
 MISSING = [
@@ -151,7 +151,7 @@ UNUSABLE = [
 def test_unusable_parts_are_refused(path, value, message, in_schema):
     content = changed(MAX.text, path, value)
     with pytest.raises(PlanError, match=r"^p\.json cannot be used: .*" + message):
-        rp.Plan.parse(laid_out(content), "p.json")
+        rp.TablePlan.parse(laid_out(content), "p.json")
     assert PLAN_VALIDATOR.is_valid(compact(content)) != in_schema
 
 
@@ -189,7 +189,7 @@ SINGLE_UNUSABLE = [
 @pytest.mark.parametrize(("path", "value", "message"), SINGLE_UNUSABLE)
 def test_unusable_parts_of_single_values_are_refused(path, value, message):
     with pytest.raises(PlanError, match=rf"^p\.json cannot be used: .*{message}"):
-        rp.Plan.parse(laid_out(changed(SINGLE.text, path, value)), "p.json")
+        rp.TablePlan.parse(laid_out(changed(SINGLE.text, path, value)), "p.json")
 
 
 def test_numbers_json_does_not_know_are_refused(plan):
@@ -198,4 +198,4 @@ def test_numbers_json_does_not_know_are_refused(plan):
             line = f'"{key}":{content_of(plan.text)["tables"][2][key]!r}'
             assert line in plan.text
             with pytest.raises(PlanError, match=r"^p\.json "):
-                rp.Plan.parse(plan.text.replace(line, f'"{key}":{number}'), "p.json")
+                rp.TablePlan.parse(plan.text.replace(line, f'"{key}":{number}'), "p.json")

@@ -89,7 +89,7 @@ def test_numbers_without_what_they_name_are_refused(change, message, in_schema, 
     content = json.loads(PLAN.text)
     change(content)
     with pytest.raises(PlanError, match=rf"^p\.json cannot be used: .*{message}"):
-        rp.Plan.parse(laid_out_compact(content), "p.json", canonical=canonical)
+        rp.TablePlan.parse(laid_out_compact(content), "p.json", canonical=canonical)
     assert PLAN_VALIDATOR.is_valid(content) != in_schema
 
 
@@ -107,5 +107,5 @@ def test_what_is_alike_is_listed_once():
     for twice in map(laid_out_compact, (class_twice, scale_twice)):
         twice = sealed_like(twice, plan.text)
         with pytest.raises(PlanError, match="must be byte for byte"):
-            rp.Plan.parse(twice)
-        assert rp.Plan.parse(twice, canonical=False).text == plan.text
+            rp.TablePlan.parse(twice)
+        assert rp.TablePlan.parse(twice, canonical=False).text == plan.text

@@ -25,7 +25,7 @@ from tests.support.plan_texts import (
 from tests.support.strategies import budgets
 
 
-def make_plan(loss, *, with_bases: bool, required: bool = True) -> rp.Plan:
+def make_plan(loss, *, with_bases: bool, required: bool = True) -> rp.TablePlan:
     domain = rp.Domain.from_sizes({"age": 4, "sex": 2, "one": 1})
     workload = rp.Workload.of(
         domain,
@@ -60,7 +60,7 @@ BOUNDED, SUM = PLANS["SumWithBoundedMax"], PLANS["SumOfVariances"]
 
 
 @pytest.fixture(params=PLANS)
-def plan(request) -> rp.Plan:
+def plan(request) -> rp.TablePlan:
     return PLANS[request.param]
 
 
@@ -74,7 +74,7 @@ def test_the_schema_has_every_loss():
 
 
 def test_text_plan_text(plan):
-    again = rp.Plan.parse(plan.text)
+    again = rp.TablePlan.parse(plan.text)
     assert again.text == plan.text
     assert again.sha256 == plan.sha256
     assert again.loss == (UnavailableLoss(OWN.name) if plan.loss == OWN else plan.loss)
@@ -91,8 +91,8 @@ def test_canonical_text(plan):
     PLAN_VALIDATOR.validate(content)
     for text in other_layouts(plan.text).values():
         with pytest.raises(PlanError, match="byte for byte"):
-            rp.Plan.parse(text)
-        assert rp.Plan.parse(text, canonical=False).sha256 == plan.sha256
+            rp.TablePlan.parse(text)
+        assert rp.TablePlan.parse(text, canonical=False).sha256 == plan.sha256
 
 
 def test_whole_options_of_losses_are_written_as_floats():
@@ -101,7 +101,7 @@ def test_whole_options_of_losses_are_written_as_floats():
     assert plan.text == make_plan(rp.PNorm(3.0), with_bases=False).text
     assert '"p":3.0,' in plan.text
     with pytest.raises(PlanError, match="byte for byte"):
-        rp.Plan.parse(plan.text.replace('"p":3.0,', '"p":3,'))
+        rp.TablePlan.parse(plan.text.replace('"p":3.0,', '"p":3,'))
 
 
 @given(
@@ -118,7 +118,7 @@ def test_round_trip_is_exact_and_valid(workload, loss, persons):
     )
     budget = rp.Budget(privacy_cost=repr(cost), max_records_per_person=persons)
     plan = rp.plan(workload, loss=loss, budget=budget)
-    again = rp.Plan.parse(plan.text)
+    again = rp.TablePlan.parse(plan.text)
     assert again.text == plan.text
     PLAN_VALIDATOR.validate(json.loads(plan.text))
 
@@ -136,7 +136,7 @@ def test_required_targets_do_not_change_losses_that_know_of_none(workload, budge
 def test_truncated_files_are_refused(plan):
     for length in range(0, len(plan.text) - 2, 211):
         with pytest.raises(PlanError, match=r"^p\.json "):
-            rp.Plan.parse(plan.text[:length], "p.json")
+            rp.TablePlan.parse(plan.text[:length], "p.json")
 
 
 MISSING = [
@@ -197,7 +197,7 @@ UNUSABLE = [
 def test_unusable_parts_are_refused(plan, path, value, message, in_schema):
     content = changed(plan.text, path, value)
     with pytest.raises(PlanError, match=r"^p\.json cannot be used: .*" + message):
-        rp.Plan.parse(laid_out(content), "p.json")
+        rp.TablePlan.parse(laid_out(content), "p.json")
     assert PLAN_VALIDATOR.is_valid(compact(content)) != in_schema
 
 
@@ -210,4 +210,4 @@ def test_numbers_json_does_not_know_are_refused(number):
         line = f'"{key}":{value!r}'
         assert line in plan.text
         with pytest.raises(PlanError, match=r"^p\.json "):
-            rp.Plan.parse(plan.text.replace(line, f'"{key}":{number}'), "p.json")
+            rp.TablePlan.parse(plan.text.replace(line, f'"{key}":{number}'), "p.json")

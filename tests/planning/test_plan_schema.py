@@ -64,7 +64,7 @@ def part_at(content, path):
 
 def is_read(content) -> bool:
     try:
-        rp.Plan.parse(laid_out_compact(content))
+        rp.TablePlan.parse(laid_out_compact(content))
     except PlanError:
         return False
     return True

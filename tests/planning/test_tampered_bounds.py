@@ -23,7 +23,7 @@ def tampered(plan, change):
     change(content)
     content["certificate"]["lower_bound"] = content["certificate"]["loss"]
     content["certificate"]["gap"] = 0.0
-    return rp.Plan.parse(laid_out(content), canonical=False)
+    return rp.TablePlan.parse(laid_out(content), canonical=False)
 
 
 @pytest.mark.parametrize("loss", [rp.PNorm(1), rp.PNorm(2)])
@@ -65,7 +65,7 @@ def test_what_an_own_loss_proves_is_not_claimed_by_its_file():
     loss = rp.CustomLoss(lambda variances: cvxpy.norm(variances, 3), "norm3")
     plan = rp.plan(TABLES, loss=loss, budget=COST_1)
     assert rp.verify(plan).holds
-    again = rp.Plan.parse(plan.text)
+    again = rp.TablePlan.parse(plan.text)
     assert rp.verify(again).holds
     assert "this file cannot prove it" in str(again)
     assert "better by more than" not in str(again)

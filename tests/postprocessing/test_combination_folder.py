@@ -24,7 +24,7 @@ from rpexplore.postprocessing.combination_folder import load_combined, load_unbi
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
 from rpexplore.releases.release import release
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from tests.postprocessing import dense
 from tests.postprocessing.test_estimates import CSV, DOMAIN
 from tests.support.generalised import any_plan
@@ -38,7 +38,7 @@ TABLES = {
 
 
 @pytest.fixture(scope="module")
-def releases(tmp_path_factory) -> dict[str, Release]:
+def releases(tmp_path_factory) -> dict[str, TableRelease]:
     folder = tmp_path_factory.mktemp("releases")
     (folder / "records.csv").write_text(CSV)
     made = {}
@@ -215,10 +215,10 @@ def test_runs_that_drew_the_same_are_combined_and_one_run_is_not_counted_twice(
     )
     (tmp_path / "records.csv").write_text(CSV)
     plan = releases["first"].plan
-    made: list[Release] = []
+    made: list[TableRelease] = []
     for name in ("one", "two"):
         release(plan, tmp_path / "records.csv", tmp_path / name)
-        made.append(Release.load(tmp_path / name))
+        made.append(TableRelease.load(tmp_path / name))
     tables = [done.counts("sex", "age")["value"].tolist() for done in made]
     assert tables[0] == tables[1]
     assert combine(*made).spent.rho == 2 * plan.rho
@@ -230,12 +230,12 @@ def test_runs_that_drew_the_same_are_combined_and_one_run_is_not_counted_twice(
         combine(own, noisy=[NoisyMarginal.of(DOMAIN, "size", counts, variance)])
     shutil.copytree(tmp_path / "one", tmp_path / "again")
     with pytest.raises(ReleaseError, match="'again' holds the same measurements as 'one'"):
-        combine(made[0], Release.load(tmp_path / "again"))
+        combine(made[0], TableRelease.load(tmp_path / "again"))
 
 
 def test_the_manifest_says_what_a_folder_holds(written, releases, tmp_path):
     assert isinstance(load_unbiased(written), Estimates)
-    assert isinstance(load_unbiased(releases["first"].folder), Release)
+    assert isinstance(load_unbiased(releases["first"].folder), TableRelease)
     with pytest.raises(ReleaseError, match="not hold a release that can be read here"):
         load_unbiased(foreign(tmp_path, {"format": "x", "format_version": 1, "files": []}))
     with pytest.raises(ReleaseError, match=r"no readable manifest\.json"):

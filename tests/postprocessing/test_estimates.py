@@ -12,7 +12,7 @@ import rpexplore as rp
 from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.releases.release import release
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from tests.support.generalised import any_plan
 from tests.support.oracles import subsets
 
@@ -28,7 +28,7 @@ WORKLOAD = rp.Workload.of(DOMAIN, [["sex", "age", "one"], ["age", "size"], ["one
 CSV = "sex,age,one,size\nf,0,k,0.5\nf,2,k,1.5\nm,3,k,3\nf,8,k,4\nm,5,k,0\n"
 
 
-def plan_of(kind: str) -> rp.Plan:
+def plan_of(kind: str) -> rp.TablePlan:
     if kind == "with bases":
         with_basis = WORKLOAD.with_bases({"age": rp.Prefix()}, tables=[["age", "size"]])
         return any_plan(with_basis.with_bases({"size": rp.Ranges()}), 3)
@@ -40,11 +40,11 @@ def plan_of(kind: str) -> rp.Plan:
 
 
 @pytest.fixture(scope="module", params=["single values", "with bases"])
-def done(request, tmp_path_factory) -> Release:
+def done(request, tmp_path_factory) -> TableRelease:
     folder = tmp_path_factory.mktemp("release")
     (folder / "records.csv").write_text(CSV)
     done = release(plan_of(request.param), folder / "records.csv", folder / "first")
-    assert isinstance(done, Release)
+    assert isinstance(done, TableRelease)
     return done
 
 
@@ -115,7 +115,7 @@ def test_other_values_of_the_release_are_known(tmp_path):
         tmp_path / "out",
         unknown_values={"sex": "f"},
     )
-    assert isinstance(done, Release)
+    assert isinstance(done, TableRelease)
     assert Estimates.of(done).sources[0].unknown_values == {"sex": "f"}
 
 
@@ -204,6 +204,6 @@ def test_measurements_that_are_not_the_plan_s_are_refused(tmp_path):
     (tmp_path / "records.csv").write_text(CSV)
     done = release(plan_of("single values"), tmp_path / "records.csv", tmp_path / "out")
     other_plan = plan_of("with bases")
-    assert isinstance(done, Release)
+    assert isinstance(done, TableRelease)
     with pytest.raises(ReleaseError, match=r"residuals\.parquet.*does not hold what its plan"):
         Estimates.of(replace(done, plan=other_plan))

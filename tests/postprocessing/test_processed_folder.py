@@ -23,7 +23,7 @@ from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.postprocessing.smooth import smooth
 from rpexplore.releases.release import release
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from rpexplore.workload.bases import CustomBasis, Prefix, Ranges
 from tests.support.generalised import basis_matrix
 
@@ -44,7 +44,7 @@ WITH_BASES = (
 WAYS = [("nonnegative", False), (None, True), ("nonnegative", True), ("smooth", False)]
 
 
-def made(folder, workload, rho) -> Release:
+def made(folder, workload, rho) -> TableRelease:
     rng = np.random.default_rng(0)
     rows = {
         "age": rng.binomial(5, 0.1, 60),
@@ -56,16 +56,16 @@ def made(folder, workload, rho) -> Release:
     plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=rho))
     output = folder / f"release-{rho}".replace("/", "-")
     release(plan, folder / "records.csv", output)
-    return Release.load(output)
+    return TableRelease.load(output)
 
 
 @pytest.fixture(scope="module")
-def pure(tmp_path_factory) -> Release:
+def pure(tmp_path_factory) -> TableRelease:
     return made(tmp_path_factory.mktemp("pure"), PURE, "1/10")
 
 
 @pytest.fixture(scope="module")
-def with_bases(tmp_path_factory) -> Release:
+def with_bases(tmp_path_factory) -> TableRelease:
     return made(tmp_path_factory.mktemp("with_bases"), WITH_BASES, "1/10")
 
 

@@ -23,7 +23,7 @@ from rpexplore.postprocessing.results import (
     source_folder,
 )
 from rpexplore.releases.release import release
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from rpexplore.workload.bases import Prefix
 from tests.support.sealed import edit_manifest
 
@@ -79,7 +79,7 @@ def test_tables_are_those_that_were_written(folders, kind):
 
 def test_marginals_within_tables_are_rebuilt(folders):
     loaded = load_results(folders["first"])
-    assert isinstance(loaded, Release)
+    assert isinstance(loaded, TableRelease)
     for attributes in ([], ["age"], ["sex"]):
         assert has_counts(loaded, attributes)
         pd.testing.assert_frame_equal(loaded.table(attributes), loaded.counts(attributes))
@@ -121,7 +121,7 @@ def test_processed_tables_hold_nothing_but_themselves(folders):
     assert list(table.columns[-6:]) == [
         *("value", "unbiased_value", "standard_error", "lower_95", "upper_95", "value_is")
     ]
-    unbiased = Release.load(folders["first"]).table(["age", "sex"])
+    unbiased = TableRelease.load(folders["first"]).table(["age", "sex"])
     assert table["unbiased_value"].equals(unbiased["value"])
     assert set(table["value_is"]) == {loaded.label}
 

@@ -31,11 +31,11 @@ def book(tmp_path) -> Ledger:
     return book
 
 
-def moved(plan: rp.Plan, name: str) -> ReleaseId:
+def moved(plan: rp.TablePlan, name: str) -> ReleaseId:
     return ReleaseId(plan.sha256, "m", name)
 
 
-def run(book: Ledger, plan: rp.Plan, folder: str) -> ReleaseId:
+def run(book: Ledger, plan: rp.TablePlan, folder: str) -> ReleaseId:
     return ReleaseId(plan.sha256, "m", str(book.path.parent / folder))
 
 

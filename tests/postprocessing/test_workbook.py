@@ -19,7 +19,7 @@ from rpexplore.postprocessing.results import cell_counts, guarantee_of, is_smoot
 from rpexplore.postprocessing.workbook import CONTENTS, check_size, workbook_bytes, write_workbook
 from rpexplore.releases.release import release
 from rpexplore.releases.table_files import table_path
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 
 # What Excel takes for a formula, an escape or a reference, or forbids in the name of a sheet.
 HOSTILE = ("=1+1", "@SUM(A1)", "+1", "_x0041_", "a\nb", "'q'", "<b>&", " x ", "1e5", "{=A1}")
@@ -34,7 +34,7 @@ DOMAIN = rp.Domain(
 
 
 @pytest.fixture(scope="module")
-def released(tmp_path_factory) -> Release:
+def released(tmp_path_factory) -> TableRelease:
     folder = tmp_path_factory.mktemp("workbook")
     rng = np.random.default_rng(0)
     rows = {attribute.name: rng.choice(attribute.stored_values(20), 200) for attribute in DOMAIN}

@@ -53,7 +53,7 @@ def crossover_workload(row: dict[str, str]) -> rp.Workload:
 
 def smallest_error(
     tables: rp.Workload, *, uniform_reference: bool = False
-) -> tuple[float, rp.Plan]:
+) -> tuple[float, rp.TablePlan]:
     """√(sum of the variances of all cells / number of cells), as small as it can be."""
     plan = rp.plan(
         tables,
@@ -64,12 +64,12 @@ def smallest_error(
     return float(np.sqrt(tables.cells @ plan.mean_variances / np.sum(tables.cells))), plan
 
 
-def root_mean_squared_error(row: dict[str, str]) -> tuple[float, rp.Plan]:
+def root_mean_squared_error(row: dict[str, str]) -> tuple[float, rp.TablePlan]:
     """√(sum of the variances of all cells / number of cells), as small as it can be."""
     return smallest_error(workload(row["dataset"], row["k"]))
 
 
-def largest_variance(row: dict[str, str]) -> tuple[float, rp.Plan]:
+def largest_variance(row: dict[str, str]) -> tuple[float, rp.TablePlan]:
     """The largest cell variance, as small as it can be."""
     tables = workload(row["dataset"], row["k"])
     plan = rp.plan(tables, loss=rp.MaxVariance(), budget=rp.Budget(privacy_cost=1))

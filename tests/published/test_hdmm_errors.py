@@ -21,7 +21,7 @@ PRINTED = rows("hdmm_errors.csv")
 ON_ADULT = [("data-cube", 77.36), ("product", 82.42), ("one-by-one", 899.04)]
 
 
-def planned(name: str, size: str) -> rp.Plan:
+def planned(name: str, size: str) -> rp.TablePlan:
     if name == "marginals":
         tables = workload("Adult", "<=3")
     else:
@@ -31,7 +31,7 @@ def planned(name: str, size: str) -> rp.Plan:
     return rp.plan(tables, loss=loss, budget=rp.Budget(rho="0.5"))
 
 
-def root_mean_square(plan: rp.Plan, mean_variances: np.ndarray) -> float:
+def root_mean_square(plan: rp.TablePlan, mean_variances: np.ndarray) -> float:
     cells = plan.workload.cells
     return float(np.sqrt(np.sum(cells * mean_variances) / np.sum(cells)))
 

@@ -32,7 +32,7 @@ def approved(keys, *pairs: tuple[str, str]) -> list[Approval]:
     return [rp.approve(PLAN, keys[key], name=f"{name}@x") for name, key in pairs]
 
 
-def check(n: int, listed: list[str], approvals: list[Approval], plan: rp.Plan = PLAN) -> None:
+def check(n: int, listed: list[str], approvals: list[Approval], plan: rp.TablePlan = PLAN) -> None:
     check_approvals(ApprovalDemand(n, "\n".join(listed)), plan.sha256, approvals)
 
 

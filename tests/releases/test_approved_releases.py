@@ -110,7 +110,7 @@ def test_without_a_demand_approvals_are_taken_for_what_is_known_of_them(keys, tm
     data = tmp_path / "records.csv"
     data.write_text(CSV)
     rp.release(PLAN, data, tmp_path / "out", approvals=[rp.approve(PLAN, keys / "bob", name="me")])
-    manifest = rp.Release.load(tmp_path / "out").manifest
+    manifest = rp.TableRelease.load(tmp_path / "out").manifest
     assert (manifest["approvals"]["demanded"], account(data).entries[0].n_demanded) == (0, 0)
     readme = (tmp_path / "out" / "README.md").read_text()
     assert "that this is the named person's was not checked" in " ".join(readme.split())
@@ -130,7 +130,7 @@ def test_with_parquet_only_approvals_are_there(keys, tmp_path):
     (tmp_path / "records.csv").write_text(CSV)
     given = approved(PLAN, keys)
     rp.release(PLAN, tmp_path / "records.csv", tmp_path / "out", approvals=given, parquet_only=True)
-    rp.Release.load(tmp_path / "out")
+    rp.TableRelease.load(tmp_path / "out")
     assert not list((tmp_path / "out").rglob("*.csv"))
 
 
@@ -170,10 +170,10 @@ def test_a_manifest_that_says_otherwise_of_approvals_is_refused(change, released
     edit_manifest(released, change)
     try:
         with pytest.raises(ReleaseError, match="use the original folder"):
-            rp.Release.load(released)
+            rp.TableRelease.load(released)
     finally:
         (released / "manifest.json").write_text(text)
-    rp.Release.load(released)
+    rp.TableRelease.load(released)
 
 
 def test_the_demand_is_shown_changed_and_lifted_and_each_time_noted(keys, demand, tmp_path):

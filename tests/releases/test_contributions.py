@@ -16,7 +16,7 @@ from rpexplore.planning.mechanism.reconstruction import (
     marginal,
     query_matrices,
 )
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases import contributions
 from rpexplore.releases.contributions import Contributions
 from rpexplore.releases.measurement import measured_cells
@@ -24,7 +24,7 @@ from rpexplore.releases.measurement_file import MeasuredFile
 from tests.support.generalised import any_plan, workloads_with_bases
 
 
-def measured_in(folder: Path, plan: Plan, seed: int) -> MeasuredFile:
+def measured_in(folder: Path, plan: TablePlan, seed: int) -> MeasuredFile:
     (folder / "run").mkdir()
     n_cells = int(measured_cells(plan.closure).sum())
     numbers = np.random.default_rng(seed).integers(-(10**7), 10**7, n_cells)
@@ -32,7 +32,7 @@ def measured_in(folder: Path, plan: Plan, seed: int) -> MeasuredFile:
     return MeasuredFile(folder, plan.closure)
 
 
-def alone(plan: Plan, measured: MeasuredFile, table: int) -> np.ndarray:
+def alone(plan: TablePlan, measured: MeasuredFile, table: int) -> np.ndarray:
     """The answers of one table, a residual after another."""
     workload, closure = plan.workload, plan.closure
     indices, parts = workload.attribute_indices(table), {}

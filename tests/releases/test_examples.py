@@ -18,7 +18,7 @@ TABLES = {
 each_example = pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.key)
 
 
-def options(example: Example, plan: rp.Plan, excess: str = "keep first") -> dict:
+def options(example: Example, plan: rp.TablePlan, excess: str = "keep first") -> dict:
     most = plan.budget.max_records_per_person
     if most is None:
         return {}

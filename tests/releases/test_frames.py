@@ -24,7 +24,7 @@ ROWS = {
 FRAMES = {"pandas": pd.DataFrame, "arrow": pa.table, "polars": pl.DataFrame}
 
 
-def plan(**budget) -> rp.Plan:
+def plan(**budget) -> rp.TablePlan:
     workload = rp.Workload.of(DOMAIN, [("sex", "age")])
     return rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1, **budget))
 

@@ -12,12 +12,12 @@ from rpexplore.queries.planner import query_plan
 from rpexplore.queries.query_list import QueryList
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import release
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from tests.support.sealed import edit_manifest
 
 DOMAIN = Domain.from_sizes({"a": 2, "b": 3})
 PLANS = {
-    Release: plan(Workload.all_up_to(DOMAIN, 2), loss=SumOfVariances(), budget=Budget(rho=1)),
+    TableRelease: plan(Workload.all_up_to(DOMAIN, 2), loss=SumOfVariances(), budget=Budget(rho=1)),
     QueryRelease: query_plan(
         QueryList(DOMAIN, np.eye(6, dtype=int)[:2], ("x", "y"), np.array([1.0, 2])),
         budget=Budget(rho=1),
@@ -88,7 +88,7 @@ def test_a_manifest_in_another_layout_is_refused(kind, copy):
 def test_added_files_are_refused_by_name(kind, copy):
     (copy / ".DS_Store").touch()
     kind.load(copy)
-    (copy / "tables" if kind is Release else copy).joinpath("0000_total.xlsx").touch()
+    (copy / "tables" if kind is TableRelease else copy).joinpath("0000_total.xlsx").touch()
     with pytest.raises(ReleaseError, match=r"more than was written, '(tables/)?0000_total\.xlsx'"):
         kind.load(copy)
 

@@ -16,8 +16,8 @@ from rpexplore.common.exact_numbers import Decimals
 from rpexplore.data.counts import Counts
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.strategy import Strategy
-from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.measurement import check_countable, check_measurable, measure_residual
 from rpexplore.releases.noise.discrete_gaussian import LARGEST_GAMMA
 from tests.support.exact_counts import counts_of
@@ -28,7 +28,7 @@ from tests.support.strategies import domains, workloads
 DEVIATIONS = 6.8  # a normal variable is farther out with probability 1e-11
 
 
-def plan_of(sizes, tables=None, rho="1/2") -> Plan:
+def plan_of(sizes, tables=None, rho="1/2") -> TablePlan:
     domain = Domain.from_sizes({f"a{i}": size for i, size in enumerate(sizes)})
     workload = Workload.of(domain, [domain.names] if tables is None else tables)
     return plan(workload, loss=SumOfVariances(), budget=Budget(rho=rho))
@@ -119,7 +119,7 @@ def test_the_sampler_is_asked_for_exactly_the_plans_noise(monkeypatch):
     assert all(type(gamma_squared) is Fraction for _, gamma_squared in requested)
 
 
-def integer_matrices(planned: Plan, indices) -> list[np.ndarray]:
+def integer_matrices(planned: TablePlan, indices) -> list[np.ndarray]:
     """Ξ's factor for each attribute, in Python integers."""
     factors = []
     for index in indices:
@@ -386,7 +386,7 @@ def test_the_noise_on_integers_is_limited_by_their_power_of_two():
         check_measurable(with_sigma_squared(planned, residual, str(int(limit**2 * 1.0001))))
 
 
-def with_sigma_squared(planned: Plan, residual: int, text: str) -> Plan:
+def with_sigma_squared(planned: TablePlan, residual: int, text: str) -> TablePlan:
     texts = planned.sigma_squared.texts()
     texts[residual] = text
     return replace(planned, sigma_squared=Decimals.parse(texts))

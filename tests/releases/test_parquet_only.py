@@ -7,7 +7,7 @@ import pytest
 from rpexplore.errors import ReleaseError
 from rpexplore.releases.release import release, resume
 from rpexplore.releases.release_steps import steps_of
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from tests.releases.table_plan import PLAN
 from tests.support.sealed import edit_manifest
 
@@ -45,7 +45,7 @@ def test_a_release_has_all_csv_files_or_none(data, output, without_noise):
         ),
     )
     with pytest.raises(ReleaseError, match="lists other files"):
-        Release.load(output)
+        TableRelease.load(output)
 
 
 def test_a_run_that_is_finished_later_is_without_csv_files_as_well(data, output, monkeypatch):
@@ -58,4 +58,4 @@ def test_a_run_that_is_finished_later_is_without_csv_files_as_well(data, output,
             release(PLAN, data, output, parquet_only=True)
     resume(output)
     assert not list(output.rglob("*.csv"))
-    Release.load(output)
+    TableRelease.load(output)

@@ -12,7 +12,7 @@ from rpexplore.errors import ReleaseError
 from rpexplore.queries.planner import query_plan
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import release
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from tests.releases.table_plan import QUERIES, SECRET, entries
 from tests.releases.table_plan import QUERY_PLAN as PLAN
 
@@ -44,7 +44,7 @@ def test_the_folder_holds_everything_and_hashes_tell_changes(data, output):
 def test_releases_of_tables_and_of_queries_are_told_apart(data, output):
     release(PLAN, data, output)
     with pytest.raises(ReleaseError, match="'rpexplore-query-release'"):
-        Release.load(output)
+        TableRelease.load(output)
     tables = rpexplore.plan(
         Workload.all_up_to(QUERIES.domain, 1), loss=SumOfVariances(), budget=Budget(rho=1)
     )

@@ -16,7 +16,7 @@ from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.postprocessing.publication import Publication
 from rpexplore.releases.reading_code import TableColumn, TableFile
 from rpexplore.releases.release import release
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 
 DOMAIN = rp.Domain(
     (
@@ -29,7 +29,7 @@ DOMAIN = rp.Domain(
 
 
 @pytest.fixture(scope="module")
-def released(tmp_path_factory) -> Release:
+def released(tmp_path_factory) -> TableRelease:
     folder = tmp_path_factory.mktemp("reading")
     rng = np.random.default_rng(0)
     rows = {a.name: rng.choice(a.stored_values(9), 90) for a in DOMAIN}

@@ -24,20 +24,20 @@ from rpexplore.errors import (
     PlanError,
     ReleaseError,
 )
-from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.release import dry_run, release
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from tests.releases.table_plan import CSV, PLAN, SECRET, WORKLOAD, entries, ledger_rows, runs
 from tests.support.plan_texts import content_of, laid_out
 
 
-def tampered(change) -> Plan:
+def tampered(change) -> TablePlan:
     content = content_of(PLAN.text)
     change(content)
-    return Plan.parse(laid_out(content), canonical=False)
+    return TablePlan.parse(laid_out(content), canonical=False)
 
 
 def less_noise(content):
@@ -166,7 +166,7 @@ def test_an_output_within_a_complete_folder_is_refused(what, data, output):
     with pytest.raises(ReleaseError, match=r"\(it lies in '.*/release', which is complete"):
         write(folder)
     assert Ledger.beside(data).account(data) == before
-    assert Release.load(done.folder).table_names
+    assert TableRelease.load(done.folder).table_names
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "x" * 250, "file/below", "nul\0"])

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.releases.release import release
 from rpexplore.releases.residual_files import StoredResiduals, residual_files
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from tests.releases.table_plan import PLAN, draw_by, entries
 
 FILE, ROWS = "residuals.parquet", "rpexplore.releases.residual_files._ROWS_PER_FILE"
@@ -30,7 +30,7 @@ def test_several_files_hold_what_one_does(data, output, monkeypatch):
     assert not (several.folder / FILE).exists()
     assert pq.read_table(several.folder / "residuals").to_pandas().equals(whole)
     assert "`residuals/` holds" in (several.folder / "README.md").read_text()
-    several = Release.load(several.folder)
+    several = TableRelease.load(several.folder)
     read = StoredResiduals(several.folder, PLAN.closure).measured(every)
     assert all(np.array_equal(read[residual], expected[residual]) for residual in every)
     assert several.counts("sex", "age").equals(counts)

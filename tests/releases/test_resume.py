@@ -20,7 +20,7 @@ from rpexplore.releases.manifest import FinishedRelease
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import can_be_resumed, release, resume
 from rpexplore.releases.release_steps import steps_of
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from tests.releases.table_plan import entries
 from tests.support.sealed import edit_manifest
 from tests.support.stopped_runs import REFUSED, killed, limited, started
@@ -235,7 +235,7 @@ def test_complete_files_are_kept_and_others_written_again(data, output, tmp_path
     assert {name: after[name].st_size for name in after} == {
         name: before[name].st_size for name in after
     }
-    Release.load(output)
+    TableRelease.load(output)
 
 
 def test_a_manifest_that_is_not_the_ledger_s_is_not_noted(data, output, monkeypatch):

@@ -18,7 +18,7 @@ from rpexplore.errors import (
 )
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.release import release, resume
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from tests.releases.table_plan import PLAN, draw_by, entries, no_noise, runs
 
 
@@ -92,7 +92,7 @@ def test_what_fails_before_the_booking_is_not_said_to_be_charged(data, output, m
 KILLED = """
 import os, signal, sys
 import rpexplore.releases.measurement as module
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import Plan
 from rpexplore.releases.release import release
 calls = []
 discrete_gaussian = module.discrete_gaussian
@@ -116,7 +116,7 @@ def test_a_killed_run_stays_charged_and_leaves_nothing_that_looks_finished(data,
     assert left.name == ".release.unfinished"
     assert left.stat().st_mode & 0o777 == 0o700
     with pytest.raises(ReleaseError, match="not a finished release"):
-        Release.load(left)
+        TableRelease.load(left)
     release(PLAN, data, output)
     assert entries(output.parent) == ["release"]
 
@@ -139,7 +139,7 @@ def test_an_output_that_appears_on_the_way_is_not_overwritten(data, output, monk
     assert [run.state for run in runs(data)] == ["finished"]
 
 
-def race(monkeypatch, *calls) -> list[Release | RpexploreError]:
+def race(monkeypatch, *calls) -> list[TableRelease | RpexploreError]:
     """Runs the calls at once, each held where its records have been read; what each gave."""
     module = importlib.import_module("rpexplore.releases.measurement")
     everybody, check = threading.Barrier(len(calls)), module.check_countable
@@ -180,7 +180,7 @@ def test_of_two_runs_racing_for_the_last_of_the_limit_one_wins(data, output, mon
         lambda: release(PLAN, data, output),
         lambda: release(PLAN, data, output.with_name("two")),
     )
-    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["LedgerError", "Release"]
+    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["LedgerError", "TableRelease"]
     assert len(drawn) == len(PLAN.closure)  # the loser drew none
     assert len(runs(data)) == 1
     assert len(entries(output.parent)) == 1
@@ -201,12 +201,15 @@ def test_of_two_first_caps_one_is_noted_and_the_other_refused(data, output, monk
         lambda: release(PLAN, data, output, limit_rho=1),
         lambda: release(PLAN, data, output.with_name("two"), limit_rho=2),
     )
-    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["LedgerError", "Release"]
+    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["LedgerError", "TableRelease"]
 
 
 def test_of_two_runs_to_one_output_one_is_refused_before_it_pays(data, output, monkeypatch):
     outcomes = race(monkeypatch, *[lambda: release(PLAN, data, output)] * 2)
-    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Release", "ReleaseError"]
+    assert sorted(type(outcome).__name__ for outcome in outcomes) == [
+        "TableRelease",
+        "ReleaseError",
+    ]
     assert [run.state for run in runs(data)] == ["finished"]
     assert entries(output.parent) == ["release"]
-    Release.load(output)
+    TableRelease.load(output)

@@ -14,7 +14,7 @@ from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import release
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from tests.releases.test_manifest import PLANS
 from tests.support.sealed import reseal
 
@@ -25,8 +25,10 @@ def folders(tmp_path_factory):
     (folder / "records.csv").write_text("a,b\n0,0\n1,2\n")
     for kind, planned in PLANS.items():
         release(planned, folder / "records.csv", folder / kind.__name__)
-    postprocess(Release.load(folder / "Release"), folder / "Processed", method="nonnegative")
-    postprocess(Release.load(folder / "Release"), folder / "Smooth", method="smooth")
+    postprocess(
+        TableRelease.load(folder / "TableRelease"), folder / "Processed", method="nonnegative"
+    )
+    postprocess(TableRelease.load(folder / "TableRelease"), folder / "Smooth", method="smooth")
     return folder
 
 
@@ -62,9 +64,9 @@ def huge(table, index):
 TABLE = "tables/0001_a.parquet"
 QUERIES = "QueryRelease"
 FILES = [
-    ("Release", "residuals.parquet", "measured", lambda f: Release.load(f).counts("a")),
-    ("Release", "residuals.parquet", "measured", lambda f: Estimates.of(Release.load(f))),
-    ("Release", TABLE, "value", lambda f: Release.load(f).table("a")),
+    ("TableRelease", "residuals.parquet", "measured", lambda f: TableRelease.load(f).counts("a")),
+    ("TableRelease", "residuals.parquet", "measured", lambda f: Estimates.of(TableRelease.load(f))),
+    ("TableRelease", TABLE, "value", lambda f: TableRelease.load(f).table("a")),
     (QUERIES, "answers.parquet", "answer", lambda f: QueryRelease.load(f).answers),
     (QUERIES, "measurements.parquet", "measured", lambda f: QueryRelease.load(f).measurements),
     ("Processed", TABLE, "value", lambda f: ProcessedTables.load(f).table("a")),

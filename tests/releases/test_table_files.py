@@ -26,11 +26,11 @@ from rpexplore import (
     Windows,
     Workload,
 )
-from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.release import release
 from rpexplore.releases.table_files import table_path
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from rpexplore.workload.query_matrix import query_matrix
 
 ODD_NAMES = (
@@ -56,14 +56,14 @@ def domain_of(*attributes: Attribute) -> Domain:
     return Domain(attributes)
 
 
-def released(domain: Domain, folder: Path, tables=None, **columns) -> Release:
+def released(domain: Domain, folder: Path, tables=None, **columns) -> TableRelease:
     frame = pd.DataFrame(columns if columns else {name: ["0", "1"] for name in domain.names})
     folder.mkdir(parents=True, exist_ok=True)
     frame.to_csv(folder / "records.csv", index=False)
     workload = Workload.all_up_to(domain, 2) if tables is None else Workload.of(domain, tables)
     planned = plan(workload, loss=SumOfVariances(), budget=Budget(rho="1/2"))
     release(planned, folder / "records.csv", folder / "out" / "release")
-    return Release.load(folder / "out" / "release")
+    return TableRelease.load(folder / "out" / "release")
 
 
 def path_of(plan, position: int) -> str:
@@ -71,7 +71,7 @@ def path_of(plan, position: int) -> str:
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory) -> Release:
+def done(tmp_path_factory) -> TableRelease:
     domain = domain_of(
         Attribute("letter", Categories(("a", "b"), ("the letter a", "the letter b"))),
         Attribute("digit", Integers(0, 9, 4)),
@@ -142,7 +142,7 @@ def test_the_manifest_says_what_was_promised(done):
 
 
 def test_the_plan_in_it_is_the_plan(done):
-    assert Plan.load(done.folder / "plan.json").text == done.plan.text
+    assert TablePlan.load(done.folder / "plan.json").text == done.plan.text
 
 
 def test_residuals_are_whole_numbers_in_the_plan_s_order(done):
@@ -205,7 +205,7 @@ def test_a_finished_release_can_be_read_by_others(done):
 
 
 @pytest.fixture(scope="module")
-def release_in_bases(tmp_path_factory) -> Release:
+def release_in_bases(tmp_path_factory) -> TableRelease:
     """Four ways to ask, one attribute in two of them."""
     letters = Categories(tuple("abc"), ("the letter a", "the letter b", "the letter c"))
     domain = domain_of(
@@ -234,7 +234,7 @@ def release_in_bases(tmp_path_factory) -> Release:
     frame.to_csv(folder / "records.csv", index=False)
     planned = plan(workload, loss=SumOfVariances(), budget=Budget(rho="1/2"))
     release(planned, folder / "records.csv", folder / "release")
-    return Release.load(folder / "release")
+    return TableRelease.load(folder / "release")
 
 
 def test_a_row_is_an_answer(release_in_bases):
@@ -313,7 +313,7 @@ def test_one_attribute_of_rolling_sums_is_explained(tmp_path):
 
 def test_nothing_but_noisy_figures_and_the_plan(release_in_bases):
     """Every number of the folder follows from the plan and the measured integers."""
-    again = Release.load(release_in_bases.folder)
+    again = TableRelease.load(release_in_bases.folder)
     files = {p.name for p in release_in_bases.folder.iterdir()}
     assert files == {"README.md", "manifest.json", "plan.json", "residuals.parquet", "tables"}
     workload = again.plan.workload
@@ -362,7 +362,7 @@ def test_odd_names_stay_inside_and_apart(tmp_path):
             assert column.startswith(name)
         header = pq.read_schema(done.folder / f"{path_of(done.plan, position)}.parquet").names
         assert header == cells.columns.tolist()
-    Release.load(done.folder)
+    TableRelease.load(done.folder)
 
 
 def test_more_tables_than_the_number_in_the_name_has_digits_are_told_apart(tmp_path):

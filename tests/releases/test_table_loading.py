@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rpexplore.errors import ReleaseError
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from tests.releases.test_table_files import done as done
 from tests.support.sealed import DAMAGES, damage
 
@@ -20,7 +20,7 @@ def copy(done, tmp_path) -> Path:
 
 
 def test_a_release_can_be_loaded(done, copy):
-    loaded = Release.load(str(copy))
+    loaded = TableRelease.load(str(copy))
     assert loaded.manifest == done.manifest
     assert loaded.plan.sha256 == done.plan.sha256
     assert loaded.table("letter").equals(done.table("letter"))
@@ -34,7 +34,7 @@ def test_a_release_can_be_loaded(done, copy):
 def test_a_changed_file_is_found(name, how, copy):
     damage(copy / name, how)
     with pytest.raises(ReleaseError, match=re.escape(repr(name))):
-        Release.load(copy)
+        TableRelease.load(copy)
 
 
 def other_format(manifest):
@@ -64,17 +64,17 @@ def test_a_changed_manifest_is_found(change, copy):
     change(manifest)
     path.write_text(json.dumps(manifest))
     with pytest.raises(ReleaseError):
-        Release.load(copy)
+        TableRelease.load(copy)
 
 
 @pytest.mark.parametrize("text", ["", "[]", '"text"', "null", "{", "{}", "\xff"])
 def test_what_is_no_manifest_is_refused(text, copy):
     (copy / "manifest.json").write_text(text, encoding="latin-1")
     with pytest.raises(ReleaseError, match="release"):
-        Release.load(copy)
+        TableRelease.load(copy)
 
 
 @pytest.mark.parametrize("name", ["nowhere", "copy/manifest.json", "copy/tables"])
 def test_what_is_no_release_is_refused(name, copy):
     with pytest.raises(ReleaseError, match=r"no readable manifest\.json"):
-        Release.load(copy.parent / name)
+        TableRelease.load(copy.parent / name)

@@ -24,11 +24,11 @@ from rpexplore.errors import (
     DomainError,
     WorkloadError,
 )
-from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.noise.discrete_gaussian import discrete_gaussian
 from rpexplore.releases.release import release
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from tests.releases.table_plan import CSV, DOMAIN, PLAN, WORKLOAD, no_noise, runs
 from tests.support.exact_counts import counts_of
 from tests.support.generalised import any_plan, basis_matrix, workloads_with_bases
@@ -177,7 +177,7 @@ def test_released_tables_agree_and_any_query_can_be_answered(tmp_path_factory, w
     frame.to_csv(folder / "records.csv", index=False)
     planned = any_plan(workload, seed)
     out = release(planned, folder / "records.csv", folder / "out", may_be_empty=True).folder
-    done = Release.load(out)
+    done = TableRelease.load(out)
     for position, table in enumerate(workload.tables):
         indices = workload.attribute_indices(position)
         matrices = [
@@ -278,7 +278,7 @@ def test_a_plan_of_tables_in_bases_is_released_from_its_file(data, output, tmp_p
         WORKLOAD.with_bases({"age": Hierarchy((2,))}), loss=SumOfVariances(), budget=Budget(rho=1)
     )
     planned.save(tmp_path / "plan.json")
-    done = release(Plan.load(tmp_path / "plan.json"), data, output)
+    done = release(TablePlan.load(tmp_path / "plan.json"), data, output)
     (run,) = runs(data)
     assert run.record_rho == planned.record_rho
     errors = planned.cell_standard_errors(["sex", "age"]).ravel()
@@ -391,5 +391,5 @@ def test_values_follow_from_the_measured_integers_alone(data, output):
     data.unlink()
     for table in WORKLOAD.tables:
         assert np.allclose(
-            Release.load(output).counts(table)["value"], done.table(table)["value"], atol=1e-9
+            TableRelease.load(output).counts(table)["value"], done.table(table)["value"], atol=1e-9
         )

@@ -28,8 +28,8 @@ from rpexplore import (
     SumOfVariances,
     Workload,
 )
-from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import optimum
+from rpexplore.planning.table_plan import TablePlan
 from tests.statistical.test_release_covariance import (
     DEVIATIONS,
     PAIR_DEVIATIONS,
@@ -47,7 +47,7 @@ from tests.support.generalised import any_strategies, table_matrix
 from tests.support.plan_texts import content_of
 
 
-def plan_for_releases() -> Plan:
+def plan_for_releases() -> TablePlan:
     groups = (("low",), ("low",), ("high",), ("high",))
     domain = Domain(
         (
@@ -72,7 +72,7 @@ def plan_for_releases() -> Plan:
 
 
 @pytest.fixture(scope="module")
-def simulated() -> tuple[Plan, np.ndarray]:
+def simulated() -> tuple[TablePlan, np.ndarray]:
     """The plan, and the errors of all answers of all tables: [RELEASES, answers]."""
     plan = plan_for_releases()
     workload, domain = plan.workload, plan.workload.domain
@@ -90,7 +90,7 @@ def simulated() -> tuple[Plan, np.ndarray]:
     return plan, errors
 
 
-def measured_matrices(plan: Plan) -> list[tuple[np.ndarray, np.ndarray]]:
+def measured_matrices(plan: TablePlan) -> list[tuple[np.ndarray, np.ndarray]]:
     """Of each residual B_A, over all cells of the domain, and the covariance of its noise."""
     domain, parts = plan.workload.domain, []
     for residual in content_of(plan.text)["residuals"]:
@@ -110,13 +110,13 @@ def measured_matrices(plan: Plan) -> list[tuple[np.ndarray, np.ndarray]]:
     return parts
 
 
-def query_matrix(plan: Plan) -> np.ndarray:
+def query_matrix(plan: TablePlan) -> np.ndarray:
     """The queries of all tables, over all cells of the domain: [queries, cells]."""
     return np.vstack([table_matrix(plan.workload, i) for i in range(len(plan.workload))])
 
 
 @cache
-def dense_covariance(plan: Plan) -> np.ndarray:
+def dense_covariance(plan: TablePlan) -> np.ndarray:
     """Of all answers of all tables: [answers, answers]."""
     parts = measured_matrices(plan)
     information = sum(matrix.T @ np.linalg.solve(noise, matrix) for matrix, noise in parts)

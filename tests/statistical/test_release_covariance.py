@@ -24,8 +24,8 @@ import pytest
 
 from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.data.counts import Counts
-from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.contributions import Contributions
 from rpexplore.releases.measurement import measure_residual
 from rpexplore.releases.measurement_file import MeasuredFile
@@ -52,7 +52,7 @@ class Counted(Counts):
 class MeasurementNote(MeasuredFile):
     """In the place of the file: the measurements of one release."""
 
-    def __init__(self, plan: Plan, counted: Counted) -> None:
+    def __init__(self, plan: TablePlan, counted: Counted) -> None:
         super().__init__(Path(), plan.closure)
         measured = [measure_residual(plan, each, counted) for each in range(len(plan.closure))]
         self.__dict__["_all"] = measured
@@ -61,7 +61,7 @@ class MeasurementNote(MeasuredFile):
         return np.stack([self.__dict__["_all"][residual] for residual in residuals])
 
 
-def tables_of(plan: Plan, drawn: MeasurementNote) -> np.ndarray:
+def tables_of(plan: TablePlan, drawn: MeasurementNote) -> np.ndarray:
     """All cells of all tables of one release."""
     contributions = Contributions(plan, drawn)
     return all_cells([contributions.answers(i) for i in range(len(plan.workload))])
@@ -70,7 +70,7 @@ def tables_of(plan: Plan, drawn: MeasurementNote) -> np.ndarray:
 class Stock:
     """In the place of the sampler: its samples, drawn in advance and used once."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: TablePlan) -> None:
         self.left: defaultdict[tuple, list] = defaultdict(list)
         for residual in range(len(plan.closure)):
             size = scale = 1
@@ -90,7 +90,7 @@ class Stock:
         return self.left[size, gamma_squared].pop()
 
 
-def plan_for_releases() -> Plan:
+def plan_for_releases() -> TablePlan:
     workload = Workload.all_up_to(Domain.from_sizes(SIZES), 2)
     weights = np.random.default_rng(11).uniform(0.2, 5, len(workload))
     workload = Workload.of(workload.domain, workload.tables, weights=weights.tolist())
@@ -98,7 +98,7 @@ def plan_for_releases() -> Plan:
 
 
 @pytest.fixture(scope="module")
-def simulated() -> tuple[Plan, np.ndarray]:
+def simulated() -> tuple[TablePlan, np.ndarray]:
     """The plan, and the errors of all cells of all tables: [RELEASES, cells]."""
     plan = plan_for_releases()
     rng = np.random.default_rng(2)
@@ -120,7 +120,7 @@ def all_cells(tables) -> np.ndarray:
     return np.concatenate([np.ravel(table).astype(float) for table in tables])
 
 
-def dense_covariance(plan: Plan) -> np.ndarray:
+def dense_covariance(plan: TablePlan) -> np.ndarray:
     """Of all cells of all tables, from the definitions of RP with dense matrices: [cells, cells].
 
     The best linear unbiased estimate of all marginals from M_A(x) = R_A x + N(0, σ²_A Σ_A) has
@@ -148,7 +148,7 @@ def dense_covariance(plan: Plan) -> np.ndarray:
     return tables @ np.linalg.pinv(information, rcond=1e-10) @ tables.T
 
 
-def stated_covariance(plan: Plan, table) -> np.ndarray:
+def stated_covariance(plan: TablePlan, table) -> np.ndarray:
     """Of the cells of one table, as the plan states them."""
     cells = [
         dict(zip(table, cell, strict=True)) for cell in product(*[range(SIZES[i]) for i in table])

@@ -23,5 +23,5 @@ def check_part_is_needed(text: str, path: tuple) -> None:
     """Refuses a plan file without a part, and finds it invalid."""
     content = changed(text, path, ...)
     with pytest.raises(PlanError, match=r"^p\.json cannot be used: "):
-        rp.Plan.parse(laid_out(content), "p.json")
+        rp.TablePlan.parse(laid_out(content), "p.json")
     assert not PLAN_VALIDATOR.is_valid(compact(content))

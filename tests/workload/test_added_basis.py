@@ -86,7 +86,7 @@ def test_a_plan_has_the_variances_of_the_same_matrix_and_keeps_them(workload, tm
         variance = plan.query_variance("age", where={"age": row.tolist()})
         assert variance == pytest.approx(error**2, rel=1e-9)
     plan.save(tmp_path / "plan.json")
-    again = rp.Plan.load(tmp_path / "plan.json")
+    again = rp.TablePlan.load(tmp_path / "plan.json")
     assert again.workload.basis_of(again.workload.position("age"), 0) == Steps(2)
     np.testing.assert_array_equal(
         again.cell_standard_errors("age"), plan.cell_standard_errors("age")

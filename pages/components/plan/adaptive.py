@@ -24,7 +24,7 @@ from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.smooth_rehearsal import WITHOUT_SIGNS
 from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.postprocessing.rehearsal.adaptive_rehearsal import (
     AdaptiveRehearsal,
     rehearse_adaptive,
@@ -41,7 +41,7 @@ _STEP_COLUMNS = {
 }
 
 
-def adaptive_view(planned: Plan) -> None:
+def adaptive_view(planned: TablePlan) -> None:
     """Folded; planned: the plan of the scenario, whose unbiased tables stand beside."""
     shown = st.expander("Adaptive plan (biased)", key="adaptive plan", on_change="rerun")
     if not shown.open:

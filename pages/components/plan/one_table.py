@@ -17,14 +17,14 @@ from rpexplore.figures.released_cells import (
     bars_with_intervals,
     heat_map,
 )
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.rehearsal import MadeUpTable, rehearse
 
 SEE, EXPLAIN = "See it", "Explain this number"
 GRID, BARS, HEAT_MAP = "Grid", "Bars", "Heat map"
 
 
-def one_table(planned: Plan, former: Plan | None) -> None:
+def one_table(planned: TablePlan, former: TablePlan | None) -> None:
     """A table of the curator's choice. former: the plan before the last change"""
     view = st.segmented_control(
         "One table", [SEE, EXPLAIN], default=SEE, required=True, key="view of one table"
@@ -40,7 +40,7 @@ def one_table(planned: Plan, former: Plan | None) -> None:
         _seen(planned, table)
 
 
-def explained(planned: Plan, table: int, former: Plan | None) -> None:
+def explained(planned: TablePlan, table: int, former: TablePlan | None) -> None:
     """Why the error of a table is as large as it is, in sentences and part by part."""
     reasons = kept(explanation, planned, table)
     st.markdown(
@@ -57,7 +57,7 @@ def explained(planned: Plan, table: int, former: Plan | None) -> None:
     )
 
 
-def _seen(planned: Plan, table: int) -> None:
+def _seen(planned: TablePlan, table: int) -> None:
     """The table as it would look: made up, and drawn again on demand."""
     expected = current().expected
     if expected is None:

@@ -16,10 +16,10 @@ from rpexplore.analysis.glossary import meaning
 from rpexplore.figures.accuracy import accuracy_by_order_chart
 from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.planning.mechanism.table_variances import cells_differ
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 
 
-def chart(planned: Plan) -> None:
+def chart(planned: TablePlan) -> None:
     """Standard error by number of attributes, and what the plan guarantees."""
     record_noun, differ = current().record_noun, cells_differ(planned.table_variances)
     st.subheader("How accurate the tables are")
@@ -31,7 +31,7 @@ def chart(planned: Plan) -> None:
         st.markdown(escaped(planned.guarantee))
 
 
-def table_list(planned: Plan, former: Plan | None) -> None:
+def table_list(planned: TablePlan, former: TablePlan | None) -> None:
     """All tables, the least accurate first. former: the plan before the last change"""
     st.subheader("All tables, the least accurate first")
     containing = attributes_filter(planned.workload, "tables containing")
@@ -83,7 +83,7 @@ def table_list(planned: Plan, former: Plan | None) -> None:
         )
 
 
-def downloads(planned: Plan) -> None:
+def downloads(planned: TablePlan) -> None:
     """The plan file and the tables, made when they are downloaded."""
     with st.container(horizontal=True):
         download("plan.json", lambda: planned.text, type="primary")

@@ -22,7 +22,7 @@ from rpexplore.analysis.targets_met import of_targets, target_counts
 from rpexplore.figures.chart import Column
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.optimum import Optimum
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 
 HERE = "targets"
 
@@ -46,7 +46,7 @@ def required_targets_can_be_met() -> bool:
     return False
 
 
-def targets_met(planned: Plan) -> None:
+def targets_met(planned: TablePlan) -> None:
     """What is met or not, by how much, what that costs, and the budget that the targets take."""
     counts = target_counts(planned)
     solution = optimum()
@@ -68,7 +68,7 @@ def targets_met(planned: Plan) -> None:
     show_messages(HERE)
 
 
-def _cost_to_others(planned: Plan) -> None:
+def _cost_to_others(planned: TablePlan) -> None:
     """What targets that are met first cost the tables without one."""
     free = binding_targets.objective_without_required(planned.loss, planned.workload)
     without = None if free is None else optimum(free)

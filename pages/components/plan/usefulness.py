@@ -26,7 +26,7 @@ from rpexplore.analysis.usefulness import (
 from rpexplore.common.formatting import capitalised, describe_share, rounded
 from rpexplore.figures.publishable import publishable_share_chart
 from rpexplore.figures.share_rows import share_rows
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 
 HERE = "usefulness"
 
@@ -35,16 +35,16 @@ HERE = "usefulness"
 class Answer:
     """What the page says of a plan, and is compared with when the next one comes."""
 
-    plan: Plan
+    plan: TablePlan
     top: Headline
     useful: Usefulness | None
 
     @classmethod
-    def of(cls, plan: Plan, useful: Usefulness | None) -> "Answer":
+    def of(cls, plan: TablePlan, useful: Usefulness | None) -> "Answer":
         return cls(plan, accuracy.headline(plan), useful)
 
 
-def usefulness(planned: Plan) -> None:
+def usefulness(planned: TablePlan) -> None:
     """The headline with its change since the last move, and the rows by number of attributes."""
     now, before = _answers(planned)
     _headline(now, before)
@@ -67,13 +67,13 @@ def usefulness(planned: Plan) -> None:
         st.caption(escaped(now.useful.cells.left_out_text))
 
 
-def former_plan() -> Plan | None:
+def former_plan() -> TablePlan | None:
     """The plan before the last change, where that had the same tables."""
     before = st.session_state.get(HERE, (None, None))[1]
     return None if before is None else before.plan
 
 
-def _answers(planned: Plan) -> tuple[Answer, Answer | None]:
+def _answers(planned: TablePlan) -> tuple[Answer, Answer | None]:
     """The answer, and the one before the last change, where that had the same tables."""
     useful = usefulness_of(planned)
     now, before = st.session_state.get(HERE, (None, None))

@@ -15,8 +15,8 @@ from rpexplore.common.formatting import joined
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
 from rpexplore.planning.areas.area_plan import AreaPlan
-from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.releases.ledger.ledger_overlaps import describe_charge
 from rpexplore.scenarios.scenario import Scenario
@@ -123,7 +123,7 @@ def usefulness_facts(plan: ReleasePlan, scenario: Scenario) -> dict[str, str]:
         return {"Accuracy": NOTHING_PROMISED}
     if isinstance(plan, AreaPlan):
         return {"Targets": _missed(*missed_targets(plan))}
-    if not isinstance(plan, Plan):
+    if not isinstance(plan, TablePlan):
         assert isinstance(plan, QueryPlan)
         return {"Targets": _missed(len(plan.met) - int(plan.met.sum()), len(plan.met))}
     counts = target_counts(plan)
@@ -137,7 +137,7 @@ def _missed(missed: int, targets: int) -> str:
     return f"{missed:,} of {targets:,} missed" if targets else "none set"
 
 
-def _publishable_share(plan: Plan, scenario: Scenario) -> str:
+def _publishable_share(plan: TablePlan, scenario: Scenario) -> str:
     if scenario.expected is None:
         return "not known without expected counts"
     try:

@@ -21,22 +21,22 @@ from rpexplore.export.report import pdf
 from rpexplore.export.reproduction.command_line import command_lines
 from rpexplore.export.reproduction.script import python_script
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.scenario import Scenario
 
 MANY = 10_000  # tables, whose report takes seconds
 
 
-def take_along(planned: Plan | AdaptivePlan) -> None:
+def take_along(planned: TablePlan | AdaptivePlan) -> None:
     """The notes for the board and all files of a plan; of an adaptive one its file."""
-    if isinstance(planned, Plan):
+    if isinstance(planned, TablePlan):
         board_notes_input(planned)
         export_section(planned, current())
     else:
         download("adaptive-plan.json", planned.text)
 
 
-def export_section(planned: Plan, scenario: Scenario) -> None:
+def export_section(planned: TablePlan, scenario: Scenario) -> None:
     """One button for all of it, and one for each piece. All are made on demand."""
     domain = planned.workload.domain
     st.subheader("Take the plan with you")

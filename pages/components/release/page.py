@@ -12,7 +12,7 @@ from pages.components.shared.next_page import next_page
 from pages.components.shared.session import current
 from pages.components.shared.solutions import plan
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 
 
 def draw() -> None:
@@ -23,7 +23,7 @@ def draw() -> None:
     with left:
         explained_title("Release")
     with right:
-        if not run_in_place_of_form(Plan, AdaptivePlan):
+        if not run_in_place_of_form(TablePlan, AdaptivePlan):
             last_release()
             planned = plan() if kind_input() != ADAPTIVE else adaptive_plan_input()
             if planned is not None:

@@ -26,7 +26,7 @@ from rpexplore.releases.manifest import FinishedRelease
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import dry_run
 from rpexplore.releases.release_steps import DryRun
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 
 KEPT = "dry run"
 
@@ -115,7 +115,7 @@ def finished_release(release: FinishedRelease, task: ReleaseTask) -> None:
             label="Look at its tables, and the bound on the error of each",
             icon=":material/table_view:",
         )
-    elif isinstance(release, Release):
+    elif isinstance(release, TableRelease):
         st.subheader("The noisy tables")
         browse(release, release.folder, task.inputs.scenario.record_noun)
         st.page_link(
@@ -124,7 +124,7 @@ def finished_release(release: FinishedRelease, task: ReleaseTask) -> None:
             icon=":material/tune:",
         )
     st.button("Prepare another release", on_click=_prepare_another)
-    if isinstance(release, Release):
+    if isinstance(release, TableRelease):
         export_section(release.plan, task.inputs.scenario)
 
 

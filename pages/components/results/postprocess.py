@@ -32,7 +32,7 @@ from rpexplore.postprocessing.duration import (
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.postprocessing.processed_tables import Method
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 
 HERE = "results"
 POSTPROCESSING = "postprocessing"  # the work that goes on
@@ -41,14 +41,14 @@ Work = Callable[[Progress, Path], object]
 
 
 _UNBIASED = "unbiased"
-_SECONDS: dict[Method | None, Callable[[Release | Estimates], float]] = {
+_SECONDS: dict[Method | None, Callable[[TableRelease | Estimates], float]] = {
     None: writing_seconds,
     "nonnegative": nonnegative_seconds,
     "smooth": smooth_seconds,
 }
 
 
-def postprocessing(source: Release | Estimates, folder: Path) -> None:
+def postprocessing(source: TableRelease | Estimates, folder: Path) -> None:
     """What can be made of unbiased tables; folder: where they are."""
     st.subheader("Post-processing")
     st.markdown(
@@ -81,7 +81,7 @@ def leave_open(field: str) -> None:
     st.session_state[_LEFT_OPEN] = field
 
 
-def _processing(source: Release | Estimates, folder: Path, field: str) -> None:
+def _processing(source: TableRelease | Estimates, folder: Path, field: str) -> None:
     method = st.radio(
         "Counts, and what to publish them for",
         list(_SECONDS),
@@ -110,7 +110,7 @@ def _processing(source: Release | Estimates, folder: Path, field: str) -> None:
     work_button("Make the processed tables", work, output if is_chosen else None, field)
 
 
-def _combining(source: Release | Estimates, folder: Path, field: str) -> None:
+def _combining(source: TableRelease | Estimates, folder: Path, field: str) -> None:
     st.markdown(
         "What several releases measured is averaged by accuracy: the most accurate unbiased tables "
         "that follow from all of them, with exact errors. What they spent adds up. Nothing in the "
@@ -132,7 +132,7 @@ def _combining(source: Release | Estimates, folder: Path, field: str) -> None:
     )
 
     def work(on_progress: Progress, output: Path) -> None:
-        parts: list[Release | Estimates] = [source]
+        parts: list[TableRelease | Estimates] = [source]
         for index, other in enumerate(others):
             on_progress(f"Reading {other.name}", 0.3 * index / len(others))
             parts.append(load_unbiased(other))

@@ -30,7 +30,7 @@ from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
 from rpexplore.releases.areas.area_release import AreaRelease
 from rpexplore.releases.manifest import read_manifest
 from rpexplore.releases.query_release import QueryRelease
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 
 SESSION, FOLDER = "The release of this project", "A folder"
 _PROJECT, _NOTED = "results of project", "results noted"  # its key, and what is noted with it
@@ -48,7 +48,7 @@ def results_source() -> tuple[Source, Path] | None:
     top = st.container()
     task = project_task()
     release = None if task is None else task.result
-    if isinstance(release, Release | QueryRelease | AreaRelease | AdaptiveRelease):
+    if isinstance(release, TableRelease | QueryRelease | AreaRelease | AdaptiveRelease):
         choices = [SESSION, FOLDER]
         chosen = st.radio(
             "Results of", choices, key="results from", horizontal=True, persist_state="session"

@@ -29,7 +29,7 @@ from rpexplore.postprocessing.synthetic.duration import records_seconds
 from rpexplore.postprocessing.synthetic.impossible import of_names
 from rpexplore.postprocessing.synthetic.records import RECORDS, TABLES, SyntheticRecords
 from rpexplore.postprocessing.synthetic.records_folder import MOST_RECORDS, synthesize
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 
 FIRST = 100  # records that are shown
 TABLE_COLUMNS = {  # what matters first: a narrow screen shows no more
@@ -52,7 +52,7 @@ CELL_COLUMNS = {
 }
 
 
-def synthesizing(source: Release | Estimates, folder: Path) -> None:
+def synthesizing(source: TableRelease | Estimates, folder: Path) -> None:
     """What can be drawn from unbiased tables; folder: where they are."""
     if POSTPROCESSING in st.session_state:
         return
@@ -102,7 +102,7 @@ def synthesizing(source: Release | Estimates, folder: Path) -> None:
         work_button("Make the records", work, possible, field, "records")
 
 
-def _holds_codebook(source: Release | Estimates) -> bool:
+def _holds_codebook(source: TableRelease | Estimates) -> bool:
     """Whether records are made without what the codebook states to be impossible."""
     held, left_out = of_names(source.domain.impossible, _attributes(source))
     st.markdown(escaped(f"The codebook states {describe_combinations(source.domain.impossible)}"))
@@ -141,7 +141,7 @@ def _field(folder: Path) -> str:
     return f"synthetic into, of {folder}"
 
 
-def _attributes(source: Release | Estimates) -> list[str]:
+def _attributes(source: TableRelease | Estimates) -> list[str]:
     """The attributes that records would have."""
     names = {name for table in source.table_names for name in table}
     return list(source.domain.in_order(names))

@@ -18,7 +18,7 @@ from rpexplore.common.formatting import plural
 from rpexplore.figures.chart import COLUMNS, Column, Kind, columns_of, in_measure
 from rpexplore.figures.distributions import distribution_by_plan_chart
 from rpexplore.figures.share_rows import scenario_rows
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.scenario import Scenario
 
 MOST = 6  # as many as there are styles to tell apart
@@ -55,7 +55,7 @@ def comparison() -> None:
                 draw()
 
 
-def _contender(scenario: Scenario, planned: Plan) -> Contender:
+def _contender(scenario: Scenario, planned: TablePlan) -> Contender:
     cells = expected_cells(planned.workload, scenario)
     return kept(Contender, scenario, planned, cells, slot=scenario.name)
 
@@ -78,7 +78,7 @@ def _shared(contenders: list[Contender]) -> None:
     st.caption(escaped(f"Over the {count} that all of them have{f'; {own}' if own else ''}."))
 
 
-def _texts(scenarios: list[Scenario], plans: list[Plan]) -> None:
+def _texts(scenarios: list[Scenario], plans: list[TablePlan]) -> None:
     """Inputs and outcomes as texts."""
     differing = st.toggle("Only where they differ", key="only differing", persist_state="session")
     inputs = kept(side_by_side.inputs, scenarios)

@@ -22,7 +22,7 @@ from rpexplore.analysis.usefulness import Usefulness
 from rpexplore.common.typed_numbers import needed_number_of, number_of, number_text
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.workload import Workload
 
@@ -46,7 +46,7 @@ def expected_cells(
     )
 
 
-def usefulness_of(planned: Plan) -> Usefulness | None:
+def usefulness_of(planned: TablePlan) -> Usefulness | None:
     """What the plan of the open scenario publishes; None without expected counts that fit."""
     cells, solution = expected_cells(planned.workload), optimum()
     if cells is None or solution is None or not cells.held.any():

@@ -5,10 +5,10 @@ import streamlit as st
 from pages.components.shared.session import change_fields, current
 from rpexplore.analysis.targets_met import target_counts
 from rpexplore.planning.losses.constrained import SumWithinTargets
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 
 
-def required_first_button(planned: Plan, here: str) -> None:
+def required_first_button(planned: TablePlan, here: str) -> None:
     """Offered while it would change something. here: where refusals of the change are told."""
     counts = target_counts(planned)
     if counts.required_met == counts.required or current().loss.meets_required_targets:

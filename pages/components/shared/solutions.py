@@ -17,7 +17,7 @@ from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.minimum_budget import MinimumBudget, minimum_budget
 from rpexplore.planning.optimum import Optimum
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.limits import check_limits
 from rpexplore.scenarios.scenario import Scenario
@@ -141,7 +141,7 @@ def minimum_budget_for_targets(required_only: bool) -> MinimumBudget | None:
     )
 
 
-def plan(scenario: Scenario | None = None) -> Plan | None:
+def plan(scenario: Scenario | None = None) -> TablePlan | None:
     """The plan of a scenario (the open one); None, which the page explains, where there is none."""
     scenario = current() if scenario is None else scenario
     solution = optimum(scenario=scenario)

@@ -12,7 +12,7 @@ from rpexplore.analysis import accuracy, workload_grid
 from rpexplore.analysis.budget_units import stated_text
 from rpexplore.common.formatting import plural
 from rpexplore.figures.share_rows import share_rows
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.workload.table_text import tables_from_text, texts_of_tables
 
 NAMES = {
@@ -40,7 +40,7 @@ def set_attributes(field: str, names: list[str]) -> None:
     set_fields(**{field: current().domain.in_order(names)})
 
 
-def which_tables(planned: Plan | None) -> None:
+def which_tables(planned: TablePlan | None) -> None:
     """What chooses the tables, and what they give at the present plan."""
     with st.container(key="inputs"):
         with st.container(gap="small"):
@@ -101,7 +101,7 @@ def attributes() -> None:
         )
 
 
-def by_attributes(planned: Plan) -> None:
+def by_attributes(planned: TablePlan) -> None:
     """What the tables give at the present plan, by their number of attributes."""
     useful, record_noun = usefulness_of(planned), current().record_noun
     budget = stated_text(planned.budget)

@@ -10,7 +10,7 @@ from pages.components.shared.session import change, current, escaped
 from rpexplore.analysis import forecast
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.formatting import describe_count, plural
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.feasibility import Fit, ReleaseSize, Remedy, computer_memory
 
 HERE = "workload"
@@ -24,7 +24,7 @@ def fit() -> Fit:
     return Fit.of(current().workload, free_disk=free_disk, memory=computer_memory())
 
 
-def sizes(planned: Plan | None) -> None:
+def sizes(planned: TablePlan | None) -> None:
     """Tables, cells, largest table, and what will be measured."""
     totals = forecast.totals(current().workload)
     st.metric("Tables", f"{totals.tables:,}")

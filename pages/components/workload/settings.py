@@ -21,7 +21,7 @@ from rpexplore.analysis.targets_met import target_counts
 from rpexplore.common.typed_numbers import number_of, number_text
 from rpexplore.errors import RpexploreError
 from rpexplore.figures.chart import column_format
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.table_settings import GroupSetting
 from rpexplore.workload.table_text import Table
 from rpexplore.workload.targets import CV, MARGIN, NOTATIONS, STANDARD_ERROR, UNITS, Target, plain
@@ -57,7 +57,7 @@ def show_rows(tables: list[Table]) -> None:
     st.session_state["rows of grid"] = tables
 
 
-def settings(planned: Plan | None) -> None:
+def settings(planned: TablePlan | None) -> None:
     """Filter, the same for many tables at once, the editable grid, and all tables as CSV.
 
     Without a plan there are no standard errors yet, but targets may be what it waits for.
@@ -87,7 +87,7 @@ def settings(planned: Plan | None) -> None:
         show_messages(HERE)
 
 
-def grid_of_tables(planned: Plan | None, containing: list[str], like: Target | None) -> None:
+def grid_of_tables(planned: TablePlan | None, containing: list[str], like: Target | None) -> None:
     """The editable grid of the tables with these attributes, and all tables as CSV.
 
     like: a target in whose unit errors are; without it they are standard errors

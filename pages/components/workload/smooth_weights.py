@@ -14,7 +14,7 @@ from rpexplore.analysis.scenarios.before_and_after import describe_before_and_af
 from rpexplore.analysis.scenarios.shared_tables import Contender
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.smooth_rehearsal import SAME_NOISE
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.postprocessing.dependence import weights_from_release
 from rpexplore.postprocessing.rehearsal.smooth_rehearsal import describe_smooth_change
 from rpexplore.scenarios.scenario import Scenario
@@ -33,7 +33,7 @@ EXPECTED, RELEASED = "Expected counts", "A first release"
 TITLE = "Weights for smooth tables"
 
 
-def smooth_weights_input(planned: Plan | None) -> None:
+def smooth_weights_input(planned: TablePlan | None) -> None:
     """A button; then in its place what the weights do to the tables, and one that applies them."""
     if not st.session_state.get(OPEN):
         st.button(TITLE, on_click=_show, args=(True,), help=meaning(TITLE))
@@ -123,7 +123,7 @@ def _weights() -> SmoothWeights | None:
     return worked_out(weights_from_release, folder, current().domain, current().budget, by=by)
 
 
-def _effect(planned: Plan | None, proposed: Scenario) -> Plan | None:
+def _effect(planned: TablePlan | None, proposed: Scenario) -> TablePlan | None:
     """The tables that are added, and unbiased errors before and after; the plan after."""
     if added := describe_added(current().workload, proposed.workload):
         st.markdown(escaped(added))
@@ -142,7 +142,9 @@ def _effect(planned: Plan | None, proposed: Scenario) -> Plan | None:
     return after
 
 
-def _rehearsal(before: Plan, after: Plan, expected: ExpectedCounts, record_noun: str) -> None:
+def _rehearsal(
+    before: TablePlan, after: TablePlan, expected: ExpectedCounts, record_noun: str
+) -> None:
     """How much nearer smooth tables come."""
     change_of_smooth = worked_out(describe_smooth_change, before, after, expected, record_noun)
     if change_of_smooth is not None:

@@ -15,7 +15,7 @@ from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.analysis.targets_met import targets_frame
 from rpexplore.common.formatting import describe_share, joined, plural, rounded
 from rpexplore.planning.mechanism.table_variances import SAME, cells_differ
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.scenarios.scenario import Scenario
@@ -32,7 +32,7 @@ class Contender:
     """A scenario with its plan; cells: what is expected of its tables, None if nothing is."""
 
     scenario: Scenario
-    plan: Plan
+    plan: TablePlan
     cells: ExpectedCells | None = None
 
     @cached_property

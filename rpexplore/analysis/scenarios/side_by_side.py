@@ -10,7 +10,7 @@ from rpexplore.analysis.accuracy import headline
 from rpexplore.analysis.budget_units import DELTAS, stated_delta, stated_text
 from rpexplore.analysis.targets_met import target_counts
 from rpexplore.common.formatting import describe_count, plural, rounded
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.workload import Workload
@@ -31,7 +31,7 @@ def inputs(scenarios: Sequence[Scenario]) -> pd.DataFrame:
     return texts_side_by_side(texts, values)
 
 
-def outcomes(scenarios: Sequence[Scenario], plans: Sequence[Plan]) -> pd.DataFrame:
+def outcomes(scenarios: Sequence[Scenario], plans: Sequence[TablePlan]) -> pd.DataFrame:
     """Accuracy and privacy of the scenarios' plans, as `inputs`; digits shown are compared."""
     heads, targets = list(map(headline, plans)), list(map(target_counts, plans))
     pairs = list(zip(scenarios, heads, strict=True))
@@ -161,7 +161,7 @@ def _describe_range(values: np.ndarray) -> str:
     return rounded(low, 3) if low == high else f"{rounded(low, 3)} to {rounded(high, 3)}"
 
 
-def _spread(plan: Plan) -> float:
+def _spread(plan: TablePlan) -> float:
     """Largest standard error of a cell over the smallest."""
     smallest = plan.table_variances.standard_errors("smallest")
     return float(np.max(plan.largest_standard_errors) / np.min(smallest))

@@ -14,21 +14,21 @@ from rpexplore.export.report.section import Attachment, Numbers, Section, templa
 from rpexplore.figures.accuracy import accuracy_by_order_chart
 from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.figures.distributions import publishable_cells_chart
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 
 MOST_SHOWN = 20
 MOST_ATTACHED = 5_000  # tables in the list that a report carries
 MOST_WEIGHTS = 12
 
 
-def tables_section(plan: Plan) -> Section:
+def tables_section(plan: TablePlan) -> Section:
     """How many tables of which size, and which of them matter more."""
     totals = forecast.totals(plan.workload)
     (sentences,) = template_blocks("tables.txt.j2", plan=plan, totals=totals, are=_are)
     return Section("Tables", sentences, (_sizes(plan), *_weights(plan)))
 
 
-def _sizes(plan: Plan) -> Numbers:
+def _sizes(plan: TablePlan) -> Numbers:
     workload = plan.workload
     rows = []
     for order in np.unique(workload.orders).tolist():
@@ -45,7 +45,7 @@ def _sizes(plan: Plan) -> Numbers:
     return Numbers(pd.DataFrame(rows, columns=columns, dtype=object))
 
 
-def _weights(plan: Plan) -> list[Numbers]:
+def _weights(plan: TablePlan) -> list[Numbers]:
     """Which weight how many tables have, the greatest first, if they differ."""
     weights = plan.workload.weights
     values, first, counts = np.unique(weights, return_index=True, return_counts=True)
@@ -66,7 +66,7 @@ def _weights(plan: Plan) -> list[Numbers]:
     return [Numbers(frame, title="Weight", note=note)]
 
 
-def accuracy(plan: Plan, record_noun: str) -> Section:
+def accuracy(plan: TablePlan, record_noun: str) -> Section:
     """The objective of the plan, and how accurate its tables are."""
     top, frame = standard_errors.headline(plan), standard_errors.by_order(plan)
     (sentences,) = template_blocks("accuracy.txt.j2", plan=plan, top=top, record_noun=record_noun)
@@ -74,7 +74,7 @@ def accuracy(plan: Plan, record_noun: str) -> Section:
     return Section("Accuracy", sentences, (chart, _least_accurate(plan), _list_of_tables(plan)))
 
 
-def _least_accurate(plan: Plan) -> Numbers:
+def _least_accurate(plan: TablePlan) -> Numbers:
     frame = standard_errors.of_tables(plan).head(MOST_SHOWN)
     names = ["table", "cells", "standard_error", "margin_95"]
     if "largest_standard_error" in frame:
@@ -89,7 +89,7 @@ def _least_accurate(plan: Plan) -> Numbers:
     return Numbers(_readable(frame), columns, f"{title}, the least accurate first")
 
 
-def _list_of_tables(plan: Plan) -> Attachment:
+def _list_of_tables(plan: TablePlan) -> Attachment:
     """All tables as CSV, or where to get them if they are too many for a document."""
     count = len(plan.workload)
     if count <= MOST_ATTACHED:
@@ -106,7 +106,7 @@ def _list_of_tables(plan: Plan) -> Attachment:
     )
 
 
-def relative_errors_section(plan: Plan, expected: ExpectedCounts, cv_limit: float) -> Section:
+def relative_errors_section(plan: TablePlan, expected: ExpectedCounts, cv_limit: float) -> Section:
     """Standard errors against expected counts (RP+ Remark 2): which cells are worth publishing."""
     own = forecast.Forecast.of_plan("This plan", plan)
     title = "Relative errors"

@@ -3,10 +3,10 @@
 from rpexplore.analysis.baselines import BASELINE_HEADINGS, compare, describe_missing
 from rpexplore.export.report.section import Numbers, Points, Section
 from rpexplore.figures.chart import Column
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 
 
-def baselines_section(plan: Plan) -> Section:
+def baselines_section(plan: TablePlan) -> Section:
     """Sentences, and one row a mechanism that there is for the plan's tables."""
     comparison = compare(plan)
     columns = {name: Column(heading, "text") for name, heading in BASELINE_HEADINGS.items()}

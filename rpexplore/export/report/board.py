@@ -15,8 +15,8 @@ from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError
 from rpexplore.export.report.section import Facts, Part, Section
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
-from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.board_notes import BoardNotes
 
 HEADING = "Questions and decision"
@@ -30,7 +30,7 @@ def with_comments(sections: Iterable[Section], notes: BoardNotes) -> list[Sectio
 
 
 def in_short(
-    plan: Plan, record_noun: str, expected: ExpectedCounts | None, cv_limit: float
+    plan: TablePlan, record_noun: str, expected: ExpectedCounts | None, cv_limit: float
 ) -> Section:
     """What is released, how good it is, and what it costs, for who has a minute."""
     top, counts = headline(plan), target_counts(plan)
@@ -55,7 +55,7 @@ def in_short(
     return Section("In short", (), (Facts(rows),))
 
 
-def what_is_released(plan: Plan | AdaptivePlan, record_noun: str) -> tuple[str, str]:
+def what_is_released(plan: TablePlan | AdaptivePlan, record_noun: str) -> tuple[str, str]:
     """How many tables with how many cells, and which attributes they have."""
     workload = plan.workload
     names = ", ".join(workload.domain.names[index] for index in workload.used[:MOST_NAMES])
@@ -66,7 +66,9 @@ def what_is_released(plan: Plan | AdaptivePlan, record_noun: str) -> tuple[str, 
     return "What is released", text
 
 
-def _publishable(plan: Plan, expected: ExpectedCounts | None, cv_limit: float) -> tuple[str, str]:
+def _publishable(
+    plan: TablePlan, expected: ExpectedCounts | None, cv_limit: float
+) -> tuple[str, str]:
     """The share of the cells that are publishable, with what is said of it."""
     if expected is None:
         return "Publishable", "Not known without expected counts."

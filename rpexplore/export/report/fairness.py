@@ -10,14 +10,14 @@ from rpexplore.figures.chart import COLUMNS, Chart, Column
 from rpexplore.figures.distributions import distribution_by_order_chart, distribution_by_plan_chart
 from rpexplore.figures.fairness import fairness_chart
 from rpexplore.figures.shadow_prices import shadow_prices_chart
-from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import optimum
+from rpexplore.planning.table_plan import TablePlan
 
 OWN = "This plan"
 MOST_SHOWN = 10
 
 
-def fairness_section(plan: Plan, record_noun: str) -> Section:
+def fairness_section(plan: TablePlan, record_noun: str) -> Section:
     """How uneven this plan is, which tables bind it, and the usual schemes beside it."""
     own, *schemes = forecasts(plan)
     if len(plan.workload) == 1:
@@ -42,7 +42,7 @@ def fairness_section(plan: Plan, record_noun: str) -> Section:
     )
 
 
-def forecasts(plan: Plan) -> list[Forecast]:
+def forecasts(plan: TablePlan) -> list[Forecast]:
     """The plan, and for the same tables and budget each scheme that is another one."""
     own, tables = scheme_of(plan.loss, plan.workload), unweighted(plan.workload)
     uniform, closure = plan.has_uniform_reference, plan.closure
@@ -57,7 +57,7 @@ def forecasts(plan: Plan) -> list[Forecast]:
     ]
 
 
-def _describe_comparison(plan: Plan) -> str:
+def _describe_comparison(plan: TablePlan) -> str:
     name = scheme_of(plan.loss, plan.workload)
     own = f"This plan is the one named “{name}”. The others" if name else "The other plans"
     text = (
@@ -100,7 +100,7 @@ def _side_by_side(compared: list[Forecast], record_noun: str) -> tuple[Numbers, 
     )
 
 
-def _binding_tables(plan: Plan, own: Forecast) -> Chart:
+def _binding_tables(plan: TablePlan, own: Forecast) -> Chart:
     what = shadow_prices.describe_loss(plan.loss, plan.workload)
     chart = shadow_prices_chart(own, "table", what)
     return replace(chart, sentence=shadow_prices.describe(own, plan.loss))

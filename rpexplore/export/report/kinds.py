@@ -8,9 +8,9 @@ from rpexplore.analysis.areas.distributions import area_headline, n_tables_below
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.mechanism.table_variances import cells_differ
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 
-ReportedPlan: TypeAlias = Plan | AreaPlan | AdaptivePlan
+ReportedPlan: TypeAlias = TablePlan | AreaPlan | AdaptivePlan
 
 # Where the standard error is below this, the noise's whole steps show in its quantiles.
 COARSE = 2.0

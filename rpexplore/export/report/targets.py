@@ -10,14 +10,14 @@ from rpexplore.figures.chart import Column
 from rpexplore.planning.losses.base import MaxVariance
 from rpexplore.planning.mechanism.table_variances import cells_differ
 from rpexplore.planning.minimum_budget import minimum_budget
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.targets import MET_FACTOR
 
 MOST_SHOWN, MOST_HOLDERS = 20, 10
 
 
-def targets(plan: Plan, request: WorkloadRequest | None = None) -> Section:
+def targets(plan: TablePlan, request: WorkloadRequest | None = None) -> Section:
     """Which targets are met, and the budget that would meet all of them.
 
     request: of the scenario, which has the targets as they were typed; without it they are
@@ -57,7 +57,7 @@ def targets(plan: Plan, request: WorkloadRequest | None = None) -> Section:
     return Section("Targets", sentences, (Numbers(frame, columns, title, note), *binding_tables))
 
 
-def _smallest_budget(plan: Plan, request: WorkloadRequest | None) -> tuple[str, list[Numbers]]:
+def _smallest_budget(plan: TablePlan, request: WorkloadRequest | None) -> tuple[str, list[Numbers]]:
     """The smallest budget for the targets, and the binding targets.
 
     Of required targets, where the plan meets these first, else of all.
@@ -87,7 +87,7 @@ def _smallest_budget(plan: Plan, request: WorkloadRequest | None) -> tuple[str, 
     return binding_targets.describe(budget_explanation), [Numbers(frame, columns, title, note)]
 
 
-def _sufficient_budget(plan: Plan, factor: float, targets: int) -> list[str]:
+def _sufficient_budget(plan: TablePlan, factor: float, targets: int) -> list[str]:
     """The budget that would just meet all targets; factor: how many times the plan's own it is."""
     them = "the target" if targets == 1 else "all targets"
     if 1 / MET_FACTOR**2 <= factor <= MET_FACTOR**2:

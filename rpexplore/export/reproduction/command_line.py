@@ -10,7 +10,7 @@ from rpexplore.analysis.targets_met import wanted_targets
 from rpexplore.common.template_text import text_from_template
 from rpexplore.export.reproduction.recipe import Recipe
 from rpexplore.planning.loss_serialization import options_of_loss
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.basis_choice_text import text_of_basis_choice
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.table_text import texts_of_tables
@@ -21,7 +21,7 @@ _RECORD_NOUN = "records"
 
 
 def command_lines(
-    plan: Plan, scenario: Scenario, rehearsed: bool = False, approvals: Sequence[str] = ()
+    plan: TablePlan, scenario: Scenario, rehearsed: bool = False, approvals: Sequence[str] = ()
 ) -> str:
     """The verbs for a scenario's plan, ready for a shell in the folder of the bundle.
 

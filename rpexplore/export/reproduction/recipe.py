@@ -10,7 +10,7 @@ import numpy as np
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.basis_choices import BasisChoice
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import TableSetting
@@ -40,12 +40,12 @@ class Recipe:
     uniform_reference: as in the scenario
     """
 
-    plan: Plan
+    plan: TablePlan
     request: WorkloadRequest
     uniform_reference: bool = False
 
     @classmethod
-    def of(cls, plan: Plan, scenario: Scenario) -> "Recipe":
+    def of(cls, plan: TablePlan, scenario: Scenario) -> "Recipe":
         """By the scenario's request if it gives the plan's workload, else by one read off that."""
         request, uniform_reference = scenario.request, scenario.uniform_reference
         # A script has no word for weights that a formula gives.

@@ -12,7 +12,7 @@ from rpexplore.domain.provenance import except_from_records
 from rpexplore.export.reproduction.recipe import Recipe
 from rpexplore.planning.loss_serialization import options_of_loss
 from rpexplore.planning.losses.base import Loss
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.scenarios.basis_choices import BasisChoice
@@ -22,7 +22,7 @@ from rpexplore.workload.targets import Target
 FILENAME = "plan.py"
 
 
-def python_script(plan: Plan, scenario: Scenario) -> str:
+def python_script(plan: TablePlan, scenario: Scenario) -> str:
     """A runnable script for a scenario's plan, in the folder of the bundle.
 
     There is tables.csv, which it reads if `Recipe.needs_tables_csv`, and custom bases as

@@ -14,8 +14,8 @@ from rpexplore.errors import PlanError
 from rpexplore.planning.adaptive.adaptive_plan_file import fields_of_plan, text_of_plan
 from rpexplore.planning.adaptive.candidates import candidates_of, refuse_unsuitable
 from rpexplore.planning.adaptive.schedule import Round
-from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
 
@@ -45,6 +45,7 @@ class AdaptivePlan(ReleasePlan):
     Make one with `rpexplore.adaptive_plan` or `AdaptivePlan.load`.
     """
 
+    kind = "rounds"
     file_format, noun = "rpexplore-adaptive-plan", "adaptive plan"
     item, released_item = "table", "estimated table"
     drawn_as = (
@@ -61,7 +62,7 @@ class AdaptivePlan(ReleasePlan):
 
     workload: Workload
     budget: Budget
-    first: Plan
+    first: TablePlan
     rounds: tuple[Round, ...]
     expected_records: int
     exact_privacy_cost: Fraction

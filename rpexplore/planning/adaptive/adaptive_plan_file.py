@@ -21,7 +21,7 @@ from rpexplore.common.json_fields import (
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
 from rpexplore.planning.adaptive.schedule import Round
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.planning.tables_in_json import tables_from_json, tables_to_json
 from rpexplore.privacy.budget import Budget
 
@@ -66,7 +66,7 @@ def fields_of_plan(content: dict[str, Any]) -> dict[str, Any]:
     return {
         "workload": tables_from_json(list_of(content, "tables"), domain),
         "budget": Budget.from_json(content["budget"]),
-        "first": Plan.parse(dumps(content["first_plan"]), "its first plan", canonical=False),
+        "first": TablePlan.parse(dumps(content["first_plan"]), "its first plan", canonical=False),
         "rounds": tuple(map(_round, _rounds(content))),
         "expected_records": content["expected_records"],
         "exact_privacy_cost": positive_exact(content, "privacy_cost"),

@@ -11,8 +11,8 @@ from rpexplore.planning.adaptive.candidates import (
 )
 from rpexplore.planning.adaptive.schedule import schedule
 from rpexplore.planning.losses.base import SumOfVariances
-from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan, refuse_type
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.smooth_weights import SmoothWeights
 from rpexplore.workload.workload import Workload
@@ -66,7 +66,9 @@ def adaptive_plan(workload: Workload, *, budget: Budget, expected_records: int) 
     )
 
 
-def _first_plan(workload: Workload, budget: Budget, record_rho: Fraction, records: int) -> Plan:
+def _first_plan(
+    workload: Workload, budget: Budget, record_rho: Fraction, records: int
+) -> TablePlan:
     """All residuals of 1 and 2 attributes within tables, as smooth tables need them."""
     names = workload.domain.names
     sets = [row for order in (1, 2) for row in subsets_within(workload, order).tolist()]

@@ -76,6 +76,7 @@ class AreaPlan(CertifiedPlan):
     Make one with `rpexplore.plan_areas` or `AreaPlan.load`.
     """
 
+    kind = "areas"
     file_format, noun = "rpexplore-area-plan", "plan for areas"
     item, released_item = "table", "noisy table"
     accuracy_statement = (

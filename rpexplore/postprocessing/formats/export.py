@@ -46,7 +46,7 @@ from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
 from rpexplore.releases.csv_cells import CsvWriter, csv_decimals
 from rpexplore.releases.manifest import manifest_sha256, read_manifest
 from rpexplore.releases.table_files import table_path
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 
 _PERIOD = r"[0-9]{4}(-(A1|S[12]|T[1-3]|Q[1-4]|M(0[1-9]|1[0-2])|(0[1-9]|1[0-2])(-[0-3][0-9])?))?"
 MOST_LISTED = 1000  # texts of a column that a description lists one by one
@@ -224,7 +224,7 @@ class Export:
 
     @property
     def _sources(self) -> Sequence[MeasurementSource]:
-        if isinstance(self.results, Release | AdaptiveRelease):
+        if isinstance(self.results, TableRelease | AdaptiveRelease):
             return [MeasurementSource.of(self.results)]
         if isinstance(self.results, Estimates):
             return self.results.sources

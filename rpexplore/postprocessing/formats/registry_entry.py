@@ -31,10 +31,10 @@ from rpexplore.releases.areas.area_release import AreaRelease
 from rpexplore.releases.manifest import FinishedRelease, manifest_sha256, read_manifest
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.readme import describe_unknown_values
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 
 SECTORS = ("Technology", "Healthcare", "Education", "Government", "Energy", "Finance")
-_KINDS = (Release, QueryRelease, AreaRelease, AdaptiveRelease)
+_KINDS = (TableRelease, QueryRelease, AreaRelease, AdaptiveRelease)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from rpexplore.estimation.measured_residuals import MeasuredResiduals
 from rpexplore.estimation.smooth_tables import SmoothTables, smooth_residuals
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
 from rpexplore.planning.mechanism.reconstruction import contribution
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.postprocessing.rehearsal.made_up_records import made_up_records
 from rpexplore.postprocessing.rehearsal.smooth_rehearsal import MOST_CELLS, MOST_RECORDS
 from rpexplore.releases.adaptive.estimates import MeasuredSoFar, downward_closed, tables_of
@@ -59,7 +59,7 @@ class AdaptiveRehearsal:
 
 def rehearse_adaptive(
     plan: AdaptivePlan,
-    fixed: Plan,
+    fixed: TablePlan,
     expected: ExpectedCounts,
     *,
     on_progress: Progress = no_progress,
@@ -132,7 +132,7 @@ def adaptive_fit(
     return MeasuredSoFar.of(plan, first, outcomes).fit(family, on_fit)
 
 
-def _fixed_fit(plan: Plan, counts: Counts, on_progress: Progress) -> SmoothTables:
+def _fixed_fit(plan: TablePlan, counts: Counts, on_progress: Progress) -> SmoothTables:
     """The smooth tables of a release by a fixed plan, of such counts."""
     closure = plan.closure
     subsets = [closure.attributes(residual) for residual in range(len(closure))]
@@ -146,7 +146,7 @@ def _fixed_fit(plan: Plan, counts: Counts, on_progress: Progress) -> SmoothTable
     return smooth_residuals(residuals, on_progress=on_progress)
 
 
-def _measured(plan: Plan, counts: Counts) -> list[np.ndarray]:
+def _measured(plan: TablePlan, counts: Counts) -> list[np.ndarray]:
     return [measure_residual(plan, residual, counts) for residual in range(len(plan.closure))]
 
 

@@ -27,7 +27,7 @@ from rpexplore.estimation.seeded_numbers import SeededNumbers
 from rpexplore.estimation.smooth_tables import smooth_residuals
 from rpexplore.estimation.table_map import ContributionArrays
 from rpexplore.planning.mechanism.reconstruction import contribution
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.postprocessing.duration import search_seconds
 from rpexplore.postprocessing.nonnegative import nonnegative
 from rpexplore.postprocessing.rehearsal.made_up_records import made_up_records
@@ -39,7 +39,7 @@ _MOST_SECONDS, _GAP = 30.0, 0.01
 
 
 def rehearse_smooth_tables(
-    plan: Plan, expected: ExpectedCounts, *, on_progress: Progress = no_progress
+    plan: TablePlan, expected: ExpectedCounts, *, on_progress: Progress = no_progress
 ) -> SmoothRehearsal:
     """The errors of unbiased, nonnegative and smooth tables of a plan, on made-up records.
 
@@ -62,8 +62,8 @@ def rehearse_smooth_tables(
 
 
 def describe_smooth_change(
-    before: Plan,
-    after: Plan,
+    before: TablePlan,
+    after: TablePlan,
     expected: ExpectedCounts,
     record_noun: str,
     *,
@@ -91,7 +91,7 @@ def describe_smooth_change(
 
 
 def _rehearsed(
-    plan: Plan,
+    plan: TablePlan,
     expected: ExpectedCounts,
     tables: Sequence[AttributeIndices],
     on_progress: Progress,
@@ -141,7 +141,7 @@ def _rehearsed(
     return SmoothRehearsal(plan.sha256, frame, n_records, expected)
 
 
-def _tables(plan: Plan) -> list[AttributeIndices]:
+def _tables(plan: TablePlan) -> list[AttributeIndices]:
     """The attributes of each table that have several values, each set once."""
     several = {index for index, size in enumerate(plan.closure.sizes.tolist()) if size > 1}
     workload = plan.workload
@@ -151,7 +151,7 @@ def _tables(plan: Plan) -> list[AttributeIndices]:
 
 
 def _measured(
-    plan: Plan, counts: Counts, on_progress: Progress
+    plan: TablePlan, counts: Counts, on_progress: Progress
 ) -> Iterator[tuple[AttributeIndices, np.ndarray]]:
     """The contribution of each residual, with normal noise of the plan's variance."""
     closure = plan.closure

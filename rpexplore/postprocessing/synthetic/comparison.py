@@ -21,7 +21,7 @@ from rpexplore.planning.mechanism.reconstruction import answers
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.table_queries import queries_of_tables
 from rpexplore.releases.table_cells import ESTIMATES
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from rpexplore.workload.query_matrix import QueryMatrix
 
 TABLES_COLUMNS = {
@@ -86,7 +86,7 @@ class Comparison:
 
 
 def compare(
-    source: Release | Estimates,
+    source: TableRelease | Estimates,
     smooth: Callable[[AttributeIndices], SmoothCounts | None],
     attributes: Sequence[int],
     codes: np.ndarray,
@@ -109,7 +109,7 @@ def compare(
         indices = source.domain.positions(names[position])
         shape = tuple(source.domain.sizes[list(indices)].tolist())
         counts = scale * _counts([columns[index] for index in indices], shape, len(codes))
-        if isinstance(source, Release):
+        if isinstance(source, TableRelease):
             rows = source.cells(position)
         else:
             rows = source.cells(names[position])

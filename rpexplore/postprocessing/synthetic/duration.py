@@ -5,7 +5,7 @@ from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.synthetic.population import sweep_chunk_size
 from rpexplore.postprocessing.synthetic.population_engine import records_swept
 from rpexplore.postprocessing.synthetic.smooth_targets import MOST_RESIDUALS
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 
 # Seconds on one core, measured with tables of 4 to 100 attributes of 2 to 1,000 values; each of
 # these cases within a factor of two.
@@ -15,7 +15,7 @@ _PER_TABLE, _PER_CELL, _PER_COUNT = 1e-3, 3e-7, 5e-8  # of the comparison; count
 _PER_WRITTEN_VALUE = 3e-7
 
 
-def records_seconds(source: Release | Estimates, rows: int | None) -> float:
+def records_seconds(source: TableRelease | Estimates, rows: int | None) -> float:
     """About how long `synthesize` takes; within a factor of three."""
     n_records = max(round(source.answer().value), 1) if rows is None else rows
     domain, tables = source.domain, source.table_names

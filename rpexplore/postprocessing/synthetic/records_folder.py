@@ -78,7 +78,7 @@ from rpexplore.postprocessing.table_writing import new_tables_folder, write_read
 from rpexplore.releases.atomic_folder import check_new, check_room
 from rpexplore.releases.manifest import file_entry, now, save_manifest
 from rpexplore.releases.table_cells import for_csv, label_columns
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 
 MOST_RECORDS = 10_000_000
 _BYTES_PER_VALUE = 12  # about, as CSV and Parquet together
@@ -90,7 +90,7 @@ _ENGINES = {"population": population_records, "graphical_model": graphical_model
 
 
 def synthesize(
-    source: Release | Estimates,
+    source: TableRelease | Estimates,
     output: str | Path,
     *,
     rows: int | None = None,

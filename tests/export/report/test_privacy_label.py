@@ -14,24 +14,24 @@ from rpexplore.privacy import conversions as privacy
 FACTOR = "a result is at most … times as likely, plus δ"
 
 
-def plan(**budget) -> rp.Plan:
+def plan(**budget) -> rp.TablePlan:
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 10, "sex": 2}), 2)
     return rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(**budget))
 
 
-def facts(made: rp.Plan) -> dict[str, str]:
+def facts(made: rp.TablePlan) -> dict[str, str]:
     part = label(made).parts[0]
     assert isinstance(part, Facts)
     return {term: " ".join(sentences) for term, *sentences in part.rows}
 
 
-def meaning(made: rp.Plan) -> str:
+def meaning(made: rp.TablePlan) -> str:
     part = label(made).parts[2]
     assert isinstance(part, Points)
     return " ".join(part.sentences)
 
 
-def lists(made: rp.Plan) -> dict[str, str]:
+def lists(made: rp.TablePlan) -> dict[str, str]:
     part = label(made).parts[-1]
     assert isinstance(part, Beside)
     return {points.title: " ".join(points.sentences) for points in part.lists}

@@ -220,7 +220,7 @@ def test_the_checklist_has_every_point_of_the_guidelines(groups):
 
 
 def test_the_same_plan_gives_the_same_report():
-    scenario, again = SCENARIOS["groups"], rp.Plan.parse(plan_of("groups").text)
+    scenario, again = SCENARIOS["groups"], rp.TablePlan.parse(plan_of("groups").text)
     assert html(contents_of(again, scenario)) == html_of("groups")
 
 

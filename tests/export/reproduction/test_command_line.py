@@ -11,12 +11,12 @@ from rpexplore.cli.main import cli
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.export.reproduction.command_line import command_lines
 from rpexplore.export.reproduction.recipe import custom_basis_files
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from tests.export.reports import plan_of
 from tests.export.scenarios import SCENARIOS
 
 
-def export_to(folder: Path, plan: rp.Plan) -> None:
+def export_to(folder: Path, plan: rp.TablePlan) -> None:
     plan.save(folder / "plan.json")
     plan.workload.domain.save(folder / "codebook.json")
     (folder / "tables.csv").write_text(csv_of_tables(plan), encoding="utf-8")
@@ -60,7 +60,7 @@ def test_the_release_line_runs_the_release(tmp_path, monkeypatch):
     line = verb(command_lines(plan, scenario), "release")
     done = CliRunner().invoke(cli, line)
     assert done.exit_code == 0, done.output
-    assert Release.load("release").plan.sha256 == plan.sha256
+    assert TableRelease.load("release").plan.sha256 == plan.sha256
 
 
 def test_short_wishes_are_options_and_long_ones_a_file():

@@ -13,14 +13,14 @@ import rpexplore as rp
 from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.export.reproduction.recipe import Recipe, custom_basis_files
 from rpexplore.export.reproduction.script import python_script
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 from rpexplore.scenarios.scenario import Scenario
 from tests.export.reports import plan_of
 from tests.export.scenarios import SCENARIOS, survey
 from tests.support import strategies
 
 
-def exported(folder: Path, name: str) -> tuple[rp.Plan, Path]:
+def exported(folder: Path, name: str) -> tuple[rp.TablePlan, Path]:
     """The plan of a scenario, and its script, with what it needs beside it."""
     scenario, plan, path = SCENARIOS[name], plan_of(name), folder / "plan.py"
     path.write_text(python_script(plan, scenario), encoding="utf-8")
@@ -38,7 +38,7 @@ def run(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def made_by(path: Path) -> rp.Plan:
+def made_by(path: Path) -> rp.TablePlan:
     """The plan that a script makes, in this process.
 
     Not imported: bytecode of another script of this name, size and second would be taken for its.
@@ -112,7 +112,7 @@ def test_a_script_runs_the_release_when_given_records(tmp_path):
     (tmp_path / "records.csv").write_text("\n".join(["age,sex,region,income,one", *rows]))
     done = run(path, "records.csv", "--release", "tables", "--limit-rho", "1")
     assert done.returncode == 0, done.stderr
-    release = Release.load(tmp_path / "tables")
+    release = TableRelease.load(tmp_path / "tables")
     assert release.plan.sha256 == plan.sha256
     assert (tmp_path / "rpexplore-ledger.sqlite").exists()
     again = run(path, "records.csv", "--release", "tables")

@@ -30,7 +30,7 @@ NAMED = {baseline.name: baseline for baseline in BASELINES}
 LAPLACE = {baseline.name: baseline for baseline in LAPLACE_BASELINES}
 
 
-def planned(tables: rp.Workload, loss: Loss) -> rp.Plan:
+def planned(tables: rp.Workload, loss: Loss) -> rp.TablePlan:
     return rp.plan(tables, loss=loss, budget=rp.Budget(rho="0.5"))
 
 

@@ -215,7 +215,7 @@ def test_nothing_can_be_computed_or_planned_by_name_alone(custom_plan):
 
 def test_a_plan_is_saved_read_and_verified_by_the_name_alone(custom_plan, tmp_path):
     custom_plan.save(tmp_path / "plan.json")
-    again = rp.Plan.load(tmp_path / "plan.json")
+    again = rp.TablePlan.load(tmp_path / "plan.json")
     assert again.loss == UnavailableLoss("3-norm")
     assert again.text == custom_plan.text
     assert again.sha256 == custom_plan.sha256
@@ -229,7 +229,7 @@ def test_a_plan_is_saved_read_and_verified_by_the_name_alone(custom_plan, tmp_pa
 
 
 def test_a_plan_read_by_name_alone_can_be_released(custom_plan, tmp_path):
-    plan = rp.Plan.parse(custom_plan.text)
+    plan = rp.TablePlan.parse(custom_plan.text)
     data = tmp_path / "records.csv"
     with data.open("w", newline="") as file:
         rows = csv.writer(file)

@@ -10,7 +10,7 @@ import rpexplore as rp
 from rpexplore.errors import ReleaseError
 from rpexplore.postprocessing.adaptive_bounds import sentences_on_bounds
 from rpexplore.postprocessing.formats.publishing import publish
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 
 DESCRIPTIONS = (
     "README.md", "datapackage.json", "csv-metadata.json", "croissant.json", "dcat.jsonld",
@@ -27,7 +27,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_figures_are_those_of_the_release_to_the_last_digit_and_the_release_stays(exports):
     released, folder = exports["released"].results, exports["released"].folder
-    Release.load(released.folder)  # which refuses anything that was added or changed
+    TableRelease.load(released.folder)  # which refuses anything that was added or changed
     tables = contents(released.folder / "tables")
     for name, content in contents(folder / "tables").items():
         assert content.partition(b"\n")[2] == tables[name].partition(b"\n")[2]

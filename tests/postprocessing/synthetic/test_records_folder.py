@@ -41,7 +41,7 @@ from rpexplore.postprocessing.synthetic.records import (
 )
 from rpexplore.postprocessing.synthetic.records_folder import synthesize
 from rpexplore.releases.release import release
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import TableRelease
 
 DOMAIN = rp.Domain(
     (
@@ -67,7 +67,7 @@ def quick():
 
 
 @pytest.fixture(scope="module")
-def released(tmp_path_factory) -> Release:
+def released(tmp_path_factory) -> TableRelease:
     folder = tmp_path_factory.mktemp("released")
     rng = np.random.default_rng(0)
     age = rng.binomial(5, 0.3, 300)
@@ -82,7 +82,7 @@ def released(tmp_path_factory) -> Release:
     workload = rp.Workload.of(DOMAIN, TABLES).with_bases({"age": rp.Ranges()}, tables=[["age"]])
     plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=2))
     result = release(plan, folder / "records.csv", folder / "release")
-    assert isinstance(result, Release)
+    assert isinstance(result, TableRelease)
     return result
 
 

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.errors import LedgerError
-from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.ledger.account import check_limit
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.ledger.ledger_frames import datasets, runs
@@ -28,7 +28,7 @@ from tests.data.databases.servers import Server
 from tests.support.ledgers import KINDS, database_ledger, tamper
 
 
-def plan_with(**budget) -> Plan:
+def plan_with(**budget) -> TablePlan:
     domain = Domain.from_sizes({"a": 2})
     return plan(Workload.all_up_to(domain, 1), loss=SumOfVariances(), budget=Budget(**budget))
 
@@ -36,7 +36,7 @@ def plan_with(**budget) -> Plan:
 PLAN = plan_with(rho="1/2")
 
 
-def costing(record_rho: Fraction, plan: Plan = PLAN) -> Any:
+def costing(record_rho: Fraction, plan: TablePlan = PLAN) -> Any:
     """What the ledger sees of a plan, with any cost for one record, also one that no plan has."""
     return SimpleNamespace(record_rho=record_rho, budget=plan.budget, sha256=plan.sha256)
 
@@ -240,7 +240,7 @@ BOOKER = """
 import sys
 from rpexplore.errors import LedgerError
 from rpexplore.releases.ledger.ledger import Ledger
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import Plan
 ledger, data, plan = sys.argv[1], sys.argv[2], Plan.load(sys.argv[3])
 print("ready", flush=True)
 sys.stdin.readline()

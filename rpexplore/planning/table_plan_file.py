@@ -51,7 +51,7 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload, padded
 
 if TYPE_CHECKING:
-    from rpexplore.planning.plan import Plan
+    from rpexplore.planning.table_plan import TablePlan
 
 _KEYS = (
     "format", "format_version", "library_version", "domain", "loss", "budget", "privacy_cost",
@@ -68,7 +68,7 @@ _CLASS_KEYS = (
 
 
 @collection_paused()
-def text_of_plan(plan: "Plan") -> str:
+def text_of_plan(plan: "TablePlan") -> str:
     """The canonical text of a plan."""
     workload, certificate = plan.workload, plan.certificate
     loss = plan.loss.to_json().items()

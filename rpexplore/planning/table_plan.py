@@ -24,9 +24,9 @@ from rpexplore.planning.mechanism.marginal_noise import (
     residuals_within,
 )
 from rpexplore.planning.mechanism.table_variances import TableVariances
-from rpexplore.planning.plan_file import fields_of_plan, text_of_plan
 from rpexplore.planning.plan_summary import plan_summary
 from rpexplore.planning.release_plan import CertifiedPlan
+from rpexplore.planning.table_plan_file import fields_of_plan, text_of_plan
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Plan(CertifiedPlan):
+class TablePlan(CertifiedPlan):
     """Noise scales for every residual of a workload, and what follows from them. No records.
 
     closure             with the strategies of attributes in other bases than single values
@@ -47,6 +47,7 @@ class Plan(CertifiedPlan):
     Make one with `rpexplore.plan` or `Plan.load`.
     """
 
+    kind = "tables"
     file_format = "rpexplore-plan"
     item, released_item = "table", "noisy table"
     accuracy_statement = (
