@@ -1,7 +1,5 @@
 """What a report tells about an adaptive plan: when to choose it, what is measured when, tables."""
 
-import pandas as pd
-
 from rpexplore.analysis import forecast
 from rpexplore.analysis.adaptive import (
     NOTHING_PROMISED,
@@ -20,7 +18,6 @@ from rpexplore.export.report.board import what_is_released
 from rpexplore.export.report.section import Attachment, Facts, Numbers, Section
 from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
-from rpexplore.workload.table_text import title
 
 MOST_SHOWN = 40  # tables
 _STEP_COLUMNS = {
@@ -79,8 +76,7 @@ def adaptive_sections(plan: AdaptivePlan, unbiased: Usefulness | None) -> list[S
 
 def _tables(plan: AdaptivePlan) -> Section:
     totals = forecast.totals(plan.workload)
-    rows = plan.tables
-    frame = pd.DataFrame({"table": list(map(title, rows["attributes"])), "cells": rows["cells"]})
+    frame = plan.accuracy().loc[:, ["item", "cells"]]
     columns = {name: COLUMNS[name] for name in frame}
     parts = [Numbers(frame.head(MOST_SHOWN), columns, "Tables that are estimated")]
     more = []

@@ -5,20 +5,19 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from rpexplore.analysis.accuracy import csv_of_accuracy
 from rpexplore.analysis.areas.accuracy import (
     AreaErrors,
     describe_levels,
     describe_shares,
     level_accuracy,
-    table_accuracy,
 )
 from rpexplore.analysis.areas.distributions import area_headline, errors_by_level
 from rpexplore.analysis.areas.levels import beside_shares_by_level, level_sizes
-from rpexplore.analysis.areas.targets import describe_required, describe_targets, missed_targets
+from rpexplore.analysis.areas.targets import describe_required, describe_targets
 from rpexplore.analysis.areas.usefulness import AreaUsefulness, publishable_in_areas
 from rpexplore.analysis.budget_units import right_guesses
-from rpexplore.analysis.targets_met import describe_targets_met
-from rpexplore.common.csv_text import csv_of_frame
+from rpexplore.analysis.targets_met import describe_targets_met, target_counts
 from rpexplore.common.formatting import capitalised, describe_count, plural, rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import PlanError, WorkloadError
@@ -28,7 +27,6 @@ from rpexplore.figures.areas import (
     AREA_COLUMNS,
     LEVEL_COLUMNS,
     SIZE_COLUMNS,
-    TABLE_COLUMNS,
     USEFUL_COLUMNS,
     shares_listed,
 )
@@ -100,9 +98,9 @@ def area_facts(
             right_guesses(plan.budget),
         ),
     ]
-    missed, targets = missed_targets(plan)
-    if targets:
-        rows.insert(3, ("Targets", describe_targets_met(targets - missed, targets)))
+    counts = target_counts(plan)
+    if counts.targets:
+        rows.insert(3, ("Targets", describe_targets_met(counts.met, counts.targets)))
     return rows
 
 
@@ -132,11 +130,11 @@ def _areas(plan: AreaPlan) -> Section:
 
 
 def _tables(plan: AreaPlan) -> Section:
-    frame, rows = plan.tables, []
+    frame, rows = plan.accuracy(), []
     for level, of_level in frame.groupby("level", sort=False):
         sizes = of_level["cells"].to_numpy()
         cells = int(of_level["areas"].to_numpy() @ sizes)
-        names = [title(table) for table in of_level["attributes"]]
+        names = of_level["item"].tolist()
         shown = ", ".join(names[:MOST_AREAS])
         if len(names) > MOST_AREAS:
             shown += f" and {len(names) - MOST_AREAS:,} more"
@@ -196,7 +194,7 @@ def _accuracy(plan: AreaPlan, record_noun: str) -> Section:
             Attachment(
                 "area_tables.csv",
                 f"All {len(frame):,} tables by level with standard errors, weight and target",
-                csv_of_frame(table_accuracy(plan).filter(list(TABLE_COLUMNS))),
+                csv_of_accuracy(plan),
             ),
         ),
     )
@@ -272,12 +270,12 @@ def _relative_errors(useful: AreaUsefulness) -> Section:
 
 def _targets(plan: AreaPlan) -> list[Section]:
     """How many targets are met, and what more the objective says; nothing without targets."""
-    missed, targets = missed_targets(plan)
-    if not targets:
+    counts = target_counts(plan)
+    if not counts.targets:
         return []
     sentences = [
         "A target is that of a table on a level, and met when the least accurate area of the level "
-        f"meets it. {describe_targets_met(targets - missed, targets)}"
+        f"meets it. {describe_targets_met(counts.met, counts.targets)}"
     ]
     if plan.loss.meets_required_targets:
         sentences.append(describe_required(plan))

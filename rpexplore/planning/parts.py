@@ -1,0 +1,8 @@
+"""The parts of a plan: what is planned together and released under one guarantee."""
+
+from typing import Any
+
+
+def parts_of(plan: Any) -> tuple[Any, ...]:
+    """The parts of a plan; a plan that is one by itself."""
+    return getattr(plan, "parts", (plan,))
