@@ -28,6 +28,7 @@ class Headline:
     largest_error  of the least accurate cell of any table, one of least_accurate_table
     cells_differ   whether some table's cells differ noticeably in accuracy
     is_one         whether there is one table only
+    is_of_counts   whether they are single counts instead of tables
     """
 
     median_error: float
@@ -35,6 +36,7 @@ class Headline:
     least_accurate_table: str
     cells_differ: bool
     is_one: bool = False
+    is_of_counts: bool = False
 
     @property
     def median_margin(self) -> float:
@@ -46,13 +48,17 @@ class Headline:
 
     @property
     def median_text(self) -> str:
-        """Whose the median is: "a cell of the median table"."""
+        """Whose the median is: "a cell of the median table", "the median query"."""
+        if self.is_of_counts:
+            return "the query" if self.is_one else "the median query"
         table = "the table" if self.is_one else "the median table"
         return f"a cell of {table}{' (root mean square)' if self.cells_differ else ''}"
 
     @property
     def largest_text(self) -> str:
         """Whose the largest error is: "a cell of the least accurate table"."""
+        if self.is_of_counts:
+            return "the query" if self.is_one else "the least accurate query"
         if self.cells_differ:
             return f"the least accurate cell{'' if self.is_one else ' of all tables'}"
         if self.is_one:

@@ -16,12 +16,13 @@ from rpexplore.analysis.areas.distributions import area_headline, errors_by_leve
 from rpexplore.analysis.areas.levels import beside_shares_by_level, level_sizes
 from rpexplore.analysis.areas.targets import describe_required, describe_targets
 from rpexplore.analysis.areas.usefulness import AreaUsefulness, publishable_in_areas
-from rpexplore.analysis.budget_units import right_guesses
 from rpexplore.analysis.targets_met import describe_targets_met, target_counts
 from rpexplore.common.formatting import capitalised, describe_count, plural, rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import PlanError, WorkloadError
-from rpexplore.export.report.section import Attachment, Facts, Numbers, Part, Section
+from rpexplore.export.report.codebook import aggregations
+from rpexplore.export.report.part import FrontRow, Given, PartReport
+from rpexplore.export.report.section import Attachment, Numbers, Part, Section
 from rpexplore.figures.areas import (
     ACCURACY_COLUMNS,
     AREA_COLUMNS,
@@ -66,13 +67,29 @@ def useful_in_areas(
     return publishable_in_areas(plan, expected, cv_limit=cv_limit, totals=totals)
 
 
-def area_facts(
-    plan: AreaPlan, record_noun: str, useful: AreaUsefulness | str
-) -> list[tuple[str, ...]]:
-    """What is released, how accurate it is and what it costs, for who has a minute."""
+def areas_report(plan: AreaPlan, given: Given) -> PartReport:
+    """What there is to tell of tables in areas."""
+    useful = useful_in_areas(plan, given.expected, given.cv_limit, given.area_totals)
+    return PartReport(
+        front=_front(plan, given.record_noun, useful),
+        sections=[
+            *aggregations(plan.workload.tables, plan.closure.strategies),
+            _areas(plan),
+            _tables(plan),
+            _accuracy(plan, given.record_noun),
+            _fairness(plan),
+            *([] if isinstance(useful, str) else [_relative_errors(useful)]),
+            *_targets(plan),
+        ],
+        of_kind=f" of {plural(plan.workload.tree.n_areas, 'area')}",
+    )
+
+
+def _front(plan: AreaPlan, record_noun: str, useful: AreaUsefulness | str) -> list[FrontRow]:
+    """What is released and how accurate it is, for who has a minute."""
     tree, top = plan.workload.tree, area_headline(plan)
     names = ", ".join(plan.domain.names[index] for index in plan.attribute_indices)
-    rows = [
+    rows: list[FrontRow] = [
         (
             "What is released",
             f"{plan.contents} of {plural(tree.n_areas, 'area')} on "
@@ -92,28 +109,11 @@ def area_facts(
             f"{top.least_accurate_table}: a noisy count is so near to the true one 95 % of the "
             "time.",
         ),
-        (
-            "Privacy",
-            f"{plan.budget.epsilon_text(plan.rho)}, for {plan.budget.unit}.",
-            right_guesses(plan.budget),
-        ),
     ]
     counts = target_counts(plan)
     if counts.targets:
-        rows.insert(3, ("Targets", describe_targets_met(counts.met, counts.targets)))
+        rows.append(("Targets", describe_targets_met(counts.met, counts.targets)))
     return rows
-
-
-def area_sections(plan: AreaPlan, record_noun: str, useful: AreaUsefulness | str) -> list[Section]:
-    """Areas, tables, accuracy, fairness, relative errors and targets."""
-    return [
-        _areas(plan),
-        _tables(plan),
-        _accuracy(plan, record_noun),
-        _fairness(plan),
-        *([] if isinstance(useful, str) else [_relative_errors(useful)]),
-        *_targets(plan),
-    ]
 
 
 def _areas(plan: AreaPlan) -> Section:
@@ -282,8 +282,3 @@ def _targets(plan: AreaPlan) -> list[Section]:
     elif isinstance(plan.loss, MaxVariance) and plan.loss.compares_with_targets:
         sentences.append(describe_targets(plan))
     return [Section("Targets", sentences)]
-
-
-def area_front(plan: AreaPlan, record_noun: str, useful: AreaUsefulness | str) -> Section:
-    """The first page's figures."""
-    return Section("In short", (), (Facts(area_facts(plan, record_noun, useful)),))

@@ -8,7 +8,7 @@ import pandas as pd
 from rpexplore.analysis.budget_units import USUAL_DELTA, typed_text
 from rpexplore.common.formatting import rounded, small
 from rpexplore.domain.provenance import describe_attributes_from_records
-from rpexplore.export.report.kinds import COARSE, ReportedPlan, kind_of
+from rpexplore.export.report.kinds import COARSE, PlanWords
 from rpexplore.export.report.section import (
     Beside,
     Facts,
@@ -24,7 +24,7 @@ DELTAS = tuple(map(Fraction, ("1e-5", *USUAL_DELTAS)))
 FALSE_ALARMS = Fraction(1, 20)
 
 
-def label(plan: ReportedPlan) -> Section:
+def label(plan: ReleasePlan) -> Section:
     """The privacy label of a plan."""
     most = plan.budget.max_records_per_person
     delta = plan.budget.stated_delta or Fraction(USUAL_DELTA)
@@ -34,7 +34,7 @@ def label(plan: ReportedPlan) -> Section:
         budget=plan.budget,
         most=most,
         stated=_stated(plan),
-        kind=kind_of(plan),
+        kind=PlanWords.of(plan),
         one="one record" if most is None else "one person",
         delta=delta,
         factor=_factor(plan.epsilon(delta)),

@@ -20,7 +20,6 @@ from rpexplore.common.names import is_text
 from rpexplore.common.yaml_text import yaml_text
 from rpexplore.domain.provenance import describe_attributes_from_records
 from rpexplore.errors import ReleaseError
-from rpexplore.export.report.kinds import ReportedPlan
 from rpexplore.export.report.nist_checklist import nist_checklist
 from rpexplore.export.report.privacy_label import label
 from rpexplore.export.report.section import Checklist, Facts
@@ -221,9 +220,7 @@ def registry_entry(release: FinishedRelease[Any], answers: RegistryAnswers) -> d
 
 
 def _report_sentences(plan: ReleasePlan) -> dict[str, str]:
-    """What the report on a plan says, by the term or the point; nothing of a list of queries."""
-    if not isinstance(plan, ReportedPlan):
-        return {}
+    """What the report on a plan says, by the term or the point."""
     (checklist,) = (
         part for part in nist_checklist(plan, "records").parts if isinstance(part, Checklist)
     )
