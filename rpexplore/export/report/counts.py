@@ -19,7 +19,8 @@ from rpexplore.planning.accuracy_frame import worst_first
 from rpexplore.queries.definitions import StatedQueries
 from rpexplore.queries.plan import QueryPlan
 
-MOST_SHOWN = 40  # rows
+MOST_SHOWN, MOST_CELLS = 40, 10  # rows
+_NOTHING = 1e-3  # contributions below it decide nothing
 _ACCURACY_COLUMNS = {
     "item": Column("query", "text"),
     "standard_error": COLUMNS["standard_error"],
@@ -136,7 +137,7 @@ def _relative_errors(useful: CountUsefulness) -> Section:
 
 def _targets(plan: QueryPlan) -> Section:
     _, sentence = targets_met(plan, StatedQueries.of(plan.queries))
-    binding = int(np.count_nonzero(plan.certificate.shadow_prices > 0))
+    binding = int(np.count_nonzero(plan.certificate.shadow_prices > _NOTHING))
     return Section(
         "Targets",
         (
@@ -153,7 +154,9 @@ def _profile(plan: QueryPlan, record_noun: str) -> Section:
     rows = spare_cells(plan).sort_values("profile", kind="stable")
     parts = []
     if len(rows):
+        shown = rows.head(MOST_CELLS).dropna(axis="columns", how="all")
+        columns = {name: column for name, column in _SPARE_COLUMNS.items() if name in shown}
         title = "Cells with unused budget, most of it first"
-        note = f"And {len(rows) - MOST_SHOWN:,} more." if len(rows) > MOST_SHOWN else ""
-        parts.append(Numbers(rows.head(MOST_SHOWN), _SPARE_COLUMNS, title, note))
+        note = f"And {len(rows) - MOST_CELLS:,} more." if len(rows) > MOST_CELLS else ""
+        parts.append(Numbers(shown, columns, title, note))
     return Section("Unused budget", (describe_profile(plan, record_noun),), parts)
