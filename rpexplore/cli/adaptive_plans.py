@@ -57,19 +57,17 @@ def save_adaptive_plan(
     as_json: bool,
 ) -> None:
     """Make an adaptive plan, save it, and say what it is and when to choose it."""
-    from rpexplore.analysis.adaptive import unbiased_alternative, when_to_choose
-    from rpexplore.analysis.usefulness import publishable
+    from rpexplore.analysis.adaptive import when_to_choose
     from rpexplore.cli.facts import plan_facts
-    from rpexplore.cli.publishable import usefulness_facts
+    from rpexplore.cli.publishable import usefulness_facts, usefulness_of
     from rpexplore.planning.adaptive.adaptive_planner import adaptive_plan
     from rpexplore.releases.measurement import check_measurable
 
-    expected, cv_limit = wanted
     with progress(f"Planning {len(workload):,} tables"):
         made = adaptive_plan(
-            workload, budget=budget, expected_records=max(round(expected.total), 1)
+            workload, budget=budget, expected_records=max(round(wanted[0].total), 1)
         )
-        useful = publishable(unbiased_alternative(made), expected, cv_limit=cv_limit)
+        useful = usefulness_of(made, wanted)
         refuse_existing(out, force)
         made.save(out)
     warning = None
@@ -77,7 +75,7 @@ def save_adaptive_plan(
         check_measurable(made.first)
     except ReleaseError as error:
         warning = f"This plan cannot be released: {error}"
-    choice = when_to_choose(useful)
+    choice = when_to_choose(useful[made.kind])
     facts = {
         "plan": str(out),
         **plan_facts(made),

@@ -97,9 +97,9 @@ def plan(
     from rpexplore.cli.facts import plan_facts
     from rpexplore.cli.publishable import (
         expected_from_options,
-        publishable_facts,
-        publishable_text,
+        usefulness_facts,
         usefulness_of,
+        usefulness_text,
     )
     from rpexplore.cli.smallest_budget import loss_that_meets, optimum_at_smallest_budget
     from rpexplore.domain.domain import Domain
@@ -173,7 +173,7 @@ def plan(
     facts = {
         "plan": str(out),
         **plan_facts(made),
-        "publishable": publishable_facts(useful),
+        **usefulness_facts(made, useful),
         "why": reason,
         "weights": None if weights is None else weights.text,
         "warning": warning,
@@ -182,7 +182,7 @@ def plan(
     parts = (
         reason,
         str(made),
-        publishable_text(useful),
+        usefulness_text(made, useful),
         saved,
         next_steps(weights, from_release),
         warning,

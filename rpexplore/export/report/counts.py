@@ -5,7 +5,11 @@ import numpy as np
 from rpexplore.analysis.accuracy import csv_of_accuracy, readable
 from rpexplore.analysis.queries import (
     CountUsefulness,
+    budgets_needed,
+    describe_budgets,
     describe_profile,
+    optimum_of,
+    query_baselines,
     query_headline,
     spare_cells,
     targets_met,
@@ -30,6 +34,12 @@ _ACCURACY_COLUMNS = {
     "met": Column("met", "text"),
     "shadow_price": Column("contribution", "share", term="Binding targets"),
 }
+_BASELINE_COLUMNS = {
+    "title": Column("mechanism", "text"),
+    "measured": Column("numbers measured", "count"),
+    "rho": Column("ρ for all targets"),
+    "largest_ratio": Column("times the least"),
+}
 _SPARE_COLUMNS = {
     "cell": Column("cell", "text"),
     "profile": Column("budget in use", "share"),
@@ -49,6 +59,7 @@ def counts_report(plan: QueryPlan, given: Given) -> PartReport:
         sections=[
             _counts(plan),
             _accuracy(plan, given.record_noun),
+            _baselines(plan),
             *([] if isinstance(useful, str) else [_relative_errors(useful)]),
             _targets(plan),
             _profile(plan, given.record_noun),
@@ -121,6 +132,19 @@ def _accuracy(plan: QueryPlan, record_noun: str) -> Section:
                 csv_of_accuracy(plan),
             ),
         ),
+    )
+
+
+def _baselines(plan: QueryPlan) -> Section:
+    needed = budgets_needed(query_baselines(optimum_of(plan)), plan.budget)
+    return Section(
+        "Baselines",
+        (
+            "Plainer mechanisms for the same queries and targets. All figures are computed; none "
+            "of them was run.",
+            describe_budgets(needed),
+        ),
+        (Numbers(needed, _BASELINE_COLUMNS, "Smallest budgets that meet all targets"),),
     )
 
 

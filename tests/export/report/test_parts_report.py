@@ -86,7 +86,9 @@ def test_own_counts_have_a_report(counts):
     (publishable,) = (text for term, text in facts.items() if term.startswith("Publishable"))
     assert publishable.startswith(share)
     headings = [section.heading for section in made.sections]
-    assert headings[1:6] == ["Queries", "Accuracy", "Relative errors", "Targets", "Unused budget"]
+    assert headings[1:7] == [
+        "Queries", "Accuracy", "Baselines", "Relative errors", "Targets", "Unused budget",
+    ]  # fmt: skip
     table = made.sections[2].parts[0]
     assert isinstance(table, Numbers)
     errors = counts.standard_errors
