@@ -23,7 +23,7 @@ from rpexplore.errors import ReleaseError
 from rpexplore.export.report.nist_checklist import nist_checklist
 from rpexplore.export.report.privacy_label import label
 from rpexplore.export.report.section import Checklist, Facts
-from rpexplore.planning.release_plan import CertifiedPlan, ReleasePlan
+from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.privacy.conversions import USUAL_DELTAS
 from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
 from rpexplore.releases.areas.area_release import AreaRelease
@@ -200,9 +200,7 @@ def registry_entry(release: FinishedRelease[Any], answers: RegistryAnswers) -> d
                 told.get("Data security and access control"),
                 f"rpexplore {manifest['versions']['rpexplore']}.",
             ),
-            "justification": _text(
-                answers.justification, plan.proven if isinstance(plan, CertifiedPlan) else ""
-            ),
+            "justification": _text(answers.justification, getattr(plan, "proven", "")),
         },
         "administrative": {
             "sources": answers.sources,
