@@ -13,14 +13,14 @@ import pandas as pd
 from rpexplore.analysis.targets_met import describe_now, describe_outcome, describe_targets_met
 from rpexplore.common.concurrency import Progress, no_progress, one_thread
 from rpexplore.common.formatting import describe_share, joined, plural, rounded
+from rpexplore.planning.counts.query_plan import QueryPlan
+from rpexplore.planning.counts.query_planner import QueryOptimum
 from rpexplore.planning.minimum_budget import rho_of_unit
 from rpexplore.planning.solvers.fitness_for_use import decoding
 from rpexplore.planning.solvers.query_sum import least_sum
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.queries.definitions import StatedQueries
-from rpexplore.queries.plan import QueryPlan
-from rpexplore.queries.planner import QueryOptimum
 from rpexplore.queries.query_list import QueryList
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.targets import MET_FACTOR

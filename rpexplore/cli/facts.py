@@ -16,10 +16,10 @@ from rpexplore.common.formatting import describe_numbers, describe_share, rounde
 from rpexplore.domain.domain import Domain
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
 from rpexplore.planning.areas.area_plan import AreaPlan
-from rpexplore.planning.release_plan import CertifiedPlan, ReleasePlan
+from rpexplore.planning.counts.query_plan import QueryPlan
+from rpexplore.planning.part_plan import CertifiedPlan, PartPlan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.conversions import USUAL_DELTAS
-from rpexplore.queries.plan import QueryPlan
 from rpexplore.scenarios.basis_choices import basis_choices_of
 from rpexplore.workload.table_text import list_titles
 
@@ -64,7 +64,7 @@ def attribute_table(domain: Domain) -> str:
 # ---- plans
 
 
-def plan_facts(plan: ReleasePlan) -> dict[str, Any]:
+def plan_facts(plan: PartPlan) -> dict[str, Any]:
     """A plan in a few plain values; exact numbers are texts, as in the plan file."""
     facts: dict[str, Any] = {
         "sha256": plan.sha256,
@@ -127,7 +127,7 @@ def basis_text(plan: TablePlan) -> str:
     return "\n".join(lines)
 
 
-def rows_of(plan: ReleasePlan) -> pd.DataFrame:
+def rows_of(plan: PartPlan) -> pd.DataFrame:
     """One row a table or query: the least accurate, or the furthest off its target, first.
 
     Those of an adaptive plan, of whose accuracy nothing is known, in the order of its file.
@@ -144,7 +144,7 @@ def rows_of(plan: ReleasePlan) -> pd.DataFrame:
     return plan.tables.iloc[least_accurate_first(plan)]
 
 
-def plan_text(plan: ReleasePlan, rows: pd.DataFrame, count: int) -> str:
+def plan_text(plan: PartPlan, rows: pd.DataFrame, count: int) -> str:
     """What a plan promises, with the first `count` of its tables or queries; for reading."""
     parts, items = [str(plan)], "tables"
     if isinstance(plan, QueryPlan):

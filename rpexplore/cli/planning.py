@@ -221,8 +221,8 @@ def report(
     from rpexplore.export.report.report import html
     from rpexplore.export.report.report import report as contents_of
     from rpexplore.planning.approval import Approval
+    from rpexplore.planning.plan import load_plan
     from rpexplore.planning.table_plan import TablePlan
-    from rpexplore.queries.plan_kinds import load_plan
     from rpexplore.scenarios.board_notes import BoardNotes
 
     ending = out.suffix.lower()

@@ -13,10 +13,10 @@ from rpexplore import Budget
 from rpexplore.cli.preset_inputs import named_presets
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
+from rpexplore.planning.counts.query_plan import QueryPlan
+from rpexplore.planning.counts.query_planner import query_optimum
+from rpexplore.planning.plan import load_plan
 from rpexplore.queries import presets
-from rpexplore.queries.plan import QueryPlan
-from rpexplore.queries.plan_kinds import load_plan
-from rpexplore.queries.planner import query_optimum
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.table_release import TableRelease

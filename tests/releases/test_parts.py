@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.data.files.source import FileSource
 from rpexplore.errors import DataError
+from rpexplore.planning.planner import plan_tables
 from rpexplore.releases import measurement
 from rpexplore.releases.measurement import measured_cells, parts_of
 from rpexplore.releases.release import release
@@ -22,7 +23,7 @@ from tests.support.stopped_runs import killed
 
 PART_CELLS = "rpexplore.releases.measurement.PART_CELLS"
 DOMAIN = rp.Domain.from_sizes({"a": 3, "b": 4, "c": 5, "d": 2, "one": 1})
-PLAN = rp.plan(
+PLAN = plan_tables(
     rp.Workload.all_up_to(DOMAIN, 3), loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/2")
 )
 

@@ -15,7 +15,7 @@ from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError
 from rpexplore.export.report.section import Facts, Part, Section
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.board_notes import BoardNotes
 
@@ -82,7 +82,7 @@ def _publishable(
     return f"Publishable: {useful.share_text}", text
 
 
-def board_section(notes: BoardNotes, plan: ReleasePlan, headings: Iterable[str]) -> Section:
+def board_section(notes: BoardNotes, plan: PartPlan, headings: Iterable[str]) -> Section:
     """What is open and what was decided; lines to fill in by hand where nothing was typed.
 
     headings: of the other sections of the report
@@ -101,14 +101,14 @@ def board_section(notes: BoardNotes, plan: ReleasePlan, headings: Iterable[str])
     return Section(HEADING, (), parts)
 
 
-def _plan_decided_on(notes: BoardNotes, plan: ReleasePlan) -> list[str]:
+def _plan_decided_on(notes: BoardNotes, plan: PartPlan) -> list[str]:
     """Which plan the decision is on, in a sentence, where that is known."""
     if not notes.decided_on:
         return []
     return [other_plan_text(notes, plan) or "This is the plan that the decision is on."]
 
 
-def other_plan_text(notes: BoardNotes, plan: ReleasePlan) -> str:
+def other_plan_text(notes: BoardNotes, plan: PartPlan) -> str:
     """Which other plan than this one the decision is on, in a sentence; "" if it is not."""
     if plan.sha256.startswith(notes.decided_on):
         return ""

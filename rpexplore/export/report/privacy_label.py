@@ -17,7 +17,7 @@ from rpexplore.export.report.section import (
     Section,
     template_blocks,
 )
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.part_plan import PartPlan
 from rpexplore.privacy.conversions import USUAL_DELTAS, max_true_positive_rate
 
 DELTAS = tuple(map(Fraction, ("1e-5", *USUAL_DELTAS)))
@@ -49,7 +49,7 @@ def label(plan: ReportedPlan) -> Section:
     )
 
 
-def epsilons(plan: ReleasePlan) -> Numbers:
+def epsilons(plan: PartPlan) -> Numbers:
     """ε at several δ, with what it means."""
     stated = plan.budget.stated_delta
     deltas = sorted({*DELTAS, stated or DELTAS[0]}, reverse=True)
@@ -72,7 +72,7 @@ def epsilons(plan: ReleasePlan) -> Numbers:
     )
 
 
-def _stated(plan: ReleasePlan) -> str:
+def _stated(plan: PartPlan) -> str:
     """The budget as it was stated: "ε = 1 at δ = 1e-9"."""
     stated = dict(plan.budget.stated)
     if "epsilon" in stated:

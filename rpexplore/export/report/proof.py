@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 from rpexplore.export.report.kinds import ReportedPlan, kind_of
 from rpexplore.export.report.section import Facts, Section, template_blocks
-from rpexplore.planning.release_plan import CertifiedPlan
+from rpexplore.planning.part_plan import CertifiedPlan
 from rpexplore.planning.verification import Verification
 
 PRIVACY_ALONE = (

@@ -53,7 +53,7 @@ from rpexplore.figures.chart import Chart
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
 from rpexplore.planning.approval import Approval
 from rpexplore.planning.areas.area_plan import AreaPlan
-from rpexplore.queries.plan_kinds import verify
+from rpexplore.planning.verification import verify
 from rpexplore.scenarios.board_notes import BoardNotes
 from rpexplore.scenarios.workload_request import WorkloadRequest
 
