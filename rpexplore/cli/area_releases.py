@@ -60,11 +60,15 @@ def planned_sums(plan: "PartPlan", areas: Path) -> "pd.DataFrame":
     return plan.accuracy_of_sums(lists_of_areas(plan.workload.tree, areas))
 
 
-def planned_sum_table(rows: "pd.DataFrame") -> str:
-    """Rows of `planned_sums` as a text table; what is asked for in no or not all areas is empty."""
+def planned_sum_table(rows: "pd.DataFrame", count: int | None) -> str:
+    """The first rows of `planned_sums` as a text table (None: as many as usual).
+
+    What is asked for in no or not all areas is empty.
+    """
     from rpexplore.common.formatting import describe_numbers
     from rpexplore.workload.table_text import title
 
+    total, rows = len(rows), rows.head(_MOST_SUMS if count is None else count)
     errors = describe_numbers(rows["standard_error"].fillna(0))
     columns = {
         "list": rows["list"].tolist(),
@@ -75,7 +79,9 @@ def planned_sum_table(rows: "pd.DataFrame") -> str:
             for text, missing in zip(errors, rows["standard_error"].isna(), strict=True)
         ],
     }
-    return text_table(columns, "<<>>")
+    more = total - len(rows)
+    left_out = f"\n… and {more:,} more: --tables {total} shows all." if more else ""
+    return text_table(columns, "<<>>") + left_out
 
 
 def tables_of_area(folder: Path, area: str) -> "tuple[AreaTables, Domain]":

@@ -46,10 +46,10 @@ def show(
     Of a plan for areas with --areas how accurate sums over lists of areas will be, each table for
     each list. Refuses a plan that `verify` finds wrong.
     """
-    from rpexplore.analysis.accuracy import csv_of_tables
-    from rpexplore.cli.area_facts import in_text
+    from rpexplore.analysis.accuracy import accuracy_of, csv_of_accuracy
+    from rpexplore.cli.area_facts import csv_of_sums
     from rpexplore.cli.area_releases import planned_sum_table, planned_sums
-    from rpexplore.cli.facts import plan_facts, plan_text, row_facts, rows_of
+    from rpexplore.cli.facts import items_of, plan_facts, plan_text, row_facts
     from rpexplore.cli.publishable import (
         expected_from_options,
         totals_from_option,
@@ -57,8 +57,6 @@ def show(
         usefulness_of,
         usefulness_text,
     )
-    from rpexplore.common.csv_text import csv_of_frame
-    from rpexplore.planning.table_plan import TablePlan
 
     if csv is not None:
         refuse_existing(csv, force)
@@ -68,27 +66,22 @@ def show(
         totals = totals_from_option(loaded, expected_areas)
         wanted = expected_from_options(loaded.domain, expected_count, expected, cv_limit, totals)
         useful = usefulness_of(loaded, wanted, totals)
-        rows = rows_of(loaded) if areas is None else planned_sums(loaded, areas)
+        if areas is None:
+            rows, items = accuracy_of(loaded), items_of(loaded)
+        else:
+            rows, items = planned_sums(loaded, areas), "sums"
         if csv is not None:
-            if isinstance(loaded, TablePlan):
-                text = csv_of_tables(loaded, escape_formulas=escape_formulas)
+            if areas is None:
+                text = csv_of_accuracy(loaded, escape_formulas=escape_formulas)
             else:
-                text = csv_of_frame(in_text(rows), escape_formulas=escape_formulas)
+                text = csv_of_sums(rows, escape_formulas=escape_formulas)
             write_new(csv, text, force)
-    items = "tables" if loaded.item == "table" else "queries"
-    items = items if areas is None else "sums"
     if as_json:
         first_rows = row_facts(rows if tables is None else rows.head(tables))
         facts = {**plan_facts(loaded), **usefulness_facts(loaded, useful)}
         say_json({**facts, items: first_rows, "csv": csv and str(csv)})
         return
-    count = min(len(rows), 20 if tables is None else tables)
-    if areas is None:
-        shown = plan_text(loaded, rows, count)
-    else:
-        shown = planned_sum_table(rows.head(count))
-        if count < len(rows):
-            shown += f"\n… and {len(rows) - count:,} more: --tables {len(rows)} shows all."
+    shown = plan_text(loaded, tables) if areas is None else planned_sum_table(rows, tables)
     say("\n\n".join(filter(None, (shown, usefulness_text(loaded, useful)))))
     if csv is not None:
         say(f"All {len(rows):,} {items} are in {csv}.")

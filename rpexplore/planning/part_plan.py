@@ -121,9 +121,9 @@ class PartPlan(ABC):
         """
         return None
 
+    @abstractmethod
     def accuracy(self) -> "pd.DataFrame":
-        """One row a table (and level) or count: cells, standard errors, target, weight, price."""
-        ...
+        """How accurate each of its items will be; see `accuracy_frame`."""
 
     # ---- its part of the file
 
@@ -157,6 +157,15 @@ class PartPlan(ABC):
         from rpexplore.planning.plan import Plan  # it knows the kinds of parts
 
         return Plan((self,), self.budget, self.version)
+
+    @property
+    def parts(self) -> "tuple[PartPlan, ...]":
+        """The parts of `alone`: this one."""
+        return (self,)
+
+    def part(self, kind: str) -> Any:
+        """The part of this kind of `alone`; None if it is of another."""
+        return self if self.kind == kind else None
 
     @property
     def text(self) -> str:

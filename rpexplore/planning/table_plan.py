@@ -14,6 +14,7 @@ from rpexplore.common.formatting import describe_count
 from rpexplore.common.numerics import normal_quantile
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.errors import WorkloadError
+from rpexplore.planning.accuracy_frame import accuracy_frame
 from rpexplore.planning.certificate import Certificate
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.cell_variances import CellVariances
@@ -29,6 +30,7 @@ from rpexplore.planning.part_plan import CertifiedPlan
 from rpexplore.planning.plan_summary import plan_summary
 from rpexplore.planning.table_plan_file import fields_of_plan, text_of_plan
 from rpexplore.privacy.budget import Budget
+from rpexplore.workload.table_text import all_titles
 from rpexplore.workload.workload import Workload
 
 if TYPE_CHECKING:
@@ -153,28 +155,27 @@ class TablePlan(CertifiedPlan):
         position = self.workload.position(table)
         return np.sqrt(cells.variances_of(position, self.sigma_squared.floats))
 
+    def accuracy(self) -> "pd.DataFrame":
+        """How accurate every table is, one row a table: see `accuracy_frame`."""
+        cells, extremes = self.workload.exact_cells, self.table_variances.standard_errors
+        return accuracy_frame(
+            self.kind,
+            all_titles(self.workload),
+            attributes=self.workload.tables,
+            cells=cells.astype(np.int64) if max(cells) < 2**63 else self.workload.cells,
+            standard_error=self.standard_errors,
+            smallest_standard_error=extremes("smallest"),
+            largest_standard_error=extremes("largest"),
+            target=self.workload.targets,
+            required=self.workload.required,
+            weight=self.workload.weights,
+            shadow_price=self.certificate.shadow_prices,
+        )
+
     @property
     def tables(self) -> "pd.DataFrame":
-        """One row a table: attributes, order, cells, accuracy, weight, target, shadow price."""
-        import pandas as pd  # half of the time that importing this package would take
-
-        cells = self.workload.exact_cells
-        fits = max(cells) < 2**63
-        return pd.DataFrame(
-            {
-                "attributes": self.workload.tables,
-                "order": self.workload.orders,
-                "cells": cells.astype(np.int64) if fits else self.workload.cells,
-                "mean_variance": self.mean_variances,
-                "max_variance": self.table_variances.largest,
-                "standard_error": self.standard_errors,
-                "largest_standard_error": self.largest_standard_errors,
-                "smallest_standard_error": self.table_variances.standard_errors("smallest"),
-                "weight": self.workload.weights,
-                "target": self.workload.targets,
-                "shadow_price": self.certificate.shadow_prices,
-            }
-        )
+        """What `accuracy` gives."""
+        return self.accuracy()
 
     def largest_variance(self, table: AttributeSet) -> float:
         """Variance of a cell of any marginal that some table of the workload contains.

@@ -180,7 +180,7 @@ def test_a_target_is_met_by_the_least_accurate_cell(unequal_plan, dense_errors):
     scenario = SCENARIO.with_settings([TableSetting(("age",), target=between)])
     missed = scenario.plan()
     assert target_counts(missed).met == 0
-    assert se.of_tables(missed).set_index("table").loc["age (cumulative)", "met"] == "no"
+    assert se.of_tables(missed).set_index("item").loc["age (cumulative)", "met"] is False
     solved = optimum(scenario.workload, loss=scenario.loss)
     needs = needed_rho(solved, SCENARIO.budget)
     assert np.isnan(np.delete(needs, table)).all()

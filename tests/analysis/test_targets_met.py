@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis import accuracy, targets_met
-from rpexplore.analysis.accuracy import Z_95
 from rpexplore.common.formatting import rounded
+from rpexplore.planning.accuracy_frame import Z_95
 from rpexplore.planning.planner import plan_tables
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
@@ -104,15 +104,15 @@ def test_the_list_of_tables_has_the_words_instead_of_the_numbers():
     plan = current.plan()
     numbers = accuracy.of_tables(plan, ["age"])
     sentence = targets_met.of_tables(plan, ["age"], current.request)
-    same = [name for name in numbers if name not in ("target", "met")]
-    assert sentence[same].equals(numbers[same])
-    assert list(sentence)[len(same) :] == ["wanted", "required", "outcome"]
+    same = ["item", "cells", "standard_error", "margin_95", "weight"]
+    assert sentence[same].equals(numbers[same].reset_index(drop=True))
+    assert list(sentence) == ["item", "order", *same[1:], "wanted", "required", "outcome"]
     shares = np.arange(len(plan.workload)) / 10  # of the tables in the order of the workload
-    every = targets_met.of_tables(plan, request=current.request, shares=shares).set_index("table")
+    every = targets_met.of_tables(plan, request=current.request, shares=shares).set_index("item")
     in_order = every["publishable_share"][titles(plan.workload, np.arange(len(shares)))]
     assert in_order.tolist() == shares.tolist()
-    met = accuracy.of_tables(plan).set_index("table")["met"]
-    assert every["outcome"].str.startswith("met: ").equals(met == "yes")
+    met = accuracy.of_tables(plan).set_index("item")["met"]
+    assert every["outcome"].str.startswith("met: ").equals(met.eq(True))
     assert every.loc["region", ["wanted", "required", "outcome"]].tolist() == ["", "", ""]
 
 

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis import expected_cells
-from rpexplore.analysis.accuracy import Z_95
 from rpexplore.analysis.budget_curves import publishable_at, publishable_by_budget
 from rpexplore.analysis.cell_accuracy import table_to_see
 from rpexplore.analysis.expected_cells import ExpectedCells
@@ -17,6 +16,7 @@ from rpexplore.analysis.usefulness import (
     points_since,
 )
 from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.planning.accuracy_frame import Z_95
 from rpexplore.planning.planner import optimum, plan_tables
 from rpexplore.workload.bases import Hierarchy
 from rpexplore.workload.table_text import titles

@@ -16,7 +16,7 @@ from rpexplore.data.files.source import source_of
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.contributions import Contributions
 from rpexplore.releases.csv_cells import CsvWriter, csv_decimals
-from rpexplore.releases.measurement import measure_part, measured_cells, parts_of
+from rpexplore.releases.measurement import measure_part, measured_cells
 from rpexplore.releases.measurement_file import Draft, MeasuredFile
 from rpexplore.releases.release import dry_run, release
 from rpexplore.releases.release_steps import steps_of
@@ -86,7 +86,7 @@ def measuring_of_many_small_tables() -> list[Row]:
     ones = np.ones((10, 10, 10), dtype=np.uint32)
     counts = Counts(dict.fromkeys(combinations(range(30), 3), ones), ones.size)
     cells = int(measured_cells(plan.closure).sum())
-    (part,) = parts_of(plan)
+    (part,) = plan.parts
     seconds = process_seconds(lambda: sum(n.size for n in measure_part(plan, part, counts)))
     return [
         ("measuring small tables, ns of processor time a cell", 1e9 * seconds / cells, "<=", 40),

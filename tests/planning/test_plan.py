@@ -14,24 +14,11 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
+from rpexplore.planning.accuracy_frame import COLUMNS
 from rpexplore.planning.certificate import Certificate
 from rpexplore.planning.planner import plan_tables
 from rpexplore.privacy import conversions as privacy
 from tests.support.generalised import any_plan
-
-COLUMNS = [
-    "attributes",
-    "order",
-    "cells",
-    "mean_variance",
-    "max_variance",
-    "standard_error",
-    "largest_standard_error",
-    "smallest_standard_error",
-    "weight",
-    "target",
-    "shadow_price",
-]
 
 # The way in that experts use; printed like this in the issue and kept stable.
 SCRIPT = """
@@ -78,16 +65,19 @@ def test_every_way_in_that_is_promised():
 
 
 def test_tables(plan):
-    tables = plan.tables
+    tables = plan.accuracy()
     assert list(tables.columns) == COLUMNS
     assert tables["attributes"].tolist() == [(), ("region",), ("age", "sex")]
-    assert tables["order"].tolist() == [0, 1, 2]
+    assert tables["item"].tolist() == ["(total)", "region", "age × sex"]
+    assert set(tables["part"]) == {"tables"}
+    assert tables[["level", "areas"]].isna().all(axis=None)
     assert tables["cells"].tolist() == [1, 16, 200]
     assert tables["cells"].dtype.kind == "i"
     assert tables["weight"].tolist() == [1, 3, 2]
     np.testing.assert_array_equal(tables["target"], [np.nan, np.nan, 5])
-    np.testing.assert_array_equal(tables["mean_variance"], plan.mean_variances)
-    np.testing.assert_array_equal(tables["max_variance"], plan.mean_variances)
+    assert tables["required"].tolist() == [False] * 3
+    assert tables["met"].tolist() == [None, None, bool(plan.standard_errors[2] <= 5)]
+    np.testing.assert_allclose(tables["margin_95"], 1.959964 * plan.standard_errors, rtol=1e-6)
     np.testing.assert_allclose(tables["standard_error"] ** 2, plan.mean_variances, rtol=1e-15)
     for name in ("largest_standard_error", "smallest_standard_error"):
         np.testing.assert_array_equal(tables[name], tables["standard_error"])
@@ -99,7 +89,7 @@ def test_tables_with_more_cells_than_64_bits():
     plan = plan_tables(
         rp.Workload.of(domain, [domain.names]), loss=rp.MaxVariance(), budget=rp.Budget(rho=1)
     )
-    assert plan.tables["cells"].tolist() == [1e24]
+    assert plan.accuracy()["cells"].tolist() == [1e24]
 
 
 def test_guarantee_is_exact_and_rounded_against_us(plan):
@@ -238,7 +228,7 @@ def test_privacy_cost_as_a_float_is_never_below_the_exact_one(plan):
 def test_changing_the_tables_does_not_change_the_plan(plan):
     tables = plan.tables
     tables.loc[0, "weight"] = 9.0
-    assert plan.tables["weight"].tolist() == [1, 3, 2]
+    assert plan.accuracy()["weight"].tolist() == [1, 3, 2]
 
 
 def test_margin_of_error_of_a_query(plan):
@@ -296,7 +286,6 @@ def test_tables_whose_cells_differ_state_all_three_errors(based):
         assert tables["largest_standard_error"][position] == pytest.approx(errors.max())
         assert tables["smallest_standard_error"][position] == pytest.approx(errors.min())
         assert based.largest_standard_errors[position] == tables["largest_standard_error"][position]
-        assert tables["max_variance"][position] == based.table_variances.largest[position]
     assert tables["largest_standard_error"][1] > 1.01 * tables["standard_error"][1]
     assert tables["smallest_standard_error"][1] < 0.99 * tables["standard_error"][1]
 

@@ -123,7 +123,7 @@ def hand_over(planned: QueryPlan) -> None:
 
 
 def _outcomes_frame(planned: QueryPlan, stated: StatedQueries) -> pd.DataFrame:
-    expected = expected_answers(stated.queries, current())
+    expected = expected_answers(stated.queries, current().expected, current().domain)
     return with_usefulness(kept(of_queries, planned, stated), expected)
 
 

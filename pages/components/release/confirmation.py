@@ -1,23 +1,19 @@
 """The dialog before a run: what is run, on what, what it costs and what it gives."""
 
 from collections.abc import Callable
+from typing import Any
 
 import streamlit as st
 
 from pages.components.release.release_task import ReleaseInputs
 from pages.components.shared.session import current, escaped, kept, say, show_messages
 from rpexplore.analysis.adaptive import NOTHING_PROMISED
-from rpexplore.analysis.areas.targets import missed_targets
 from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.targets_met import target_counts
 from rpexplore.analysis.usefulness import Usefulness
 from rpexplore.common.formatting import joined
 from rpexplore.errors import RpexploreError
-from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
-from rpexplore.planning.areas.area_plan import AreaPlan
-from rpexplore.planning.counts.query_plan import QueryPlan
 from rpexplore.planning.part_plan import PartPlan
-from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.ledger.ledger_overlaps import describe_charge
 from rpexplore.scenarios.scenario import Scenario
 
@@ -119,25 +115,17 @@ def usefulness_facts(plan: PartPlan, scenario: Scenario) -> dict[str, str]:
 
     Of an adaptive plan, that nothing is promised.
     """
-    if isinstance(plan, AdaptivePlan):
+    if plan.kind == "rounds":
         return {"Accuracy": NOTHING_PROMISED}
-    if isinstance(plan, AreaPlan):
-        return {"Targets": _missed(*missed_targets(plan))}
-    if not isinstance(plan, TablePlan):
-        assert isinstance(plan, QueryPlan)
-        return {"Targets": _missed(len(plan.met) - int(plan.met.sum()), len(plan.met))}
     counts = target_counts(plan)
-    return {
-        "Targets": _missed(counts.targets - counts.met, counts.targets),
-        "Publishable share": _publishable_share(plan, scenario),
-    }
+    missed = f"{counts.targets - counts.met:,} of {counts.targets:,} missed"
+    facts = {"Targets": missed if counts.targets else "none set"}
+    if plan.kind == "tables":
+        facts["Publishable share"] = _publishable_share(plan, scenario)
+    return facts
 
 
-def _missed(missed: int, targets: int) -> str:
-    return f"{missed:,} of {targets:,} missed" if targets else "none set"
-
-
-def _publishable_share(plan: TablePlan, scenario: Scenario) -> str:
+def _publishable_share(plan: Any, scenario: Scenario) -> str:
     if scenario.expected is None:
         return "not known without expected counts"
     try:

@@ -8,7 +8,7 @@ import pandas as pd
 from rpexplore.analysis.budget_units import USUAL_DELTA, typed_text
 from rpexplore.common.formatting import rounded, small
 from rpexplore.domain.provenance import describe_attributes_from_records
-from rpexplore.export.report.kinds import COARSE, ReportedPlan, kind_of
+from rpexplore.export.report.kinds import COARSE, PlanWords
 from rpexplore.export.report.section import (
     Beside,
     Facts,
@@ -18,13 +18,14 @@ from rpexplore.export.report.section import (
     template_blocks,
 )
 from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
 from rpexplore.privacy.conversions import USUAL_DELTAS, max_true_positive_rate
 
 DELTAS = tuple(map(Fraction, ("1e-5", *USUAL_DELTAS)))
 FALSE_ALARMS = Fraction(1, 20)
 
 
-def label(plan: ReportedPlan) -> Section:
+def label(plan: Plan) -> Section:
     """The privacy label of a plan."""
     most = plan.budget.max_records_per_person
     delta = plan.budget.stated_delta or Fraction(USUAL_DELTA)
@@ -34,7 +35,7 @@ def label(plan: ReportedPlan) -> Section:
         budget=plan.budget,
         most=most,
         stated=_stated(plan),
-        kind=kind_of(plan),
+        kind=PlanWords.of(plan),
         one="one record" if most is None else "one person",
         delta=delta,
         factor=_factor(plan.epsilon(delta)),

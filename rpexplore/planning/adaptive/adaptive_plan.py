@@ -12,12 +12,14 @@ from rpexplore.common.exact_numbers import shown_value, whole_number
 from rpexplore.common.formatting import describe_count, plural, rounded
 from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.errors import PlanError
+from rpexplore.planning.accuracy_frame import accuracy_frame
 from rpexplore.planning.adaptive.adaptive_plan_file import fields_of_plan, text_of_plan
 from rpexplore.planning.adaptive.candidates import candidates_of, refuse_unsuitable
 from rpexplore.planning.adaptive.schedule import Round
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
+from rpexplore.workload.table_text import all_titles
 from rpexplore.workload.workload import Workload
 
 if TYPE_CHECKING:
@@ -133,18 +135,14 @@ class AdaptivePlan(PartPlan):
         """How much each candidate's error counts in a selection: positive whole numbers."""
         return (1,) * len(self.candidates)
 
-    @property
-    def tables(self) -> "pd.DataFrame":
-        """One row a table: attributes, order, cells and weight."""
-        import pandas as pd  # half of the time that importing this package would take
-
-        return pd.DataFrame(
-            {
-                "attributes": self.workload.tables,
-                "order": self.workload.orders,
-                "cells": self.workload.cells.astype(np.int64),
-                "weight": self.workload.weights,
-            }
+    def accuracy(self) -> "pd.DataFrame":
+        """The tables that are estimated, whose accuracy is not known: see `accuracy_frame`."""
+        return accuracy_frame(
+            self.kind,
+            all_titles(self.workload),
+            attributes=self.workload.tables,
+            cells=self.workload.cells.astype(np.int64),
+            weight=self.workload.weights,
         )
 
     @property

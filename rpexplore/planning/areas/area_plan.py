@@ -22,7 +22,7 @@ from rpexplore.planning.areas.area_plan_file import (
     files_of_plan,
     text_of_plan,
 )
-from rpexplore.planning.areas.area_summary import area_summary, area_tables
+from rpexplore.planning.areas.area_summary import area_accuracy, area_summary
 from rpexplore.planning.areas.area_sums import AreaLists, accuracy_of_sums
 from rpexplore.planning.areas.area_workload import AreaWorkload
 from rpexplore.planning.areas.estimation import Estimation
@@ -237,10 +237,14 @@ class AreaPlan(CertifiedPlan):
         """
         return accuracy_of_sums(self, lists, tables)
 
-    @property
-    def tables(self) -> "pd.DataFrame":
-        """One row a table and level: areas, cells, accuracy, weight, target, shadow price."""
-        return area_tables(self)
+    def accuracy(self) -> "pd.DataFrame":
+        """How accurate every table is, one row a table and level from the top.
+
+        See `accuracy_frame`. The shadow price is by how many per cent the smallest possible loss
+        grows when the weights of the table in these areas grow by one per cent; with required
+        targets, its share of all that the plan's proof weighs.
+        """
+        return area_accuracy(self)
 
     def __str__(self) -> str:
         return area_summary(self)

@@ -13,6 +13,7 @@ from rpexplore.common.formatting import plural, rounded
 from rpexplore.common.numerics import normal_quantile, read_only
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
+from rpexplore.planning.accuracy_frame import accuracy_frame
 from rpexplore.planning.certificate import Certificate
 from rpexplore.planning.counts.query_plan_file import fields_of_plan, text_of_plan
 from rpexplore.planning.counts.query_strategy import QueryStrategy
@@ -23,6 +24,9 @@ from rpexplore.queries.query_list import QueryList
 
 if TYPE_CHECKING:
     from rpexplore.planning.verification import Check
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LARGEST_GAMMA_SQUARED = Fraction(2**92)
 """The noise scale γ² must be below this, so that noise can be drawn in 64-bit integers."""
@@ -146,6 +150,18 @@ class QueryPlan(CertifiedPlan):
         It covers the privacy noise only, not errors that were in the records before.
         """
         return normal_quantile(confidence) * self.standard_errors
+
+    def accuracy(self) -> "pd.DataFrame":
+        """How accurate every count is, one row a count: see `accuracy_frame`."""
+        return accuracy_frame(
+            self.kind,
+            self.queries.names,
+            standard_error=self.standard_errors,
+            smallest_standard_error=self.standard_errors,
+            largest_standard_error=self.standard_errors,
+            target=self.targets,
+            shadow_price=self.certificate.shadow_prices,
+        )
 
     def __str__(self) -> str:
         """The plan in a few lines, for a terminal."""

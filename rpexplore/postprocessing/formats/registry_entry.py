@@ -20,11 +20,11 @@ from rpexplore.common.names import is_text
 from rpexplore.common.yaml_text import yaml_text
 from rpexplore.domain.provenance import describe_attributes_from_records
 from rpexplore.errors import ReleaseError
-from rpexplore.export.report.kinds import ReportedPlan
 from rpexplore.export.report.nist_checklist import nist_checklist
 from rpexplore.export.report.privacy_label import label
 from rpexplore.export.report.section import Checklist, Facts
 from rpexplore.planning.part_plan import CertifiedPlan, PartPlan
+from rpexplore.planning.plan import Plan
 from rpexplore.privacy.conversions import USUAL_DELTAS
 from rpexplore.releases.finished_release import FORMAT as RELEASE
 from rpexplore.releases.finished_release import Release
@@ -216,10 +216,8 @@ def registry_entry(release: Release, answers: RegistryAnswers) -> dict[str, Any]
     }
 
 
-def _report_sentences(plan: PartPlan) -> dict[str, str]:
-    """What the report on a plan says, by the term or the point; nothing of a list of queries."""
-    if not isinstance(plan, ReportedPlan):
-        return {}
+def _report_sentences(plan: Plan) -> dict[str, str]:
+    """What the report on a plan says, by the term or the point."""
     (checklist,) = (
         part for part in nist_checklist(plan, "records").parts if isinstance(part, Checklist)
     )

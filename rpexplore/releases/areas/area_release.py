@@ -120,7 +120,7 @@ class AreaRelease(PartRelease[AreaPlan]):
         table = ", ".join(attributes) or "total"
         return ReleaseError(
             f"There is no table ({table}) on a level {level!r}; the levels are "
-            f"{', '.join(self.tree.levels)}, and what was asked for on each is in `plan.tables`."
+            f"{', '.join(self.tree.levels)}, what was asked for on each is in `plan.accuracy()`."
         )
 
 

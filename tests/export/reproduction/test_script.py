@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.analysis.accuracy import csv_of_tables
+from rpexplore.analysis.accuracy import csv_of_accuracy
 from rpexplore.export.reproduction.recipe import Recipe, custom_basis_files
 from rpexplore.export.reproduction.script import python_script
 from rpexplore.planning.planner import plan_tables
@@ -26,7 +26,7 @@ def exported(folder: Path, name: str) -> tuple[rp.TablePlan, Path]:
     scenario, plan, path = SCENARIOS[name], plan_of(name), folder / "plan.py"
     path.write_text(python_script(plan, scenario), encoding="utf-8")
     if Recipe.of(plan, scenario).needs_tables_csv:
-        (folder / "tables.csv").write_text(csv_of_tables(plan), encoding="utf-8")
+        (folder / "tables.csv").write_text(csv_of_accuracy(plan), encoding="utf-8")
     for file, text in custom_basis_files(plan.workload).values():
         (folder / file).write_bytes(text.encode())
     return plan, path
