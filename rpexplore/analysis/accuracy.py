@@ -11,6 +11,7 @@ from rpexplore.common.csv_text import csv_of_frame
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.planning.accuracy_frame import Z_95, for_reading, worst_first
 from rpexplore.planning.mechanism.table_variances import cells_differ, is_negligible_difference
+from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
@@ -176,7 +177,7 @@ def describe_order(order: int) -> str:
     return "the total" if order == 0 else f"tables of {plural(order, 'attribute')}"
 
 
-def accuracy_of(plan: Plan) -> pd.DataFrame:
+def accuracy_of(plan: Plan | PartPlan) -> pd.DataFrame:
     """One row an item of every part, each part's least accurate first: see `accuracy_frame`."""
     return worst_first(pd.concat([part.accuracy() for part in plan.parts]))
 
@@ -207,7 +208,7 @@ def least_accurate_first(plan: TablePlan, containing: Sequence[str] = ()) -> np.
     return tables[np.argsort(-plan.largest_standard_errors[tables], kind="stable")]
 
 
-def csv_of_accuracy(plan: Plan, *, escape_formulas: bool = False) -> str:
+def csv_of_accuracy(plan: Plan | PartPlan, *, escape_formulas: bool = False) -> str:
     """`accuracy_of` a plan as CSV, without empty columns.
 
     Of a plan of tables `workload_from_csv` reads it again. Whether targets are required is there

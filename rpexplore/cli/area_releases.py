@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rpexplore.domain.domain import Domain
     from rpexplore.planning.areas.area_sums import AreaName
     from rpexplore.planning.part_plan import PartPlan
+    from rpexplore.planning.plan import Plan
     from rpexplore.postprocessing.areas.area_results import AreaTables
     from rpexplore.releases.areas.area_release import AreaRelease
 
@@ -48,7 +49,7 @@ def load_areas(folder: Path, option: str) -> "AreaRelease":
     return AreaRelease.load(folder)
 
 
-def planned_sums(plan: "PartPlan", areas: Path) -> "pd.DataFrame":
+def planned_sums(plan: "Plan | PartPlan", areas: Path) -> "pd.DataFrame":
     """How accurate each table of a plan is for lists of areas, the least accurate first."""
     from rpexplore.domain.named_areas import lists_of_areas
     from rpexplore.planning.areas.area_plan import AreaPlan

@@ -18,7 +18,7 @@ from rpexplore.domain.domain import Domain
 from rpexplore.planning.accuracy_frame import worst_first
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.counts.query_plan import QueryPlan
-from rpexplore.planning.part_plan import CertifiedPlan
+from rpexplore.planning.part_plan import CertifiedPlan, PartPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.conversions import USUAL_DELTAS
@@ -67,7 +67,7 @@ def attribute_table(domain: Domain) -> str:
 # ---- plans
 
 
-def plan_facts(plan: Plan) -> dict[str, Any]:
+def plan_facts(plan: Plan | PartPlan) -> dict[str, Any]:
     """A plan in a few plain values; exact numbers are texts, as in the plan file.
 
     With the facts of its part beside them; of several parts these are in `parts`, by kind.
@@ -152,13 +152,13 @@ def basis_text(plan: TablePlan) -> str:
     return "\n".join(lines)
 
 
-def items_of(plan: Plan) -> str:
+def items_of(plan: Plan | PartPlan) -> str:
     """What a plan has many of: "tables", "queries"; "items" where parts differ."""
     nouns = {plural(2, part.item).removeprefix("2 ") for part in plan.parts}
     return nouns.pop() if len(nouns) == 1 else "items"
 
 
-def plan_text(plan: Plan, count: int | None) -> str:
+def plan_text(plan: Plan | PartPlan, count: int | None) -> str:
     """What a plan promises, with the first `count` of the items of each part; for reading."""
     return "\n\n".join(part_text(part, count) for part in plan.parts)
 

@@ -14,6 +14,7 @@ from rpexplore.analysis.usefulness import Usefulness
 from rpexplore.common.formatting import joined
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
 from rpexplore.releases.ledger.ledger_overlaps import describe_charge
 from rpexplore.scenarios.scenario import Scenario
 
@@ -21,7 +22,7 @@ HERE = "confirmation"
 ASKED, TYPED = "confirmation asked", "confirmed name"
 
 
-def ask(plan: PartPlan) -> None:
+def ask(plan: Plan | PartPlan) -> None:
     """Have the dialog of this plan open from the next run of the page on."""
     if st.session_state.get(ASKED) != plan.sha256:  # a second click leaves what is typed
         st.session_state.update({ASKED: plan.sha256, TYPED: ""})
@@ -110,7 +111,7 @@ def run_facts(inputs: ReleaseInputs, scenario: Scenario, *, paid: bool) -> dict[
     }
 
 
-def usefulness_facts(plan: PartPlan, scenario: Scenario) -> dict[str, str]:
+def usefulness_facts(plan: Plan | PartPlan, scenario: Scenario) -> dict[str, str]:
     """How many targets are missed and, of tables, how much is publishable, by label.
 
     Of an adaptive plan, that nothing is promised.

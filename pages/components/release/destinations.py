@@ -37,6 +37,7 @@ from rpexplore.domain.provenance import texts_like_formulas
 from rpexplore.errors import LedgerError, RpexploreError
 from rpexplore.planning.counts.query_plan import QueryPlan
 from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
 from rpexplore.releases.ledger.account import Account
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.ledger.ledger_overlaps import (
@@ -95,7 +96,7 @@ def parquet_only_input() -> bool:
     )
 
 
-def escape_formulas_input(planned: PartPlan) -> bool:
+def escape_formulas_input(planned: Plan | PartPlan) -> bool:
     """Whether to escape formulas in CSV files; asked where there is a text that looks like one."""
     names = planned.queries.names if isinstance(planned, QueryPlan) else ()
     texts = [*filter(begins_formula, names), *texts_like_formulas(planned.domain)]

@@ -25,7 +25,7 @@ DELTAS = tuple(map(Fraction, ("1e-5", *USUAL_DELTAS)))
 FALSE_ALARMS = Fraction(1, 20)
 
 
-def label(plan: Plan) -> Section:
+def label(plan: Plan | PartPlan) -> Section:
     """The privacy label of a plan."""
     most = plan.budget.max_records_per_person
     delta = plan.budget.stated_delta or Fraction(USUAL_DELTA)
@@ -50,7 +50,7 @@ def label(plan: Plan) -> Section:
     )
 
 
-def epsilons(plan: PartPlan) -> Numbers:
+def epsilons(plan: Plan | PartPlan) -> Numbers:
     """ε at several δ, with what it means."""
     stated = plan.budget.stated_delta
     deltas = sorted({*DELTAS, stated or DELTAS[0]}, reverse=True)
@@ -73,7 +73,7 @@ def epsilons(plan: PartPlan) -> Numbers:
     )
 
 
-def _stated(plan: PartPlan) -> str:
+def _stated(plan: Plan | PartPlan) -> str:
     """The budget as it was stated: "ε = 1 at δ = 1e-9"."""
     stated = dict(plan.budget.stated)
     if "epsilon" in stated:

@@ -48,6 +48,7 @@ from rpexplore.export.report.section import (
 from rpexplore.export.report.tables import tables_report
 from rpexplore.figures.chart import Chart, Column
 from rpexplore.planning.approval import Approval
+from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.verification import Check, verify
 from rpexplore.scenarios.board_notes import BoardNotes
@@ -92,7 +93,7 @@ SECTIONS: dict[str, Callable[[Any, Given], PartReport]] = {
 
 
 def report(
-    plan: Plan,
+    plan: Plan | PartPlan,
     *,
     name: str = "",
     survey: str = "",
@@ -217,7 +218,7 @@ def _of_parts(
     ]
 
 
-def _in_short(plan: Plan, parts: _Told) -> Section:
+def _in_short(plan: Plan | PartPlan, parts: _Told) -> Section:
     """What is released, how good it is, and what it costs, for who has a minute."""
     privacy = (
         "Privacy",
@@ -230,7 +231,7 @@ def _in_short(plan: Plan, parts: _Told) -> Section:
     return Section("In short", (), (*facts, Facts([privacy], "All parts together")))
 
 
-def _shares(plan: Plan, words: PlanWords) -> list[Section]:
+def _shares(plan: Plan | PartPlan, words: PlanWords) -> list[Section]:
     """How the budget is shared by several parts; nothing of one."""
     if len(words.parts) == 1:
         return []

@@ -216,7 +216,7 @@ def registry_entry(release: Release, answers: RegistryAnswers) -> dict[str, Any]
     }
 
 
-def _report_sentences(plan: Plan) -> dict[str, str]:
+def _report_sentences(plan: Plan | PartPlan) -> dict[str, str]:
     """What the report on a plan says, by the term or the point."""
     (checklist,) = (
         part for part in nist_checklist(plan, "records").parts if isinstance(part, Checklist)
@@ -228,12 +228,12 @@ def _report_sentences(plan: Plan) -> dict[str, str]:
     }
 
 
-def _description(plan: PartPlan) -> str:
+def _description(plan: Plan | PartPlan) -> str:
     """ "56 noisy tables of age, sex and region. …"."""
     return f"{capitalised(plan.contents)} of {_attributes(plan)}. {plan.accuracy_statement}"
 
 
-def _attributes(plan: PartPlan) -> str:
+def _attributes(plan: Plan | PartPlan) -> str:
     """The attributes that are asked for, with their numbers of values."""
     attributes = [plan.domain.attributes[index] for index in plan.attribute_indices]
     return joined(
