@@ -65,7 +65,7 @@ def serve_planning(
         "server.allowedHosts": public.name,
         # A session stays with its account; the guard writes this header, and nobody else.
         "server.trustedUserHeaders": json.dumps({ACCOUNT_HEADER: "account"}),
-        "secrets.files": settings.login_file or f"{os.devnull}.toml",
+        "secrets.files": f"{os.devnull}.toml",
         # Each line is one JSON object already, without what people typed.
         "logger.messageFormat": "%(message)s",
         "logger.enableRich": "false",

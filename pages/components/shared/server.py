@@ -2,16 +2,11 @@
 
 import asyncio
 import gc
-import hashlib
-import hmac
-import json
 import os
 import secrets
 import signal
-import socket
 import sys
 import threading
-from asyncio import base_events
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib import import_module
@@ -19,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from starlette.middleware import Middleware
-from streamlit.runtime import memory_media_file_storage
 
-from pages.components.shared.guard import Guard
-from pages.components.shared.public_guard import PublicGuard
+from pages.components.shared.guard import Guard, PublicGuard
+from pages.components.shared.login import LoginRoutes
 from pages.components.shared.readiness import (
     begin_to_stop,
     is_ready,
@@ -30,14 +24,25 @@ from pages.components.shared.readiness import (
     pages_are_imported,
 )
 from pages.components.shared.serving import plans_only
+from pages.components.shared.streamlit_parts import prepare_streamlit
 from rpexplore.common.event_log import log_event, take_over_logs
 from rpexplore.common.hangup import take_hangup
 from rpexplore.common.login_file import Login
 from rpexplore.common.server_settings import server_settings
-from rpexplore.common.webapp_files import TOKEN_PARAMETER, TOKEN_VARIABLE
+from rpexplore.common.webapp_files import REFUSED, TOKEN_PARAMETER, TOKEN_VARIABLE
+from rpexplore.errors import RpexploreError
 
 _SECONDS_TO_LEAVE = 1  # from a signal on
 _SECONDS_BETWEEN_COLLECTIONS = 30.0
+
+
+def check_streamlit() -> None:
+    """Mend Streamlit where it is needed, or end here with a sentence if it has changed too much."""
+    try:
+        prepare_streamlit(plans_only())
+    except RpexploreError as error:
+        sys.stderr.write(f"Error: {error}\n")
+        sys.exit(REFUSED)
 
 
 def middleware() -> Middleware:
@@ -47,23 +52,10 @@ def middleware() -> Middleware:
         return _own_guard()
     take_over_logs()
     _end_with_starter()
-    login = _login()
-    providers = () if login is None else login.providers
-    address = settings.public_address
-    return Middleware(PublicGuard, address=address, providers=providers, is_ready=is_ready)
-
-
-def secrets_of_login() -> dict[str, Any] | None:
-    """What Streamlit logs people in by, as it has its secrets; None without login."""
-    login = _login()
-    return None if login is None else {"auth": dict(login.auth)}
-
-
-def _login() -> Login | None:
-    settings = server_settings()
-    if not settings.login_file:
-        return None
-    return Login.read(Path(settings.login_file), settings.public_address)
+    address, login = settings.public_address, None
+    if settings.login_file:
+        login = LoginRoutes(Login.read(Path(settings.login_file), address), address)
+    return Middleware(PublicGuard, address=address, login=login, is_ready=is_ready)
 
 
 def _own_guard() -> Middleware:
@@ -79,37 +71,6 @@ def _own_guard() -> Middleware:
         sys.stdout.write(f"\n  The app opens only with an address that ends in {ending}\n")
         sys.stdout.flush()
     return Middleware(Guard, token=token)
-
-
-def send_at_once() -> None:
-    """Keep the system from holding back what the server sends.
-
-    asyncio turns that off (Nagle's algorithm) only where a socket names TCP as its protocol, which
-    Streamlit's does not. What is written in two pieces, as each file and each part of a page, would
-    wait up to 40 ms for the browser to acknowledge the first.
-    """
-
-    def turn_off(connection: socket.socket) -> None:
-        if connection.family in (socket.AF_INET, socket.AF_INET6):
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-    module: Any = base_events
-    module._set_nodelay = turn_off  # there is no public way
-
-
-def tell_files_apart() -> None:
-    """Give each file that a page offers an address by all of its content, which nobody can guess.
-
-    Streamlit takes a checksum of three parts of a file above 1 MB: who asks for one file would be
-    given another that has these in common, be it somebody else's.
-    """
-    key = secrets.token_bytes(32)
-
-    def file_id(data: bytes, mimetype: str, filename: str | None = None) -> str:
-        about = json.dumps([mimetype, filename]).encode()
-        return hmac.new(key, hashlib.sha256(about).digest() + data, hashlib.sha256).hexdigest()
-
-    memory_media_file_storage._calculate_file_id = file_id  # there is no public way
 
 
 @asynccontextmanager
