@@ -14,7 +14,7 @@ import json
 import secrets
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pkgutil import resolve_name
@@ -28,81 +28,16 @@ from rpexplore.common.server_settings import ACCOUNT_HEADER
 from rpexplore.errors import RpexploreError
 
 TESTED = ("1.67", "1.68")  # from the first version on, up to before the second; so in pyproject
-UPLOADS = "/_stcore/upload_file/"  # below it, the name of a session and of a file
 
+_UPLOADS = "/_stcore/upload_file/"  # below it, the name of a session and of a file
 _RUNTIME = "streamlit.runtime:Runtime"
-_UPLOADED = "streamlit.runtime.memory_uploaded_file_manager:MemoryUploadedFileManager"
 _SESSIONS = "streamlit.runtime.websocket_session_manager:WebsocketSessionManager"
 _CONTEXT = "streamlit.runtime.scriptrunner_utils.script_run_context"
 _RUNNER = "streamlit.runtime.scriptrunner.script_runner:ScriptRunner"
 _MEDIA = "streamlit.runtime.memory_media_file_storage"
+_STARLETTE = "streamlit.web.server.starlette"
+_UPLOADED = "streamlit.runtime.memory_uploaded_file_manager"
 _MESSAGE = "streamlit.proto.BackMsg_pb2:BackMsg"
-
-
-@dataclass(frozen=True)
-class Part:
-    """A private part that the app relies on.
-
-    name      where it is
-    purpose   what a planning server needs it for, behind "to"
-    lacking   what one's own app lacks without it; "" for what only a planning server uses
-    is_needed whether a planning server may not run without it
-    is_as_tested  looks whether it is there, with the shape that is relied on
-    """
-
-    name: str
-    purpose: str
-    is_as_tested: Callable[[], bool]
-    lacking: str = ""
-    is_needed: bool = True
-
-    @property
-    def has_changed(self) -> bool:
-        """Whether it is gone, or has another shape."""
-        try:
-            return not self.is_as_tested()
-        except Exception:  # whatever a changed part raises where it is looked at
-            return True
-
-
-def prepare_streamlit(planning_only: bool) -> None:
-    """Check the private parts, and mend what is mended with them; before the server starts.
-
-    Raises `RpexploreError` for a planning server whose Streamlit was not tested or has changed.
-    """
-    changed = [part for part in PARTS if part.has_changed]
-    if planning_only:
-        _refuse_untested([part for part in changed if part.is_needed])
-        for part in changed:
-            log_event("library changed", part=part.name)
-    else:
-        for part in changed:
-            if part.lacking:
-                sys.stderr.write(f"{_versions()} {part.name} has changed: {part.lacking}.\n")
-    for mended, mend in _MENDED.items():
-        if mended not in changed:
-            mend()
-
-
-def _refuse_untested(changed: list[Part]) -> None:
-    if changed:
-        what = "; ".join(f"{part.name}, used to {part.purpose}" for part in changed)
-        problem = f"These private parts have changed: {what}."
-    elif Version(TESTED[0]) <= Version(version("streamlit")) < Version(TESTED[1]):
-        return
-    else:
-        problem = "That version was not tried."
-    raise RpexploreError(
-        f"The planning server does not start. {_versions()} {problem} Install a tested version "
-        f'with: pip install "streamlit>={TESTED[0]},<{TESTED[1]}", or a newer rpexplore.'
-    )
-
-
-def _versions() -> str:
-    return (
-        f"Streamlit {version('streamlit')} is installed, and rpexplore was tested with {TESTED[0]} "
-        f"and later, before {TESTED[1]}."
-    )
 
 
 # Whose a session is, and what it holds of uploads.
@@ -117,8 +52,8 @@ class Upload(NamedTuple):
     @classmethod
     def of(cls, path: str) -> "Upload | None":
         """The upload that a path below the base path is about, if it is about one."""
-        session, _, file = path.removeprefix(UPLOADS).partition("/")
-        return cls(session, file) if path.startswith(UPLOADS) else None
+        session, _, file = path.removeprefix(_UPLOADS).partition("/")
+        return cls(session, file) if path.startswith(_UPLOADS) else None
 
     @property
     def owner(self) -> str | None:
@@ -207,122 +142,174 @@ def send_at_once() -> None:
     resolve_name("asyncio.base_events")._set_nodelay = turn_off
 
 
-# What each part looked like when it was tested.
+# What was there when it was tested, and the check.
 
 
-def _takes(name: str, *parameters: str) -> bool:
-    """Whether a function, or a method behind `self`, has these parameters and no others."""
-    found = [taken for taken in inspect.signature(resolve_name(name)).parameters if taken != "self"]
-    return found == list(parameters)
+@dataclass(frozen=True)
+class Part:
+    """Private things that the app uses together.
+
+    purpose   what a planning server needs them for, behind "to"
+    shapes    by their names: the parameters of a function, in parentheses, and no others; or what a
+              function must refer to, or a class must have
+    mend      what is mended with them when the server starts
+    works     tries what a shape does not tell
+    lacking   what one's own app lacks without them; "" for what only a planning server uses
+    is_vital  whether a planning server may not run without them
+    """
+
+    purpose: str
+    shapes: Mapping[str, str]
+    mend: Callable[[], None] | None = None
+    works: Callable[[], bool] = lambda: True
+    lacking: str = ""
+    is_vital: bool = True
+
+    @property
+    def changed(self) -> list[str]:
+        """The names of those that are gone or have another shape; all, if only the try fails."""
+        changed = [name for name, shape in self.shapes.items() if not _has_shape(name, shape)]
+        if changed:
+            return changed
+        try:
+            return [] if self.works() else [*self.shapes]
+        except Exception:  # whatever something that has changed raises
+            return [*self.shapes]
 
 
-def _mentions(name: str, *words: str) -> bool:
-    """Whether the code of a function reads or writes attributes or globals of these names."""
-    return set(words) <= {*inspect.unwrap(resolve_name(name)).__code__.co_names}
+def _has_shape(name: str, shape: str) -> bool:
+    try:
+        found = resolve_name(name)
+        if shape.startswith("("):
+            return shape == f"({', '.join(inspect.signature(found).parameters)})"
+    except Exception:  # it is gone, or no function
+        return False
+    code = getattr(inspect.unwrap(found), "__code__", None) if callable(found) else None
+    has = {*code.co_names} if code else {*dir(found), *getattr(found, "__dataclass_fields__", ())}
+    return {*shape.split()} <= has
 
 
-def _has(name: str, *attributes: str) -> bool:
-    return all(hasattr(resolve_name(name), attribute) for attribute in attributes)
-
-
-def _sessions_stay_with_accounts() -> bool:
-    told = resolve_name("streamlit.web.server.starlette.starlette_websocket:gather_user_info")
-    return (
-        # The command line has Streamlit told so: `server.trustedUserHeaders`.
-        told(Headers({ACCOUNT_HEADER: "ada"})) == {"account": "ada"}
-        and _takes("streamlit.runtime.app_session:AppSession.matches_user_info", "user_info")
-        and _mentions(f"{_SESSIONS}.connect_session", "matches_user_info")
-        and _mentions(f"{_SESSIONS}._resume_stored_session", "matches_user_info")
+def _uploads_are_held_by_session() -> bool:
+    manager = resolve_name(_UPLOADED)
+    held = manager.MemoryUploadedFileManager(_UPLOADS.rstrip("/"))
+    (urls,) = held.get_upload_urls("session", ["name"])
+    held.add_file(
+        "session", manager.UploadedFileRec(urls.file_id, "name", "text/plain", b"content")
+    )
+    upload = Upload.of(urls.upload_url)
+    data = held.file_storage["session"][urls.file_id].data
+    held.remove_file("session", urls.file_id)
+    return (upload, data, held.file_storage["session"]) == (
+        ("session", urls.file_id),
+        b"content",
+        {},
     )
 
 
-def _uploads_have_owners() -> bool:
-    route = "streamlit.web.server.starlette.starlette_routes:_ROUTE_UPLOAD_FILE"
-    (urls,) = resolve_name(_UPLOADED)(UPLOADS.rstrip("/")).get_upload_urls("session", ["name"])
-    return (
-        f"/{resolve_name(route)}" == f"{UPLOADS}{{session_id}}/{{file_id}}"
-        and Upload.of(urls.upload_url) == Upload("session", urls.file_id)
-        and _has(_RUNTIME, "instance")
-        and _takes(f"{_RUNTIME}.get_client", "session_id")
-        and _has("streamlit.runtime.session_manager:SessionClient", "client_context")
-        and _has("streamlit.runtime.session_manager:ClientContext", "headers")
-    )
-
-
-def _uploads_can_be_removed() -> bool:
-    held, record = resolve_name(_UPLOADED)(""), "streamlit.runtime.uploaded_file_manager"
-    file = resolve_name(f"{record}:UploadedFileRec")("file", "name", "text/plain", b"content")
-    held.add_file("session", file)
-    was_there = held.file_storage["session"]["file"].data == b"content"
-    held.remove_file("session", "file")
-    return (
-        was_there
-        and not held.file_storage.get("session")
-        and _has(_RUNTIME, "uploaded_file_mgr")
-        and callable(resolve_name(f"{_CONTEXT}:get_script_run_ctx"))
-        and {"session_id", "uploaded_file_mgr"}
-        <= set(resolve_name(f"{_CONTEXT}:ScriptRunContext").__dataclass_fields__)
-    )
-
-
-def _callbacks_can_be_finished() -> bool:
-    return (
-        _takes(f"{_RUNNER}._maybe_handle_execution_control_request")
-        and _mentions(f"{_RUNNER}._set_execing_flag", "_execing")
-        and _has(f"{_CONTEXT}:RunLocation", "CALLBACK")
-        and _has(f"{_CONTEXT}:ThreadState", "get")
-        and "run_location" in resolve_name(f"{_CONTEXT}:FragmentThreadState").__dataclass_fields__
-    )
-
-
-FILES_APART = Part(
-    f"{_MEDIA}._calculate_file_id",
-    "give each download an address that nobody can guess",
-    lambda: (
-        _takes(f"{_MEDIA}:_calculate_file_id", "data", "mimetype", "filename")
-        and _mentions(f"{_MEDIA}:MemoryMediaFileStorage.load_and_get_id", "_calculate_file_id")
-    ),
-    lacking="of two large downloads that have much in common you may be given the other",
-)
-CALLBACKS = Part(
-    "streamlit.runtime.scriptrunner.ScriptRunner._maybe_handle_execution_control_request",
-    "keep what is typed just before a click on another page",
-    _callbacks_can_be_finished,
-    lacking="what you type just before you click on another page may be lost",
-)
-AT_ONCE = Part(
-    "asyncio.base_events._set_nodelay",
-    "send messages without delay",
-    lambda: (
-        _takes("asyncio.base_events:_set_nodelay", "sock")
-        and _mentions("asyncio.selector_events:_SelectorSocketTransport.__init__", "_set_nodelay")
-    ),
-    lacking="pages may come up to 40 ms later",
-    is_needed=False,
-)
 PARTS = (
     Part(
-        "server.trustedUserHeaders",
         "leave each session with its account",
-        _sessions_stay_with_accounts,
+        {
+            f"{_STARLETTE}.starlette_websocket:gather_user_info": "(headers)",
+            "streamlit.runtime.app_session:AppSession.matches_user_info": "(self, user_info)",
+            f"{_SESSIONS}.connect_session": "matches_user_info",
+            f"{_SESSIONS}._resume_stored_session": "matches_user_info",
+        },
+        # The command line has Streamlit told so, by its hidden option `server.trustedUserHeaders`.
+        works=lambda: (
+            resolve_name(f"{_STARLETTE}.starlette_websocket:gather_user_info")(
+                Headers({ACCOUNT_HEADER: "ada"})
+            )
+            == {"account": "ada"}
+        ),
     ),
     Part(
-        "streamlit.runtime.Runtime.get_client",
-        "take uploads from a session's own account alone",
-        _uploads_have_owners,
+        "take uploads from a session's own account alone, and hold no more than its limit",
+        {
+            _RUNTIME: "instance get_client uploaded_file_mgr",
+            f"{_RUNTIME}.get_client": "(self, session_id)",
+            "streamlit.runtime.session_manager:SessionClient": "client_context",
+            "streamlit.runtime.session_manager:ClientContext": "headers",
+            f"{_STARLETTE}.starlette_routes:create_upload_routes": "_ROUTE_UPLOAD_FILE",
+        },
+        works=lambda: (
+            f"/{resolve_name(f'{_STARLETTE}.starlette_routes:_ROUTE_UPLOAD_FILE')}"
+            == f"{_UPLOADS}{{session_id}}/{{file_id}}"
+        ),
     ),
     Part(
-        "streamlit.runtime.Runtime.uploaded_file_mgr",
         "remove refused uploads from memory",
-        _uploads_can_be_removed,
+        {
+            f"{_UPLOADED}:MemoryUploadedFileManager": "remove_file",
+            f"{_CONTEXT}:get_script_run_ctx": "",
+            f"{_CONTEXT}:ScriptRunContext": "session_id uploaded_file_mgr",
+        },
+        works=_uploads_are_held_by_session,
     ),
     Part(
-        "streamlit.proto.BackMsg.clear_cache",
         "keep one browser from clearing what all others work on",
-        lambda: is_for_everybody(resolve_name(_MESSAGE)(clear_cache=True).SerializeToString()),
+        {_MESSAGE: "ParseFromString WhichOneof"},
+        works=lambda: is_for_everybody(
+            resolve_name(_MESSAGE)(clear_cache=True).SerializeToString()
+        ),
     ),
-    FILES_APART,
-    CALLBACKS,
-    AT_ONCE,
+    Part(
+        "give each download an address that nobody can guess",
+        {
+            f"{_MEDIA}:_calculate_file_id": "(data, mimetype, filename)",
+            f"{_MEDIA}:MemoryMediaFileStorage.load_and_get_id": "_calculate_file_id",
+        },
+        mend=tell_files_apart,
+        lacking="of two large downloads that have much in common you may be given the other",
+    ),
+    Part(
+        "keep what is typed just before a click on another page",
+        {
+            f"{_RUNNER}._maybe_handle_execution_control_request": "(self)",
+            f"{_RUNNER}._set_execing_flag": "_execing",
+            f"{_CONTEXT}:ThreadState": "get",
+            f"{_CONTEXT}:RunLocation": "CALLBACK",
+            f"{_CONTEXT}:FragmentThreadState": "run_location",
+        },
+        mend=finish_callbacks,
+        lacking="what you type just before you click on another page may be lost",
+    ),
+    Part(
+        "send messages without delay",
+        {
+            "asyncio.base_events:_set_nodelay": "(sock)",
+            "asyncio.selector_events:_SelectorSocketTransport.__init__": "_set_nodelay",
+        },
+        mend=send_at_once,
+        lacking="pages may come up to 40 ms later",
+        is_vital=False,
+    ),
 )
-_MENDED = {FILES_APART: tell_files_apart, CALLBACKS: finish_callbacks, AT_ONCE: send_at_once}
+
+
+def prepare_streamlit(planning_only: bool) -> None:
+    """Check the private parts, and mend what is mended with them; before the server starts.
+
+    Raises `RpexploreError` for a planning server whose Streamlit was not tested or has changed.
+    """
+    installed, (low, high) = version("streamlit"), TESTED
+    versions = (
+        f"Streamlit {installed} is installed, and rpexplore was tested with {low} and later, "
+        f"before {high}."
+    )
+    changes = [(part, ", ".join(part.changed)) for part in PARTS]
+    vital = [f"{what} (used to {part.purpose})" for part, what in changes if what and part.is_vital]
+    if planning_only and (vital or not Version(low) <= Version(installed) < Version(high)):
+        problem = f"Private parts have changed: {'; '.join(vital)}. " if vital else ""
+        raise RpexploreError(
+            f"The planning server does not start. {versions} {problem}Install a tested version "
+            f'with: pip install "streamlit>={low},<{high}", or a newer rpexplore.'
+        )
+    for part, what in changes:
+        if not what:
+            if part.mend is not None:
+                part.mend()
+        elif planning_only:
+            log_event("library changed", part=what)
+        elif part.lacking:
+            sys.stderr.write(f"{versions} {what} has changed: {part.lacking}.\n")
