@@ -7,7 +7,6 @@ if __name__ == "__main__":  # as Streamlit runs a script
 else:  # without what only pages need: the server answers before that has been imported
     import streamlit as st
 
-    from pages.components.shared.server import check_streamlit, lifespan, middleware
+    from pages.components.shared.server import lifespan, middleware
 
-    check_streamlit()
     app = st.App(__file__, middleware=[middleware()], lifespan=lifespan)

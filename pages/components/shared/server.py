@@ -1,4 +1,4 @@
-"""The server's own life: whom it serves, whose child it is, and how it ends."""
+"""The server's own life: whom it serves, whose child it is, when it is ready, and how it ends."""
 
 import asyncio
 import gc
@@ -6,6 +6,7 @@ import os
 import secrets
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,37 +18,32 @@ from starlette.middleware import Middleware
 
 from pages.components.shared.guard import Guard, PublicGuard
 from pages.components.shared.login import LoginRoutes
-from pages.components.shared.readiness import (
-    begin_to_stop,
-    is_ready,
-    is_stopping,
-    pages_are_imported,
-)
 from pages.components.shared.serving import plans_only
 from pages.components.shared.streamlit_parts import prepare_streamlit
 from rpexplore.common.event_log import log_event, take_over_logs
+from rpexplore.common.files import home_folder
 from rpexplore.common.hangup import take_hangup
 from rpexplore.common.login_file import Login
 from rpexplore.common.server_settings import server_settings
 from rpexplore.common.webapp_files import REFUSED, TOKEN_PARAMETER, TOKEN_VARIABLE
 from rpexplore.errors import RpexploreError
 
+_imported, _stopping = threading.Event(), threading.Event()  # the pages; the server
 _SECONDS_TO_LEAVE = 1  # from a signal on
 _SECONDS_BETWEEN_COLLECTIONS = 30.0
 
 
-def check_streamlit() -> None:
-    """Mend Streamlit where it is needed, or end here with a sentence if it has changed too much."""
+def middleware() -> Middleware:
+    """The guard of a shared server, or that of one's own app; nothing without a usable Streamlit.
+
+    Ends the process with a sentence if a shared server could not rely on the one that is installed.
+    """
+    settings = server_settings()
     try:
-        prepare_streamlit(plans_only())
+        prepare_streamlit(settings.planning_only)
     except RpexploreError as error:
         sys.stderr.write(f"Error: {error}\n")
         sys.exit(REFUSED)
-
-
-def middleware() -> Middleware:
-    """The guard of a shared server, or that of one's own app."""
-    settings = server_settings()
     if not settings.planning_only:
         return _own_guard()
     take_over_logs()
@@ -73,6 +69,19 @@ def _own_guard() -> Middleware:
     return Middleware(Guard, token=token)
 
 
+def is_ready() -> bool:
+    """Whether somebody who comes now can work: draw pages, save projects, and stay."""
+    if not _imported.is_set() or _stopping.is_set():
+        return False
+    try:
+        home_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=home_folder()) as file:
+            file.write(b"saved")
+    except OSError:
+        return False
+    return True
+
+
 @asynccontextmanager
 async def lifespan(_app: Any) -> AsyncIterator[None]:
     """What happens around the server's life: it ends after the runs that have been booked."""
@@ -95,7 +104,7 @@ def _import_first_pages() -> None:
         import_module(f"pages.components.{module}")
     gc.collect()
     gc.freeze()  # what is imported stays: no collection need go through it
-    pages_are_imported()
+    _imported.set()
     if is_ready():
         log_event("server ready")
 
@@ -117,10 +126,10 @@ def _say_first_that_it_stops() -> None:
         end = signal.getsignal(number)
 
         def stop(number: int, _frame: Any, end: Any = end) -> None:
-            if is_stopping() or not callable(end):  # a second signal ends it at once
+            if _stopping.is_set() or not callable(end):  # a second signal ends it at once
                 end(number, None)
                 return
-            begin_to_stop()
+            _stopping.set()
             log_event("server stopping")
             loop.call_later(_SECONDS_TO_LEAVE, end, number, None)
 
