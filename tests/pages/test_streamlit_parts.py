@@ -31,7 +31,7 @@ from pages.components.shared.streamlit_parts import (
     send_at_once,
     tell_files_apart,
 )
-from rpexplore.common.server_settings import ACCOUNT_HEADER
+from rpexplore.common.server_settings import ACCOUNT_HEADER, ACCOUNT_OF_USER
 from rpexplore.errors import RpexploreError
 from tests.support.planning_server import free_port
 
@@ -78,7 +78,7 @@ def mended(monkeypatch):
 @pytest.fixture
 def told(mended) -> Iterator[None]:
     """Streamlit is told, as by the command line, in which header a session's account is."""
-    config.set_option(TRUSTED, {ACCOUNT_HEADER: "account"})
+    config.set_option(TRUSTED, {ACCOUNT_HEADER: ACCOUNT_OF_USER})
     yield
     config.set_option(TRUSTED, {})
 

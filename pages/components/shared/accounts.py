@@ -17,7 +17,7 @@ from typing import Any
 
 import streamlit as st
 
-from rpexplore.common.server_settings import ACCOUNT_HEADER, server_settings
+from rpexplore.common.server_settings import ACCOUNT_OF_USER, server_settings
 from rpexplore.scenarios.autosave import Autosaves
 
 BROWSER_COOKIE = "rpexplore-browser"
@@ -93,11 +93,12 @@ def account_of_claims(claims: Mapping[str, Any]) -> Account | None:
 
 def account() -> Account:
     """The account of this session on a shared server; nobody without one gets as far as this."""
-    told = st.context.headers.get(ACCOUNT_HEADER)
+    # Not by `st.context`, which has nothing any more of a browser that has just gone.
+    told = st.user.get(ACCOUNT_OF_USER)
     if told is None and not server_settings().login_file:  # the test runner has no guard
         key = st.session_state.setdefault(_OF_SESSION, Autosaves.new_key())
         return Account(_digest("session", key))
-    found = None if told is None else Account.of_header(told)
+    found = Account.of_header(told) if isinstance(told, str) else None
     if found is None or not found.holds:
         st.stop()
     return found

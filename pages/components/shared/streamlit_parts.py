@@ -24,7 +24,7 @@ from packaging.version import Version
 from starlette.datastructures import Headers
 
 from rpexplore.common.event_log import log_event
-from rpexplore.common.server_settings import ACCOUNT_HEADER
+from rpexplore.common.server_settings import ACCOUNT_HEADER, ACCOUNT_OF_USER
 from rpexplore.errors import RpexploreError
 
 TESTED = ("1.67", "1.68")  # from the first version on, up to before the second; so in pyproject
@@ -220,7 +220,7 @@ PARTS = (
             resolve_name(f"{_STARLETTE}.starlette_websocket:gather_user_info")(
                 Headers({ACCOUNT_HEADER: "ada"})
             )
-            == {"account": "ada"}
+            == {ACCOUNT_OF_USER: "ada"}
         ),
     ),
     Part(
