@@ -87,6 +87,21 @@ def test_only_the_public_address_is_served(path, headers, status):
     assert client().get(path, headers=headers).status_code == status
 
 
+def test_nobody_says_by_a_header_who_they_are():
+    async def app(request: Request) -> Response:
+        return PlainTextResponse("\n".join(request.headers.getlist(ACCOUNT_HEADER)))
+
+    inner = Starlette(routes=[Route("/{path:path}", app)])
+    served = PublicGuard(inner, PublicAddress.parse(PUBLIC), None, lambda: True)
+    asking = TestClient(served, base_url=PUBLIC.removesuffix("/plan"))
+    forged = {ACCOUNT_HEADER.upper(): Account("a" * 64).header}
+    assert asking.get("/plan/", headers=forged).text == ""  # nobody yet
+    asking.cookies.set(BROWSER_COOKIE, KEY)
+    own = account_of_browser({BROWSER_COOKIE: KEY})
+    assert own is not None
+    assert asking.get("/plan/", headers=forged).text == own.header
+
+
 def test_what_changes_something_names_its_origin(monkeypatch):
     monkeypatch.setattr(guard, "_may_upload", lambda upload, _account: upload == ("a", "b"))
     asking = client()

@@ -98,8 +98,8 @@ class LoginRoutes:
         """Log in whom the provider has sent back; whoever is logged in already stays so."""
         session, home = request.session, RedirectResponse(str(self._address), 302)
         provider = session.get(_ASKED)
-        if provider not in self.providers or not {"code", "error"} & request.query_params.keys():
-            return home  # as a provider sends back who has logged out
+        if provider not in self.providers:
+            return home  # nobody was sent there, or a provider sends back who has logged out
         try:
             token = await self._clients.create_client(provider).authorize_access_token(request)
         except Exception as error:
