@@ -21,6 +21,7 @@ from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.planning.optimum import Optimum
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
+from tests.support.processor_time import PATIENCE
 
 APP = Path(__file__).parents[2] / "app.py"
 FIRST_PAGE = "home"
@@ -63,7 +64,7 @@ class App:
     """One session of the app, opened on a page."""
 
     def __init__(self, page: str, key: str | None = None) -> None:
-        self.test = AppTest.from_file(str(APP), default_timeout=30)
+        self.test = AppTest.from_file(str(APP), default_timeout=PATIENCE)
         if key is not None:  # of a saved project, as in the address
             self.test.query_params["project"] = key
         # Before the first run Streamlit knows pages by their files' names, the first by none.
@@ -263,7 +264,7 @@ def open_dialog(session: App) -> App:
 
 def finish(session: App) -> App:
     """Wait for the release that goes on."""
-    session.session_state[RELEASE_TASK].wait(60)
+    session.session_state[RELEASE_TASK].wait(PATIENCE)
     return session.run()
 
 
