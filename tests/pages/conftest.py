@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
 import pytest
+from streamlit import config
 from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
@@ -24,6 +26,11 @@ from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
 from tests.support.processor_time import PATIENCE
 
 APP = Path(__file__).parents[2] / "app.py"
+# With the settings of the app, which Streamlit would look for in the folder that a test works in:
+# it would count what is called, and rewrite every page before it is drawn.
+with chdir(APP.parent):
+    config.get_config_options(force_reparse=True)
+
 FIRST_PAGE = "home"
 TITLES = {
     "home": "Which tables can you publish, how accurate will each be, and can you prove it?",
