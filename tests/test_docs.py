@@ -11,6 +11,7 @@ from rpexplore.domain.readings import READINGS
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
 # "docs/mathematics.md §5.1, §5.2", also over the end of a line of a comment.
 CITATION = re.compile(r"docs/([\w-]+\.md)((?:[\s#,;]|and|to)*§\d+(?:\.\d+)*)+")
 SECTION = re.compile(r"§(\d+(?:\.\d+)*)")
@@ -40,8 +41,7 @@ def test_every_section_that_is_cited_is_a_heading():
     sections = {path.name: set(HEADING.findall(path.read_text())) for path in DOCS}
     files = [
         *(path for room in ("rpexplore", "pages", "tests") for path in (ROOT / room).rglob("*.py")),
-        *DOCS,
-        ROOT / "README.md",
+        *PAGES,
     ]
     cited = {
         (path.relative_to(ROOT), *citation)
@@ -74,7 +74,7 @@ def anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("path", [ROOT / "README.md", *DOCS], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_link_to_a_file_or_a_heading_leads_there(path: Path):
     text = path.read_text(encoding="utf-8")
     links = [link for link in LINK.findall(text) if not link.startswith("https://")]
@@ -83,6 +83,27 @@ def test_every_link_to_a_file_or_a_heading_leads_there(path: Path):
         target = (path.parent / name) if name else path
         assert target.exists(), link
         assert not anchor or anchor in anchors(target.read_text(encoding="utf-8")), link
+
+
+def test_every_page_is_in_the_index():
+    index = LINK.findall((ROOT / "docs" / "README.md").read_text(encoding="utf-8"))
+    assert {path.name for path in DOCS} - {"README.md"} == {
+        link for link in index if "/" not in link
+    }
+    assert "docs/README.md" in LINK.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/architecture.md"])
+def test_every_path_that_is_named_to_contributors_exists(name: str):
+    """`rpexplore/errors.py`, `planning/solvers/`: from the root, or from rpexplore."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    named = {path for path in re.findall(r"`([\w.\-]+(?:/[\w.\-]*)+)`", text) if "…" not in path}
+    assert len(named) > 10
+    assert not {
+        path
+        for path in named
+        if not any((base / path).exists() for base in (ROOT, ROOT / "rpexplore"))
+    }
 
 
 def test_the_glossary_of_the_documents_is_that_of_the_app():
@@ -94,10 +115,10 @@ def test_the_glossary_of_the_documents_is_that_of_the_app():
     assert document[document.index("## ") :].split() == written.split()
 
 
-def test_the_guide_says_of_the_readings_of_a_release_what_the_app_says():
-    guide = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
+def test_the_documents_say_of_the_readings_of_a_release_what_the_app_says():
+    page = (ROOT / "docs" / "postprocessing.md").read_text(encoding="utf-8")
     for name, reading in READINGS.items():
-        assert f"| {name} | {reading.trust} | {reading.use} |" in guide
+        assert f"| {name} | {reading.trust} | {reading.use} |" in page
 
 
 PACKAGES = [path.parent for path in sorted((ROOT / "rpexplore").rglob("__init__.py"))][1:]
