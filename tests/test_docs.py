@@ -17,6 +17,15 @@ CITATION = re.compile(r"docs/([\w-]+\.md)((?:[\s#,;]|and|to)*§\d+(?:\.\d+)*)+")
 SECTION = re.compile(r"§(\d+(?:\.\d+)*)")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (\d+(?:\.\d+)*)\.? ", re.MULTILINE)
+# Cited as one document, which has their contents.
+MATHEMATICS = "mathematics.md"
+MATHEMATICS_PAGES = [path for path in DOCS if path.name.startswith("mathematics")]
+
+
+def sections_of(path: Path) -> list[str]:
+    """The numbered sections of a document; those of all pages of the mathematics."""
+    pages = MATHEMATICS_PAGES if path in MATHEMATICS_PAGES else [path]
+    return [section for page in pages for section in HEADING.findall(page.read_text("utf-8"))]
 
 
 def citations(text: str) -> set[tuple[str, str]]:
@@ -38,7 +47,7 @@ def test_citations_are_read_with_all_their_sections():
 
 
 def test_every_section_that_is_cited_is_a_heading():
-    sections = {path.name: set(HEADING.findall(path.read_text())) for path in DOCS}
+    sections = {path.name: set(sections_of(path)) for path in DOCS}
     files = [
         *(path for room in ("rpexplore", "pages", "tests") for path in (ROOT / room).rglob("*.py")),
         *PAGES,
@@ -59,13 +68,22 @@ def test_every_section_that_is_cited_is_a_heading():
 
 @pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)
 def test_a_document_numbers_its_sections_once_and_cites_those_it_has(path: Path):
-    text = path.read_text(encoding="utf-8")
-    sections = HEADING.findall(text)
+    sections, text = sections_of(path), path.read_text(encoding="utf-8")
     assert len(sections) == len(set(sections))
     # A section with a paper's short name before it is the paper's: "ReM §3.2, App. F".
     text = CITATION.sub("", text)
     own = re.sub(r"\b(RP\+?|FFU|ReM|HDMM|PGM|CKS|BW|BV|VR|KOV) §[\d.]+", "", text)
     assert set(SECTION.findall(own)) <= set(sections)
+
+
+def test_the_contents_of_the_mathematics_lead_to_every_section():
+    text = (ROOT / "docs" / MATHEMATICS).read_text(encoding="utf-8")
+    listed = re.findall(r"- \[§([\d.]+) [^]]*\]\(([\w-]+\.md)?#", text)
+    assert sorted(listed) == sorted(
+        (section, "" if page.name == MATHEMATICS else page.name)
+        for page in MATHEMATICS_PAGES
+        for section in HEADING.findall(page.read_text(encoding="utf-8"))
+    )
 
 
 def anchors(text: str) -> set[str]:
@@ -87,9 +105,9 @@ def test_every_link_to_a_file_or_a_heading_leads_there(path: Path):
 
 def test_every_page_is_in_the_index():
     index = LINK.findall((ROOT / "docs" / "README.md").read_text(encoding="utf-8"))
-    assert {path.name for path in DOCS} - {"README.md"} == {
-        link for link in index if "/" not in link
-    }
+    pages = {path.name for path in DOCS} - {path.name for path in MATHEMATICS_PAGES}
+    assert pages - {"README.md"} == {link for link in index if "/" not in link} - {MATHEMATICS}
+    assert MATHEMATICS in index
     assert "docs/README.md" in LINK.findall((ROOT / "README.md").read_text(encoding="utf-8"))
 
 
