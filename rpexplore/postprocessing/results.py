@@ -18,6 +18,8 @@ from rpexplore.postprocessing.processed_tables import KIND as PROCESSED
 from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
 from rpexplore.releases.areas.area_release import AreaRelease
+from rpexplore.releases.finished_release import FORMAT as RELEASE
+from rpexplore.releases.finished_release import Release
 from rpexplore.releases.manifest import manifest_sha256, read_manifest
 from rpexplore.releases.table_release import TableRelease
 
@@ -38,8 +40,10 @@ def load_results(folder: str | Path) -> Results:
     kind = read_manifest(folder).get("format")
     if kind == PROCESSED[0]:
         return ProcessedTables.load(folder)
-    if kind == AdaptiveRelease.release_format[0]:
-        return AdaptiveRelease.load(folder)
+    if kind == RELEASE[0]:
+        release = Release.load(folder)
+        if release.part("tables") is None and (rounds := release.part("rounds")) is not None:
+            return rounds
     return load_unbiased(folder)
 
 
@@ -50,7 +54,7 @@ def load_area_results(folder: str | Path, others: Iterable[Path] = ()) -> AreaRe
     not found: it has the areas.
     """
     folder = Path(folder)
-    if read_manifest(folder).get("format") == AreaRelease.release_format[0]:
+    if read_manifest(folder).get("format") == RELEASE[0]:
         return AreaResults(AreaRelease.load(folder))
     whole = AreaCounts.load(folder)
     sources = whole.manifest["sources"]
@@ -95,8 +99,6 @@ def cell_counts(results: Results) -> list[int]:
 
 def guarantee_of(results: Results) -> str:
     """What holds for all that the tables were made from, in words."""
-    if isinstance(results, TableRelease | AdaptiveRelease):
-        return results.plan.guarantee
     if isinstance(results, Estimates):
         return results.guarantee
     return results.manifest["guarantee"]

@@ -1,18 +1,13 @@
-"""A release of queries: what it counts, measures and writes, and its folder.
+"""Own counts of a release: what is counted, measured and written, and their folder `counts`.
 
-    plan.json               the query plan, canonical
-    answers.csv, .parquet   one row a query
-    measurements.parquet    what was measured, one whole number a row of the plan's strategy
-    manifest.json           guarantee, versions, and size and SHA-256 of every file
-    README.md               how to read all this
-
-Written as a `new_folder`; the manifest comes last.
+answers.csv, .parquet   one row a query
+measurements.parquet    what was measured, one whole number a row of the plan's strategy
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -23,16 +18,11 @@ import pyarrow.parquet
 from rpexplore.common.concurrency import Progress
 from rpexplore.data.counts import Counts
 from rpexplore.errors import ReleaseError
-from rpexplore.queries.plan import QueryPlan
-from rpexplore.releases.manifest import (
-    CONFIDENCE,
-    FinishedRelease,
-    TableFiles,
-    file_entry,
-    without_csv,
-)
+from rpexplore.planning.counts.query_plan import QueryPlan
+from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
+from rpexplore.releases.manifest import CONFIDENCE, TableFiles, file_entry, without_csv
 from rpexplore.releases.measurement import Part
-from rpexplore.releases.measurement_file import MeasurementNote, read_measured
+from rpexplore.releases.measurement_file import Measured, MeasurementNote
 from rpexplore.releases.noise.discrete_gaussian import discrete_gaussian
 from rpexplore.releases.readme import query_readme
 from rpexplore.releases.stored_columns import LARGEST_ESTIMATE, read_columns
@@ -45,11 +35,10 @@ _ANSWER_COLUMNS = {"name": pa.string(), **dict.fromkeys(_NUMBERS, pa.float64())}
 _MOST_MEASURED = 2**61  # in absolute value, without noise
 
 
-class QueryRelease(FinishedRelease[QueryPlan]):
-    """A finished release of queries: its folder, plan and manifest. Holds noisy figures only."""
+class QueryRelease(PartRelease[QueryPlan]):
+    """The own counts of a finished release. Holds noisy figures only."""
 
-    release_format = ("rpexplore-query-release", 1)
-    plan_kind = QueryPlan
+    kind = "counts"
 
     @classmethod
     def files_of(cls, plan: QueryPlan) -> TableFiles:
@@ -71,10 +60,9 @@ class QueryRelease(FinishedRelease[QueryPlan]):
 
 @dataclass(frozen=True)
 class QuerySteps:
-    """The `ReleaseSteps` of a query plan: the rows of its strategy are measured."""
+    """The `PartSteps` of own counts: the rows of their strategy are measured."""
 
     plan: QueryPlan
-    release_kind: ClassVar[type[FinishedRelease]] = QueryRelease
     # Whatever comes after the counting is quick.
     booked_share: ClassVar[float] = 0.9
     drawn_share: ClassVar[float] = 0.95
@@ -113,15 +101,15 @@ class QuerySteps:
         yield exact + discrete_gaussian(len(exact), self.plan.gamma_squared)
 
     def write(
-        self, folder: Path, note: MeasurementNote, on_progress: Progress
-    ) -> Mapping[str, Any]:
+        self, folder: Path, measured: Measured, note: MeasurementNote, on_progress: Progress
+    ) -> WrittenPart:
         """The answers D (R x + noise) = W x + D·noise, and what was measured."""
         plan = self.plan
-        measured = read_measured(folder, 0, len(plan.strategy.integers))
+        numbers = measured.read(0, len(plan.strategy.integers))
         rows = pa.table(
             {
                 "name": list(plan.queries.names),
-                "answer": plan.strategy.decoding @ measured,
+                "answer": plan.strategy.decoding @ numbers,
                 "standard_error": plan.standard_errors,
                 "margin_95": plan.margins_of_error(CONFIDENCE),
                 "target": plan.targets,
@@ -132,10 +120,8 @@ class QuerySteps:
             as_csv = for_csv(rows, escape_formulas=note.escape_formulas)
             pyarrow.csv.write_csv(as_csv, folder / f"{_ANSWERS}.csv")
         pyarrow.parquet.write_table(rows, folder / f"{_ANSWERS}.parquet")
-        pyarrow.parquet.write_table(pa.table({"measured": measured}), folder / _MEASUREMENTS)
+        pyarrow.parquet.write_table(pa.table({"measured": numbers}), folder / _MEASUREMENTS)
         names = without_csv(_FILES) if note.parquet_only else _FILES
         files = [file_entry(folder, name) for name in names]
-        readme = query_readme(plan, note)
-        manifest = QueryRelease.write_manifest(folder, plan, note, readme, files)
-        on_progress("Writing the release", 1.0)
-        return manifest
+        on_progress(WRITING, 1.0)
+        return WrittenPart(query_readme(plan, note), files)

@@ -1,26 +1,20 @@
-"""A release of tables: what it counts, measures and writes, and its folder.
+"""Tables of a release: what is counted, measured and written, and their files.
 
-    plan.json               the plan, canonical
-    tables/NNNN_age_sex.*   each table as Parquet and CSV, one row a cell (an answer); of a run
-                            that wants Parquet only, without CSV
-    residuals.parquet       what was measured, so that tables can be rebuilt (residual: its place
-                            in the plan file's list; cell: row-major, an attribute with a strategy
-                            having one entry for each row of its matrix; measured: integer); beyond
-                            100 million rows a folder, residuals/NNNN.parquet
-    manifest.json           guarantee, versions, and size and SHA-256 of every file
-    README.md               how to read all this
-
-Written as a `new_folder`; the manifest comes last. As long as it is not finished the folder also
-has the measurements that everything is computed from (`measurement_file`).
+tables/NNNN_age_sex.*   each table as Parquet and CSV, one row a cell (an answer); of a run
+                        that wants Parquet only, without CSV
+residuals.parquet       what was measured, so that tables can be rebuilt (residual: its place
+                        in the plan file's list; cell: row-major, an attribute with a strategy
+                        having one entry for each row of its matrix; measured: integer); beyond
+                        100 million rows a folder, residuals/NNNN.parquet
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -33,10 +27,11 @@ from rpexplore.planning.mechanism.marginal_noise import Where, query_attributes,
 from rpexplore.planning.mechanism.reconstruction import contribution
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases import measurement
-from rpexplore.releases.manifest import FinishedRelease, TableFiles
+from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
+from rpexplore.releases.manifest import TableFiles
 from rpexplore.releases.marginal_estimate import Answer, MarginalEstimate
 from rpexplore.releases.measurement import Part
-from rpexplore.releases.measurement_file import MeasurementNote
+from rpexplore.releases.measurement_file import Measured, MeasurementNote
 from rpexplore.releases.readme import table_readme
 from rpexplore.releases.residual_files import StoredResiduals, residual_files
 from rpexplore.releases.stored_columns import LARGEST_ESTIMATE, read_columns
@@ -50,11 +45,10 @@ from rpexplore.releases.table_files import (
 )
 
 
-class TableRelease(FinishedRelease[TablePlan]):
-    """A finished release: its folder, plan and manifest. Holds noisy figures only."""
+class TableRelease(PartRelease[TablePlan]):
+    """The tables of a finished release. Holds noisy figures only."""
 
-    release_format = ("rpexplore-release", 1)
-    plan_kind = TablePlan
+    kind = "tables"
 
     @classmethod
     def files_of(cls, plan: TablePlan) -> TableFiles:
@@ -140,10 +134,9 @@ class TableRelease(FinishedRelease[TablePlan]):
 
 @dataclass(frozen=True)
 class TableSteps:
-    """The `ReleaseSteps` of a plan of tables: its residuals are measured."""
+    """The `PartSteps` of tables: their residuals are measured."""
 
     plan: TablePlan
-    release_kind: ClassVar[type[FinishedRelease]] = TableRelease
     booked_share: ClassVar[float] = 0.3
     drawn_share: ClassVar[float] = 0.4
 
@@ -170,12 +163,13 @@ class TableSteps:
         return measurement.measure_part(self.plan, part, counts)
 
     def write(
-        self, folder: Path, note: MeasurementNote, on_progress: Progress
-    ) -> Mapping[str, Any]:
+        self, folder: Path, measured: Measured, note: MeasurementNote, on_progress: Progress
+    ) -> WrittenPart:
         """Tables and residuals, on all processors."""
         writer = TableWriter(
             folder,
             self.plan,
+            measured,
             escape_formulas=note.escape_formulas,
             with_csv=not note.parquet_only,
         )
@@ -189,8 +183,6 @@ class TableSteps:
                     files += entries
                     n_written += cells[position]
                     if position % 16 == 0:
-                        on_progress("Writing the release", n_written / n_cells)
+                        on_progress(WRITING, n_written / n_cells)
             files += residuals.result()
-        return TableRelease.write_manifest(
-            folder, self.plan, note, table_readme(folder, self.plan, note), files
-        )
+        return WrittenPart(table_readme(folder, self.plan), files)

@@ -10,6 +10,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import ReleaseError, RpexploreError
+from rpexplore.planning.planner import plan_tables
 from rpexplore.postprocessing.combination import combine
 from rpexplore.postprocessing.combination_folder import load_unbiased, write_combined
 from rpexplore.postprocessing.processed_folder import postprocess
@@ -49,7 +50,7 @@ def folders(tmp_path_factory) -> dict[str, Path]:
         "region": "a",
     }
     pd.DataFrame(rows).to_csv(folder / "records.csv", index=False)
-    plan = rp.plan(WORKLOAD, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
+    plan = plan_tables(WORKLOAD, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
     first, second = (
         release(plan, folder / "records.csv", folder / name) for name in ("first", "second")
     )
