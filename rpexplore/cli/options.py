@@ -69,7 +69,8 @@ _QUERIES = (
 )
 _QUERY = (
     "One count of your own: name: condition ± margin, such as 'adults: age >= 18 ± 50'. Behind @ a "
-    "target may be a standard error (@ 20) or a share of a count (@ 5 % of 1000). Repeat it for more."
+    "target may be a standard error (@ 20) or a share of a count (@ 5 % of 1000). Repeat it for "
+    "more."
 )
 _QUERY_TARGET = "The target of own counts that have none: ±50, 20, or 5 % of 1000."
 _PRESET_ROLE = (
