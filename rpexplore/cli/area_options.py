@@ -48,8 +48,8 @@ ChosenDetail = Annotated[
     Option(
         help="Tables on every level of areas: same, those that are asked for on every level; "
         "shrinking, of fewer attributes the lower the level, one at the lowest; totals, the number "
-        "of records alone; pl94-171, those of the redistricting data (P.L. 94-171) on every level, or "
-        "pl94-171-quarters, with group quarters (of a codebook with attributes such as race, "
+        "of records alone; pl94-171, those of the redistricting data (P.L. 94-171) on every level, "
+        "or pl94-171-quarters, with group quarters (of a codebook with attributes such as race, "
         "hispanic and voting_age, for the latter also quarters)."
     ),
 ]
