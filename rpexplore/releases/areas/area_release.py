@@ -29,6 +29,8 @@ from rpexplore.data.area_shares import AreaShares, Work
 from rpexplore.data.counts import Counts
 from rpexplore.domain.area_range import AreaRange
 from rpexplore.domain.area_tree import AreaTree
+from rpexplore.domain.domain import Domain
+from rpexplore.domain.result_schema import frame_of
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.area_sums import area_number
@@ -49,8 +51,9 @@ from rpexplore.releases.areas.area_measurement import (
     measure_areas,
 )
 from rpexplore.releases.areas.area_parts import AreaParts
-from rpexplore.releases.areas.area_rows import rows_of_areas
+from rpexplore.releases.areas.area_rows import items_of_areas, rows_of_areas
 from rpexplore.releases.areas.area_tasks import tasks_from
+from rpexplore.releases.items import Item, PartReader
 from rpexplore.releases.manifest import FinishedRelease, TableFiles, file_entry
 from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import MeasurementNote
@@ -60,7 +63,7 @@ from rpexplore.releases.table_files import WrittenFiles
 _BYTES_PER_NUMBER, _BYTES_PER_CELL = 12, 40  # or fewer, of what is measured and of tables
 
 
-class AreaRelease(FinishedRelease[AreaPlan]):
+class AreaRelease(PartReader, FinishedRelease[AreaPlan]):
     """A finished release of tables in areas. Holds noisy figures only."""
 
     release_format = ("rpexplore-area-release", 1)
@@ -74,6 +77,21 @@ class AreaRelease(FinishedRelease[AreaPlan]):
     def tree(self) -> AreaTree:
         """The areas."""
         return self.plan.workload.tree
+
+    @property
+    def domain(self) -> Domain:
+        """The attributes that the tables are about, without the levels of areas."""
+        return self.plan.domain
+
+    @property
+    def area_levels(self) -> Sequence[str]:
+        levels = self.tree.levels
+        used = {item.level for item in self.items}
+        return levels[1 : 1 + max(i for i, level in enumerate(levels) if level in used)]
+
+    @cached_property
+    def items(self) -> Sequence[Item]:
+        return items_of_areas(self.parts, self.folder)
 
     def table(
         self, level: str, *attributes: str, within: str | Sequence[str] | None = None
@@ -113,7 +131,7 @@ class AreaRelease(FinishedRelease[AreaPlan]):
         rows = rows_of_areas(self.parts, self.folder, number, table, areas)
         if rows is None:
             rows = pyarrow.parquet.read_schema(min(folder.iterdir())).empty_table()
-        return rows.to_pandas()
+        return frame_of(rows)
 
     @cached_property
     def parts(self) -> AreaParts:
