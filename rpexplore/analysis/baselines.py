@@ -17,7 +17,6 @@ from rpexplore.planning.baselines.bound import SingularValues
 from rpexplore.planning.baselines.registry import BASELINES, LAPLACE_BASELINES
 from rpexplore.planning.optimum import record_cost
 from rpexplore.planning.part_plan import PartPlan
-from rpexplore.planning.parts import part_of
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.workload.table_text import titles
@@ -237,7 +236,7 @@ def compare(plan: Plan | PartPlan, *, on_progress: Progress = no_progress) -> Co
         >>> round(float(compared["times_budget"]["cells"]), 1)
         29.2
     """
-    tables: TablePlan | None = part_of(plan, "tables")
+    tables: TablePlan | None = plan.part("tables")
     if tables is None:
         raise PlanError(
             "What is compared with plainer mechanisms is the accuracy of a plan of tables, which "

@@ -44,47 +44,6 @@ def refuse_beside_adaptive(
         )
 
 
-def save_adaptive_plan(
-    workload: "Workload",
-    budget: "Budget",
-    wanted: "tuple[ExpectedCounts, float]",
-    out: Path,
-    *,
-    force: bool,
-    as_json: bool,
-) -> None:
-    """Make an adaptive plan, save it, and say what it is and when to choose it."""
-    from rpexplore.analysis.adaptive import when_to_choose
-    from rpexplore.cli.facts import plan_facts
-    from rpexplore.cli.publishable import usefulness_facts, usefulness_of
-    from rpexplore.planning.adaptive.adaptive_planner import adaptive_plan
-    from rpexplore.releases.measurement import check_measurable
-
-    with progress(f"Planning {len(workload):,} tables"):
-        made = adaptive_plan(
-            workload, budget=budget, expected_records=max(round(wanted[0].total), 1)
-        )
-        useful = usefulness_of(made, wanted)
-        refuse_existing(out, force)
-        made.save(out)
-    warning = None
-    try:
-        check_measurable(made.first)
-    except ReleaseError as error:
-        warning = f"This plan cannot be released: {error}"
-    choice = when_to_choose(useful[made.kind])
-    facts = {
-        "plan": str(out),
-        **plan_facts(made),
-        **usefulness_facts(made, useful),
-        "choice": choice,
-        "warning": warning,
-    }
-    saved = f"Saved to {out}\nSHA-256 {made.sha256}"
-    parts = ("\n".join(choice), str(made), saved, warning)
-    say_result(as_json, facts, "\n\n".join(filter(None, parts)))
-
-
 def rehearsed_adaptively(
     plan: "AdaptivePlan", expected: "ExpectedCounts", on_progress: "Progress"
 ) -> "AdaptiveRehearsal":

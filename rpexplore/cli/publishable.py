@@ -18,7 +18,6 @@ from rpexplore.domain.expected_counts import (
 )
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
 from rpexplore.errors import RpexploreError, WorkloadError
-from rpexplore.planning.parts import part_of, parts_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,7 +64,7 @@ def totals_from_option(plan: "Plan | PartPlan", file: Path | None) -> dict[int, 
 
     if file is None:
         return None
-    areas = part_of(plan, "areas")
+    areas = plan.part("areas")
     if areas is None:
         raise RpexploreError(
             f"--expected-areas goes with a plan for areas, and this is {plan.kind_text}; leave it "
@@ -84,8 +83,8 @@ def usefulness_of(
     Of adaptive tables, of which that is not known: of unbiased tables at the same budget.
     """
     if wanted is None:
-        return {part.kind: None for part in parts_of(plan)}
-    return {part.kind: _USEFULNESS[part.kind](part, *wanted, totals) for part in parts_of(plan)}
+        return {part.kind: None for part in plan.parts}
+    return {part.kind: _USEFULNESS[part.kind](part, *wanted, totals) for part in plan.parts}
 
 
 def usefulness_facts(plan: "Plan", useful: dict[str, Any]) -> dict[str, Any]:

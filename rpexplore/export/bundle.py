@@ -14,7 +14,6 @@ from rpexplore.export.reproduction.command_line import command_lines
 from rpexplore.export.reproduction.python_source import printable
 from rpexplore.export.reproduction.script import python_script, reproductions
 from rpexplore.planning.approval import Approval
-from rpexplore.planning.parts import part_of
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.board_notes import BoardNotes
 from rpexplore.scenarios.codebook_import import survey_named_after
@@ -49,7 +48,7 @@ def bundle(
     of_parts = {name: file for part in parts.values() for name, file in part.files.items()}
     tables = "tables.csv" in of_parts
     # Of a plan of tables alone the scenario opens without its areas, which are not in the plan.
-    kept = scenario if part_of(plan, "areas") else scenario.replaced(areas=None)
+    kept = scenario if plan.part("areas") else scenario.replaced(areas=None)
     texts = {
         "plan.json": plan.text,
         "report.html": report_html(plan, scenario, rehearsal, approvals, expected),
@@ -109,13 +108,13 @@ def _of_the_report(
 
 def _board(plan: Plan, scenario: Scenario) -> BoardNotes:
     """The board's notes; none for a plan without the tables of the scenario that they are on."""
-    return scenario.board if part_of(plan, "tables") else BoardNotes()
+    return scenario.board if plan.part("tables") else BoardNotes()
 
 
 def _survey(plan: Plan, scenario: Scenario) -> str:
     """What the records are: the scenario's, or of other areas what their file is called."""
     areas = scenario.areas
-    if part_of(plan, "tables") or areas is None or not part_of(plan, "areas"):
+    if plan.part("tables") or areas is None or not plan.part("areas"):
         return scenario.survey
     if scenario.survey and scenario.domain == areas.domain:
         return scenario.survey
@@ -141,7 +140,7 @@ def contents_of(
         record_noun=scenario.record_noun,
         expected=scenario.expected if expected is None else expected,
         cv_limit=scenario.cv_limit,
-        request=scenario.request if part_of(plan, "tables") else None,
+        request=scenario.request if plan.part("tables") else None,
         rehearsal=rehearsal,
         board=_board(plan, scenario),
         approvals=approvals,

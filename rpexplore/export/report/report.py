@@ -169,7 +169,7 @@ def report(
     released = joined(
         [f"{plural(part.part.n_items, part.item)}{told.of_kind}" for part, told in parts]
     )
-    used = {part.domain.names[index] for part in parts_of(plan) for index in part.attribute_indices}
+    used = {part.domain.names[index] for part in plan.parts for index in part.attribute_indices}
     return Report(
         title=names[0],
         head=" · ".join(names),

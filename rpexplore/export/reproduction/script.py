@@ -16,7 +16,6 @@ from rpexplore.export.reproduction.python_source import (
     source_of_budget,
 )
 from rpexplore.export.reproduction.tables import rounds_again, tables_again
-from rpexplore.planning.parts import parts_of
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.scenarios.scenario import Scenario
@@ -35,12 +34,12 @@ _ANSWERS = {"tables": "tables", "areas": "tables", "counts": "answers", "rounds"
 
 def reproductions(plan: Plan, scenario: Scenario) -> dict[str, Reproduction]:
     """How each part of a scenario's plan is made again, by kind."""
-    return {part.kind: _AGAIN[part.kind](part, scenario, plan) for part in parts_of(plan)}
+    return {part.kind: _AGAIN[part.kind](part, scenario, plan) for part in plan.parts}
 
 
 def answers_of(plan: Plan) -> str:
     """What a release by the plan has: "tables", "tables and answers"."""
-    return joined(list(dict.fromkeys(_ANSWERS[part.kind] for part in parts_of(plan))))
+    return joined(list(dict.fromkeys(_ANSWERS[part.kind] for part in plan.parts)))
 
 
 def python_script(plan: Plan, scenario: Scenario) -> str:
