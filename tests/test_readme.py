@@ -16,7 +16,8 @@ from click.testing import CliRunner
 import rpexplore as rp
 from pages.components.shared.autosave import new_project
 from rpexplore.cli.main import cli
-from rpexplore.queries.plan import QueryPlan
+from rpexplore.planning.counts.query_plan import QueryPlan
+from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.workload.bases import Hierarchy, Prefix, Windows
@@ -219,7 +220,7 @@ def test_where_the_records_lie(folder, tmp_path, monkeypatch):
     """The dry run as it stands there; what resumes is shown on a run that was stopped."""
     shutil.copytree(folder / "sample_data", tmp_path / "sample_data")
     monkeypatch.chdir(tmp_path)
-    plan = rp.plan(
+    plan = plan_tables(
         rp.Workload.all_up_to(rp.Domain.load("sample_data/household.json"), 1),
         loss=rp.SumOfVariances(),
         budget=rp.Budget(rho=1),
@@ -242,7 +243,7 @@ def test_four_eyes(folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     domain = rp.Domain.load("sample_data/household.json")
     tables = rp.Workload.all_up_to(domain, 1)
-    rp.plan(tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1)).save("plan.json")
+    plan_tables(tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1)).save("plan.json")
     given = iter(commands("docs/guide.md", FOUR_EYES))
     blocks = re.findall(r"(?:^    .*\n)+", sections("docs/guide.md")[FOUR_EYES], re.MULTILINE)
     for block in blocks:

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
     from rpexplore.domain.domain import Domain
     from rpexplore.planning.areas.area_sums import AreaName
-    from rpexplore.planning.release_plan import ReleasePlan
+    from rpexplore.planning.part_plan import PartPlan
+    from rpexplore.planning.plan import Plan
     from rpexplore.postprocessing.areas.area_results import AreaTables
     from rpexplore.releases.areas.area_release import AreaRelease
 
@@ -48,7 +49,7 @@ def load_areas(folder: Path, option: str) -> "AreaRelease":
     return AreaRelease.load(folder)
 
 
-def planned_sums(plan: "ReleasePlan", areas: Path) -> "pd.DataFrame":
+def planned_sums(plan: "Plan | PartPlan", areas: Path) -> "pd.DataFrame":
     """How accurate each table of a plan is for lists of areas, the least accurate first."""
     from rpexplore.domain.named_areas import lists_of_areas
     from rpexplore.planning.areas.area_plan import AreaPlan
@@ -60,11 +61,15 @@ def planned_sums(plan: "ReleasePlan", areas: Path) -> "pd.DataFrame":
     return plan.accuracy_of_sums(lists_of_areas(plan.workload.tree, areas))
 
 
-def planned_sum_table(rows: "pd.DataFrame") -> str:
-    """Rows of `planned_sums` as a text table; what is asked for in no or not all areas is empty."""
+def planned_sum_table(rows: "pd.DataFrame", count: int | None) -> str:
+    """The first rows of `planned_sums` as a text table (None: as many as usual).
+
+    What is asked for in no or not all areas is empty.
+    """
     from rpexplore.common.formatting import describe_numbers
     from rpexplore.workload.table_text import title
 
+    total, rows = len(rows), rows.head(_MOST_SUMS if count is None else count)
     errors = describe_numbers(rows["standard_error"].fillna(0))
     columns = {
         "list": rows["list"].tolist(),
@@ -75,7 +80,9 @@ def planned_sum_table(rows: "pd.DataFrame") -> str:
             for text, missing in zip(errors, rows["standard_error"].isna(), strict=True)
         ],
     }
-    return text_table(columns, "<<>>")
+    more = total - len(rows)
+    left_out = f"\n… and {more:,} more: --tables {total} shows all." if more else ""
+    return text_table(columns, "<<>>") + left_out
 
 
 def tables_of_area(folder: Path, area: str) -> "tuple[AreaTables, Domain]":

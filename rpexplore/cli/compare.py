@@ -28,7 +28,7 @@ def compare(
     from rpexplore.cli.facts import row_facts
     from rpexplore.common.formatting import describe_numbers
     from rpexplore.planning.areas.area_plan import AreaPlan
-    from rpexplore.queries.plan_kinds import load_plan
+    from rpexplore.planning.plan import load_plan
 
     with progress("Reading the plan") as on_progress:
         plan = load_plan(plan_file)

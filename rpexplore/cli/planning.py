@@ -217,12 +217,10 @@ def report(
     from rpexplore.cli.rehearse import rehearsed
     from rpexplore.export.report import pdf as printing
     from rpexplore.export.report.board import other_plan_text
-    from rpexplore.export.report.kinds import ReportedPlan
     from rpexplore.export.report.report import html
     from rpexplore.export.report.report import report as contents_of
     from rpexplore.planning.approval import Approval
-    from rpexplore.planning.table_plan import TablePlan
-    from rpexplore.queries.plan_kinds import load_plan
+    from rpexplore.planning.plan import load_plan
     from rpexplore.scenarios.board_notes import BoardNotes
 
     ending = out.suffix.lower()
@@ -234,12 +232,8 @@ def report(
     notes = None if board is None else BoardNotes.load(board)
     with progress("Writing the report") as on_progress:
         loaded = load_plan(plan_file)
-        if not isinstance(loaded, ReportedPlan):
-            raise RpexploreError(
-                f"{plan_file.name} is {loaded.kind_text}, and reports are made on plans of tables; "
-                "`rpexplore show` says what it promises."
-            )
-        if rehearse and not isinstance(loaded, TablePlan):
+        tables = loaded.part("tables")
+        if rehearse and tables is None:
             raise RpexploreError(
                 f"--rehearse is for smooth tables of a plan of tables, and {plan_file.name} is "
                 f"{loaded.kind_text}; leave it out."
@@ -253,11 +247,7 @@ def report(
             survey=survey,
             note=note,
             record_noun=record_noun,
-            rehearsal=(
-                rehearsed(loaded, wanted, on_progress)
-                if rehearse and isinstance(loaded, TablePlan)
-                else None
-            ),
+            rehearsal=rehearsed(tables, wanted, on_progress) if rehearse else None,
             board=notes,
             area_totals=totals,
             approvals=[Approval.load(path) for path in approval or []],

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from rpexplore.analysis.areas.usefulness import AreaUsefulness
     from rpexplore.analysis.usefulness import Usefulness
     from rpexplore.domain.domain import Domain
-    from rpexplore.planning.release_plan import ReleasePlan
+    from rpexplore.planning.part_plan import PartPlan
+    from rpexplore.planning.plan import Plan
 
 
 def expected_from_options(
@@ -55,7 +56,7 @@ def expected_from_options(
     return expected_counts_from_csv(domain, content, file.name), limit
 
 
-def totals_from_option(plan: "ReleasePlan", file: Path | None) -> dict[int, float] | None:
+def totals_from_option(plan: "Plan | PartPlan", file: Path | None) -> dict[int, float] | None:
     """Publicly known totals of areas, by their numbers; None without --expected-areas."""
     from rpexplore.domain.named_areas import totals_of_areas
     from rpexplore.planning.areas.area_plan import AreaPlan
@@ -71,7 +72,7 @@ def totals_from_option(plan: "ReleasePlan", file: Path | None) -> dict[int, floa
 
 
 def usefulness_of(
-    plan: "ReleasePlan",
+    plan: "Plan | PartPlan",
     wanted: tuple[ExpectedCounts, float] | None,
     totals: dict[int, float] | None = None,
 ) -> "Usefulness | AreaUsefulness | None":
@@ -101,7 +102,7 @@ def usefulness_of(
 
 
 def usefulness_facts(
-    plan: "ReleasePlan", useful: "Usefulness | AreaUsefulness | None"
+    plan: "Plan | PartPlan", useful: "Usefulness | AreaUsefulness | None"
 ) -> dict[str, Any]:
     """What `usefulness_of` a plan found, in plain values, under a name that says of what."""
     from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
@@ -110,7 +111,7 @@ def usefulness_facts(
     return {"publishable_if_unbiased" if adaptive else "publishable": publishable_facts(useful)}
 
 
-def usefulness_text(plan: "ReleasePlan", useful: "Usefulness | AreaUsefulness | None") -> str:
+def usefulness_text(plan: "Plan | PartPlan", useful: "Usefulness | AreaUsefulness | None") -> str:
     """What `usefulness_of` a plan found, for reading."""
     from rpexplore.analysis.adaptive import when_to_choose
     from rpexplore.analysis.usefulness import Usefulness

@@ -53,9 +53,9 @@ def plan(
     from rpexplore.analysis.queries import budgets_needed, query_baselines
     from rpexplore.analysis.sufficient_budgets import smallest_query_budget
     from rpexplore.cli.facts import baseline_table, plan_facts, row_facts, spare_text
+    from rpexplore.planning.counts.query_planner import query_optimum
     from rpexplore.queries.definitions import StatedQueries
     from rpexplore.queries.edits import with_queries
-    from rpexplore.queries.planner import query_optimum
 
     refuse_existing(out, force)
     budget = inputs.budget_from_options(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from rpexplore.analysis.accuracy import csv_of_tables
+from rpexplore.analysis.accuracy import csv_of_accuracy
 from rpexplore.common.template_text import text_from_template
 from rpexplore.common.zip_file import zip_of
 from rpexplore.domain.expected_counts_file import csv_of_expected_counts
@@ -44,7 +44,7 @@ def bundle(
     texts = {
         "plan.json": plan.text,
         "report.html": report_html(plan, scenario, rehearsal, approvals),
-        "tables.csv": csv_of_tables(plan),
+        "tables.csv": csv_of_accuracy(plan),
         "codebook.json": plan.workload.domain.text("codebook.json"),
         "plan.py": python_script(plan, scenario),
         "scenario.json": scenario.replaced(areas=None).text(),  # they are not in this plan

@@ -55,13 +55,12 @@ from rpexplore.postprocessing.publication import SmoothingGain
 from rpexplore.postprocessing.rounding import rounded as whole_numbers
 from rpexplore.postprocessing.shrinkage_file import write_shrinkage
 from rpexplore.postprocessing.smooth import smooth
-from rpexplore.postprocessing.table_queries import queries_of_tables
 from rpexplore.postprocessing.table_writing import new_tables_folder, write_readme, write_tables
 from rpexplore.releases.atomic_folder import check_new, check_room
 from rpexplore.releases.feasibility import computer_memory
+from rpexplore.releases.items import PartReader
 from rpexplore.releases.manifest import now, save_manifest
 from rpexplore.releases.table_cells import constant_text
-from rpexplore.releases.table_release import TableRelease
 from rpexplore.workload.query_matrix import QueryMatrix
 
 _BYTES_PER_CELL = 330  # about, as CSV and Parquet together
@@ -70,7 +69,7 @@ _SEARCHED = 0.7  # share of the work that is done when the tables are nonnegativ
 
 
 def postprocess(
-    source: TableRelease | Estimates,
+    source: PartReader,
     output: str | Path,
     *,
     method: Method | None = None,
@@ -82,6 +81,7 @@ def postprocess(
     """Make tables nonnegative or whole; costs no privacy, as only what was released is looked at.
 
     Args:
+        source: A release with tables, its tables, or combined ones.
         output: The folder to write, which must not exist yet.
         method: "nonnegative": no cell is below 0; all tables still agree, and the total is kept.
             "smooth": each measurement counts only as far as it is more than noise
@@ -102,13 +102,14 @@ def postprocess(
             nothing can be written, or nonnegative tables would need more memory than there is.
     """
     _check(method, rounded, gap)
+    source = source.unbiased_tables()
     output = Path(output)
     check_new(output)
     check_room(_BYTES_PER_CELL * source.n_cells, output)
     if method == "nonnegative":
         _check_memory(source.n_cells)
     on_progress("Reading what was measured", 0.0)
-    estimates = source if isinstance(source, Estimates) else Estimates.of(source)
+    estimates = Estimates.of(source)
     projection, smooth_tables = None, None
     on_searched = part_of_progress(on_progress, 0.0, _SEARCHED)
     if method == "nonnegative":
@@ -124,7 +125,7 @@ def postprocess(
         # Here, where it is done once: threads that write tables would each begin with it.
         smooth_tables.rehearse_errors(part_of_progress(on_searched, 0.5, 1.0))
     label = label_of(method, rounded)
-    tables, matrices = source.table_names, queries_of_tables(source)
+    tables, matrices = source.table_names, source.queries
     processed = smooth_tables if projection is None else projection
     gains: dict[AttributeIndices, SmoothingGain] = {}
     groups = GroupDistances(estimates.domain)

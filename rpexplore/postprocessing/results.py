@@ -17,9 +17,10 @@ from rpexplore.postprocessing.processed_tables import KIND as PROCESSED
 from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
 from rpexplore.releases.areas.area_release import AreaRelease
+from rpexplore.releases.finished_release import FORMAT as RELEASE
+from rpexplore.releases.finished_release import Release
 from rpexplore.releases.items import PartReader
 from rpexplore.releases.manifest import manifest_sha256, read_manifest
-from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.table_release import TableRelease
 
 Results: TypeAlias = TableRelease | Estimates | ProcessedTables | AdaptiveRelease
@@ -49,9 +50,14 @@ def load_results(folder: str | Path) -> Results:
     Raises `ReleaseError` if it is none of these, or a file was changed since it was written.
     """
     folder = Path(folder)
-    load = _LOADERS.get(str(read_manifest(folder).get("format")))
-    biased = (ProcessedTables.load, AdaptiveRelease.load)
-    return (load if load in biased else load_unbiased)(folder)
+    kind = read_manifest(folder).get("format")
+    if kind == PROCESSED[0]:
+        return ProcessedTables.load(folder)
+    if kind == RELEASE[0]:
+        release = Release.load(folder)
+        if release.part("tables") is None and (rounds := release.part("rounds")) is not None:
+            return rounds
+    return load_unbiased(folder)
 
 
 def load_area_results(folder: str | Path, others: Iterable[Path] = ()) -> AreaResults:
@@ -61,7 +67,7 @@ def load_area_results(folder: str | Path, others: Iterable[Path] = ()) -> AreaRe
     not found: it has the areas.
     """
     folder = Path(folder)
-    if read_manifest(folder).get("format") == AreaRelease.release_format[0]:
+    if read_manifest(folder).get("format") == RELEASE[0]:
         return AreaResults(AreaRelease.load(folder))
     whole = AreaCounts.load(folder)
     sources = whole.manifest["sources"]
@@ -119,8 +125,5 @@ def has_counts(results: ShownTables, attributes: Collection[str]) -> bool:
 _LOADERS: Mapping[str, Callable[[Path], Any]] = {
     PROCESSED[0]: ProcessedTables.load,
     WHOLE_AREA_COUNTS[0]: load_area_results,
-    **{
-        kind.release_format[0]: kind.load
-        for kind in (TableRelease, AdaptiveRelease, AreaRelease, QueryRelease)
-    },
+    RELEASE[0]: Release.load,
 }

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -103,9 +103,15 @@ class PartReader(Figures):
     domain          the attributes that they are about; None where no codebook is at hand
     """
 
-    figures: ClassVar[str] = "Noisy tables"
+    folder: Any
+    home: Any
     plan: Any
+    manifest: Any
     domain: Any
+
+    @property
+    def figures(self) -> str:
+        return "Noisy tables"
 
     @property
     def label(self) -> str:
@@ -114,7 +120,7 @@ class PartReader(Figures):
     @property
     def guarantee(self) -> str:
         """What holds for all figures, or all that they were made from, in words."""
-        return self.plan.guarantee
+        return self.manifest["guarantee"]
 
     @property
     def made_of(self) -> Sequence[Any]:
@@ -138,6 +144,29 @@ class PartReader(Figures):
         order = () if self.domain is None else self.domain.names
         known = [name for name in order if name in used]
         return (*self.area_levels, *dict.fromkeys([*known, *used]))
+
+    @property
+    def contents(self) -> str:
+        """What there is, for a sentence: "7 noisy tables"."""
+        return self.plan.contents
+
+    def unbiased_tables(self) -> Any:
+        """The unbiased tables that there are; raises `ReleaseError`, which says what is here."""
+        raise ReleaseError(
+            f"{str(self.folder)!r} holds {self.contents}, and unbiased tables are needed; name a "
+            "release that has some."
+        )
+
+    def area_tables(self) -> Any:
+        """The tables in areas that there are; raises `ReleaseError`, which says what is here."""
+        raise ReleaseError(
+            f"{str(self.folder)!r} holds {self.contents}, and tables in areas are needed; name a "
+            "release that has some."
+        )
+
+    def measured_tables(self) -> Any:
+        """The same, or tables by what was measured in rounds: for what is biased in any case."""
+        return self.unbiased_tables()
 
     @property
     def adding_up(self) -> str:

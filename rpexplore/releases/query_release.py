@@ -1,19 +1,14 @@
-"""A release of queries: what it counts, measures and writes, and its folder.
+"""Own counts of a release: what is counted, measured and written, and their folder `counts`.
 
-    plan.json               the query plan, canonical
-    answers.csv, .parquet   one row a query
-    measurements.parquet    what was measured, one whole number a row of the plan's strategy
-    manifest.json           guarantee, versions, and size and SHA-256 of every file
-    README.md               how to read all this
-
-Written as a `new_folder`; the manifest comes last.
+answers.csv, .parquet   one row a query
+measurements.parquet    what was measured, one whole number a row of the plan's strategy
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -27,18 +22,13 @@ from rpexplore.data.counts import Counts
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.result_schema import OWN_COUNT, OWN_COUNTS, frame_of
 from rpexplore.errors import ReleaseError
-from rpexplore.queries.plan import QueryPlan
-from rpexplore.releases.items import Item, PartReader
-from rpexplore.releases.manifest import (
-    CONFIDENCE,
-    FinishedRelease,
-    TableFiles,
-    file_entry,
-    without_csv,
-)
+from rpexplore.planning.counts.query_plan import QueryPlan
+from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
+from rpexplore.releases.items import Item
+from rpexplore.releases.manifest import CONFIDENCE, TableFiles, file_entry, without_csv
 from rpexplore.releases.marginal_estimate import Answer
 from rpexplore.releases.measurement import Part
-from rpexplore.releases.measurement_file import MeasurementNote, read_measured
+from rpexplore.releases.measurement_file import Measured, MeasurementNote
 from rpexplore.releases.noise.discrete_gaussian import discrete_gaussian
 from rpexplore.releases.readme import query_readme
 from rpexplore.releases.stored_columns import read_columns
@@ -50,16 +40,18 @@ _FILES = (f"{_ANSWERS}.csv", f"{_ANSWERS}.parquet", _MEASUREMENTS)
 _MOST_MEASURED = 2**61  # in absolute value, without noise
 
 
-class QueryRelease(PartReader, FinishedRelease[QueryPlan]):
-    """A finished release of queries: its folder, plan and manifest. Holds noisy figures only."""
+class QueryRelease(PartRelease[QueryPlan]):
+    """The own counts of a finished release. Holds noisy figures only."""
 
-    release_format = ("rpexplore-query-release", 1)
-    plan_kind = QueryPlan
-    figures = "Noisy counts"
+    kind = "counts"
 
     @classmethod
     def files_of(cls, plan: QueryPlan) -> TableFiles:
         return dict.fromkeys(_FILES)
+
+    @property
+    def figures(self) -> str:
+        return "Noisy counts"
 
     @property
     def domain(self) -> Domain:
@@ -109,10 +101,9 @@ class QueryRelease(PartReader, FinishedRelease[QueryPlan]):
 
 @dataclass(frozen=True)
 class QuerySteps:
-    """The `ReleaseSteps` of a query plan: the rows of its strategy are measured."""
+    """The `PartSteps` of own counts: the rows of their strategy are measured."""
 
     plan: QueryPlan
-    release_kind: ClassVar[type[FinishedRelease]] = QueryRelease
     # Whatever comes after the counting is quick.
     booked_share: ClassVar[float] = 0.9
     drawn_share: ClassVar[float] = 0.95
@@ -151,15 +142,15 @@ class QuerySteps:
         yield exact + discrete_gaussian(len(exact), self.plan.gamma_squared)
 
     def write(
-        self, folder: Path, note: MeasurementNote, on_progress: Progress
-    ) -> Mapping[str, Any]:
+        self, folder: Path, measured: Measured, note: MeasurementNote, on_progress: Progress
+    ) -> WrittenPart:
         """The answers D (R x + noise) = W x + D·noise, and what was measured."""
         plan = self.plan
-        measured = read_measured(folder, 0, len(plan.strategy.integers))
+        numbers = measured.read(0, len(plan.strategy.integers))
         # In the order of `OWN_COUNTS`.
         columns = [
             pa.array(list(plan.queries.names)),
-            pa.array(plan.strategy.decoding @ measured),
+            pa.array(plan.strategy.decoding @ numbers),
             pa.array(plan.standard_errors),
             pa.array(plan.margins_of_error(CONFIDENCE)),
             pa.array(plan.targets),
@@ -173,10 +164,8 @@ class QuerySteps:
             as_csv = for_csv(rows, escape_formulas=note.escape_formulas)
             pyarrow.csv.write_csv(as_csv, folder / f"{_ANSWERS}.csv")
         write_rows(folder / f"{_ANSWERS}.parquet", [rows])
-        pyarrow.parquet.write_table(pa.table({"measured": measured}), folder / _MEASUREMENTS)
+        pyarrow.parquet.write_table(pa.table({"measured": numbers}), folder / _MEASUREMENTS)
         names = without_csv(_FILES) if note.parquet_only else _FILES
         files = [file_entry(folder, name) for name in names]
-        readme = query_readme(plan, note)
-        manifest = QueryRelease.write_manifest(folder, plan, note, readme, files)
-        on_progress("Writing the release", 1.0)
-        return manifest
+        on_progress(WRITING, 1.0)
+        return WrittenPart(query_readme(plan, note), files)

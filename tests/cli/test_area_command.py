@@ -82,16 +82,17 @@ def test_plan_and_show_say_which_targets_are_met(loss, met, run):
     asked = ("--table", "sex", "--target", "sex=14 required", "--level", "district=none")
     options = (*asked, "--rho", "0.01", "--loss", loss, "--out", "p.json")
     made = run.done("areas", "plan", CODEBOOK, *options)
-    errors = rp.AreaPlan.load("p.json").tables["largest_standard_error"]
+    errors = rp.AreaPlan.load("p.json").accuracy()["largest_standard_error"]
     assert (errors <= 14).sum() == met
     for text in (made, run.done("show", "p.json", "--csv", "tables.csv", "--force")):
         assert f"  Targets    {met} of 4 met; " in text
         assert f"  Required   {met} of 4 met" in text
         assert ("--loss required does" in text) == (met < 4)
-    above, _, below = text.partition("shadow price  target  met  required\n")
+    above, _, below = text.partition("shadow price  target  of target  met  required\n")
     assert above
     _, *rows = below.splitlines()
-    assert [row.split()[-3:] for row in rows[:4]] == [
+    cells = [row.split() for row in rows[:4]]
+    assert [[row[-5], *row[-2:]] for row in cells] == [
         ["14", "yes" if error <= 14 else "no", "required"] for error in sorted(errors)[::-1]
     ]
     assert pd.read_csv("tables.csv")["required"].tolist() == ["yes"] * 4

@@ -32,7 +32,7 @@ def test_a_plan_for_areas_is_made_shown_and_verified(homes):
     assert "equal shares" in text
     assert "1 area lies on the coarsest level" in text
     assert {"p.json", *plan.files.by_name} <= homes.files()
-    frame = plan.tables
+    frame = plan.accuracy()
     assert frame.groupby("level")["attributes"].count().to_dict() == {"part": 7, "town": 4}
 
     verified = homes.json("verify", "p.json")
@@ -80,8 +80,8 @@ def test_weights_of_levels_and_losses_count(homes):
     }.items():
         facts = homes.json(*common, *more, "--out", f"{name}.json")
         losses[name] = facts["loss"]["value"]
-        towns = rp.AreaPlan.load(f"{name}.json").tables.query("level == 'town'")
-        losses[f"{name} towns"] = float(towns["mean_variance"].iloc[0])
+        towns = rp.AreaPlan.load(f"{name}.json").accuracy().query("level == 'town'")
+        losses[f"{name} towns"] = float(towns["standard_error"].iloc[0]) ** 2
     assert losses["towns towns"] < losses["even towns"]
     assert losses["even"] < losses["uniform"]
     assert json.loads(Path("max.json").read_text())["loss"]["kind"] == "max_variance"
@@ -126,12 +126,12 @@ def test_the_smallest_budget_for_targets_is_found(homes):
     asked = ("areas", "plan", "codebook.csv", *AREAS, "--table", "sex", "--target", "sex=10")
     facts = homes.json(*asked, "--minimum-budget", "--records-per-person", "2", "--out", "p.json")
     plan = rp.AreaPlan.load("p.json")
-    assert 0.99 < plan.tables["largest_standard_error"].max() / 10 <= 1
+    assert 0.99 < plan.accuracy()["largest_standard_error"].max() / 10 <= 1
     assert facts["unit"] == "one person with at most 2 records"
     everywhere = (*asked, "--table", "total", "--minimum-budget", "--out")
     assert "has none; give it a target, such as 20" in homes.refused(*everywhere, "r.json")
     homes.done(*everywhere, "r.json", "--target", "30")
-    targets = rp.AreaPlan.load("r.json").tables.groupby("attributes")["target"]
+    targets = rp.AreaPlan.load("r.json").accuracy().groupby("attributes")["target"]
     assert targets.unique().map(list).to_dict() == {(): [30], ("sex",): [10]}
     assert "names no table" in homes.refused(
         *everywhere, "q.json", "--target", "30", "--target", "40"

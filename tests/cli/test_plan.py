@@ -18,6 +18,7 @@ from rpexplore.domain.domain import Domain
 from rpexplore.planning import planner
 from rpexplore.planning.losses.base import SumOfVariances
 from rpexplore.planning.losses.p_norm import PNorm
+from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.bases import CustomBasis, Prefix, Ranges
@@ -338,7 +339,7 @@ def test_a_second_plan_from_a_first_release_is_combined_with_it(planned):
     workload = weights.weighted(Workload.all_up_to(domain, 3))
     assert (
         TablePlan.load("second.json").sha256
-        == rp.plan(workload, loss=SumOfVariances(), budget=budget).sha256
+        == plan_tables(workload, loss=SumOfVariances(), budget=budget).sha256
     )
     assert f"{weights.text}. No record was looked at" in text
     planned.done("release", "second.json", "records.csv", "--out", "second", "--yes")

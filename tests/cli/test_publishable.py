@@ -10,7 +10,7 @@ from tests.cli.program import BUDGET
 
 def share(plan: TablePlan, total: float, limit: float) -> float:
     """Share of the cells of all tables whose CV is within a limit."""
-    rows = plan.tables
+    rows = plan.accuracy()
     publishable = rows["standard_error"] * rows["cells"] / total <= limit
     return float((rows["cells"] * publishable).sum() / rows["cells"].sum())
 

@@ -13,10 +13,10 @@ from rpexplore import Budget
 from rpexplore.cli.preset_inputs import named_presets
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
+from rpexplore.planning.counts.query_plan import QueryPlan
+from rpexplore.planning.counts.query_planner import query_optimum
+from rpexplore.planning.plan import load_plan
 from rpexplore.queries import presets
-from rpexplore.queries.plan import QueryPlan
-from rpexplore.queries.plan_kinds import load_plan
-from rpexplore.queries.planner import query_optimum
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.table_release import TableRelease
@@ -263,7 +263,7 @@ def test_show_has_the_furthest_off_first(planned):
     assert "more queries" not in planned.done("show", "queries.json")
     facts = planned.json("show", "queries.json")
     assert facts["sha256"] == plan.sha256
-    by_name = {row["name"]: row for row in facts["queries"]}
+    by_name = {row["item"]: row for row in facts["queries"]}
     for name, error in zip(plan.queries.names, plan.standard_errors.tolist(), strict=True):
         assert by_name[name]["standard_error"] == error
         assert by_name[name]["margin_95"] == pytest.approx(1.959964 * error, rel=1e-6)
@@ -274,7 +274,7 @@ def test_show_writes_all_queries(planned):
     planned.done("show", "queries.json", "--csv", "queries.csv")
     with Path("queries.csv").open(newline="", encoding="utf-8") as file:
         header, *rows = csv.reader(file)
-    assert header[:3] == ["name", "standard_error", "margin_95"]
+    assert header[:3] == ["item", "standard_error", "margin_95"]
     assert {row[0] for row in rows} == {"women", "old"}
     assert "exists already" in planned.refused("show", "queries.json", "--csv", "queries.csv")
 

@@ -107,7 +107,7 @@ def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path
     session.type_in_grid("area weights", 0, "level 0", "2,5")
     show(session, "Plan")
     plan = planned(session)
-    frame = plan.tables.set_index(["level", "attributes"])
+    frame = plan.accuracy().set_index(["level", "attributes"])
     assert len(frame) == 39
     assert frame.loc[("all", ()), "weight"] == 2.5
     assert session.metrics()["Tables in all areas"] == f"{2814 * 8 - 2244:,}"
@@ -224,7 +224,7 @@ def test_targets_are_asked_for_where_the_objective_needs_them(towns):
     towns.press("Set")
     plan = planned(towns)
     assert plan.loss == rp.MaxVariance(relative_to="target")
-    assert plan.tables["target"].tolist() == [3.0] * 6
+    assert plan.accuracy()["target"].tolist() == [3.0] * 6
     # At ρ = 0.1 the targets are missed; the smallest budget that meets them is that of the library.
     assert "Targets are missed" in plain(towns.texts("markdown"))
     towns.press("Make that the budget")
@@ -239,7 +239,7 @@ def test_targets_are_asked_for_where_the_objective_needs_them(towns):
     show(towns, "Plan")
     within = planned(towns)
     assert within.loss == rp.SumWithinTargets()
-    assert within.tables.query("required")["largest_standard_error"].max() <= 12
+    assert within.accuracy().query("required")["largest_standard_error"].max() <= 12
     assert "All of the 3 required targets" in plain(towns.texts("markdown"))
     assert "not made to meet required targets" in plain(towns.texts("caption"))
     # 2 in a cell of a town is out of reach; the button takes the budget at which it is not.
@@ -251,7 +251,7 @@ def test_targets_are_asked_for_where_the_objective_needs_them(towns):
     assert "That is 10 % more than they need" in plain(towns.texts("markdown"))
     towns.button(key="use the budget of required targets").click().run()
     assert float(towns.scenario.budget.rho / before.rho) == pytest.approx(1.1 * needed, rel=1e-4)
-    assert planned(towns).tables.query("required")["largest_standard_error"].max() <= 2
+    assert planned(towns).accuracy().query("required")["largest_standard_error"].max() <= 2
     assert not towns.texts("error")
     towns.radio(key="area objective").set_value("sum").run()
     towns.toggle(key="area uniform").set_value(True).run()

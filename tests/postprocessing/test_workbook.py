@@ -11,6 +11,7 @@ from openpyxl.utils.escape import unescape
 
 import rpexplore as rp
 from rpexplore.errors import ReleaseError
+from rpexplore.planning.planner import plan_tables
 from rpexplore.postprocessing import workbook
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.processed_folder import postprocess
@@ -37,10 +38,12 @@ def released(tmp_path_factory) -> TableRelease:
     folder = tmp_path_factory.mktemp("workbook")
     rng = np.random.default_rng(0)
     rows = {attribute.name: rng.choice(attribute.stored_values(20), 200) for attribute in DOMAIN}
-    plan = rp.plan(
+    plan = plan_tables(
         rp.Workload.all_up_to(DOMAIN, 2), loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/10")
     )
-    return release(plan, pd.DataFrame(rows), folder / "out", name="s", ledger=folder / "ledger")
+    return release(
+        plan, pd.DataFrame(rows), folder / "out", name="s", ledger=folder / "ledger"
+    ).part("tables")
 
 
 def read(file: Path | io.BytesIO):
@@ -166,7 +169,7 @@ def test_what_a_workbook_cannot_hold_is_refused(released, tmp_path):
     with pytest.raises(ReleaseError, match=r"no table of \(nothing\)"):
         write_workbook(released, tmp_path / "x.xlsx", tables=[("nothing",)])
     long = rp.Domain((rp.Attribute("a", rp.Categories(("x" * 40_000, "y"))),))
-    plan = rp.plan(
+    plan = plan_tables(
         rp.Workload.all_up_to(long, 1), loss=rp.SumOfVariances(), budget=rp.Budget(rho=1)
     )
     records = pd.DataFrame({"a": ["y"]})

@@ -13,6 +13,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.domain.result_schema import RELEASED, Schema
 from rpexplore.errors import ReleaseError
+from rpexplore.planning.planner import plan_tables
 from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.postprocessing.publication import Publication
 from rpexplore.releases.reading_code import TableColumn, TableFile
@@ -37,10 +38,12 @@ def released(tmp_path_factory) -> TableRelease:
     folder = tmp_path_factory.mktemp("reading")
     rng = np.random.default_rng(0)
     rows = {a.name: rng.choice(a.stored_values(9), 90) for a in DOMAIN}
-    plan = rp.plan(
+    plan = plan_tables(
         rp.Workload.all_up_to(DOMAIN, 3), loss=rp.SumOfVariances(), budget=rp.Budget(rho=1)
     )
-    return release(plan, pd.DataFrame(rows), folder / "out", name="s", ledger=folder / "ledger")
+    return release(
+        plan, pd.DataFrame(rows), folder / "out", name="s", ledger=folder / "ledger"
+    ).part("tables")
 
 
 @pytest.fixture(scope="module", params=["released", "smooth"])

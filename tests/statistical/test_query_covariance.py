@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from rpexplore import Budget
-from rpexplore.queries.plan import QueryPlan
-from rpexplore.queries.planner import query_plan
+from rpexplore.planning.counts.query_plan import QueryPlan
+from rpexplore.planning.counts.query_planner import query_plan
 from rpexplore.releases.query_release import QuerySteps
 from tests.statistical.test_release_covariance import (
     DEVIATIONS,

@@ -16,7 +16,7 @@ import pytest
 
 from rpexplore import Budget, Domain, Prefix, SumOfVariances, Workload
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.planning.planner import plan
+from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.rehearsal import rehearse
 
 DRAWS = 1_500
@@ -42,7 +42,7 @@ def deviations(errors: np.ndarray, covariance: np.ndarray) -> np.ndarray:
 
 def test_made_up_tables_have_the_covariances_of_the_plan():
     workload = Workload.all_up_to(DOMAIN, 2)
-    planned = plan(workload, loss=SumOfVariances("cells"), budget=Budget(rho="0.001"))
+    planned = plan_tables(workload, loss=SumOfVariances("cells"), budget=Budget(rho="0.001"))
     errors = errors_of(planned, TRUTH)
     cells = [dict(zip(TABLE, cell, strict=True)) for cell in product(range(3), range(2))]
     stated = np.array([[planned.covariance(TABLE, i, j) for j in cells] for i in cells])
@@ -56,7 +56,7 @@ def test_made_up_tables_have_the_covariances_of_the_plan():
 
 def test_made_up_cumulative_tables_have_the_standard_errors_of_the_plan():
     workload = Workload.all_up_to(DOMAIN, 2).with_bases({"a": Prefix()})
-    planned = plan(workload, loss=SumOfVariances("cells"), budget=Budget(rho="0.001"))
+    planned = plan_tables(workload, loss=SumOfVariances("cells"), budget=Budget(rho="0.001"))
     truth = np.cumsum(TRUTH.reshape(3, 2), axis=0).ravel()
     errors = errors_of(planned, truth)
     variances = planned.cell_standard_errors(TABLE).ravel() ** 2

@@ -36,6 +36,7 @@ from rpexplore.releases.areas.area_files import table_file, tables_of_part
 from rpexplore.releases.areas.area_parts import AreaParts
 from rpexplore.releases.areas.area_release import AreaRelease
 from rpexplore.releases.atomic_folder import check_new
+from rpexplore.releases.finished_release import Release
 from rpexplore.releases.manifest import checked_folder, file_entry, now, save_manifest
 from rpexplore.releases.stored_tables import write_rows
 
@@ -90,7 +91,7 @@ class AreaCounts:
 
 
 def whole_area_counts(
-    release: AreaRelease,
+    release: AreaRelease | Release,
     output: str | Path,
     *,
     totals: Mapping[AreaName, int] | None = None,
@@ -118,6 +119,7 @@ def whole_area_counts(
             written.
         DomainError: For the codes of no area.
     """
+    release = release.area_tables()
     output, plan = Path(output), release.plan
     tree = plan.workload.tree
     check_new(output)

@@ -77,9 +77,9 @@ from rpexplore.postprocessing.synthetic.smooth_targets import (
 )
 from rpexplore.postprocessing.table_writing import new_tables_folder, write_readme
 from rpexplore.releases.atomic_folder import check_new, check_room
+from rpexplore.releases.items import PartReader
 from rpexplore.releases.manifest import file_entry, now, save_manifest
 from rpexplore.releases.table_cells import for_csv, label_columns
-from rpexplore.releases.table_release import TableRelease
 
 MOST_RECORDS = 10_000_000
 _BYTES_PER_VALUE = 12  # about, as CSV and Parquet together
@@ -91,7 +91,7 @@ _ENGINES = {"population": population_records, "graphical_model": graphical_model
 
 
 def synthesize(
-    source: TableRelease | Estimates,
+    source: PartReader,
     output: str | Path,
     *,
     rows: int | None = None,
@@ -130,7 +130,10 @@ def synthesize(
     check_new(output)
     _check(rows, engine)
     on_progress("Reading what was measured", 0.0)
-    estimates = source if isinstance(source, Estimates) else Estimates.of(source)
+    source = source.measured_tables()
+    estimates = Estimates.of(source)
+    if source.is_biased:  # of an adaptive release what was measured is unbiased, nearly
+        source = estimates
     domain = estimates.domain
     attributes = tuple(sorted({index for table in estimates.tables for index in table}))
     if not attributes:

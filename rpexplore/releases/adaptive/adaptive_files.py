@@ -21,7 +21,7 @@ from rpexplore.releases.adaptive.outcomes import RoundOutcome, read_outcomes
 from rpexplore.releases.adaptive.table_bounds import bounds_of_tables
 from rpexplore.releases.csv_cells import csv_decimals
 from rpexplore.releases.manifest import file_entry
-from rpexplore.releases.measurement_file import MeasuredFile, MeasurementNote, read_measured
+from rpexplore.releases.measurement_file import Measured, MeasuredFile, MeasurementNote
 from rpexplore.releases.residual_files import residual_files, write_residuals
 from rpexplore.releases.table_cells import (
     Labels,
@@ -48,11 +48,13 @@ LEAST_ERROR = 1e-3  # for the decimals of CSV files: a model may be sure of a ce
 class AdaptiveWriter:
     """Writes the parts of a release, from its measurements, into a folder not finished yet."""
 
-    def __init__(self, plan: AdaptivePlan, folder: Path, note: MeasurementNote) -> None:
+    def __init__(
+        self, plan: AdaptivePlan, folder: Path, measured: Measured, note: MeasurementNote
+    ) -> None:
         self._plan, self._folder, self._note = plan, folder, note
-        self._file = MeasuredFile(folder, plan.first.closure)
+        self._file = MeasuredFile(measured, plan.first.closure)
         first_end = int(self._file.starts[-1])
-        self._outcomes = read_outcomes(plan, read_measured(folder, first_end))
+        self._outcomes = read_outcomes(plan, measured.read(first_end))
 
     def write(
         self, on_progress: Progress
@@ -90,8 +92,7 @@ class AdaptiveWriter:
 
     def _residuals(self) -> Iterator[Mapping[str, Any]]:
         for path, residuals in residual_files(self._plan.first.closure).items():
-            (self._folder / path).parent.mkdir(exist_ok=True)
-            write_residuals(self._file, path, residuals)
+            write_residuals(self._file, self._folder, path, residuals)
             yield file_entry(self._folder, path)
 
     def _rounds(self) -> Mapping[str, Any]:

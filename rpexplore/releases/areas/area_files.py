@@ -20,7 +20,7 @@ from rpexplore.domain.result_schema import RELEASED, Column
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.releases.areas.area_answers import PartAnswers
 from rpexplore.releases.areas.area_parts import AreaParts
-from rpexplore.releases.measurement_file import read_measured
+from rpexplore.releases.measurement_file import Measured
 from rpexplore.releases.stored_tables import write_rows
 from rpexplore.releases.table_cells import arrays_of_figures, label_columns, schema_of_cells
 
@@ -83,8 +83,8 @@ def residual_file(part: int) -> str:
     return f"{_RESIDUALS}/{part:05d}.parquet"
 
 
-def write_residuals(parts: AreaParts, part: int, folder: Path) -> None:
-    """Write what was measured in a part, from the measurements in the folder.
+def write_residuals(parts: AreaParts, part: int, measured: Measured, folder: Path) -> None:
+    """Write what was measured in a part.
 
     area: its number in the plan's list of areas; residual: its place in the plan's list; cell:
     row-major.
@@ -109,7 +109,7 @@ def write_residuals(parts: AreaParts, part: int, folder: Path) -> None:
                     np.repeat(some, width),
                     np.tile(residual, len(some)),
                     np.tile(cell, len(some)),
-                    read_measured(folder, begin, begin + len(some) * width),
+                    measured.read(begin, begin + len(some) * width),
                 ]
                 writer.write_batch(pa.record_batch(columns, schema=_RESIDUAL_SCHEMA))
 

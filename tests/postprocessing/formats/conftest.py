@@ -9,7 +9,8 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.domain.result_schema import Schema
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.planner import plan_tables
 from rpexplore.postprocessing.combination_folder import write_combined
 from rpexplore.postprocessing.formats.publishing import FORMATS, publish
 from rpexplore.postprocessing.results import AnyResults, load_any_results
@@ -50,7 +51,7 @@ class Exported:
     results: AnyResults
     source: Path
     folder: Path
-    plan: ReleasePlan
+    plan: PartPlan
 
     def last_decimal(self, frame: pd.DataFrame) -> float:
         """What the last decimal of a table is worth: a millionth of its smallest error, or less."""
@@ -65,7 +66,7 @@ def sources(tmp_path_factory) -> Path:
     rng = np.random.default_rng(0)
     rows = {attribute.name: rng.choice(attribute.stored_values(20), 200) for attribute in DOMAIN}
     workload = rp.Workload.all_up_to(DOMAIN, 2).with_bases({"Größe": Prefix()})
-    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/10"))
+    plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/10"))
     ledger = top / "ledger"
     released = rp.release(plan, pd.DataFrame(rows), top / "released", name="s", ledger=ledger)
     rp.postprocess(released, top / "smooth", method="smooth")

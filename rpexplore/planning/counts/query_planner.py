@@ -11,13 +11,13 @@ from rpexplore.common.concurrency import Progress, no_progress, one_thread
 from rpexplore.common.numerics import read_only
 from rpexplore.errors import PlanError
 from rpexplore.planning.certificate import Certificate
+from rpexplore.planning.counts.query_plan import QueryPlan, check_scale
+from rpexplore.planning.counts.query_strategy import QueryStrategy
 from rpexplore.planning.planner import refuse_type
 from rpexplore.planning.solvers.fitness_for_use import TOLERANCE, fitness_for_use
 from rpexplore.planning.solvers.query_rounding import integer_measurement
 from rpexplore.privacy.budget import Budget
-from rpexplore.queries.plan import QueryPlan, check_scale
 from rpexplore.queries.query_list import QueryList
-from rpexplore.queries.strategy import QueryStrategy
 
 TOLERANCE_LEAST = 1e-6
 

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from rpexplore.planning.counts.query_plan import QueryPlan
 from rpexplore.planning.solvers.fitness_for_use import cost_bound
 from rpexplore.planning.verification import (
     DECODED_TOLERANCE,
@@ -14,7 +15,6 @@ from rpexplore.planning.verification import (
     items_check,
     privacy_check,
 )
-from rpexplore.queries.plan import QueryPlan
 
 # The bound inverts nothing; elsewhere its eigenvalues may be rounded a little otherwise.
 BOUND_TOLERANCE = 1e-10

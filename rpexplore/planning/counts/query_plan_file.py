@@ -1,8 +1,4 @@
-"""The query plan file: one JSON text, canonical, so that its SHA-256 is the plan's name.
-
-Described in `schemas/query-plan-1.json`, and laid out as the plan file of tables is: each query and
-each row of the strategy stands on a line of its own.
-"""
+"""Own counts in a plan file: each count, and each row of the strategy, on a line of its own."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -10,21 +6,20 @@ import numpy as np
 
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.common.json_fields import (
-    SEAL,
-    canonical_text,
     check_keys,
     columns,
     dumps,
     list_of,
     not_negative,
+    object_text,
     positive,
     positive_exact,
-    text_of,
 )
 from rpexplore.common.numerics import read_only
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
 from rpexplore.planning.certificate import certificate_from_json
+from rpexplore.planning.counts.query_strategy import QueryStrategy
 from rpexplore.privacy.budget import Budget
 from rpexplore.queries.query_list import (
     QueryList,
@@ -33,24 +28,24 @@ from rpexplore.queries.query_list import (
     row_from_terms,
     terms_from_row,
 )
-from rpexplore.queries.strategy import QueryStrategy
 
 if TYPE_CHECKING:
-    from rpexplore.queries.plan import QueryPlan
+    from rpexplore.planning.counts.query_plan import QueryPlan
 
 _KEYS = (
-    "format", "format_version", "library_version", "domain", "budget", "privacy_cost",
-    "gamma_squared", "certificate", "queries", "strategy", SEAL,
+    "kind", "domain", "budget", "privacy_cost", "gamma_squared", "certificate", "queries",
+    "strategy",
 )  # fmt: skip
 _CERTIFICATE_KEYS = ("largest_ratio", "lower_bound", "gap", "cell_weights")
 _QUERY_KEYS = ("name", "target", "terms", "variance", "shadow_price")
 
 
 def text_of_plan(plan: "QueryPlan") -> str:
-    """The canonical text of a query plan."""
+    """The object of a plan file that is this part."""
     certificate, queries = plan.certificate, plan.queries
     head = {
-        **plan.file_head,
+        "kind": plan.kind,
+        "domain": plan.domain.to_schema(),
         "budget": plan.budget.to_json(),
         "privacy_cost": exact_text(plan.exact_privacy_cost),
         "gamma_squared": exact_text(plan.gamma_squared),
@@ -73,16 +68,16 @@ def text_of_plan(plan: "QueryPlan") -> str:
         "queries": [dumps(dict(zip(_QUERY_KEYS, row, strict=True))) for row in rows],
         "strategy": [dumps(row) for row in plan.strategy.integers.tolist()],
     }
-    return canonical_text(head, sections)
+    return object_text(head, sections)
 
 
-def fields_of_plan(content: dict[str, Any]) -> dict[str, Any]:
+def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
     """The fields of the query plan that a file holds; raises `RpexploreError` for unusable parts.
 
     Variances, cost and certificate are taken as stated: `verification` holds them against a
     recomputation.
     """
-    check_keys(content, _KEYS, "the query plan")
+    check_keys(content, _KEYS, "the own counts")
     certificate = content["certificate"]
     check_keys(certificate, _CERTIFICATE_KEYS, "the certificate")
     rows = columns(content, "queries", _QUERY_KEYS)
@@ -103,7 +98,7 @@ def fields_of_plan(content: dict[str, Any]) -> dict[str, Any]:
             certificate, "largest_ratio", not_negative(rows["shadow_price"], "shadow_price")
         ),
         "cell_weights": read_only(cell_weights),
-        "version": text_of(content, "library_version"),
+        "version": version,
     }
 
 

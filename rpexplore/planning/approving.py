@@ -4,13 +4,13 @@ from pathlib import Path
 
 from rpexplore.errors import ApprovalError
 from rpexplore.planning.approval import Approval, signed_approval
-from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.planning.verification import Verification
-from rpexplore.queries.plan_kinds import verify
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.verification import Verification, verify
 
 
 def approve(
-    plan: ReleasePlan, key: str | Path, *, name: str | None = None, remarks: str = ""
+    plan: Plan | PartPlan, key: str | Path, *, name: str | None = None, remarks: str = ""
 ) -> Approval:
     """Approve a plan: verify it, and sign its SHA-256 with an SSH key, as git signs.
 
@@ -40,7 +40,7 @@ def approve(
     return signed_approval(plan, key, name=name, remarks=remarks)
 
 
-def verified(plan: ReleasePlan) -> Verification:
+def verified(plan: Plan | PartPlan) -> Verification:
     """What there is to approve; raises `ApprovalError` for a plan that does not hold its claims."""
     verification = verify(plan)
     for check in verification.checks:

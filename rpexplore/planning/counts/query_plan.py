@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -11,12 +13,20 @@ from rpexplore.common.formatting import plural, rounded
 from rpexplore.common.numerics import normal_quantile, read_only
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
+from rpexplore.planning.accuracy_frame import accuracy_frame
 from rpexplore.planning.certificate import Certificate
-from rpexplore.planning.release_plan import CertifiedPlan
+from rpexplore.planning.counts.query_plan_file import fields_of_plan, text_of_plan
+from rpexplore.planning.counts.query_strategy import QueryStrategy
+from rpexplore.planning.losses.base import Loss, p_norm
+from rpexplore.planning.part_plan import CertifiedPlan
 from rpexplore.privacy.budget import Budget
-from rpexplore.queries.plan_file import fields_of_plan, text_of_plan
 from rpexplore.queries.query_list import QueryList
-from rpexplore.queries.strategy import QueryStrategy
+
+if TYPE_CHECKING:
+    from rpexplore.planning.verification import Check
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LARGEST_GAMMA_SQUARED = Fraction(2**92)
 """The noise scale γ² must be below this, so that noise can be drawn in 64-bit integers."""
@@ -41,12 +51,11 @@ class QueryPlan(CertifiedPlan):
     """
 
     kind = "counts"
-    file_format, noun = "rpexplore-query-plan", "query plan"
+    noun = "query plan"
     item, released_item = "query", "noisy answer"
     accuracy_statement = (
         "Every query's answer is unbiased, with the standard error the plan states."
     )
-    _text, _fields_of_json = staticmethod(text_of_plan), staticmethod(fields_of_plan)
 
     strategy: QueryStrategy
     budget: Budget
@@ -74,7 +83,32 @@ class QueryPlan(CertifiedPlan):
     def n_items(self) -> int:
         return len(self.queries)
 
+    # ---- its part of the file
+
+    def to_text(self) -> str:
+        return text_of_plan(self)
+
+    @classmethod
+    def of_content(cls, content: Any, version: str, folder: Path | None) -> Self:
+        return cls(**fields_of_plan(content, version))
+
+    def checks(self, *, strategies: bool) -> "tuple[Check, ...]":
+        from rpexplore.planning.counts.query_verification import query_checks
+
+        return query_checks(self, strategies=strategies)
+
     # ---- what it is worth
+
+    def worth(self, loss: Loss) -> tuple[float, float] | None:
+        """Each count is one more table of one cell and weight 1 to the objective of the whole."""
+        if loss.power is None:
+            return None
+        scales = 1 / self.targets if loss.compares_with_targets else np.ones(len(self.targets))
+        bound = query_bound(self.queries.coefficients * scales[:, None], loss.power)
+        bound /= float(self.budget.record_privacy_cost)
+        if np.isinf(loss.power) and loss.compares_with_targets:
+            bound = max(bound, self.certificate.lower_bound)
+        return p_norm(self.variances * scales**2, loss.power), bound
 
     @property
     def queries(self) -> QueryList:
@@ -117,6 +151,18 @@ class QueryPlan(CertifiedPlan):
         """
         return normal_quantile(confidence) * self.standard_errors
 
+    def accuracy(self) -> "pd.DataFrame":
+        """How accurate every count is, one row a count: see `accuracy_frame`."""
+        return accuracy_frame(
+            self.kind,
+            self.queries.names,
+            standard_error=self.standard_errors,
+            smallest_standard_error=self.standard_errors,
+            largest_standard_error=self.standard_errors,
+            target=self.targets,
+            shadow_price=self.certificate.shadow_prices,
+        )
+
     def __str__(self) -> str:
         """The plan in a few lines, for a terminal."""
         queries, errors = self.queries, self.standard_errors
@@ -147,3 +193,19 @@ def check_scale(gamma_squared: Fraction) -> None:
             f"{rounded(math.isqrt(int(gamma_squared)), 3)}, at most "
             f"{rounded(math.isqrt(int(LARGEST_GAMMA_SQUARED)), 3)}); use a larger budget."
         )
+
+
+def query_bound(coefficients: np.ndarray, power: float) -> float:
+    """What no Gaussian mechanism at privacy cost 1 can bring ‖(Var_q)‖_power below.
+
+    The sum of variances of W x is at least (Σ singular values)² / n (Li and Miklau, "Optimal error
+    of query sets under the differentially-private matrix mechanism", Thm. 2), n the number of
+    columns; columns that are equal or 0 are no cells of their own. A single query w costs max w².
+    """
+    columns = np.unique(coefficients[:, np.any(coefficients != 0, axis=0)], axis=1)
+    singular = np.linalg.svd(columns, compute_uv=False)
+    of_sum = float(np.sum(singular)) ** 2 / columns.shape[1]
+    largest = float(np.max(columns**2))
+    # ‖v‖_p ≥ m^{1/p − 1} ‖v‖_1, and ‖v‖_p ≥ max v.
+    as_norm = of_sum * len(coefficients) ** ((0.0 if np.isinf(power) else 1 / power) - 1)
+    return max(as_norm, largest)
