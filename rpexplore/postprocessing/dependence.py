@@ -21,6 +21,7 @@ from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.smooth import measured_residuals
 from rpexplore.privacy.budget import Budget
 from rpexplore.releases.items import PartReader
+from rpexplore.releases.table_release import TableRelease
 from rpexplore.workload.pair_dependence import PairDependence
 from rpexplore.workload.smooth_weights import SmoothWeights
 
@@ -55,13 +56,13 @@ def weights_from_release(
     if isinstance(release, str | Path):
         on_progress("Reading the release", 0.0)
         release = load_unbiased(release)
-    release = release.unbiased_tables()
-    if difference := difference_of_cells(release.domain, domain):
+    tables: TableRelease | Estimates = release.unbiased_tables()
+    if difference := difference_of_cells(tables.domain, domain):
         raise WorkloadError(
             f"The release and the codebook {difference}; plan with the codebook of the release, "
             "as only then both releases can be combined."
         )
-    estimates = Estimates.of(release)
+    estimates = Estimates.of(tables)
     # Pairs and what they are made of: larger tables change them next to nothing.
     measured = measured_residuals(estimates, largest_order=2)
     pairs = PairDependence(

@@ -40,8 +40,8 @@ def load_any_results(folder: str | Path) -> AnyResults:
     Raises `ReleaseError` if it is neither, or a file was changed since it was written.
     """
     folder = Path(folder)
-    load = _LOADERS.get(str(read_manifest(folder).get("format")), load_unbiased)
-    return load(folder)
+    load = _LOADERS.get(str(read_manifest(folder).get("format")))
+    return load_unbiased(folder) if load is None else load(folder)
 
 
 def load_results(folder: str | Path) -> Results:

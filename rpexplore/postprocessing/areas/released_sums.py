@@ -42,8 +42,8 @@ def sums_of_areas(
         DomainError: For an area that is not there, or that a list counts twice.
         WorkloadError: For a table that is asked for nowhere.
     """
-    release = release.area_tables()
-    plan = release.plan
+    tables_in_areas: AreaRelease = release.area_tables()
+    plan = tables_in_areas.plan
     sums = AreaSums.of(plan.workload.tree, lists)
     indices, tables = query_attributes(plan.domain, [attributes]), plan.workload.tables
     names = tuple(plan.domain.names[index] for index in indices)
@@ -61,7 +61,7 @@ def sums_of_areas(
         for index in indices
     ]
     values = np.zeros((len(sums.names), *(len(named[0][1]) for named in labels)))
-    answers = ReleasedAnswers(parts, release.folder)
+    answers = ReleasedAnswers(parts, tables_in_areas.folder)
     for part, within in enumerate(parts.areas):
         inside = np.zeros(len(sums.areas), dtype=bool)
         rows = np.zeros(len(sums.areas), dtype=np.int64)

@@ -80,6 +80,7 @@ from rpexplore.releases.atomic_folder import check_new, check_room
 from rpexplore.releases.items import PartReader
 from rpexplore.releases.manifest import file_entry, now, save_manifest
 from rpexplore.releases.table_cells import for_csv, label_columns
+from rpexplore.releases.table_release import TableRelease
 
 MOST_RECORDS = 10_000_000
 _BYTES_PER_VALUE = 12  # about, as CSV and Parquet together
@@ -130,10 +131,10 @@ def synthesize(
     check_new(output)
     _check(rows, engine)
     on_progress("Reading what was measured", 0.0)
-    source = source.measured_tables()
-    estimates = Estimates.of(source)
-    if source.is_biased:  # of an adaptive release what was measured is unbiased, nearly
-        source = estimates
+    measured = source.measured_tables()
+    estimates = Estimates.of(measured)
+    # Of an adaptive release what was measured is unbiased, nearly.
+    tables: TableRelease | Estimates = estimates if measured.is_biased else measured
     domain = estimates.domain
     attributes = tuple(sorted({index for table in estimates.tables for index in table}))
     if not attributes:
@@ -164,7 +165,7 @@ def synthesize(
     if np.any(impossible.are_met(codes)):
         raise ReleaseError("A record is impossible, which must not happen; please report it.")
     comparison = compare(
-        source,
+        tables,
         lambda table: _smooth_table(estimates, smooth, table),
         attributes,
         codes,
