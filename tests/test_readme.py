@@ -59,6 +59,7 @@ RUN = {
     AREA_PLANS: ([*["areas"] * 4, "show", "verify", "report"], 0),
     AREA_RELEASES: (["release", "postprocess"], 0),
     AREAS_IN_PYTHON: ([], 1),
+    ("docs/survey.md", "Plan the parts together"): ([], 1),
     ("docs/adaptive.md", "Plan and release"): (["plan", "verify", "release"], 0),
     POSTPROCESSING: (["release", "combine", "postprocess", "answer"], 0),
     SYNTHETIC_RECORDS: (["synthesize"], 0),
