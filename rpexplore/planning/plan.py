@@ -268,7 +268,10 @@ class Plan:
             return getattr(self.parts[0], "proven", "")
         if self.certificate is None:
             return ""
-        return self.certificate.sentence(" that measures the parts by themselves, however split,")
+        for_targets = " (own counts for their targets)" if self.part("counts") is not None else ""
+        return self.certificate.sentence(
+            f" that plans each part by itself{for_targets}, however it is split,"
+        )
 
     def accuracy(self) -> "pd.DataFrame":
         """One row a table (and level) or count of every part: cells, standard errors, targets."""
