@@ -113,7 +113,6 @@ def answer_sums(
     """
     from rpexplore.cli.facts import row_facts
     from rpexplore.common.csv_text import csv_of_frame
-    from rpexplore.common.formatting import describe_numbers
     from rpexplore.domain.named_areas import lists_of_areas, typed_area
     from rpexplore.postprocessing.areas.released_sums import sums_of_areas
 
@@ -136,21 +135,29 @@ def answer_sums(
         if csv is not None:
             write_new(csv, csv_of_frame(sums, escape_formulas=escape_formulas), force)
     first = sums.head(_MOST_SUMS)
-    of_cell = list(first.columns[:-4])
-    columns = {name: first[name].astype(str).tolist() for name in of_cell}
-    columns["value"] = [f"{value:,.2f}" for value in first["value"]]
-    columns["standard error"] = describe_numbers(first["standard_error"])
-    columns["95 % interval"] = [
-        f"{low:,.2f} to {high:,.2f}"
-        for low, high in zip(first["lower_95"], first["upper_95"], strict=True)
-    ]
-    text = text_table(columns, "<" * len(of_cell) + ">>>")
+    text = answers_table(first)
     if len(sums) > len(first):
         text += f"\n… and {len(sums) - len(first):,} more rows: --csv FILE writes all."
     if csv is not None:
         text += f"\n\nAll {len(sums):,} rows are in {csv}."
     facts = {"attributes": list(attributes), "sums": row_facts(sums), "csv": csv and str(csv)}
     say_result(as_json, facts, text)
+
+
+def answers_table(rows: "pd.DataFrame") -> str:
+    """Answers as a text table: what each is about, its value, standard error and interval."""
+    from rpexplore.common.formatting import describe_numbers
+    from rpexplore.domain.result_schema import Schema
+
+    schema = Schema.of(rows)
+    columns = {one.name: rows[one.name].astype(str).tolist() for one in schema.labels}
+    columns["value"] = [f"{value:,.2f}" for value in rows[schema.name("value")]]
+    columns["standard error"] = describe_numbers(rows[schema.name("error")])
+    columns["95 % interval"] = [
+        f"{low:,.2f} to {high:,.2f}"
+        for low, high in zip(rows[schema.name("lower")], rows[schema.name("upper")], strict=True)
+    ]
+    return text_table(columns, "<" * len(schema.labels) + ">>>")
 
 
 def write_whole_counts(

@@ -44,6 +44,7 @@ from rpexplore.releases.manifest import (
     check_listed,
     checked_folder,
     file_entry,
+    in_release,
     not_as_written,
     now,
     read_manifest,
@@ -255,11 +256,6 @@ class Release:
 def part_folder(folder: Path, kind: str) -> Path:
     """The folder of a part of a release: tables lie in the release's own."""
     return folder if kind == "tables" else folder / kind
-
-
-def in_release(kind: str, path: str) -> str:
-    """Where a file of a part lies in the folder of the release."""
-    return path if kind == "tables" else f"{kind}/{path}"
 
 
 def write_manifest(

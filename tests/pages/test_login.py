@@ -67,8 +67,9 @@ def browser(path: Path, address: str = PUBLIC) -> TestClient:
 
 def sent_back(asking: TestClient, person: str = "ada") -> str:
     """Where a provider sends somebody back to who has said who they are."""
-    there = asking.get("/plan/log-in?provider=default").headers["location"]
-    answer = httpx.get(f"{there}&person={person}", trust_env=False)
+    begun = asking.get("/plan/log-in?provider=default")
+    assert begun.headers["cache-control"] == "no-store"
+    answer = httpx.get(f"{begun.headers['location']}&person={person}", trust_env=False)
     assert answer.status_code == 302
     return answer.headers["location"].removeprefix(PUBLIC.removesuffix("/plan"))
 

@@ -28,6 +28,7 @@ from rpexplore.postprocessing.synthetic.records import SyntheticRecords
 from rpexplore.queries.definitions import stated_from_text
 from rpexplore.releases.reading_code import TableFile
 from rpexplore.releases.release import release
+from rpexplore.releases.table_files import table_path
 from rpexplore.releases.table_release import TableRelease
 from tests.pages.conftest import check_charts, plain
 
@@ -464,5 +465,5 @@ def test_combining_opens_the_combined_tables_or_says_why_not(app, released, tmp_
 def test_a_table_comes_with_the_lines_that_read_it(app, released, kind):
     session = look(opened(app, released[kind]), ["age", "sex"])
     position = ALL.position(["age", "sex"])
-    code = TableFile.of(released[kind], position, ("age", "sex")).code()
+    code = TableFile.of(released[kind], table_path(position, ("age", "sex"))).code()
     assert [block.value for block in session.code] == [lines.rstrip() for lines in code.values()]

@@ -19,7 +19,6 @@ from rpexplore.postprocessing.results import (
     attributes_in_tables,
     has_counts,
     in_column_order,
-    is_biased,
     load_results,
     source_folder,
 )
@@ -64,7 +63,7 @@ def test_tables_are_those_that_were_written(folders, kind):
     loaded = load_results(folders[kind])
     assert set(loaded.table_names) == {("region",), ("age", "sex"), ("sex", "region")}
     assert set(attributes_in_tables(loaded)) == {"age", "sex", "region"}
-    assert is_biased(loaded) == (kind == "processed")
+    assert loaded.is_biased == (kind == "processed")
     manifest = json.loads((folders[kind] / "manifest.json").read_text())
     assert loaded.label == manifest.get("label", "unbiased; as released")
     for table in loaded.table_names:

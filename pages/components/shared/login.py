@@ -79,12 +79,15 @@ class LoginRoutes:
     async def answer(self, path: str, request: Request) -> Response | None:
         """The answer to one of `paths`; None for a provider that there is not."""
         if path == LOG_IN:
-            return await self._to_provider(request, request.query_params.get("provider", ""))
-        answer = await (self._log_out if path == LOG_OUT else self._from_provider)(request)
-        answer.headers["cache-control"] = "no-store"
+            answer = await self._to_provider(request)
+        else:
+            answer = await (self._log_out if path == LOG_OUT else self._from_provider)(request)
+        if answer is not None:
+            answer.headers["cache-control"] = "no-store"
         return answer
 
-    async def _to_provider(self, request: Request, name: str) -> Response | None:
+    async def _to_provider(self, request: Request) -> Response | None:
+        name = request.query_params.get("provider")
         if name not in self.providers:
             return None
         request.session[_ASKED] = name
