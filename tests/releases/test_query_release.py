@@ -56,7 +56,9 @@ def test_without_noise_every_answer_is_exact(tmp_path_factory, queries, seed, n_
     planned = query_plan(queries, budget=Budget(rho=1))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(NOISE, no_noise)
-        done = release(planned, folder / "records.csv", folder / "out", may_be_empty=True).part("counts")
+        done = release(planned, folder / "records.csv", folder / "out", may_be_empty=True).part(
+            "counts"
+        )
     answers = QueryRelease.load(done.folder).answers
     scale = np.max(np.abs(queries.coefficients), axis=1) * max(n_records, 1)
     assert np.max(np.abs(answers["answer"] - expected) / scale) < 1e-7
@@ -90,7 +92,9 @@ def test_answers_follow_from_the_measured_integers_and_the_plan_alone(data, outp
     done = release(PLAN, data, output)
     data.unlink()
     opened = QueryRelease.load(output)
-    integers = np.array(json.loads((output / "plan.json").read_text())["parts"][0]["strategy"], dtype=float)
+    integers = np.array(
+        json.loads((output / "plan.json").read_text())["parts"][0]["strategy"], dtype=float
+    )
     expected = QUERIES.coefficients @ np.linalg.pinv(integers) @ opened.measurements
     assert np.allclose(expected, done.answers["answer"], rtol=0, atol=1e-6)
     assert opened.plan.text == PLAN.text

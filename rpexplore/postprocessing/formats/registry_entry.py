@@ -228,12 +228,15 @@ def _report_sentences(plan: Plan | PartPlan) -> dict[str, str]:
 
 def _description(plan: Plan | PartPlan) -> str:
     """ "56 noisy tables of age, sex and region. …"."""
-    return f"{capitalised(plan.contents)} of {_attributes(plan)}. {plan.accuracy_statement}"
+    statements = dict.fromkeys(part.accuracy_statement for part in plan.parts)
+    return f"{capitalised(plan.contents)} of {_attributes(plan)}. {' '.join(statements)}"
 
 
 def _attributes(plan: Plan | PartPlan) -> str:
     """The attributes that are asked for, with their numbers of values."""
-    attributes = [plan.domain.attributes[index] for index in plan.attribute_indices]
+    attributes = dict.fromkeys(
+        part.domain.attributes[index] for part in plan.parts for index in part.attribute_indices
+    )
     return joined(
         [f"{attribute.name} ({plural(attribute.size, 'value')})" for attribute in attributes]
     )
