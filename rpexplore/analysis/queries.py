@@ -165,11 +165,11 @@ class CountUsefulness:
 
     def describe(self) -> str:
         """How many are publishable, in a sentence."""
-        return (
-            f"{self.publishable:,} of {plural(self.queries, 'query')} "
-            f"{'is' if self.publishable == 1 else 'are'} publishable, with a coefficient of "
-            f"variation of at most {100 * self.cv_limit:g} %."
-        )
+        limit = f"with a coefficient of variation of at most {100 * self.cv_limit:g} %"
+        if self.queries == 1:
+            return f"The one query is {'' if self.publishable else 'not '}publishable, {limit}."
+        verb = "is" if self.publishable == 1 else "are"
+        return f"{self.publishable:,} of {self.queries:,} queries {verb} publishable, {limit}."
 
 
 def with_usefulness(frame: pd.DataFrame, expected: np.ndarray | None) -> pd.DataFrame:
@@ -265,6 +265,17 @@ def _spare_cost(plan: QueryPlan) -> np.ndarray:
 
 
 # ---- baselines
+
+
+def optimum_of(plan: QueryPlan) -> QueryOptimum:
+    """What a plan was made from, whatever its budget."""
+    certificate = plan.certificate
+    return QueryOptimum(
+        strategy=plan.strategy,
+        lower_bound=certificate.lower_bound * float(plan.budget.record_privacy_cost),
+        shadow_prices=certificate.shadow_prices,
+        cell_weights=plan.cell_weights,
+    )
 
 
 def query_baselines(optimum: QueryOptimum, *, on_progress: Progress = no_progress) -> pd.DataFrame:

@@ -24,10 +24,11 @@ _MOST_SUMS = 20  # rows shown as text
 
 def holds_areas(folder: Path) -> bool:
     """Whether a folder is a release of tables in areas; `ReleaseError` if it is no release."""
-    from rpexplore.releases.areas.area_release import AreaRelease
+    from rpexplore.releases.finished_release import FORMAT, Release
     from rpexplore.releases.manifest import read_manifest
 
-    return read_manifest(folder).get("format") == AreaRelease.release_format[0]
+    is_release = read_manifest(folder).get("format") == FORMAT[0]
+    return is_release and Release.load(folder).part("areas") is not None
 
 
 def load_areas(folder: Path, option: str) -> "AreaRelease":

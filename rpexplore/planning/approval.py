@@ -1,7 +1,7 @@
 """Approvals: what people who have seen a plan sign with their SSH key. No records are needed.
 
 The file is JSON, a key a line. What is signed is the file without the line of its signature, so
-that grep, sed and ssh-keygen can check it (docs/formats.md, Approvals).
+that grep, sed and ssh-keygen can check it (docs/approval-files.md).
 """
 
 import hashlib

@@ -268,7 +268,10 @@ class Plan:
             return getattr(self.parts[0], "proven", "")
         if self.certificate is None:
             return ""
-        return self.certificate.sentence(" that measures the parts by themselves, however split,")
+        for_targets = " (own counts for their targets)" if self.part("counts") is not None else ""
+        return self.certificate.sentence(
+            f" that plans each part by itself{for_targets}, however it is split,"
+        )
 
     def accuracy(self) -> "pd.DataFrame":
         """One row a table (and level) or count of every part: cells, standard errors, targets."""
@@ -281,14 +284,25 @@ class Plan:
         """The plan in some lines, for a terminal."""
         if len(self.parts) == 1:
             return str(self.parts[0])
+        texts = (f"{self.part_title(part)}\n{part}" for part in self.parts)
+        return "\n\n".join((self.summary, *texts))
+
+    @property
+    def summary(self) -> str:
+        """What is promised for all parts together, in a few lines; "" for a single part."""
+        if len(self.parts) == 1:
+            return ""
         lines = [f"Plan for {joined([plural(part.n_items, part.item) for part in self.parts])}"]
         lines += self.privacy_lines
         if self.proven:
             lines.append(f"  Proven     {self.proven}")
-        for part in self.parts:
-            share = rounded(100 * self.shares[part.kind], 3)
-            lines += ["", f"{TITLES[part.kind]}, {share} % of the budget", str(part)]
         return "\n".join(lines)
+
+    def part_title(self, part: PartPlan) -> str:
+        """What stands above a part: "Own counts, 22.7 % of the budget"; "" for a single one."""
+        if len(self.parts) == 1:
+            return ""
+        return f"{TITLES[part.kind]}, {rounded(100 * self.shares[part.kind], 3)} % of the budget"
 
     def __repr__(self) -> str:
         items = joined([plural(part.n_items, part.item) for part in self.parts])

@@ -46,6 +46,7 @@ from rpexplore.releases.manifest import (
     check_listed,
     checked_folder,
     file_entry,
+    in_release,
     not_as_written,
     now,
     read_manifest,
@@ -243,16 +244,10 @@ class Release(PartReader):
     @cached_property
     def items(self) -> Sequence[Item]:
         """The tables of all parts; where there are several, names begin with the part's kind."""
-        is_one = len(self.parts) == 1
-        return [
-            replace(
-                item,
-                name=item.name if is_one or part.kind == "tables" else f"{part.kind}_{item.name}",
-                file=in_release(part.kind, item.file),
-            )
-            for part in self.parts
-            for item in part.items
-        ]
+        if len(self.parts) == 1:
+            (part,) = self.parts
+            return [replace(item, file=in_release(part.kind, item.file)) for item in part.items]
+        return [item.of_part(part.kind) for part in self.parts for item in part.items]
 
     def unbiased_tables(self) -> Any:
         part = self.part("tables")
@@ -315,11 +310,6 @@ class Release(PartReader):
 def part_folder(folder: Path, kind: str) -> Path:
     """The folder of a part of a release: tables lie in the release's own."""
     return folder if kind == "tables" else folder / kind
-
-
-def in_release(kind: str, path: str) -> str:
-    """Where a file of a part lies in the folder of the release."""
-    return path if kind == "tables" else f"{kind}/{path}"
 
 
 def write_manifest(

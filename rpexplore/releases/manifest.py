@@ -39,6 +39,11 @@ TableFiles = Mapping[str, Sequence[str] | None]
 """Files of a folder, and the attributes of the table in each; None where there is none."""
 
 
+def in_release(kind: str, path: str) -> str:
+    """Where a file of a part of a plan lies in the folder of the release."""
+    return path if kind == "tables" else f"{kind}/{path}"
+
+
 def without_csv(paths: Iterable[str]) -> list[str]:
     """The files that a release has whose run wants Parquet only."""
     return [path for path in paths if not path.endswith(".csv")]

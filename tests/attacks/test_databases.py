@@ -17,6 +17,7 @@ from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.ledger.ledger import Ledger
 from tests.cli.program import Program, started
 from tests.data.databases.servers import Server, in_duckdb
+from tests.support.processor_time import PATIENCE
 
 NIGHTLY = os.environ.get("RPEXPLORE_TEST_PROFILE") == "nightly"
 RECORDS = pa.table({"sex": [0, 1, 1, 0], "age": [0, 1, 2, 2]})
@@ -95,7 +96,7 @@ def test_a_run_stopped_while_it_counts_is_not_booked(number, slow, program, monk
     assert any(line == "counting\n" for line in process.stdout)
     time.sleep(0.3)
     process.send_signal(number)
-    process.communicate(timeout=30)
+    process.communicate(timeout=PATIENCE)
     assert process.returncode != 0
     assert Ledger("ledger.sqlite").accounts() == ()
     assert not Path(".out.unfinished").exists()

@@ -308,9 +308,20 @@ def test_the_format_says_which_kind_of_plan_it_is(planned):
         with pytest.raises(PlanError):
             load_plan(name)
         assert "plan" in planned.refused("show", name)
-    message = planned.refused("report", "queries.json", "--out", "report.html")
-    assert "reports are made on plans of tables" in message
-    assert "report.html" not in planned.files()
+
+
+def test_own_counts_are_reported_and_compared(planned):
+    plan = QueryPlan.load("queries.json")
+    counts = ("--expected-count", "100")
+    planned.done("report", "queries.json", "--out", "report.html", *counts)
+    assert plan.proven in Path("report.html").read_text("utf-8")
+    compared = planned.json("compare", "queries.json")["baselines"]
+    assert compared[0]["baseline"] == "optimal plan"
+    # Evenly over 4 cells: half are women, half are old.
+    publishable = int(np.count_nonzero(plan.standard_errors <= 0.2 * 50))
+    assert f"{publishable} of 2 queries" in planned.done("show", "queries.json", *counts)
+    facts = planned.json("show", "queries.json", *counts)["publishable"]
+    assert facts["publishable_count"] == publishable
 
 
 # ---- release

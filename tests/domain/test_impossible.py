@@ -1,6 +1,5 @@
 """Impossible combinations in a codebook: kept exactly, refused by name, followed through edits."""
 
-import time
 from dataclasses import replace
 
 import pytest
@@ -11,6 +10,7 @@ from rpexplore.errors import DomainError
 from rpexplore.planning.planner import plan_tables
 from rpexplore.scenarios.impossible_lines import domain_with_lines, lines_of
 from rpexplore.scenarios.scenario import Scenario
+from tests.support.processor_time import at_most
 
 AGE = rp.Attribute("age", rp.Integers(0, 99))
 STATUS = rp.Attribute("status", rp.Categories(("s", "m", "a,b"), ("Single", "Married", "x age=1")))
@@ -114,7 +114,5 @@ def test_a_combination_as_it_is_typed():
 
 
 def test_a_long_text_that_is_no_combination_is_refused_at_once():
-    begun = time.process_time()
-    with pytest.raises(DomainError):
+    with at_most(2), pytest.raises(DomainError):
         combination_from_text(rp.Domain.from_sizes({"a": 2}), "a=1" + " " * 100_000 + "b")
-    assert time.process_time() - begun < 2

@@ -24,7 +24,7 @@ from tests.support.ssh_keys import new_key, public, requires_ssh_keygen
 pytestmark = requires_ssh_keygen
 TABLES = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 2}), 1)
 PLAN = plan_tables(TABLES, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/2"))
-FORMATS = Path(__file__).parents[2] / "docs" / "formats.md"
+FORMATS = Path(__file__).parents[2] / "docs" / "approval-files.md"
 
 
 @pytest.fixture(scope="module")

@@ -100,15 +100,16 @@ class QueryPlan(CertifiedPlan):
     # ---- what it is worth
 
     def worth(self, loss: Loss) -> tuple[float, float] | None:
-        """Each count is one more table of one cell and weight 1 to the objective of the whole."""
+        """Each count is one more table of one cell and weight 1 to the objective of the whole.
+
+        What is measured is chosen for the targets, whatever the objective: the bound is of plans
+        that measure the counts as this one does.
+        """
         if loss.power is None:
             return None
-        scales = 1 / self.targets if loss.compares_with_targets else np.ones(len(self.targets))
-        bound = query_bound(self.queries.coefficients * scales[:, None], loss.power)
-        bound /= float(self.budget.record_privacy_cost)
-        if np.isinf(loss.power) and loss.compares_with_targets:
-            bound = max(bound, self.certificate.lower_bound)
-        return p_norm(self.variances * scales**2, loss.power), bound
+        scales = 1 / self.targets**2 if loss.compares_with_targets else 1.0
+        value = p_norm(self.variances * scales, loss.power)
+        return value, value
 
     @property
     def queries(self) -> QueryList:
@@ -193,19 +194,3 @@ def check_scale(gamma_squared: Fraction) -> None:
             f"{rounded(math.isqrt(int(gamma_squared)), 3)}, at most "
             f"{rounded(math.isqrt(int(LARGEST_GAMMA_SQUARED)), 3)}); use a larger budget."
         )
-
-
-def query_bound(coefficients: np.ndarray, power: float) -> float:
-    """What no Gaussian mechanism at privacy cost 1 can bring ‖(Var_q)‖_power below.
-
-    The sum of variances of W x is at least (Σ singular values)² / n (Li and Miklau, "Optimal error
-    of query sets under the differentially-private matrix mechanism", Thm. 2), n the number of
-    columns; columns that are equal or 0 are no cells of their own. A single query w costs max w².
-    """
-    columns = np.unique(coefficients[:, np.any(coefficients != 0, axis=0)], axis=1)
-    singular = np.linalg.svd(columns, compute_uv=False)
-    of_sum = float(np.sum(singular)) ** 2 / columns.shape[1]
-    largest = float(np.max(columns**2))
-    # ‖v‖_p ≥ m^{1/p − 1} ‖v‖_1, and ‖v‖_p ≥ max v.
-    as_norm = of_sum * len(coefficients) ** ((0.0 if np.isinf(power) else 1 / power) - 1)
-    return max(as_norm, largest)

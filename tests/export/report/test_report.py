@@ -32,6 +32,7 @@ from rpexplore.workload.pair_dependence import PairDependence
 from rpexplore.workload.table_text import workload_from_csv
 from tests.export.reports import Page, html_of, page_of, plan_of, report_of
 from tests.export.scenarios import HOSTILE, SCENARIOS, survey
+from tests.support.processor_time import at_most
 
 
 @pytest.fixture(scope="module")
@@ -327,9 +328,8 @@ def test_very_many_tables_fit_into_one_report():
     domain = rp.Domain.from_sizes({f"a{i:02}": 10 for i in range(60)})
     workload = rp.Workload.all_up_to(domain, 3).with_weights({("a00", "a01"): 3.0})
     plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
-    start = time.perf_counter()
-    text = html(report(plan))
-    assert time.perf_counter() - start < 60  # a few seconds where nothing else is running
+    with at_most(30):
+        text = html(report(plan))
     assert len(text.encode()) < 8_000_000
     page = Page(text)
     assert "The list of all 36,051 tables is too long for this document" in page.text

@@ -493,7 +493,7 @@ def test_files_of_two_machines_are_two_datasets_unless_these_are_named_alike(
 
 
 def test_what_an_old_copy_leaves_out_is_not_noticed(ledger, data, postgres):
-    """docs/security.md says so: the chain of a copy is whole."""
+    """docs/ledger.md says so: the chain of a copy is whole."""
     ledger.book(data, PLAN, "out")
     copied = postgres.run("SELECT digest FROM rpexplore_ledger.last")[0][0]
     ledger.book(data, PLAN, "out")
