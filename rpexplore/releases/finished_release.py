@@ -244,16 +244,10 @@ class Release(PartReader):
     @cached_property
     def items(self) -> Sequence[Item]:
         """The tables of all parts; where there are several, names begin with the part's kind."""
-        is_one = len(self.parts) == 1
-        return [
-            replace(
-                item,
-                name=item.name if is_one or part.kind == "tables" else f"{part.kind}_{item.name}",
-                file=in_release(part.kind, item.file),
-            )
-            for part in self.parts
-            for item in part.items
-        ]
+        if len(self.parts) == 1:
+            (part,) = self.parts
+            return [replace(item, file=in_release(part.kind, item.file)) for item in part.items]
+        return [item.of_part(part.kind) for part in self.parts for item in part.items]
 
     def unbiased_tables(self) -> Any:
         part = self.part("tables")

@@ -108,7 +108,6 @@ class PartReader(Figures):
     plan: Any
     manifest: Any
     domain: Any
-    manifest: Any
 
     @property
     def figures(self) -> str:
