@@ -261,6 +261,10 @@ class Release(PartReader):
         part = self.part("tables") or self.part("rounds")
         return super().measured_tables() if part is None else part
 
+    @property
+    def own_counts(self) -> Any:
+        return self.part("counts")
+
     def bound_of(self, attributes: Collection[str], record_noun: str = "records") -> str:
         return " ".join(
             filter(None, [part.bound_of(attributes, record_noun) for part in self.parts])

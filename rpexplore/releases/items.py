@@ -169,6 +169,11 @@ class PartReader(Figures):
         return self.unbiased_tables()
 
     @property
+    def own_counts(self) -> Any:
+        """The own counts that there are; None for none."""
+        return None
+
+    @property
     def adding_up(self) -> str:
         """What sums of the figures are worth, as a sentence."""
         return (
