@@ -201,6 +201,10 @@ class Release(PartReader):
             for part in self.plan.parts
         )
 
+    @property
+    def readers(self) -> "Sequence[PartRelease[Any]]":
+        return self.parts
+
     def part(self, kind: str) -> Any:
         """What the part of a kind publishes; None if there is none."""
         return next((part for part in self.parts if part.kind == kind), None)

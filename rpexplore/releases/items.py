@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
@@ -100,14 +100,21 @@ class PartReader(Figures):
 
     figures         what the figures are, to begin a sentence: "Noisy tables"
     label           how they came about, in words that go with them
+    kind            of the part of a release, or of what was made of releases
     domain          the attributes that they are about; None where no codebook is at hand
     """
 
+    kind: ClassVar[str]
     folder: Any
     home: Any
     plan: Any
     manifest: Any
     domain: Any
+
+    @property
+    def readers(self) -> "Sequence[PartReader]":
+        """What is looked at by itself: the parts of a release, everything else as one."""
+        return (self,)
 
     @property
     def figures(self) -> str:
