@@ -253,7 +253,7 @@ def workbook(
     """
     from rpexplore.common.formatting import plural
     from rpexplore.postprocessing.publication import Publication
-    from rpexplore.postprocessing.results import load_results
+    from rpexplore.postprocessing.results import load_any_results
     from rpexplore.postprocessing.workbook import write_workbook
 
     if out.suffix.lower() != ".xlsx":
@@ -261,7 +261,7 @@ def workbook(
     publication = Publication(cv_limit, leave_empty)
     refuse_existing(out, force)
     with progress("Reading the tables") as on_progress:
-        results = load_results(release)
+        results = load_any_results(release)
         sheets = write_workbook(results, out, publication=publication, on_progress=on_progress)
     count = len({sheet.position for sheet in sheets})
     facts = {"workbook": str(out), "table_count": count, "sheets": [sheet.name for sheet in sheets]}
