@@ -11,8 +11,8 @@ from rpexplore.common.csv_text import csv_of_frame
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.planning.accuracy_frame import Z_95, for_reading, worst_first
 from rpexplore.planning.mechanism.table_variances import cells_differ, is_negligible_difference
-from rpexplore.planning.parts import parts_of
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.table_text import texts_of_tables, title_of
@@ -177,9 +177,9 @@ def describe_order(order: int) -> str:
     return "the total" if order == 0 else f"tables of {plural(order, 'attribute')}"
 
 
-def accuracy_of(plan: ReleasePlan) -> pd.DataFrame:
+def accuracy_of(plan: Plan | PartPlan) -> pd.DataFrame:
     """One row an item of every part, each part's least accurate first: see `accuracy_frame`."""
-    return worst_first(pd.concat([part.accuracy() for part in parts_of(plan)]))
+    return worst_first(pd.concat([part.accuracy() for part in plan.parts]))
 
 
 def of_tables(plan: TablePlan, containing: Sequence[str] = ()) -> pd.DataFrame:
@@ -194,7 +194,8 @@ def readable(frame: pd.DataFrame) -> pd.DataFrame:
         if name in frame:
             frame[name] = [texts.get(value, "") for value in frame[name]]
     same = {"weight": 1, "required": ""}  # for all items: says nothing
-    return frame.drop(columns=[name for name in same if set(frame.get(name, ())) == {same[name]}])
+    says_nothing = [name for name in same if name in frame and set(frame[name]) == {same[name]}]
+    return frame.drop(columns=says_nothing)
 
 
 def standard_error_alone(budget: Budget) -> float:
@@ -208,18 +209,18 @@ def least_accurate_first(plan: TablePlan, containing: Sequence[str] = ()) -> np.
     return tables[np.argsort(-plan.largest_standard_errors[tables], kind="stable")]
 
 
-def csv_of_accuracy(plan: ReleasePlan, *, escape_formulas: bool = False) -> str:
+def csv_of_accuracy(plan: Plan | PartPlan, *, escape_formulas: bool = False) -> str:
     """`accuracy_of` a plan as CSV, without empty columns.
 
     Of a plan of tables `workload_from_csv` reads it again. Whether targets are required is there
     where some are; the most and least accurate cell where those of some item differ.
     """
-    frames = [part.accuracy() for part in parts_of(plan)]
-    for part, frame in zip(parts_of(plan), frames, strict=True):
+    frames = [part.accuracy() for part in plan.parts]
+    for part, frame in zip(plan.parts, frames, strict=True):
         if frame["attributes"].notna().all():
             frame["attributes"] = list(texts_of_tables(part.domain, frame["attributes"]))
     frame = for_reading(worst_first(pd.concat(frames)))
-    if not np.any(frame.get("required", False)):
+    if "required" not in frame or not np.any(frame["required"]):
         frame = frame.drop(columns="required", errors="ignore")
     for name in {"required", "met"} & {*frame}:
         frame[name] = [{True: "yes", False: "no"}.get(value, "") for value in frame[name]]

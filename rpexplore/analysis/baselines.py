@@ -16,8 +16,8 @@ from rpexplore.planning.baselines.base import Baseline, LogVariances, Unsuitable
 from rpexplore.planning.baselines.bound import SingularValues
 from rpexplore.planning.baselines.registry import BASELINES, LAPLACE_BASELINES
 from rpexplore.planning.optimum import record_cost
-from rpexplore.planning.parts import part_of
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.workload.table_text import titles
 
@@ -213,7 +213,7 @@ class Comparison:
 _BOUND = SingularValues("bound", "what no Gaussian mechanism can go below", "Li, Miklau 2013")
 
 
-def compare(plan: ReleasePlan, *, on_progress: Progress = no_progress) -> Comparison:
+def compare(plan: Plan | PartPlan, *, on_progress: Progress = no_progress) -> Comparison:
     """What plainer mechanisms would need for the errors that a plan has. Reads no record.
 
     All from formulas, at the plan's privacy cost and by its objective: noise in every cell, the
@@ -236,7 +236,7 @@ def compare(plan: ReleasePlan, *, on_progress: Progress = no_progress) -> Compar
         >>> round(float(compared["times_budget"]["cells"]), 1)
         29.2
     """
-    tables: TablePlan | None = part_of(plan, "tables")
+    tables: TablePlan | None = plan.part("tables")
     if tables is None:
         raise PlanError(
             "What is compared with plainer mechanisms is the accuracy of a plan of tables, which "

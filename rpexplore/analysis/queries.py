@@ -18,14 +18,14 @@ from rpexplore.common.formatting import describe_share, joined, plural, rounded
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import ExpectedCounts, checked_cv_limit
 from rpexplore.domain.publishable import coefficients_of_variation
+from rpexplore.planning.counts.query_plan import QueryPlan
+from rpexplore.planning.counts.query_planner import QueryOptimum
 from rpexplore.planning.minimum_budget import rho_of_unit
 from rpexplore.planning.solvers.fitness_for_use import decoding
 from rpexplore.planning.solvers.query_sum import least_sum
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.queries.definitions import StatedQueries
-from rpexplore.queries.plan import QueryPlan
-from rpexplore.queries.planner import QueryOptimum
 from rpexplore.queries.query_list import QueryList
 from rpexplore.workload.targets import MET_FACTOR
 

@@ -64,8 +64,8 @@ def approve(
     """
     from rpexplore.cli.facts import plan_text
     from rpexplore.planning.approval import describe_approval, signed_approval, who_signs
-    from rpexplore.queries.approving import verified
-    from rpexplore.queries.plan_kinds import load_plan
+    from rpexplore.planning.approving import verified
+    from rpexplore.planning.plan import load_plan
 
     name, _ = who_signs(key, name)
     if out is None:

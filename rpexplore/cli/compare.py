@@ -27,11 +27,10 @@ def compare(
     tables. Tables in areas: shares of the budget by level. Own counts: what plainer mechanisms need
     for the same targets. All from formulas: no record is read.
     """
-    from rpexplore.planning.parts import parts_of
-    from rpexplore.queries.plan_kinds import load_plan
+    from rpexplore.planning.plan import load_plan
 
     with progress("Reading the plan") as on_progress:
-        found, parts = {}, parts_of(load_plan(plan_file))
+        found, parts = {}, load_plan(plan_file).parts
         for part in parts:
             try:
                 found[part.kind] = _COMPARED[part.kind](part, tables, on_progress)

@@ -17,11 +17,11 @@ from rpexplore.common.formatting import describe_numbers, describe_share, plural
 from rpexplore.domain.domain import Domain
 from rpexplore.planning.accuracy_frame import worst_first
 from rpexplore.planning.areas.area_plan import AreaPlan
-from rpexplore.planning.parts import parts_of
-from rpexplore.planning.release_plan import CertifiedPlan, ReleasePlan
+from rpexplore.planning.counts.query_plan import QueryPlan
+from rpexplore.planning.part_plan import CertifiedPlan, PartPlan
+from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.conversions import USUAL_DELTAS
-from rpexplore.queries.plan import QueryPlan
 from rpexplore.scenarios.basis_choices import basis_choices_of
 from rpexplore.workload.table_text import list_titles
 
@@ -67,7 +67,7 @@ def attribute_table(domain: Domain) -> str:
 # ---- plans
 
 
-def plan_facts(plan: ReleasePlan) -> dict[str, Any]:
+def plan_facts(plan: Plan | PartPlan) -> dict[str, Any]:
     """A plan in a few plain values; exact numbers are texts, as in the plan file.
 
     With the facts of its part beside them; of several parts these are in `parts`, by kind.
@@ -79,7 +79,7 @@ def plan_facts(plan: ReleasePlan) -> dict[str, Any]:
         "privacy_cost": exact_text(plan.exact_privacy_cost),
         "epsilon_by_delta": {delta: plan.epsilon(delta) for delta in USUAL_DELTAS},
     }
-    parts = {part.kind: part_facts(part) for part in parts_of(plan)}
+    parts = {part.kind: part_facts(part) for part in plan.parts}
     return facts | (next(iter(parts.values())) if len(parts) == 1 else {"parts": parts})
 
 
@@ -152,15 +152,17 @@ def basis_text(plan: TablePlan) -> str:
     return "\n".join(lines)
 
 
-def items_of(plan: ReleasePlan) -> str:
+def items_of(plan: Plan | PartPlan) -> str:
     """What a plan has many of: "tables", "queries"; "items" where parts differ."""
-    nouns = {plural(2, part.item).removeprefix("2 ") for part in parts_of(plan)}
+    nouns = {plural(2, part.item).removeprefix("2 ") for part in plan.parts}
     return nouns.pop() if len(nouns) == 1 else "items"
 
 
-def plan_text(plan: ReleasePlan, count: int | None) -> str:
+def plan_text(plan: Plan | PartPlan, count: int | None) -> str:
     """What a plan promises, with the first `count` of the items of each part; for reading."""
-    return "\n\n".join(part_text(part, count) for part in parts_of(plan))
+    plan = Plan.of(plan)
+    texts = (f"{plan.part_title(part)}\n{part_text(part, count)}" for part in plan.parts)
+    return "\n\n".join((plan.summary, *texts)).strip("\n")
 
 
 def part_text(part: Any, count: int | None) -> str:

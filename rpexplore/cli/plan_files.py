@@ -22,7 +22,7 @@ from rpexplore.errors import ContradictionError, RpexploreError
 
 if TYPE_CHECKING:
     from rpexplore.planning.approval import Approval
-    from rpexplore.planning.release_plan import ReleasePlan
+    from rpexplore.planning.plan import Plan
     from rpexplore.planning.verification import Verification
 
 # Each verb imports what it needs itself, so that none waits for what it does not use.
@@ -87,9 +87,10 @@ def show(
         say(f"All {len(rows):,} {items} are in {csv}.")
 
 
-def _load_verified(plan_file: Path, *, canonical: bool = True) -> "ReleasePlan":
+def _load_verified(plan_file: Path, *, canonical: bool = True) -> "Plan":
     """The plan of a file; refused if it does not hold what it claims."""
-    from rpexplore.queries.plan_kinds import load_plan, verify
+    from rpexplore.planning.plan import load_plan
+    from rpexplore.planning.verification import verify
 
     loaded = load_plan(plan_file, canonical=canonical)
     if not verify(loaded).holds:
@@ -152,7 +153,7 @@ def _checked_approvals(
 
 def _verify_each(plan_files: Sequence[Path], skip_others: bool, as_json: bool) -> NoReturn:
     """Check plans, say in a line of each whether it holds, and end the program."""
-    from rpexplore.queries.plan_kinds import is_plan_file
+    from rpexplore.planning.plan import is_plan_file
 
     rows, lines, code = [], [], 0
     for plan_file in plan_files:
@@ -176,9 +177,9 @@ def _verify_each(plan_files: Sequence[Path], skip_others: bool, as_json: bool) -
 
 def _verification(plan_file: Path) -> "tuple[str | None, Verification]":
     """The SHA-256 of a plan, unless its file contradicts itself, and what checking it found."""
+    from rpexplore.planning.plan import load_plan
     from rpexplore.planning.verification import Check, Verification
-    from rpexplore.queries.plan_kinds import load_plan
-    from rpexplore.queries.plan_kinds import verify as verification_of
+    from rpexplore.planning.verification import verify as verification_of
 
     try:
         loaded = load_plan(plan_file)

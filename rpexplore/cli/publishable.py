@@ -18,7 +18,6 @@ from rpexplore.domain.expected_counts import (
 )
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
 from rpexplore.errors import RpexploreError, WorkloadError
-from rpexplore.planning.parts import part_of, parts_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +26,8 @@ if TYPE_CHECKING:
     from rpexplore.analysis.queries import CountUsefulness
     from rpexplore.analysis.usefulness import Usefulness
     from rpexplore.domain.domain import Domain
-    from rpexplore.planning.release_plan import ReleasePlan
+    from rpexplore.planning.part_plan import PartPlan
+    from rpexplore.planning.plan import Plan
 
 
 def expected_from_options(
@@ -58,13 +58,13 @@ def expected_from_options(
     return expected_counts_from_csv(domain, content, file.name), limit
 
 
-def totals_from_option(plan: "ReleasePlan", file: Path | None) -> dict[int, float] | None:
+def totals_from_option(plan: "Plan | PartPlan", file: Path | None) -> dict[int, float] | None:
     """Publicly known totals of areas, by their numbers; None without --expected-areas."""
     from rpexplore.domain.named_areas import totals_of_areas
 
     if file is None:
         return None
-    areas = part_of(plan, "areas")
+    areas = plan.part("areas")
     if areas is None:
         raise RpexploreError(
             f"--expected-areas goes with a plan for areas, and this is {plan.kind_text}; leave it "
@@ -74,7 +74,7 @@ def totals_from_option(plan: "ReleasePlan", file: Path | None) -> dict[int, floa
 
 
 def usefulness_of(
-    plan: "ReleasePlan",
+    plan: "Plan | PartPlan",
     wanted: tuple[ExpectedCounts, float] | None,
     totals: dict[int, float] | None = None,
 ) -> dict[str, Any]:
@@ -83,11 +83,11 @@ def usefulness_of(
     Of adaptive tables, of which that is not known: of unbiased tables at the same budget.
     """
     if wanted is None:
-        return {part.kind: None for part in parts_of(plan)}
-    return {part.kind: _USEFULNESS[part.kind](part, *wanted, totals) for part in parts_of(plan)}
+        return {part.kind: None for part in plan.parts}
+    return {part.kind: _USEFULNESS[part.kind](part, *wanted, totals) for part in plan.parts}
 
 
-def usefulness_facts(plan: "ReleasePlan", useful: dict[str, Any]) -> dict[str, Any]:
+def usefulness_facts(plan: "Plan", useful: dict[str, Any]) -> dict[str, Any]:
     """What `usefulness_of` a plan found, in plain values, under a name that says of what.
 
     Of several parts by kind.
@@ -99,7 +99,7 @@ def usefulness_facts(plan: "ReleasePlan", useful: dict[str, Any]) -> dict[str, A
     return {"publishable_if_unbiased" if kind == "rounds" else "publishable": found}
 
 
-def usefulness_text(plan: "ReleasePlan", useful: dict[str, Any]) -> str:
+def usefulness_text(plan: "Plan", useful: dict[str, Any]) -> str:
     """What `usefulness_of` a plan found, for reading."""
     texts = [
         _TEXTS[kind](found)

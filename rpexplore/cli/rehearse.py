@@ -34,12 +34,11 @@ def rehearse(
     from rpexplore.cli.publishable import expected_from_options
     from rpexplore.common.formatting import describe_share
     from rpexplore.domain.readings import READINGS
-    from rpexplore.planning.parts import part_of
-    from rpexplore.queries.plan_kinds import load_plan
+    from rpexplore.planning.plan import load_plan
 
     with progress("Reading the plan") as on_progress:
         loaded = load_plan(plan_file)
-        tables, rounds = part_of(loaded, "tables"), part_of(loaded, "rounds")
+        tables, rounds = loaded.part("tables"), loaded.part("rounds")
         if tables is None and rounds is not None:
             wanted = _needed(expected_from_options(loaded.domain, expected_count, expected, None))
             adaptive = rehearsed_adaptively(rounds, wanted, on_progress)

@@ -1,7 +1,8 @@
 """What one takes away with a plan; nothing here was made from records.
 
-`report/` (documents), `reproduction/` (scripts and commands that make the plan again), `bundle`
-(all of it in one zip file), each for every kind of part.
+Read `bundle` first: the zip file of a plan of whatever parts, which holds everything that the
+others make. `report/` makes documents, `reproduction/` scripts and commands that make the plan
+again.
 
 Imports `figures`, `analysis` and what these may import.
 """

@@ -14,8 +14,7 @@ from rpexplore.export.reproduction.command_line import command_lines
 from rpexplore.export.reproduction.python_source import printable
 from rpexplore.export.reproduction.script import python_script, reproductions
 from rpexplore.planning.approval import Approval
-from rpexplore.planning.parts import part_of
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.board_notes import BoardNotes
 from rpexplore.scenarios.codebook_import import survey_named_after
 from rpexplore.scenarios.scenario import Scenario
@@ -35,7 +34,7 @@ _PURPOSES = {
 
 
 def bundle(
-    plan: ReleasePlan,
+    plan: Plan,
     scenario: Scenario,
     rehearsal: SmoothRehearsal | None = None,
     approvals: Sequence[Approval] = (),
@@ -49,7 +48,7 @@ def bundle(
     of_parts = {name: file for part in parts.values() for name, file in part.files.items()}
     tables = "tables.csv" in of_parts
     # Of a plan of tables alone the scenario opens without its areas, which are not in the plan.
-    kept = scenario if part_of(plan, "areas") else scenario.replaced(areas=None)
+    kept = scenario if plan.part("areas") else scenario.replaced(areas=None)
     texts = {
         "plan.json": plan.text,
         "report.html": report_html(plan, scenario, rehearsal, approvals, expected),
@@ -95,7 +94,7 @@ def approval_files(approvals: Sequence[Approval]) -> dict[str, str]:
 
 
 def _of_the_report(
-    plan: ReleasePlan, scenario: Scenario, expected: ExpectedCounts | None
+    plan: Plan, scenario: Scenario, expected: ExpectedCounts | None
 ) -> dict[str, str]:
     """Files that only the report is made from, as far as the scenario has something for them."""
     files, counts = {}, scenario.expected if expected is None else expected
@@ -107,15 +106,15 @@ def _of_the_report(
     return files
 
 
-def _board(plan: ReleasePlan, scenario: Scenario) -> BoardNotes:
+def _board(plan: Plan, scenario: Scenario) -> BoardNotes:
     """The board's notes; none for a plan without the tables of the scenario that they are on."""
-    return scenario.board if part_of(plan, "tables") else BoardNotes()
+    return scenario.board if plan.part("tables") else BoardNotes()
 
 
-def _survey(plan: ReleasePlan, scenario: Scenario) -> str:
+def _survey(plan: Plan, scenario: Scenario) -> str:
     """What the records are: the scenario's, or of other areas what their file is called."""
     areas = scenario.areas
-    if part_of(plan, "tables") or areas is None or not part_of(plan, "areas"):
+    if plan.part("tables") or areas is None or not plan.part("areas"):
         return scenario.survey
     if scenario.survey and scenario.domain == areas.domain:
         return scenario.survey
@@ -123,7 +122,7 @@ def _survey(plan: ReleasePlan, scenario: Scenario) -> str:
 
 
 def contents_of(
-    plan: ReleasePlan,
+    plan: Plan,
     scenario: Scenario,
     rehearsal: SmoothRehearsal | None = None,
     approvals: Sequence[Approval] = (),
@@ -141,7 +140,7 @@ def contents_of(
         record_noun=scenario.record_noun,
         expected=scenario.expected if expected is None else expected,
         cv_limit=scenario.cv_limit,
-        request=scenario.request if part_of(plan, "tables") else None,
+        request=scenario.request if plan.part("tables") else None,
         rehearsal=rehearsal,
         board=_board(plan, scenario),
         approvals=approvals,
@@ -149,7 +148,7 @@ def contents_of(
 
 
 def report_html(
-    plan: ReleasePlan,
+    plan: Plan,
     scenario: Scenario,
     rehearsal: SmoothRehearsal | None = None,
     approvals: Sequence[Approval] = (),
@@ -160,7 +159,7 @@ def report_html(
 
 
 def report_pdf(
-    plan: ReleasePlan,
+    plan: Plan,
     scenario: Scenario,
     rehearsal: SmoothRehearsal | None = None,
     approvals: Sequence[Approval] = (),

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -25,8 +26,8 @@ from rpexplore.planning.mechanism.marginal_noise import (
     residuals_within,
 )
 from rpexplore.planning.mechanism.table_variances import TableVariances
+from rpexplore.planning.part_plan import CertifiedPlan
 from rpexplore.planning.plan_summary import plan_summary
-from rpexplore.planning.release_plan import CertifiedPlan
 from rpexplore.planning.table_plan_file import fields_of_plan, text_of_plan
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.table_text import all_titles
@@ -34,6 +35,8 @@ from rpexplore.workload.workload import Workload
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from rpexplore.planning.verification import Check
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,13 +53,11 @@ class TablePlan(CertifiedPlan):
     """
 
     kind = "tables"
-    file_format = "rpexplore-plan"
     item, released_item = "table", "noisy table"
     accuracy_statement = (
         "Every table's answers are unbiased, with the standard errors the plan states."
     )
     has_labels_in_csv = True
-    _text, _fields_of_json = staticmethod(text_of_plan), staticmethod(fields_of_plan)
 
     workload: Workload
     loss: Loss
@@ -86,7 +87,26 @@ class TablePlan(CertifiedPlan):
     def full_contents(self) -> str:
         return f"{self.contents} with {describe_count(self.workload.n_cells)} cells"
 
+    # ---- its part of the file
+
+    def to_text(self) -> str:
+        return text_of_plan(self)
+
+    @classmethod
+    def of_content(cls, content: Any, version: str, folder: Path | None) -> Self:
+        return cls(**fields_of_plan(content, version))
+
+    def checks(self, *, strategies: bool) -> "tuple[Check, ...]":
+        from rpexplore.planning.verification import table_checks
+
+        return table_checks(self, strategies=strategies)
+
     # ---- what it is worth
+
+    def worth(self, loss: Loss) -> tuple[float, float] | None:
+        if loss != self.loss:
+            return None
+        return self.certificate.loss_value, self.certificate.lower_bound
 
     @property
     def loss_value(self) -> float:

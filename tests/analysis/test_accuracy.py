@@ -10,6 +10,7 @@ from rpexplore.analysis import accuracy as se
 from rpexplore.analysis import fairness, shadow_prices
 from rpexplore.analysis import variance_by_size as cell_variances
 from rpexplore.analysis.forecast import Forecast
+from rpexplore.planning.planner import plan_tables
 from rpexplore.workload.table_text import title_of, titles, workload_from_csv
 from tests.analysis.bases import MARGINALS, SCENARIO, errors_at
 
@@ -20,13 +21,13 @@ DOMAIN = rp.Domain.from_sizes({"age": 30, "sex": 2, "region": 7})
 def plan():
     workload = rp.Workload.all_up_to(DOMAIN, 2).with_weights({("sex",): 4.0})
     workload = workload.with_targets({("sex",): 100.0, ("age", "region"): 0.1})
-    return rp.plan(workload, loss=rp.SumOfVariances("cells"), budget=rp.Budget(rho="0.1"))
+    return plan_tables(workload, loss=rp.SumOfVariances("cells"), budget=rp.Budget(rho="0.1"))
 
 
 @pytest.fixture(scope="module")
 def level_plan():
     workload = rp.Workload.all_of_order(DOMAIN, 1)
-    return rp.plan(workload, loss=rp.MaxVariance(), budget=rp.Budget(rho="0.1"))
+    return plan_tables(workload, loss=rp.MaxVariance(), budget=rp.Budget(rho="0.1"))
 
 
 def test_headline(plan):
@@ -77,7 +78,7 @@ def test_of_tables_lists_all_the_least_accurate_first(plan):
 def test_a_target_that_is_met_exactly_is_met(plan):
     exactly = float(plan.standard_errors[0])
     workload = plan.workload.with_targets({(): exactly})
-    same = rp.plan(workload, loss=plan.loss, budget=plan.budget)
+    same = plan_tables(workload, loss=plan.loss, budget=plan.budget)
     assert se.of_tables(same).set_index("item").loc["(total)", "met"] is True
 
 
@@ -112,10 +113,10 @@ def test_tables_of_an_order_differ_or_not(plan, level_plan):
 
 def test_the_csv_of_accuracy_has_required_where_there_are_any():
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 2, "b": 3}), 1)
-    made = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    made = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
     assert "required" not in se.csv_of_accuracy(made).splitlines()[0].split(",")
     with_targets = workload.with_targets({("a",): rp.Target(3, required=True), ("b",): 4})
-    made = rp.plan(with_targets, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    made = plan_tables(with_targets, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
     again = workload_from_csv(workload.domain, se.csv_of_accuracy(made), "tables.csv")
     assert again.required.tolist() == [False, True, False]
     assert again.targets.tolist()[1:] == [3, 4]

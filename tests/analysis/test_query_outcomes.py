@@ -13,8 +13,8 @@ from rpexplore.analysis.queries import (
 )
 from rpexplore.common.formatting import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.planning.counts.query_planner import query_optimum, query_plan
 from rpexplore.queries.definitions import StatedQueries, stated_from_text
-from rpexplore.queries.planner import query_optimum, query_plan
 from rpexplore.queries.query_list import QueryList
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2})

@@ -11,6 +11,7 @@ import rpexplore as rp
 from rpexplore.analysis import accuracy, targets_met
 from rpexplore.common.formatting import rounded
 from rpexplore.planning.accuracy_frame import Z_95
+from rpexplore.planning.planner import plan_tables
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 from rpexplore.workload.table_text import titles
@@ -150,14 +151,14 @@ def test_the_least_accurate_cell_is_what_counts():
 )
 def test_counts_in_a_sentence(wanted, message):
     workload = rp.Workload.all_up_to(DOMAIN, 1).with_targets(wanted)
-    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
+    plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
     assert targets_met.target_counts(plan).text == message
 
 
 @given(workloads(with_targets=True))
 def test_counts_are_those_of_the_tables(workload):
     required = dict.fromkeys(workload.tables[::2], True)
-    plan = rp.plan(
+    plan = plan_tables(
         workload.with_required(required), loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1")
     )
     message, counts = targets_met.of_targets(plan), targets_met.target_counts(plan)

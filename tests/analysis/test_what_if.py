@@ -13,7 +13,7 @@ import rpexplore as rp
 from rpexplore.analysis import what_if
 from rpexplore.analysis.measures import VARIANCE
 from rpexplore.errors import RpexploreError
-from rpexplore.planning.planner import optimum, optimum_with_strategies_of
+from rpexplore.planning.planner import optimum, optimum_with_strategies_of, plan_tables
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_changes import (
     ADD,
@@ -63,8 +63,8 @@ def standard_error(plan, table):
 def test_moves_are_those_from_plan_to_plan(workload_change, loss):
     scenario = SCENARIO.replaced(loss=loss)
     changed = changed_workload(scenario, workload_change)
-    before = rp.plan(scenario.workload, loss=loss, budget=BUDGET)
-    after = rp.plan(changed, loss=loss, budget=BUDGET)
+    before = plan_tables(scenario.workload, loss=loss, budget=BUDGET)
+    after = plan_tables(changed, loss=loss, budget=BUDGET)
     frame = what_if.of_tables(moves_of(workload_change, scenario), BUDGET).set_index("table")
     union = {*scenario.workload.tables, *changed.tables}
     assert sorted(frame.index) == sorted(map(title, union))
@@ -255,16 +255,23 @@ def test_changes_in_words(change, sentence):
 # ---- tables that ask otherwise than by single values
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+CHANGES_OF_ANY = [
+    WorkloadChange(LEAVE_OUT, ("region",)),
+    WorkloadChange(LEAVE_OUT, (), 1),
+    WorkloadChange(LEAVE_OUT, (), 2),
+    WorkloadChange(BOOST, ("age",), factor=4.0),
+    WorkloadChange(ADD, (), 3),
+]
+# Every change for one loss, and one change for every loss.
+BY_DAY = [*((change, LOSSES[0]) for change in CHANGES_OF_ANY), (CHANGES_OF_ANY[4], LOSSES[2])]
+BY_NIGHT = [
+    (change, loss) for change in CHANGES_OF_ANY for loss in LOSSES if (change, loss) not in BY_DAY
+]
+
+
 @pytest.mark.parametrize(
-    "workload_change",
-    [
-        WorkloadChange(LEAVE_OUT, ("region",)),
-        WorkloadChange(LEAVE_OUT, (), 1),
-        WorkloadChange(LEAVE_OUT, (), 2),
-        WorkloadChange(BOOST, ("age",), factor=4.0),
-        WorkloadChange(ADD, (), 3),
-    ],
+    ("workload_change", "loss"),
+    [*BY_DAY, *(pytest.param(*each, marks=pytest.mark.nightly) for each in BY_NIGHT)],
     ids=str,
 )
 def test_moves_of_tables_asked_in_any_way(workload_change, loss):

@@ -1,6 +1,5 @@
 """Runs on databases: their passwords are told nowhere, and a stop while counting costs nothing."""
 
-import os
 import signal
 import time
 from pathlib import Path
@@ -13,11 +12,12 @@ import rpexplore as rp
 from pages.components.shared.background import Task, finish_kept_tasks
 from rpexplore.data.databases.connections import Connection
 from rpexplore.data.databases.source import DatabaseSource
+from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.ledger.ledger import Ledger
 from tests.cli.program import Program, started
 from tests.data.databases.servers import Server, in_duckdb
+from tests.support.processor_time import PATIENCE
 
-NIGHTLY = os.environ.get("RPEXPLORE_TEST_PROFILE") == "nightly"
 RECORDS = pa.table({"sex": [0, 1, 1, 0], "age": [0, 1, 2, 2]})
 REPORT = """
 from rpexplore.data.databases.session import Session
@@ -33,7 +33,7 @@ Session.pieces = reported
 def program(tmp_path, monkeypatch) -> Program:
     monkeypatch.chdir(tmp_path)
     tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"sex": 2, "age": 3}), 2)
-    rp.plan(tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1)).save("plan.json")
+    plan_tables(tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1)).save("plan.json")
     return Program(tmp_path)
 
 
@@ -86,7 +86,21 @@ def slow(request, tmp_path) -> Connection:
     return server.connection
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM] if NIGHTLY else [signal.SIGINT])
+@pytest.mark.parametrize(
+    ("slow", "number"),
+    [
+        ("postgresql", signal.SIGINT),
+        *(
+            pytest.param(*each, marks=pytest.mark.nightly)
+            for each in [
+                ("postgresql", signal.SIGTERM),
+                ("duckdb", signal.SIGINT),
+                ("duckdb", signal.SIGTERM),
+            ]
+        ),
+    ],
+    indirect=["slow"],
+)
 def test_a_run_stopped_while_it_counts_is_not_booked(number, slow, program, monkeypatch):
     monkeypatch.setenv("RECORDS", slow.url)
     process = started(*on("slow"), patch=REPORT)
@@ -94,7 +108,7 @@ def test_a_run_stopped_while_it_counts_is_not_booked(number, slow, program, monk
     assert any(line == "counting\n" for line in process.stdout)
     time.sleep(0.3)
     process.send_signal(number)
-    process.communicate(timeout=30)
+    process.communicate(timeout=PATIENCE)
     assert process.returncode != 0
     assert Ledger("ledger.sqlite").accounts() == ()
     assert not Path(".out.unfinished").exists()

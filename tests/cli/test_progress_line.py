@@ -8,6 +8,7 @@ import pytest
 
 from rpexplore.cli import progress_line
 from rpexplore.cli.progress_line import ProgressLine
+from tests.support.processor_time import PATIENCE
 
 
 @pytest.fixture(autouse=True)
@@ -18,7 +19,7 @@ def one_moment(monkeypatch):
 
 
 def wait_for(screen: io.StringIO, text: str) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + PATIENCE
     while text not in screen.getvalue():
         assert time.monotonic() < end, screen.getvalue()
         time.sleep(0.01)

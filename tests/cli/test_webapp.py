@@ -13,6 +13,7 @@ from rpexplore.common import webapp_files
 from rpexplore.common.server_settings import ServerSettings
 from rpexplore.errors import RpexploreError
 from tests.cli.program import started
+from tests.support.processor_time import PATIENCE
 
 # What must not count: settings in the user's home, in the current folder, in the environment.
 OPEN_SETTINGS = """
@@ -28,7 +29,9 @@ developmentMode = true
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.nightly), signal.SIGHUP]
+)
 def test_app_answers_this_machine_only_and_stops_on_a_signal(number, tmp_path):
     (tmp_path / ".streamlit").mkdir()
     (tmp_path / ".streamlit/config.toml").write_text(OPEN_SETTINGS, "utf-8")
@@ -50,7 +53,7 @@ def test_app_answers_this_machine_only_and_stops_on_a_signal(number, tmp_path):
             socket.create_connection(("127.0.0.2", port), timeout=2)
         # As a terminal does; what the app has started is in a session of its own.
         os.killpg(app.pid, number)
-        _, stderr = app.communicate(timeout=20)
+        _, stderr = app.communicate(timeout=PATIENCE)
     finally:
         if app.poll() is None:
             os.killpg(app.pid, signal.SIGKILL)

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from rpexplore import Release, release
+from rpexplore import TableRelease, release
 from rpexplore.common.concurrency import workers
 from tests.releases.table_plan import CSV, PLAN
 
@@ -40,5 +40,5 @@ def test_a_release_runs_where_processors_and_room_are_asked_for_otherwise(tmp_pa
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "records.csv").write_text(CSV)
     release(PLAN, tmp_path / "data" / "records.csv", tmp_path / "out")
-    assert Release.load(tmp_path / "out").plan.sha256 == PLAN.sha256
+    assert TableRelease.load(tmp_path / "out").plan.sha256 == PLAN.sha256
     assert 1 <= workers() <= 4

@@ -1,7 +1,5 @@
 """Codebooks from DDI-Codebook 2.5, as archives and IPUMS write it."""
 
-import time
-
 import pytest
 
 from rpexplore import Attribute, Categories, Domain
@@ -10,6 +8,7 @@ from rpexplore.data.files.columns import Column
 from rpexplore.domain.codebooks import draft_file
 from rpexplore.domain.codebooks.ddi import variables_of_ddi
 from rpexplore.errors import DomainError
+from tests.support.processor_time import at_most
 
 MISSING = ("Missing",)
 ARCHIVE = """<?xml version="1.0" encoding="UTF-8"?>
@@ -159,11 +158,10 @@ def test_many_missing_values_and_deep_elements_take_no_time():
     deep = "<a>" * 100_000 + "</a>" * 100_000
     number = '<varFormat type="numeric"/>'
     variable = f'<var name="a"><invalrng>{items}</invalrng>{categories}{number}</var>'
-    start = time.process_time()
-    (read,) = variables_of_ddi(f"<codeBook>{deep}{variable}</codeBook>".encode(), "a.xml")
+    with at_most(10):
+        (read,) = variables_of_ddi(f"<codeBook>{deep}{variable}</codeBook>".encode(), "a.xml")
     assert list(read.values) == ["-1", "20000"]
     assert len(read.missing) == 20_000
-    assert time.process_time() - start < 10
     ranges = '<range min="1" max="2"/>' * 101
     content = f"<codeBook><var name='a'><invalrng>{ranges}</invalrng></var></codeBook>"
     (read,) = variables_of_ddi(content.encode(), "a.xml")

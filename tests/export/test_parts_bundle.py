@@ -15,6 +15,7 @@ import rpexplore as rp
 from rpexplore.export.bundle import bundle
 from rpexplore.export.reproduction.command_line import make_command
 from rpexplore.export.reproduction.script import python_script
+from rpexplore.planning.planner import plan_tables
 from rpexplore.queries.definitions import stated_from_text
 from rpexplore.scenarios.scenario import Scenario
 from tests.cli.program import Program
@@ -74,7 +75,7 @@ def test_all_of_it_makes_the_plan_again(plan: Any, files, run):
 
 
 def test_a_script_asks_for_several_parts_at_once():
-    tables = rp.plan(
+    tables = plan_tables(
         rp.Workload.all_up_to(DOMAIN, 2), loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1")
     )
 

@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
 import pytest
+from streamlit import config
 from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
@@ -21,8 +23,14 @@ from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.planning.optimum import Optimum
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
+from tests.support.processor_time import PATIENCE
 
 APP = Path(__file__).parents[2] / "app.py"
+# With the settings of the app, which Streamlit would look for in the folder that a test works in:
+# it would count what is called, and rewrite every page before it is drawn.
+with chdir(APP.parent):
+    config.get_config_options(force_reparse=True)
+
 FIRST_PAGE = "home"
 TITLES = {
     "home": "Which tables can you publish, how accurate will each be, and can you prove it?",
@@ -63,7 +71,7 @@ class App:
     """One session of the app, opened on a page."""
 
     def __init__(self, page: str, key: str | None = None) -> None:
-        self.test = AppTest.from_file(str(APP), default_timeout=30)
+        self.test = AppTest.from_file(str(APP), default_timeout=PATIENCE)
         if key is not None:  # of a saved project, as in the address
             self.test.query_params["project"] = key
         # Before the first run Streamlit knows pages by their files' names, the first by none.
@@ -263,7 +271,7 @@ def open_dialog(session: App) -> App:
 
 def finish(session: App) -> App:
     """Wait for the release that goes on."""
-    session.session_state[RELEASE_TASK].wait(60)
+    session.session_state[RELEASE_TASK].wait(PATIENCE)
     return session.run()
 
 

@@ -22,6 +22,7 @@ from rpexplore.scenarios.autosave import Autosaves
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.project_file import content_of
 from tests.pages.conftest import check_charts, plain
+from tests.support.processor_time import PATIENCE
 
 TOWNS = b"town\nN|1\nN|2\nS|1\n"
 CODEBOOK = {
@@ -44,7 +45,7 @@ SQUARE = [[[0, 50], [1, 50], [1, 51], [0, 51], [0, 50]]]
 
 def planned(session) -> AreaPlan:
     """The plan that was made last."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while session.session_state[task_name(areas._solve)][1].is_going:
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -53,9 +54,9 @@ def planned(session) -> AreaPlan:
 
 def finish(session):
     """Wait until both plans that are compared are there."""
-    for _ in range(100):
-        if "Outcomes" in str(session.texts("markdown")):
-            return
+    deadline = time.monotonic() + PATIENCE
+    while "Outcomes" not in str(session.texts("markdown")):
+        assert time.monotonic() < deadline
         time.sleep(0.05)
         session.run()
 

@@ -18,6 +18,7 @@ from rpexplore.export import bundle
 from rpexplore.export.report import pdf
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
+from tests.support.processor_time import PATIENCE
 
 
 def page() -> None:
@@ -43,7 +44,7 @@ def made(monkeypatch) -> dict[str, Callable[[], str | bytes]]:
 
 
 def opened(scenario: Scenario) -> tuple[AppTest, rp.TablePlan]:
-    session, plan = AppTest.from_function(page, default_timeout=30), scenario.plan()
+    session, plan = AppTest.from_function(page, default_timeout=PATIENCE), scenario.plan()
     session.session_state["project"] = Project((scenario,))
     session.session_state["the plan"] = plan
     session.run()

@@ -18,6 +18,7 @@ from rpexplore.scenarios.autosave import Autosaves
 from rpexplore.scenarios.examples import EXAMPLES
 from rpexplore.scenarios.project_file import content_of
 from tests.pages.conftest import plain
+from tests.support.processor_time import PATIENCE
 
 
 @pytest.fixture
@@ -157,7 +158,7 @@ def test_a_session_works_on_one_thing_at_a_time(limited, monkeypatch, outside_of
 
     tasks = [Task(work).start() for _ in range(4)]
     for task in tasks:
-        task.wait(10)
+        task.wait(PATIENCE)
     assert [task.result for task in tasks] == [True] * 4
     assert most[0] == 1
 
@@ -171,20 +172,22 @@ def test_the_server_works_on_no_more_than_it_has_processors(
 
     def first(on_progress):
         held.set()
-        finish.wait(10)
+        finish.wait(PATIENCE)
 
     going = Task(first).start()
-    assert held.wait(10)
+    assert held.wait(PATIENCE)
     waiting = Task(lambda on_progress: "done").start()
-    time.sleep(0.5)
-    assert waiting.doing == "Waiting for others on this server"
+    deadline = time.monotonic() + PATIENCE
+    while waiting.doing != "Waiting for others on this server":
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
     given_up = Task(lambda on_progress: "done").start()
     given_up.cancel()
-    given_up.wait(10)
+    given_up.wait(PATIENCE)
     assert given_up.error == "Cancelled."
     finish.set()
-    going.wait(10)
-    waiting.wait(10)
+    going.wait(PATIENCE)
+    waiting.wait(PATIENCE)
     assert waiting.result == "done"
 
 
@@ -196,7 +199,7 @@ def test_work_beyond_its_time_ends_with_a_sentence(limited, monkeypatch, outside
         on_progress("Planning", 0.5)
 
     task = Task(work).start()
-    task.wait(10)
+    task.wait(PATIENCE)
     assert "This takes more than" in task.error
     assert task.result is None
 

@@ -89,7 +89,7 @@ EVERY_PAGE = """
 import sys
 from streamlit.testing.v1 import AppTest
 
-session = AppTest.from_file("app.py", default_timeout=60).run()
+session = AppTest.from_file("app.py", default_timeout=600).run()
 for page, views in {shown!r}.items():
     session.switch_page(f"pages/{{page}}.py").run()
     assert not session.exception, (page, session.exception)
@@ -98,7 +98,7 @@ for page, views in {shown!r}.items():
         session.run()
         assert not session.exception, (page, view)
 for page in {removed!r}:  # their files, as if they were the app, and in their addresses
-    removed = AppTest.from_file(f"pages/{{page}}.py", default_timeout=60)
+    removed = AppTest.from_file(f"pages/{{page}}.py", default_timeout=600)
     removed.session_state["project"] = session.session_state["project"]
     removed.session_state["data path"] = "/etc/passwd"
     removed.run()

@@ -13,6 +13,7 @@ from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from tests.pages.conftest import VIEWS, plain
+from tests.support.processor_time import PATIENCE
 
 BUDGETS, TARGETS, FRONTIER, WHAT_IF, BASELINES = VIEWS["tradeoffs"]
 
@@ -41,7 +42,7 @@ def tradeoffs(app):
     return make
 
 
-def without_wait(session, seconds=30):
+def without_wait(session, seconds=PATIENCE):
     """Runs again until no task goes on."""
     deadline = time.monotonic() + seconds
     while session.get("progress") and time.monotonic() < deadline:

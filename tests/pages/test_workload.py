@@ -1,7 +1,6 @@
 """The Tables page."""
 
 import re
-import time
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from rpexplore.scenarios.scenario import Scenario, TableSetting, WorkloadRequest
 from rpexplore.scenarios.table_settings import GroupSetting
 from rpexplore.workload.smooth_weights import SmoothWeights
 from tests.pages.conftest import plain
+from tests.support.processor_time import at_most
 
 
 def choose(session, kind):
@@ -383,9 +383,8 @@ def test_very_many_tables_are_cut_visibly_set_at_once_and_listed_without_their_t
     assert len(session.data_editor[0].value) == 2000
     assert session.download_button[0].label == "Download tables.csv"
     session.text_input(key="weight of many").set_value("2").run()
-    started = time.process_time()
-    session.press("Set for all 166,751 tables")
-    assert time.process_time() - started < 3
+    with at_most(3):
+        session.press("Set for all 166,751 tables")
     assert session.scenario.request.settings == ()
     assert set(session.scenario.workload.weights.tolist()) == {2.0}
     assert len(session.scenario.text()) < 20_000

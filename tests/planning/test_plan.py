@@ -16,6 +16,7 @@ import rpexplore as rp
 from rpexplore.errors import PlanError
 from rpexplore.planning.accuracy_frame import COLUMNS
 from rpexplore.planning.certificate import Certificate
+from rpexplore.planning.planner import plan_tables
 from rpexplore.privacy import conversions as privacy
 from tests.support.generalised import any_plan
 
@@ -37,7 +38,7 @@ def plan():
     workload = rp.Workload.of(
         domain, [(), ("age", "sex"), "region"], weights=[1, 2, 3], targets=[None, 5, None]
     )
-    return rp.plan(workload, loss=rp.MaxVariance(), budget=rp.Budget(rho="0.5"))
+    return plan_tables(workload, loss=rp.MaxVariance(), budget=rp.Budget(rho="0.5"))
 
 
 def test_the_public_script_runs_as_printed(tmp_path):
@@ -60,7 +61,7 @@ def test_every_way_in_that_is_promised():
     ):
         for budget in ({"rho": 0.5}, {"epsilon": 1, "delta": 1e-9}, {"mu": 1}, {"privacy_cost": 1}):
             for loss in (rp.SumOfVariances(weighting="sqrt"), rp.MaxVariance()):
-                assert rp.plan(workload, loss=loss, budget=rp.Budget(**budget)).loss_value > 0
+                assert plan_tables(workload, loss=loss, budget=rp.Budget(**budget)).loss_value > 0
 
 
 def test_tables(plan):
@@ -85,7 +86,7 @@ def test_tables(plan):
 
 def test_tables_with_more_cells_than_64_bits():
     domain = rp.Domain.from_sizes({f"a{i}": 10**6 for i in range(4)})
-    plan = rp.plan(
+    plan = plan_tables(
         rp.Workload.of(domain, [domain.names]), loss=rp.MaxVariance(), budget=rp.Budget(rho=1)
     )
     assert plan.accuracy()["cells"].tolist() == [1e24]
@@ -115,7 +116,7 @@ def test_print_reads_well(plan):
 
 @pytest.mark.parametrize("cost", [f"0.{digits}" for digits in ("1", "37", "5123", "99", "2718281")])
 def test_what_is_printed_never_understates_the_loss_of_privacy(plan, cost):
-    plan = rp.plan(plan.workload, loss=plan.loss, budget=rp.Budget(privacy_cost=cost))
+    plan = plan_tables(plan.workload, loss=plan.loss, budget=rp.Budget(privacy_cost=cost))
     parts = str(plan).replace("-zCDP", " ").replace(",", " ").split()
     shown = parts[parts.index("Privacy") + 1]
     assert Fraction(shown) >= plan.rho
@@ -126,7 +127,7 @@ def test_what_is_printed_never_understates_the_loss_of_privacy(plan, cost):
 
 @pytest.mark.parametrize("cost", ["1e-15", "1e-12", "1e6", "1e20"])
 def test_extreme_budgets_can_be_printed_and_verified(plan, cost):
-    plan = rp.plan(plan.workload, loss=plan.loss, budget=rp.Budget(privacy_cost=cost))
+    plan = plan_tables(plan.workload, loss=plan.loss, budget=rp.Budget(privacy_cost=cost))
     assert "zCDP" in str(plan)
     assert rp.verify(plan).holds
 
@@ -220,7 +221,7 @@ def test_unreadable_files_are_named(tmp_path):
 
 def test_privacy_cost_as_a_float_is_never_below_the_exact_one(plan):
     for cost in ("1", "1/3", "0.7", "0.123456789"):
-        made = rp.plan(plan.workload, loss=plan.loss, budget=rp.Budget(privacy_cost=cost))
+        made = plan_tables(plan.workload, loss=plan.loss, budget=rp.Budget(privacy_cost=cost))
         assert Fraction(made.privacy_cost) >= made.exact_privacy_cost
 
 
@@ -248,7 +249,7 @@ def test_margin_of_error_of_a_query(plan):
 def test_arguments_of_another_kind_are_named(plan, wrong):
     right = {"loss": rp.MaxVariance(), "budget": rp.Budget(rho=1)}
     with pytest.raises(PlanError, match=next(iter(wrong))):
-        rp.plan(plan.workload, **(right | wrong))
+        plan_tables(plan.workload, **(right | wrong))
 
 
 def test_representation_is_short(plan):
@@ -259,7 +260,7 @@ def test_what_is_printed_starts_with_the_stated_delta_and_tells_of_targets():
     domain = rp.Domain.from_sizes({"age": 100, "sex": 2})
     workload = rp.Workload.of(domain, ["age", "sex"], targets=[1e-3, 1e3])
     budget = rp.Budget(epsilon=1, delta="1e-5")
-    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=budget)
+    plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=budget)
     assert "so ε = 1 at δ = 1e-5 and ε = " in str(plan)
     assert "Targets    1 of 2 met; furthest off: (age), " in str(plan)
     assert "with ε = 1 at δ = 1e-5, ε = " in rp.verify(plan).guarantee

@@ -1,11 +1,15 @@
 """How long post-processing takes: roughly, and in words that say no more."""
 
 import time
+from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
 import rpexplore as rp
+from rpexplore.planning.planner import plan_tables
+from rpexplore.postprocessing import duration
 from rpexplore.postprocessing.duration import (
     Speed,
     measured_speed,
@@ -18,6 +22,7 @@ from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.postprocessing.smooth import smooth
 from rpexplore.releases.release import release
+from tests.support.processor_time import slowness
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +33,7 @@ def released(tmp_path_factory):
     rows = {name: [i % domain[name].size for i in range(40)] for name in domain.names}
     pd.DataFrame(rows).to_csv(folder / "records.csv", index=False)
     workload = rp.Workload.all_up_to(domain, 2)
-    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
+    plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
     return release(plan, folder / "records.csv", folder / "out")
 
 
@@ -40,12 +45,23 @@ def test_the_estimate_goes_by_the_tables_that_are_in_no_other(released):
     assert nonnegative_seconds(released, speed) == pytest.approx(writing + searching)
 
 
+@pytest.fixture
+def on_processor_time(monkeypatch) -> Iterator[None]:
+    """This machine's speed, tried out by a clock that stands while others have the processor."""
+    monkeypatch.setattr(duration, "time", SimpleNamespace(perf_counter=time.process_time))
+    measured_speed.cache_clear()
+    yield
+    measured_speed.cache_clear()
+
+
+@pytest.mark.usefixtures("on_processor_time")
 def test_the_estimate_is_of_the_order_of_what_it_takes(released, tmp_path):
     told = nonnegative_seconds(released)
-    start = time.perf_counter()
+    start = time.process_time()
     postprocess(released, tmp_path / "out", method="nonnegative")
-    took = time.perf_counter() - start
-    assert took / 10 < told < 10 * took + 5
+    took = time.process_time() - start
+    assert took / 10 < told * slowness()
+    assert told < 10 * took + 5
 
 
 def test_the_estimate_for_smooth_tables_is_of_the_order_of_what_they_take(released):
@@ -55,7 +71,8 @@ def test_the_estimate_for_smooth_tables_is_of_the_order_of_what_they_take(releas
     start = time.process_time()
     smooth(estimates)
     took = time.process_time() - start
-    assert took / 10 < told < 10 * took
+    assert took / 10 < told * slowness()
+    assert told < 10 * took
 
 
 def test_this_machine_is_tried_out_once():

@@ -10,6 +10,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import ReleaseError, RpexploreError
+from rpexplore.planning.planner import plan_tables
 from rpexplore.postprocessing.combination import combine
 from rpexplore.postprocessing.combination_folder import load_unbiased, write_combined
 from rpexplore.postprocessing.processed_folder import postprocess
@@ -18,7 +19,6 @@ from rpexplore.postprocessing.results import (
     attributes_in_tables,
     has_counts,
     in_column_order,
-    is_biased,
     load_results,
     source_folder,
 )
@@ -49,7 +49,7 @@ def folders(tmp_path_factory) -> dict[str, Path]:
         "region": "a",
     }
     pd.DataFrame(rows).to_csv(folder / "records.csv", index=False)
-    plan = rp.plan(WORKLOAD, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
+    plan = plan_tables(WORKLOAD, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
     first, second = (
         release(plan, folder / "records.csv", folder / name) for name in ("first", "second")
     )
@@ -63,7 +63,7 @@ def test_tables_are_those_that_were_written(folders, kind):
     loaded = load_results(folders[kind])
     assert set(loaded.table_names) == {("region",), ("age", "sex"), ("sex", "region")}
     assert set(attributes_in_tables(loaded)) == {"age", "sex", "region"}
-    assert is_biased(loaded) == (kind == "processed")
+    assert loaded.is_biased == (kind == "processed")
     manifest = json.loads((folders[kind] / "manifest.json").read_text())
     assert loaded.label == manifest.get("label", "unbiased; as released")
     for table in loaded.table_names:
@@ -155,7 +155,7 @@ def test_a_folder_that_is_none_is_refused(folders, tmp_path):
     with pytest.raises(ReleaseError, match="not a finished release"):
         load_results(tmp_path)
     (tmp_path / "manifest.json").write_text('{"format": "rpexplore-query-release"}')
-    with pytest.raises(ReleaseError, match="answers to a list of queries"):
+    with pytest.raises(ReleaseError, match="not hold a release that can be read here"):
         load_results(tmp_path)
     with pytest.raises(ReleaseError, match="does not hold processed tables"):
         ProcessedTables.load(folders["first"])
@@ -169,7 +169,6 @@ def test_a_folder_that_is_none_is_refused(folders, tmp_path):
         lambda manifest: manifest.update(label="exact"),
         lambda manifest: manifest.update(rounded=True),
         lambda manifest: manifest.update(gap="small"),
-        lambda manifest: manifest.update(guarantee="None."),
         lambda manifest: manifest["sources"][0].update(rho="1/100"),
         lambda manifest: manifest["sources"][0].update(unknown_values=3),
         lambda manifest: manifest["files"][0].update(attributes=["age", "sex"]),

@@ -1,7 +1,6 @@
 """Conditions as text, against the same conditions put together by Python."""
 
 import operator
-import time
 from itertools import product
 
 import numpy as np
@@ -17,6 +16,7 @@ from rpexplore.queries.conditions import (
     attributes_of_condition,
     cells_of_condition,
 )
+from tests.support.processor_time import at_most
 from tests.support.strategies import names
 
 DOMAIN = Domain(
@@ -259,19 +259,16 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: repr(text[:30]))
 def test_hostile_texts_are_refused_quickly(text):
-    start = time.perf_counter()
-    with pytest.raises(WorkloadError):
+    with at_most(2), pytest.raises(WorkloadError):
         cells_of_condition(DOMAIN, text)
-    assert time.perf_counter() - start < 2
 
 
 def test_long_lists_and_many_parts_take_no_time():
     """The most that the length allows, over the most cells."""
     domain = Domain((Attribute("age", Integers(0, 1023)),))
-    start = time.perf_counter()
-    assert cells_of_condition(domain, f"age in ({'7, ' * 6_000}7)").sum() == 1
-    assert cells_of_condition(domain, "age<9|" * 3_000 + "age<9").sum() == 9
-    assert time.perf_counter() - start < 5
+    with at_most(5):
+        assert cells_of_condition(domain, f"age in ({'7, ' * 6_000}7)").sum() == 1
+        assert cells_of_condition(domain, "age<9|" * 3_000 + "age<9").sum() == 9
 
 
 @given(st.text(st.characters() | st.sampled_from("age sex()[]&|!<>=\"'`,15"), max_size=30))

@@ -1,7 +1,5 @@
 """Queries as lines of text: what they ask, and what is refused with its line."""
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,6 +17,7 @@ from rpexplore.queries.definitions import (
 from rpexplore.queries.edits import domain_of_conditions
 from rpexplore.queries.query_list import QueryList
 from rpexplore.workload.targets import CV, MARGIN, Target
+from tests.support.processor_time import at_most
 from tests.support.strategies import words
 
 DOMAIN = Domain(
@@ -147,19 +146,15 @@ def test_every_query_needs_a_target():
     ],
 )
 def test_hostile_lists_are_refused_quickly(text):
-    start = time.perf_counter()
-    with pytest.raises(WorkloadError):
+    with at_most(2), pytest.raises(WorkloadError):
         stated_from_text(DOMAIN, text)
-    assert time.perf_counter() - start < 2
 
 
 def test_long_lists_are_read_in_seconds():
     domain = Domain.from_sizes({"x": 200})
     lines = [f"q{index}: x = {index % 200} @ 3" for index in range(10_001)]
-    start = time.perf_counter()
-    with pytest.raises(WorkloadError, match=r"Line 10,001: .* at most 10,000 queries"):
+    with at_most(20), pytest.raises(WorkloadError, match=r"Line 10,001: .* at most 10,000 queries"):
         stated_from_text(domain, "\n".join(lines))
-    assert time.perf_counter() - start < 20
     stated = stated_from_text(domain, "\n".join(lines[:1_000]))
     assert np.array_equal(stated.queries.coefficients, np.tile(np.eye(200), (5, 1)))
 

@@ -9,10 +9,9 @@ import pytest
 import rpexplore as rp
 from rpexplore.errors import ApprovalError, LedgerError, ReleaseError
 from rpexplore.planning.approval import Approval
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.part_plan import PartPlan
 from rpexplore.releases.ledger.account import Account
 from rpexplore.releases.ledger.ledger import Ledger
-from rpexplore.releases.release_steps import steps_of
 from tests.releases.adaptive import adaptive_run
 from tests.releases.areas import area_plans
 from tests.releases.table_plan import CSV, PLAN, QUERY_PLAN, ledger_rows
@@ -20,7 +19,7 @@ from tests.support.sealed import edit_manifest
 from tests.support.ssh_keys import public, requires_ssh_keygen, with_keys
 
 pytestmark = requires_ssh_keygen
-PLANS: dict[str, ReleasePlan] = {
+PLANS: dict[str, PartPlan] = {
     "tables": PLAN,
     "queries": QUERY_PLAN,
     "areas": area_plans.PLANS["none below"],
@@ -41,7 +40,7 @@ def demand(keys) -> rp.ApprovalDemand:
 
 
 @pytest.fixture(params=PLANS)
-def planned(request, tmp_path) -> tuple[ReleasePlan, Path]:
+def planned(request, tmp_path) -> tuple[PartPlan, Path]:
     """A plan, and records that it can be run on."""
     path = tmp_path / "data" / "records.csv"
     path.parent.mkdir()
@@ -54,7 +53,7 @@ def planned(request, tmp_path) -> tuple[ReleasePlan, Path]:
     return PLANS[request.param], path
 
 
-def approved(plan: ReleasePlan, keys: Path) -> list[Approval]:
+def approved(plan: PartPlan, keys: Path) -> list[Approval]:
     return [
         rp.approve(plan, keys / "alice", remarks="as [agreed](x)"),
         rp.approve(plan, keys / "bob"),
@@ -82,7 +81,7 @@ def test_a_plan_of_any_kind_is_run_once_it_is_approved(planned, keys, demand, tm
     findings = rp.dry_run(plan, data, tmp_path / "out", approvals=[alice, bob]).findings
     assert any(finding.startswith("alice@x, 20") for finding in findings)
     rp.release(plan, data, tmp_path / "out", approvals=[alice, bob])
-    done = steps_of(plan).release_kind.load(tmp_path / "out")
+    done = rp.Release.load(tmp_path / "out")
     assert done.manifest["approvals"] == {
         "demanded": 2,
         "given": [

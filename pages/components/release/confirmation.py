@@ -13,7 +13,8 @@ from rpexplore.analysis.targets_met import target_counts
 from rpexplore.analysis.usefulness import Usefulness
 from rpexplore.common.formatting import joined
 from rpexplore.errors import RpexploreError
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
 from rpexplore.releases.ledger.ledger_overlaps import describe_charge
 from rpexplore.scenarios.scenario import Scenario
 
@@ -21,10 +22,10 @@ HERE = "confirmation"
 ASKED, TYPED = "confirmation asked", "confirmed name"
 
 
-def ask(plan: ReleasePlan) -> None:
-    """Have the dialog of this kind of plan open from the next run of the page on."""
-    if st.session_state.get(ASKED) != plan.file_format:  # a second click leaves what is typed
-        st.session_state.update({ASKED: plan.file_format, TYPED: ""})
+def ask(plan: Plan | PartPlan) -> None:
+    """Have the dialog of this plan open from the next run of the page on."""
+    if st.session_state.get(ASKED) != plan.sha256:  # a second click leaves what is typed
+        st.session_state.update({ASKED: plan.sha256, TYPED: ""})
 
 
 def confirmation(
@@ -34,7 +35,7 @@ def confirmation(
 
     paid: whether the run is charged already
     """
-    if st.session_state.get(ASKED) != inputs.plan.file_format:
+    if st.session_state.get(ASKED) != inputs.plan.sha256:
         return
 
     @st.dialog("Run the release?", width="medium", on_dismiss=_close)
@@ -110,7 +111,7 @@ def run_facts(inputs: ReleaseInputs, scenario: Scenario, *, paid: bool) -> dict[
     }
 
 
-def usefulness_facts(plan: ReleasePlan, scenario: Scenario) -> dict[str, str]:
+def usefulness_facts(plan: Plan | PartPlan, scenario: Scenario) -> dict[str, str]:
     """How many targets are missed and, of tables, how much is publishable, by label.
 
     Of an adaptive plan, that nothing is promised.

@@ -9,7 +9,8 @@ from dataclasses import replace
 from rpexplore.common.formatting import plural
 from rpexplore.export.report.section import Facts, Part, Section
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.board_notes import BoardNotes
 
@@ -34,7 +35,7 @@ def what_is_released(plan: TablePlan | AdaptivePlan, record_noun: str) -> tuple[
     return "What is released", text
 
 
-def board_section(notes: BoardNotes, plan: ReleasePlan, headings: Iterable[str]) -> Section:
+def board_section(notes: BoardNotes, plan: Plan | PartPlan, headings: Iterable[str]) -> Section:
     """What is open and what was decided; lines to fill in by hand where nothing was typed.
 
     headings: of the other sections of the report
@@ -53,14 +54,14 @@ def board_section(notes: BoardNotes, plan: ReleasePlan, headings: Iterable[str])
     return Section(HEADING, (), parts)
 
 
-def _plan_decided_on(notes: BoardNotes, plan: ReleasePlan) -> list[str]:
+def _plan_decided_on(notes: BoardNotes, plan: Plan | PartPlan) -> list[str]:
     """Which plan the decision is on, in a sentence, where that is known."""
     if not notes.decided_on:
         return []
     return [other_plan_text(notes, plan) or "This is the plan that the decision is on."]
 
 
-def other_plan_text(notes: BoardNotes, plan: ReleasePlan) -> str:
+def other_plan_text(notes: BoardNotes, plan: Plan | PartPlan) -> str:
     """Which other plan than this one the decision is on, in a sentence; "" if it is not."""
     if plan.sha256.startswith(notes.decided_on):
         return ""

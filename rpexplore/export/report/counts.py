@@ -20,8 +20,8 @@ from rpexplore.export.report.part import FrontRow, Given, PartReport
 from rpexplore.export.report.section import Attachment, Numbers, Section
 from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.planning.accuracy_frame import worst_first
+from rpexplore.planning.counts.query_plan import QueryPlan
 from rpexplore.queries.definitions import StatedQueries
-from rpexplore.queries.plan import QueryPlan
 
 MOST_SHOWN, MOST_CELLS = 40, 10  # rows
 _NOTHING = 1e-3  # contributions below it decide nothing

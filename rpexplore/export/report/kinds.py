@@ -11,10 +11,9 @@ from rpexplore.analysis.queries import query_headline
 from rpexplore.common.formatting import joined
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
 from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.counts.query_plan import QueryPlan
 from rpexplore.planning.mechanism.table_variances import cells_differ
-from rpexplore.planning.parts import parts_of
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.queries.plan import QueryPlan
 
 # Where the standard error is below this, the noise's whole steps show in its quantiles.
 COARSE = 2.0
@@ -200,7 +199,7 @@ class PlanWords:
 
     @classmethod
     def of(cls, plan: Any) -> "PlanWords":
-        return cls(tuple(map(words_of, parts_of(plan))))
+        return cls(tuple(map(words_of, plan.parts)))
 
     @cached_property
     def certified(self) -> list[Words]:

@@ -11,12 +11,13 @@ from rpexplore.analysis.budget_units import HIGH_EPSILON
 from rpexplore.domain.provenance import describe_attributes_from_records, except_from_records
 from rpexplore.export.report.kinds import PlanWords
 from rpexplore.export.report.section import Checklist, Section, template_blocks
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
 
 SUSPICIOUS_DELTA = "1e-5"
 
 
-def nist_checklist(plan: ReleasePlan, record_noun: str) -> Section:
+def nist_checklist(plan: Plan | PartPlan, record_noun: str) -> Section:
     """What this plan settles of each point, and what the organisation still has to do."""
     domain = plan.domain
     (heading, introduction), *points = template_blocks(

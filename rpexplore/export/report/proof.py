@@ -7,7 +7,8 @@ from importlib.metadata import version
 
 from rpexplore.export.report.kinds import PlanWords, Words
 from rpexplore.export.report.section import Facts, Section, template_blocks
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
 from rpexplore.planning.verification import Check
 
 PRIVACY_ALONE = (
@@ -34,7 +35,7 @@ def proof(words: Words, checks: Sequence[Check]) -> Section:
     return Section("Proof", sentences, (*parts, recomputed))
 
 
-def versions(plan: ReleasePlan, words: PlanWords) -> Section:
+def versions(plan: Plan | PartPlan, words: PlanWords) -> Section:
     """What made the plan and this report, and how to tell the plan from any other."""
     codebook = plan.domain.text("codebook.json")
     programs = [f"{name} {version(name)}" for name in ("rpexplore", "numpy", "scipy")]

@@ -48,10 +48,9 @@ from rpexplore.export.report.section import (
 from rpexplore.export.report.tables import tables_report
 from rpexplore.figures.chart import Chart, Column
 from rpexplore.planning.approval import Approval
-from rpexplore.planning.parts import parts_of
-from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.planning.verification import Check
-from rpexplore.queries.plan_kinds import verify
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.verification import Check, verify
 from rpexplore.scenarios.board_notes import BoardNotes
 from rpexplore.scenarios.workload_request import WorkloadRequest
 
@@ -94,7 +93,7 @@ SECTIONS: dict[str, Callable[[Any, Given], PartReport]] = {
 
 
 def report(
-    plan: ReleasePlan,
+    plan: Plan | PartPlan,
     *,
     name: str = "",
     survey: str = "",
@@ -137,7 +136,7 @@ def report(
         >>> "Ages" in str(report(best, name="Ages"))
         True
     """
-    checks = {part.kind: _checks(part) for part in parts_of(plan)}
+    checks = {part.kind: _checks(part) for part in plan.parts}
     if rehearsal is not None and rehearsal.plan_sha256 != plan.sha256:
         raise PlanError(
             "The rehearsal is of another plan, with the SHA-256 "
@@ -164,13 +163,13 @@ def report(
     )
     headings = [section.heading for section in (first, *others)]
     typed = [text.strip() for text in (survey, name) if text.strip()]
-    items = joined([plural(part.n_items, part.item) for part in parts_of(plan)])
+    items = joined([plural(part.n_items, part.item) for part in plan.parts])
     names = list(dict.fromkeys(typed)) or [f"Release of {items}"]
     scenario = "".join(f"Scenario “{text}”. " for text in names[1:])
     released = joined(
         [f"{plural(part.part.n_items, part.item)}{told.of_kind}" for part, told in parts]
     )
-    used = {part.domain.names[index] for part in parts_of(plan) for index in part.attribute_indices}
+    used = {part.domain.names[index] for part in plan.parts for index in part.attribute_indices}
     return Report(
         title=names[0],
         head=" · ".join(names),
@@ -218,7 +217,7 @@ def _of_parts(
     ]
 
 
-def _in_short(plan: ReleasePlan, parts: _Told) -> Section:
+def _in_short(plan: Plan | PartPlan, parts: _Told) -> Section:
     """What is released, how good it is, and what it costs, for who has a minute."""
     privacy = (
         "Privacy",
@@ -231,11 +230,11 @@ def _in_short(plan: ReleasePlan, parts: _Told) -> Section:
     return Section("In short", (), (*facts, Facts([privacy], "All parts together")))
 
 
-def _shares(plan: ReleasePlan, words: PlanWords) -> list[Section]:
+def _shares(plan: Plan | PartPlan, words: PlanWords) -> list[Section]:
     """How the budget is shared by several parts; nothing of one."""
     if len(words.parts) == 1:
         return []
-    costs = [part.exact_privacy_cost for part in parts_of(plan)]
+    costs = [part.exact_privacy_cost for part in plan.parts]
     frame = pd.DataFrame(
         {
             "part": [part.name for part in words.parts],

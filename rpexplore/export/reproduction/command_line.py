@@ -7,7 +7,7 @@ from rpexplore.analysis.budget_units import typed_text
 from rpexplore.common.template_text import text_from_template
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.export.reproduction.script import answers_of, reproductions
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.board_notes import BoardNotes
 from rpexplore.scenarios.scenario import Scenario
@@ -16,7 +16,7 @@ _RECORD_NOUN = "records"
 
 
 def command_lines(
-    plan: ReleasePlan,
+    plan: Plan,
     scenario: Scenario,
     rehearsed: bool = False,
     approvals: Sequence[str] = (),
@@ -57,7 +57,7 @@ def command_lines(
     )
 
 
-def make_command(plan: ReleasePlan, scenario: Scenario) -> str:
+def make_command(plan: Plan, scenario: Scenario) -> str:
     """The command line that makes the plan of a scenario; "" where options cannot say it.
 
     And for a plan of several parts, which the script makes.

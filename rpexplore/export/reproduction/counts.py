@@ -6,9 +6,9 @@ from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.export.reproduction.part import PartFile, Reproduction
 from rpexplore.export.reproduction.python_source import lines_of_call, literal, source_of_budget
+from rpexplore.planning.counts.query_plan import QueryPlan
 from rpexplore.queries.csv_files import csv_of_coefficients, csv_of_conditions
 from rpexplore.queries.definitions import StatedQueries
-from rpexplore.queries.plan import QueryPlan
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.table_text import texts_of_tables
 
@@ -32,8 +32,8 @@ def counts_again(plan: QueryPlan, scenario: Scenario, codebook: Domain) -> Repro
         ),
         imports=["from rpexplore.queries.csv_files import stated_from_csv"],
         needs_path=True,
-        verb=["rpexplore", "queries", "plan", "--codebook", "codebook.json"],
-        options=[["--attributes", attributes], ["--queries", QUERIES]],
+        verb=["rpexplore", "plan", "codebook.json"],
+        options=[["--counts-of", attributes], ["--counts", QUERIES]],
         files={QUERIES: PartFile(_csv(_stated(plan, scenario)), "the queries with their targets")},
     )
 

@@ -16,15 +16,14 @@ from rpexplore.export.reproduction.python_source import (
     source_of_budget,
 )
 from rpexplore.export.reproduction.tables import rounds_again, tables_again
-from rpexplore.planning.parts import parts_of
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.plan import Plan
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.scenarios.scenario import Scenario
 
 FILENAME = "plan.py"
 
 # How each kind of part is made again: a new kind needs a line here.
-_AGAIN: dict[str, Callable[[Any, Scenario, ReleasePlan], Reproduction]] = {
+_AGAIN: dict[str, Callable[[Any, Scenario, Plan], Reproduction]] = {
     "tables": lambda part, scenario, plan: tables_again(part, scenario),
     "areas": lambda part, scenario, plan: areas_again(part, scenario),
     "counts": lambda part, scenario, plan: counts_again(part, scenario, plan.domain),
@@ -33,17 +32,17 @@ _AGAIN: dict[str, Callable[[Any, Scenario, ReleasePlan], Reproduction]] = {
 _ANSWERS = {"tables": "tables", "areas": "tables", "counts": "answers", "rounds": "tables"}
 
 
-def reproductions(plan: ReleasePlan, scenario: Scenario) -> dict[str, Reproduction]:
+def reproductions(plan: Plan, scenario: Scenario) -> dict[str, Reproduction]:
     """How each part of a scenario's plan is made again, by kind."""
-    return {part.kind: _AGAIN[part.kind](part, scenario, plan) for part in parts_of(plan)}
+    return {part.kind: _AGAIN[part.kind](part, scenario, plan) for part in plan.parts}
 
 
-def answers_of(plan: ReleasePlan) -> str:
+def answers_of(plan: Plan) -> str:
     """What a release by the plan has: "tables", "tables and answers"."""
-    return joined(list(dict.fromkeys(_ANSWERS[part.kind] for part in parts_of(plan))))
+    return joined(list(dict.fromkeys(_ANSWERS[part.kind] for part in plan.parts)))
 
 
-def python_script(plan: ReleasePlan, scenario: Scenario) -> str:
+def python_script(plan: Plan, scenario: Scenario) -> str:
     """A runnable script for a scenario's plan, in the folder of the bundle.
 
     It reads the files of `reproductions`, and of areas their codebook.

@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from rpexplore.planning.areas.area_plan_file import (
     fields_of_plan,
     files_of_plan,
     text_of_plan,
-    write_files,
 )
 from rpexplore.planning.areas.area_summary import area_accuracy, area_summary
 from rpexplore.planning.areas.area_sums import AreaLists, accuracy_of_sums
@@ -40,11 +39,13 @@ from rpexplore.planning.areas.solvers import AreaProblem, AreaState
 from rpexplore.planning.certificate import Certificate
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.release_plan import CertifiedPlan
+from rpexplore.planning.part_plan import CertifiedPlan
 from rpexplore.privacy.budget import Budget
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from rpexplore.planning.verification import Check
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,13 +78,12 @@ class AreaPlan(CertifiedPlan):
     """
 
     kind = "areas"
-    file_format, noun = "rpexplore-area-plan", "plan for areas"
+    noun = "plan for areas"
     item, released_item = "table", "noisy table"
     accuracy_statement = (
         "Every table's answers are unbiased, in every area, with the standard errors the plan "
         "states."
     )
-    _text = staticmethod(text_of_plan)
 
     workload: AreaWorkload
     loss: Loss
@@ -119,6 +119,10 @@ class AreaPlan(CertifiedPlan):
         return self.workload.tables.used
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        return (*super().columns, *self.workload.tree.levels[1:])
+
+    @property
     def n_items(self) -> int:
         return self.workload.n_tables
 
@@ -135,6 +139,11 @@ class AreaPlan(CertifiedPlan):
         return self.unit * largest_record_cost(self.groups, self.multiples, costs)
 
     # ---- what it is worth
+
+    def worth(self, loss: Loss) -> tuple[float, float] | None:
+        if loss != self.loss:
+            return None
+        return self.certificate.loss_value, self.certificate.lower_bound
 
     @property
     def loss_value(self) -> float:
@@ -251,14 +260,17 @@ class AreaPlan(CertifiedPlan):
     def companions(self) -> Mapping[str, bytes]:
         return self.files.by_name
 
-    def save(self, path: str | Path) -> None:
-        """Write the plan file, and beside it the Parquet files that it names by their SHA-256."""
-        write_files(self.files, Path(path).parent)
-        super().save(path)
+    def to_text(self) -> str:
+        return text_of_plan(self)
 
     @classmethod
-    def _fields(cls, content: dict[str, Any], folder: Path | None) -> dict[str, Any]:
-        return fields_of_plan(content, folder)
+    def of_content(cls, content: Any, version: str, folder: Path | None) -> Self:
+        return cls(**fields_of_plan(content, version, folder))
+
+    def checks(self, *, strategies: bool) -> "tuple[Check, ...]":
+        from rpexplore.planning.areas.area_verification import area_checks
+
+        return area_checks(self, strategies=strategies)
 
 
 def proven_bound(plan: AreaPlan) -> float:

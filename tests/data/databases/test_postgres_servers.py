@@ -15,6 +15,7 @@ from rpexplore.data.source import PersonRule
 from rpexplore.errors import DataError
 from tests.data.databases.people import DOMAIN, TABLES, check, people
 from tests.data.databases.test_stopped_counting import Cancel, runs, stopping
+from tests.support.processor_time import PATIENCE
 
 N_RECORDS = 301
 
@@ -107,11 +108,12 @@ def test_one_that_fails_stops_all(watch, reader, postgres):
 
     def kill_one(doing: str, share: float) -> None:
         if watch.numbers and not n_at_work:
-            time.sleep(0.3)  # until all are at work
-            ours = postgres.run(
-                "SELECT pid FROM pg_stat_activity WHERE application_name = 'rpexplore' "
-                "AND state = 'active' ORDER BY backend_start DESC"
-            )
+            ours, end = [], time.monotonic() + PATIENCE
+            while len(ours) < 3 and time.monotonic() < end:  # until all are at work
+                ours = postgres.run(
+                    "SELECT pid FROM pg_stat_activity WHERE application_name = 'rpexplore' "
+                    "AND state = 'active' ORDER BY backend_start DESC"
+                )
             n_at_work.append(len(ours))
             postgres.run(f"SELECT pg_terminate_backend({ours[0][0]})")
 

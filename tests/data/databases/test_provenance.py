@@ -14,6 +14,7 @@ from rpexplore.data.source import Source
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
 from tests.data.databases.servers import Server, in_duckdb, in_spark
+from tests.support.processor_time import PATIENCE
 
 TABLE = pa.table({"sex": ["m", "f"], "n": [1, 2]})
 ALL = "SELECT * FROM "
@@ -185,7 +186,7 @@ def test_a_view_of_spark_is_said_to_have_an_account_of_its_own(spark, tmp_path):
 
 def differs(source: DatabaseSource, before: object) -> bool:
     """Whether the fingerprint changes; a server counts rows a moment after they are written."""
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + PATIENCE
     while source.fingerprint() == before and time.monotonic() < deadline:
         time.sleep(0.05)
     return source.fingerprint() != before

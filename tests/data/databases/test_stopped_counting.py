@@ -11,6 +11,7 @@ from rpexplore.data.databases.connections import Connection
 from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.errors import DataError
 from tests.data.databases.servers import Server, in_duckdb, running_postgres
+from tests.support.processor_time import PATIENCE
 
 
 class Cancel(Exception):
@@ -31,9 +32,9 @@ SLOW = Domain((Attribute("c", Categories(("0", "1"))),))
 
 
 def runs(server: Server) -> bool:
-    """Whether a session of ours is still there after some seconds."""
+    """Whether a session of ours stays there."""
     ours = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'rpexplore'"
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + PATIENCE
     while server.run(ours) and time.monotonic() < deadline:
         time.sleep(0.05)
     return bool(server.run(ours))
@@ -77,7 +78,7 @@ def test_the_caller_stops_duckdb(tmp_path):
         DatabaseSource(source.connection, "slow").count(
             SLOW, [(0,)], on_progress=stopping(Cancel())
         )
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < PATIENCE  # all rows would take a day
 
 
 def test_the_caller_stops_spark(spark):
@@ -86,7 +87,7 @@ def test_the_caller_stops_spark(spark):
     started = time.monotonic()
     with pytest.raises(Cancel):
         source.count(SLOW, [(0,)], on_progress=stopping(Cancel()))
-    assert time.monotonic() - started < 60
+    assert time.monotonic() - started < PATIENCE
     assert spark.range(3).count() == 3  # the session itself goes on
 
 

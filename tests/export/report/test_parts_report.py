@@ -15,6 +15,7 @@ from rpexplore.common.formatting import rounded
 from rpexplore.export.report.report import Report, html, report
 from rpexplore.export.report.section import Facts, Numbers
 from rpexplore.planning.accuracy_frame import COLUMNS
+from rpexplore.planning.planner import plan_tables
 from rpexplore.privacy.conversions import epsilon_from_rho
 from rpexplore.queries.definitions import stated_from_text
 
@@ -39,7 +40,7 @@ def parts(counts) -> tuple[Any, ...]:
     towns = rp.AreaWorkload.of_levels(tree, {"town": rp.Workload.all_up_to(DOMAIN, 1)})
     tables, budget = rp.Workload.all_up_to(DOMAIN, 2), rp.Budget(rho="0.02")
     return (
-        rp.plan(tables, loss=rp.SumOfVariances(), budget=budget),
+        plan_tables(tables, loss=rp.SumOfVariances(), budget=budget),
         rp.plan_areas(towns, loss=rp.SumOfVariances(), budget=budget),
         counts,
         rp.adaptive_plan(

@@ -19,18 +19,21 @@ from hypothesis import strategies as st
 
 from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.errors import LedgerError
-from rpexplore.planning.planner import plan
+from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.ledger.account import check_limit
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.ledger.ledger_frames import datasets, runs
 from tests.data.databases.servers import Server
 from tests.support.ledgers import KINDS, database_ledger, tamper
+from tests.support.processor_time import PATIENCE
 
 
 def plan_with(**budget) -> TablePlan:
     domain = Domain.from_sizes({"a": 2})
-    return plan(Workload.all_up_to(domain, 1), loss=SumOfVariances(), budget=Budget(**budget))
+    return plan_tables(
+        Workload.all_up_to(domain, 1), loss=SumOfVariances(), budget=Budget(**budget)
+    )
 
 
 PLAN = plan_with(rho="1/2")
@@ -271,7 +274,7 @@ def test_racing_processes_spend_no_more_than_the_limit(ledger, data, tmp_path):
         assert run.stdin is not None
         run.stdin.write("go\n")
         run.stdin.flush()
-    booked = [int(run.communicate(timeout=60)[0]) for run in runs]
+    booked = [int(run.communicate(timeout=PATIENCE)[0]) for run in runs]
     assert sum(booked) == 7
     assert spent(ledger, data) == 7 * charged.record_rho
 
