@@ -1,7 +1,11 @@
 """The verbs that work on releases and cost no privacy."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from rpexplore.cli import area_options, inputs, options
 from rpexplore.cli.console import progress, refuse_existing, say_result
+from rpexplore.common.exact_numbers import shown_few
 from rpexplore.domain.expected_counts import CV_LIMIT
 from rpexplore.errors import RpexploreError
 
@@ -26,12 +30,12 @@ def answer(
 
     From a release of tables in areas: with --areas sums over lists of areas, of the table of the
     attributes that are named (sex age), or totals. With --area the same of one area, or the query
-    about it that names values (sex=Female).
+    about it that names values (sex=Female). A count of your own is answered by its name.
     """
-    from rpexplore.cli.area_releases import answer_sums, holds_areas, tables_of_area
+    from rpexplore.cli.area_releases import answer_sums, tables_of_area
     from rpexplore.common.formatting import rounded
     from rpexplore.domain.value_selection import product_query
-    from rpexplore.postprocessing.combination_folder import load_unbiased
+    from rpexplore.postprocessing.results import load_any_results
 
     if area is not None and areas is not None:
         raise RpexploreError(
@@ -53,19 +57,20 @@ def answer(
     if csv is not None:
         raise RpexploreError("--csv goes with tables in areas; leave it out for a single answer.")
     with progress("Reading the release"):
-        if area is not None:
-            release, domain = tables_of_area(release_folder, area)
-        elif holds_areas(release_folder):
-            raise RpexploreError(
-                f"{str(release_folder)!r} holds tables in areas; give --area CODE for one of them, "
-                "or --areas FILE with lists of areas to add up."
-            )
+        results = load_any_results(release_folder)
+        counts = results.own_counts
+        if area is None and counts is not None and _names_a_count(counts, where or []):
+            (name,) = where or []
+            result = counts.answer(name)
         else:
-            release = load_unbiased(release_folder)
-            domain = release.domain
-        example = "the values that count, such as age=18..24"
-        texts = inputs.texts_by_attribute(domain, where or [], "A=VALUES", example)
-        result = release.answer(where=product_query(domain, texts))
+            if area is not None:
+                release, domain = tables_of_area(release_folder, area)
+            else:
+                release = _tables_of(results)
+                domain = release.domain
+            example = "the values that count, such as age=18..24"
+            texts = inputs.texts_by_attribute(domain, where or [], "A=VALUES", example)
+            result = release.answer(where=product_query(domain, texts))
     names = ("value", "standard_error", "lower_95", "upper_95")
     facts = {name: getattr(result, name) for name in names}
     text = (
@@ -74,6 +79,29 @@ def answer(
         f"95 % interval    {result.lower_95:,.2f} to {result.upper_95:,.2f}"
     )
     say_result(as_json, {"question": where or [], **facts}, text)
+
+
+def _names_a_count(counts: Any, where: Sequence[str]) -> bool:
+    """Whether a question is the name of an own count."""
+    return len(where) == 1 and where[0] in counts.plan.queries.names
+
+
+def _tables_of(results: Any) -> Any:
+    """The unbiased tables of results; where there are none, the error names what is there."""
+    try:
+        return results.unbiased_tables()
+    except RpexploreError as error:
+        remedies = []
+        if results.area_levels:
+            remedies.append(
+                "give --area CODE for one area, or --areas FILE with lists of areas to add up"
+            )
+        if (counts := results.own_counts) is not None:
+            names = shown_few(list(counts.plan.queries.names))
+            remedies.append(f"name one of the counts: {names}")
+        if not remedies:
+            raise
+        raise RpexploreError(f"{error} Or {'; or '.join(remedies)}.") from None
 
 
 def combine(

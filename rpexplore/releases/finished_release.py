@@ -28,7 +28,7 @@ from rpexplore.data.coding import unknown_codes
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import ApprovalError, DataError, DomainError, ReleaseError
 from rpexplore.planning.part_plan import PartPlan
-from rpexplore.planning.plan import TITLES, Plan
+from rpexplore.planning.plan import LAST_OF_VERSION_1, TITLES, Plan
 from rpexplore.releases.approval_files import (
     APPROVALS,
     facts_in_folder,
@@ -265,6 +265,10 @@ class Release(PartReader):
         part = self.part("tables") or self.part("rounds")
         return super().measured_tables() if part is None else part
 
+    @property
+    def own_counts(self) -> Any:
+        return self.part("counts")
+
     def bound_of(self, attributes: Collection[str], record_noun: str = "records") -> str:
         return " ".join(
             filter(None, [part.bound_of(attributes, record_noun) for part in self.parts])
@@ -288,6 +292,10 @@ class Release(PartReader):
                                                                else given)]  # fmt: skip
             return self._part_with("areas").table(level, *names, within=within)
         return self._part_with("tables", "rounds").table(*attributes)
+
+    def counts(self, *attributes: Any) -> "pd.DataFrame":
+        """Any marginal within a table, by single values; see `TableRelease.counts`."""
+        return self._part_with("tables", "rounds").counts(*attributes)
 
     def answer(self, *attributes: Any, where: "Where | None" = None) -> "Answer":
         """The noisy answer to a product query on a table; see `TableRelease.answer`."""
@@ -367,6 +375,7 @@ def _refuse_version_1(folder: Path) -> None:
     manifest = read_manifest(folder)
     if manifest.get("format") in _OLD_FORMATS and manifest.get("format_version") == 1:
         raise ReleaseError(
-            f"{str(folder)!r} is a release of format version 1, which rpexplore 0.1 reads, and "
-            f"this library reads version {FORMAT[1]}; use that version for it."
+            f"{str(folder)!r} is a release of format version 1, which rpexplore "
+            f"{LAST_OF_VERSION_1} reads, and this library reads version {FORMAT[1]}; use that "
+            "version for it."
         )

@@ -23,7 +23,6 @@ from rpexplore.errors import ReleaseError
 from rpexplore.export.report.nist_checklist import nist_checklist
 from rpexplore.export.report.privacy_label import label
 from rpexplore.export.report.section import Checklist, Facts
-from rpexplore.planning.part_plan import CertifiedPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.conversions import USUAL_DELTAS
 from rpexplore.releases.finished_release import FORMAT as RELEASE
@@ -197,9 +196,7 @@ def registry_entry(release: Release, answers: RegistryAnswers) -> dict[str, Any]
                 told.get("Data security and access control"),
                 f"rpexplore {manifest['versions']['rpexplore']}.",
             ),
-            "justification": _text(
-                answers.justification, plan.proven if isinstance(plan, CertifiedPlan) else ""
-            ),
+            "justification": _text(answers.justification, getattr(plan, "proven", "")),
         },
         "administrative": {
             "sources": answers.sources,
