@@ -1,5 +1,6 @@
 """What holds for all tests: marks by folder, and how many examples Hypothesis tries."""
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,6 +39,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if hasattr(test, "hypothesis") and test not in scaled:
             scaled.add(test)
             scale_examples(test)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What is imported and collected stays: it need not be gone through again for garbage."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")

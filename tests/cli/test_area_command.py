@@ -98,7 +98,7 @@ def test_tables_that_options_cannot_say_have_no_command(begun):
 def test_plan_and_show_say_which_targets_are_met(loss, met, run):
     asked = ("--table", "sex", "--target", "sex=14 required", "--level", "district=none")
     options = (*asked, "--rho", "0.01", "--loss", loss, "--out", "p.json")
-    made = run.done("areas", "plan", CODEBOOK, *options)
+    made = run.done("plan", CODEBOOK, *options)
     errors = rp.AreaPlan.load("p.json").accuracy()["largest_standard_error"]
     assert (errors <= 14).sum() == met
     for text in (made, run.done("show", "p.json", "--csv", "tables.csv", "--force")):

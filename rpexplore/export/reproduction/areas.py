@@ -41,7 +41,7 @@ def areas_again(plan: AreaPlan, scenario: Scenario) -> Reproduction:
         alone=lines_of_call("rp.plan_areas", arguments),
         settings={"loss": loss, **({"uniform_levels": "True"} if uniform else {})},
         definitions=_definitions(study),
-        verb=[] if options is None else ["rpexplore", "areas", "plan", study.filename],
+        verb=[] if options is None else ["rpexplore", "plan", study.filename],
         options=options or [],
         files={
             "area_tables.csv": PartFile(
@@ -87,7 +87,11 @@ def _options(study: AreaStudy) -> list[list[str]] | None:
         factors[level] = float(tables.weights[0] / asked.weights[0])
         if _settings(tables) != _settings(asked, orders[level], factors[level]):
             return None
-    options = [*_asked(asked), *_of_levels(study, orders, int(asked.orders.max()))]
+    options = [
+        ["--detail", "same"],
+        *_asked(asked),
+        *_of_levels(study, orders, int(asked.orders.max())),
+    ]
     options += [
         [f"--level-weight={level}={number_text(factor)}"]
         for level, factor in factors.items()

@@ -32,8 +32,8 @@ def counts_again(plan: QueryPlan, scenario: Scenario, codebook: Domain) -> Repro
         ),
         imports=["from rpexplore.queries.csv_files import stated_from_csv"],
         needs_path=True,
-        verb=["rpexplore", "queries", "plan", "--codebook", "codebook.json"],
-        options=[["--attributes", attributes], ["--queries", QUERIES]],
+        verb=["rpexplore", "plan", "codebook.json"],
+        options=[["--counts-of", attributes], ["--counts", QUERIES]],
         files={QUERIES: PartFile(_csv(_stated(plan, scenario)), "the queries with their targets")},
     )
 

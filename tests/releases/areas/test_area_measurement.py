@@ -17,17 +17,21 @@ from rpexplore.releases.measurement_file import Measured
 from tests.releases.areas.area_plans import OTHERS, PLANS, RECORDS, ROWS, TREE
 from tests.support.area_trees import incidence
 
+CUTS = {"whole": (10**6, 10**6), "parts": (12, 10**6), "passes": (12, 1)}
+# Every plan in the finest way, and one plan in every way.
+BY_DAY = [*((name, "passes") for name in PLANS), ("in bases", "whole"), ("in bases", "parts")]
+BY_NIGHT = [(name, cut) for name in PLANS for cut in CUTS if (name, cut) not in BY_DAY]
 
-@pytest.fixture(params=PLANS)
-def plan(request):
-    return PLANS[request.param]
 
-
-@pytest.fixture(params=[(10**6, 10**6), (12, 10**6), (12, 1)], ids=["whole", "parts", "passes"])
-def parts(request, plan, monkeypatch):
-    monkeypatch.setattr(area_parts, "PART_NUMBERS", request.param[0])
-    monkeypatch.setattr(area_parts, "PART_CELLS", request.param[1])
-    found = AreaParts(plan)
+@pytest.fixture(
+    params=[*BY_DAY, *(pytest.param(each, marks=pytest.mark.nightly) for each in BY_NIGHT)],
+    ids=" ".join,
+)
+def parts(request, monkeypatch):
+    name, cut = request.param
+    monkeypatch.setattr(area_parts, "PART_NUMBERS", CUTS[cut][0])
+    monkeypatch.setattr(area_parts, "PART_CELLS", CUTS[cut][1])
+    found = AreaParts(PLANS[name])
     assert found.parts
     return found
 

@@ -277,7 +277,9 @@ def test_a_level_and_an_attribute_may_not_share_a_column():
         rp.AreaWorkload.of_levels(tree, {"sex": workload})
 
 
-@pytest.mark.parametrize("name", ["less further down", "in bases"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("less further down", marks=pytest.mark.nightly), "in bases"]
+)
 def test_answers_have_the_variance_and_their_intervals_the_coverage_that_is_stated(
     name, output, tmp_path
 ):
