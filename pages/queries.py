@@ -12,9 +12,9 @@ from pages.components.shared.explanations import explained_title
 from pages.components.shared.next_page import next_is_last_step, next_page
 from pages.components.shared.serving import last_step, plans_only
 from pages.components.shared.session import current, show_messages
+from rpexplore.planning.counts.query_plan import QueryPlan
+from rpexplore.planning.counts.query_planner import QueryOptimum
 from rpexplore.queries.definitions import StatedQueries
-from rpexplore.queries.plan import QueryPlan
-from rpexplore.queries.planner import QueryOptimum
 
 
 def answer(planned: QueryPlan, stated: StatedQueries, solution: QueryOptimum) -> None:

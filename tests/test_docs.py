@@ -11,11 +11,21 @@ from rpexplore.domain.readings import READINGS
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
 # "docs/mathematics.md §5.1, §5.2", also over the end of a line of a comment.
 CITATION = re.compile(r"docs/([\w-]+\.md)((?:[\s#,;]|and|to)*§\d+(?:\.\d+)*)+")
 SECTION = re.compile(r"§(\d+(?:\.\d+)*)")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (\d+(?:\.\d+)*)\.? ", re.MULTILINE)
+# Cited as one document, which has their contents.
+MATHEMATICS = "mathematics.md"
+MATHEMATICS_PAGES = [path for path in DOCS if path.name.startswith("mathematics")]
+
+
+def sections_of(path: Path) -> list[str]:
+    """The numbered sections of a document; those of all pages of the mathematics."""
+    pages = MATHEMATICS_PAGES if path in MATHEMATICS_PAGES else [path]
+    return [section for page in pages for section in HEADING.findall(page.read_text("utf-8"))]
 
 
 def citations(text: str) -> set[tuple[str, str]]:
@@ -37,11 +47,10 @@ def test_citations_are_read_with_all_their_sections():
 
 
 def test_every_section_that_is_cited_is_a_heading():
-    sections = {path.name: set(HEADING.findall(path.read_text())) for path in DOCS}
+    sections = {path.name: set(sections_of(path)) for path in DOCS}
     files = [
         *(path for room in ("rpexplore", "pages", "tests") for path in (ROOT / room).rglob("*.py")),
-        *DOCS,
-        ROOT / "README.md",
+        *PAGES,
     ]
     cited = {
         (path.relative_to(ROOT), *citation)
@@ -59,13 +68,22 @@ def test_every_section_that_is_cited_is_a_heading():
 
 @pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)
 def test_a_document_numbers_its_sections_once_and_cites_those_it_has(path: Path):
-    text = path.read_text(encoding="utf-8")
-    sections = HEADING.findall(text)
+    sections, text = sections_of(path), path.read_text(encoding="utf-8")
     assert len(sections) == len(set(sections))
     # A section with a paper's short name before it is the paper's: "ReM §3.2, App. F".
     text = CITATION.sub("", text)
     own = re.sub(r"\b(RP\+?|FFU|ReM|HDMM|PGM|CKS|BW|BV|VR|KOV) §[\d.]+", "", text)
     assert set(SECTION.findall(own)) <= set(sections)
+
+
+def test_the_contents_of_the_mathematics_lead_to_every_section():
+    text = (ROOT / "docs" / MATHEMATICS).read_text(encoding="utf-8")
+    listed = re.findall(r"- \[§([\d.]+) [^]]*\]\(([\w-]+\.md)?#", text)
+    assert sorted(listed) == sorted(
+        (section, "" if page.name == MATHEMATICS else page.name)
+        for page in MATHEMATICS_PAGES
+        for section in HEADING.findall(page.read_text(encoding="utf-8"))
+    )
 
 
 def anchors(text: str) -> set[str]:
@@ -74,7 +92,7 @@ def anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("path", [ROOT / "README.md", *DOCS], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_link_to_a_file_or_a_heading_leads_there(path: Path):
     text = path.read_text(encoding="utf-8")
     links = [link for link in LINK.findall(text) if not link.startswith("https://")]
@@ -83,6 +101,27 @@ def test_every_link_to_a_file_or_a_heading_leads_there(path: Path):
         target = (path.parent / name) if name else path
         assert target.exists(), link
         assert not anchor or anchor in anchors(target.read_text(encoding="utf-8")), link
+
+
+def test_every_page_is_in_the_index():
+    index = LINK.findall((ROOT / "docs" / "README.md").read_text(encoding="utf-8"))
+    pages = {path.name for path in DOCS} - {path.name for path in MATHEMATICS_PAGES}
+    assert pages - {"README.md"} == {link for link in index if "/" not in link} - {MATHEMATICS}
+    assert MATHEMATICS in index
+    assert "docs/README.md" in LINK.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/architecture.md"])
+def test_every_path_that_is_named_to_contributors_exists(name: str):
+    """`rpexplore/errors.py`, `planning/solvers/`: from the root, or from rpexplore."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    named = {path for path in re.findall(r"`([\w.\-]+(?:/[\w.\-]*)+)`", text) if "…" not in path}
+    assert len(named) > 10
+    assert not {
+        path
+        for path in named
+        if not any((base / path).exists() for base in (ROOT, ROOT / "rpexplore"))
+    }
 
 
 def test_the_glossary_of_the_documents_is_that_of_the_app():
@@ -94,10 +133,10 @@ def test_the_glossary_of_the_documents_is_that_of_the_app():
     assert document[document.index("## ") :].split() == written.split()
 
 
-def test_the_guide_says_of_the_readings_of_a_release_what_the_app_says():
-    guide = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
+def test_the_documents_say_of_the_readings_of_a_release_what_the_app_says():
+    page = (ROOT / "docs" / "postprocessing.md").read_text(encoding="utf-8")
     for name, reading in READINGS.items():
-        assert f"| {name} | {reading.trust} | {reading.use} |" in guide
+        assert f"| {name} | {reading.trust} | {reading.use} |" in page
 
 
 PACKAGES = [path.parent for path in sorted((ROOT / "rpexplore").rglob("__init__.py"))][1:]

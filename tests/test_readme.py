@@ -16,7 +16,8 @@ from click.testing import CliRunner
 import rpexplore as rp
 from pages.components.shared.autosave import new_project
 from rpexplore.cli.main import cli
-from rpexplore.queries.plan import QueryPlan
+from rpexplore.planning.counts.query_plan import QueryPlan
+from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.workload.bases import Hierarchy, Prefix, Windows
@@ -26,56 +27,71 @@ from tests.support.stopped_runs import killed
 
 ROOT = Path(__file__).parents[1]
 RECORDS = 4_000  # of the sample's 50,000: the tests wait for them at every release
-SIX_COMMANDS = "The whole way in six commands"
-AGGREGATION = "Aggregation: ranges, cumulative counts, groups"
-TARGETS = "Accuracy first: targets"
-QUERIES = "Queries: your own list"
-PRESETS = "Presets"
-ADAPTIVE = "Adaptive release"
-AREAS = "Areas: tables for a whole country"
-RECORDS_LIE = "Where the records lie"
-FOUR_EYES = "Four eyes"
-TEAM = "A ledger for a team"
+SIX_COMMANDS = ("README.md", "The whole way in six commands")
+FROM_PYTHON = ("README.md", "From Python")
+AGGREGATION = ("docs/aggregation.md", "For all tables, or for some")
+SMALLEST_BUDGET = ("docs/targets.md", "The smallest budget")
+OWN_COUNTS = ("docs/own-counts.md", "Plan and release a list")
+PRESETS = ("docs/own-counts.md", "Presets")
+AREA_PLANS = ("docs/areas.md", "Plan on the command line")
+AREA_RELEASES = ("docs/areas.md", "Release the tables of all areas")
+AREAS_IN_PYTHON = ("docs/areas.md", "In Python")
+POSTPROCESSING = ("docs/postprocessing.md", "Combine, process, answer")
+SYNTHETIC_RECORDS = ("docs/synthetic-records.md", "Synthetic records")
+DRY_RUN = ("docs/release.md", "Dry run")
+STOPPED_RUNS = ("docs/stopped-runs.md", "What to do")
+APPROVALS = ("docs/approvals.md", "From two keys to an approved release")
+TEAM_LEDGER = ("docs/ledger.md", "A ledger for a team")
 # The sections that show something to run: the verbs of their commands, their pieces of Python.
 RUN = {
-    ("README.md", SIX_COMMANDS): (["schema", "plan", "show", "verify", "release", "release"], 0),
-    ("README.md", "From Python"): ([], 1),
-    ("docs/guide.md", "Codebook: which values are there?"): (["schema"], 0),
-    ("docs/guide.md", "Tables: what do you want to publish?"): (
+    SIX_COMMANDS: (["schema", "plan", "show", "verify", "release", "release"], 0),
+    FROM_PYTHON: ([], 1),
+    ("docs/codebook.md", "From a file"): (["schema"], 0),
+    AGGREGATION: (["plan", "show", "release", "answer"], 1),
+    SMALLEST_BUDGET: (["plan", "show"], 1),
+    ("docs/plan.md", "A loss of your own"): ([], 1),
+    ("docs/model-based-estimates.md", "A second plan from a first release"): (
         ["plan", "release", "plan", "release", "combine", "postprocess"],
         0,
     ),
-    ("docs/guide.md", AGGREGATION): (["plan", "show", "release", "answer"], 1),
-    ("docs/guide.md", "Plan: how private, how accurate?"): ([], 1),
-    ("docs/guide.md", TARGETS): (["plan", "show"], 1),
-    ("docs/guide.md", QUERIES): (["queries", "verify", "release"], 1),
-    ("docs/guide.md", PRESETS): (["queries", "queries", "queries"], 0),
-    ("docs/guide.md", "Post-processing"): (["release", "combine", "postprocess", "answer"], 0),
-    ("docs/guide.md", "Synthetic records"): (["synthesize"], 0),
-    ("docs/guide.md", ADAPTIVE): (["plan", "verify", "release"], 0),
-    ("docs/guide.md", AREAS): (
-        [*["areas"] * 4, "show", "verify", "report", "release", "postprocess"],
-        1,
-    ),
+    OWN_COUNTS: (["queries", "verify", "release"], 1),
+    PRESETS: (["queries", "queries", "queries"], 0),
+    AREA_PLANS: ([*["areas"] * 4, "show", "verify", "report"], 0),
+    AREA_RELEASES: (["release", "postprocess"], 0),
+    AREAS_IN_PYTHON: ([], 1),
+    ("docs/adaptive.md", "Plan and release"): (["plan", "verify", "release"], 0),
+    POSTPROCESSING: (["release", "combine", "postprocess", "answer"], 0),
+    SYNTHETIC_RECORDS: (["synthesize"], 0),
 }
+# Those that a test of their own runs, which prepares what they start from.
+RUN_APART = {
+    DRY_RUN: (["release"], 0),
+    STOPPED_RUNS: (["release"], 0),
+    APPROVALS: (["approve", "approve", "ledger", "verify", "release"], 0),
+    TEAM_LEDGER: (["ledger", "release", "ledger"], 0),
+}
+Section = tuple[str, str]
 
 
 @cache
 def sections(document: str) -> dict[str, str]:
-    """The text below each heading of a document, up to the next heading of any level."""
+    """The text below each heading of a document, its title included, up to the next heading."""
     text = (ROOT / document).read_text(encoding="utf-8")
-    parts = re.split(r"^#{2,} (.*)\n", text, flags=re.MULTILINE)[1:]
-    return dict(zip(parts[::2], parts[1::2], strict=True))
+    title, _, text = text.removeprefix("# ").partition("\n")
+    before, *parts = re.split(r"^#{2,} (.*)\n", text, flags=re.MULTILINE)
+    return {title: before, **dict(zip(parts[::2], parts[1::2], strict=True))}
 
 
-def commands(document: str, heading: str) -> list[list[str]]:
+def commands(section: Section) -> list[list[str]]:
     """The arguments of each command of a section."""
+    document, heading = section
     text = sections(document)[heading].replace("\\\n", " ")
     return [shlex.split(line) for line in re.findall(r"^    rpexplore (.*)$", text, re.MULTILINE)]
 
 
-def python(document: str, heading: str) -> list[str]:
+def python(section: Section) -> list[str]:
     """The pieces of Python of a section."""
+    document, heading = section
     pattern = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
     return pattern.findall(sections(document)[heading])
 
@@ -105,16 +121,22 @@ def folder(tmp_path_factory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def shown(folder) -> Callable[[str, str], Path]:
-    """Runs what a section shows, once, after the six commands; returns the folder."""
+def shown(folder) -> Callable[[Section], Path]:
+    """Runs what a section shows, once, after the six commands and what stands above it on its page.
+
+    Returns the folder.
+    """
 
     @cache
-    def run_section(document: str, heading: str) -> Path:
-        if heading != SIX_COMMANDS:
-            run_section("README.md", SIX_COMMANDS)
-        for arguments in commands(document, heading):
+    def run_section(section: Section) -> Path:
+        if section != SIX_COMMANDS:
+            run_section(SIX_COMMANDS)
+        above = [other for other in RUN if other[0] == section[0]]
+        for other in above[: above.index(section)] if section in above else []:
+            run_section(other)
+        for arguments in commands(section):
             run(arguments)
-        for code in python(document, heading):
+        for code in python(section):
             Path("shown.py").write_text(code, "utf-8")
             runpy.run_path("shown.py", run_name="__main__")
         return folder
@@ -123,31 +145,23 @@ def shown(folder) -> Callable[[str, str], Path]:
 
 
 def test_every_section_that_shows_something_to_run_is_run():
-    documents = ["README.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
-    blocks = {
-        (document, heading): (
-            [arguments[0] for arguments in commands(document, heading)],
-            len(python(document, heading)),
-        )
+    documents = ["README.md", "CONTRIBUTING.md"]
+    documents += [f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")]
+    shows = {
+        section: ([arguments[0] for arguments in commands(section)], len(python(section)))
         for document in documents
-        for heading in sections(document)
+        for section in ((document, heading) for heading in sections(document))
     }
-    runnable = {section: what for section, what in blocks.items() if what != ([], 0)}
-    assert runnable.pop(("docs/guide.md", RECORDS_LIE)) == (["release", "release"], 0)
-    approve, ledger = "approve", "ledger"
-    by_hand = [approve, approve, ledger, "verify", "release"]
-    assert runnable.pop(("docs/guide.md", FOUR_EYES)) == (by_hand, 0)
-    assert runnable.pop(("docs/guide.md", TEAM)) == (["ledger", "release", "ledger"], 0)
-    assert runnable == RUN
+    assert {section: what for section, what in shows.items() if what != ([], 0)} == RUN | RUN_APART
 
 
-@pytest.mark.parametrize(("document", "heading"), RUN)
-def test_a_section_runs(shown, document, heading):
-    shown(document, heading)
+@pytest.mark.parametrize("section", RUN, ids=": ".join)
+def test_a_section_runs(shown, section):
+    shown(section)
 
 
 def test_the_five_commands(shown):
-    release = TableRelease.load(shown("README.md", SIX_COMMANDS) / "household-release")
+    release = TableRelease.load(shown(SIX_COMMANDS) / "household-release")
     people = release.table(())
     assert len(people) == 1
     assert abs(float(people["value"].iloc[0]) - RECORDS) < 7 * float(
@@ -156,11 +170,11 @@ def test_the_five_commands(shown):
 
 
 def test_the_python_code(shown):
-    assert (shown("README.md", "From Python") / "all-three-way.json").exists()
+    assert (shown(FROM_PYTHON) / "all-three-way.json").exists()
 
 
 def test_ranges_and_groups(shown):
-    released = TableRelease.load(shown("docs/guide.md", AGGREGATION) / "ages-release")
+    released = TableRelease.load(shown(AGGREGATION) / "ages-release")
     bases = dict(
         zip(released.plan.workload.domain.names, released.plan.workload.bases, strict=True)
     )
@@ -171,11 +185,11 @@ def test_ranges_and_groups(shown):
 
 
 def test_postprocessing(shown):
-    assert (shown("docs/guide.md", "Post-processing") / "published" / "manifest.json").exists()
+    assert (shown(POSTPROCESSING) / "published" / "manifest.json").exists()
 
 
 def test_synthetic_records(shown):
-    folder = shown("docs/guide.md", "Synthetic records") / "synthetic"
+    folder = shown(SYNTHETIC_RECORDS) / "synthetic"
     records = rp.SyntheticRecords.load(folder).records()
     ages = records["age"].astype(int)
     assert not ((ages < 15) & (records["marital_status"] == "Married")).any()
@@ -183,7 +197,7 @@ def test_synthetic_records(shown):
 
 
 def test_targets(shown):
-    plan = rp.TablePlan.load(shown("docs/guide.md", TARGETS) / "accurate.json")
+    plan = rp.TablePlan.load(shown(SMALLEST_BUDGET) / "accurate.json")
     required = plan.workload.required
     assert np.count_nonzero(required) == 2
     assert np.all(
@@ -192,14 +206,14 @@ def test_targets(shown):
 
 
 def test_lists_of_queries(shown):
-    folder = shown("docs/guide.md", QUERIES)
+    folder = shown(OWN_COUNTS)
     assert np.all(QueryPlan.load(folder / "queries.json").met)
     answers = QueryRelease.load(folder / "queries-release").answers
     assert answers["name"].tolist() == ["adults", "young women", "everybody"]
 
 
 def test_presets(shown):
-    folder = shown("docs/guide.md", PRESETS)
+    folder = shown(PRESETS)
     pyramid = QueryPlan.load(folder / "pyramid.json").queries
     assert set(pyramid.domain.names) == {"sex", "age_group"}
     assert pyramid.names[0] == "young women"
@@ -209,23 +223,25 @@ def test_presets(shown):
 
 
 def test_areas(shown):
-    folder = shown("docs/guide.md", AREAS)
+    folder = shown(AREA_PLANS)
+    shown(AREA_RELEASES)
+    shown(AREAS_IN_PYTHON)
     plan = rp.AreaPlan.load(folder / "areas.json")
     assert plan.sha256 == rp.AreaPlan.load(folder / "same-areas.json").sha256
     assert (folder / "areas-release" / "manifest.json").exists()
 
 
-def test_where_the_records_lie(folder, tmp_path, monkeypatch):
+def test_dry_and_stopped_runs(folder, tmp_path, monkeypatch):
     """The dry run as it stands there; what resumes is shown on a run that was stopped."""
     shutil.copytree(folder / "sample_data", tmp_path / "sample_data")
     monkeypatch.chdir(tmp_path)
-    plan = rp.plan(
+    plan = plan_tables(
         rp.Workload.all_up_to(rp.Domain.load("sample_data/household.json"), 1),
         loss=rp.SumOfVariances(),
         budget=rp.Budget(rho=1),
     )
     plan.save("plan.json")
-    dry, finish = commands("docs/guide.md", RECORDS_LIE)
+    (dry,), (finish,) = commands(DRY_RUN), commands(STOPPED_RUNS)
     assert "nothing was charged" in run(dry)
     assert not Path("checked").exists()
     output = finish[-1]
@@ -236,15 +252,16 @@ def test_where_the_records_lie(folder, tmp_path, monkeypatch):
 
 
 @requires_ssh_keygen
-def test_four_eyes(folder, tmp_path, monkeypatch):
+def test_approvals(folder, tmp_path, monkeypatch):
     """The commands as they stand there, those of the shell by a shell."""
     shutil.copytree(folder / "sample_data", tmp_path / "sample_data")
     monkeypatch.chdir(tmp_path)
     domain = rp.Domain.load("sample_data/household.json")
     tables = rp.Workload.all_up_to(domain, 1)
-    rp.plan(tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1)).save("plan.json")
-    given = iter(commands("docs/guide.md", FOUR_EYES))
-    blocks = re.findall(r"(?:^    .*\n)+", sections("docs/guide.md")[FOUR_EYES], re.MULTILINE)
+    plan_tables(tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1)).save("plan.json")
+    given = iter(commands(APPROVALS))
+    document, heading = APPROVALS
+    blocks = re.findall(r"(?:^    .*\n)+", sections(document)[heading], re.MULTILINE)
     for block in blocks:
         if not block.startswith("    rpexplore"):
             subprocess.run(["sh", "-ec", block], check=True)
@@ -260,16 +277,16 @@ def test_a_ledger_for_a_team(shown, postgres, monkeypatch):
     postgres.run("DROP SCHEMA rpexplore_ledger CASCADE", "DROP ROLE IF EXISTS curator")
     postgres.run("CREATE ROLE curator LOGIN")
     monkeypatch.setenv("LEDGER", postgres.url.replace("keeper@", "curator@"))
-    folder = shown("README.md", SIX_COMMANDS)
+    folder = shown(SIX_COMMANDS)
     shutil.copy(folder / "sample_data" / "household.csv", folder / "people.csv")
-    said = [run(arguments) for arguments in commands("docs/guide.md", TEAM)]
+    said = [run(arguments) for arguments in commands(TEAM_LEDGER)]
     assert "is made. Entries can be added by curator." in said[0]
     assert "finished" in said[2]
     postgres.run("DROP OWNED BY curator", "DROP ROLE curator")
 
 
 def test_the_codebook_is_one():
-    text = sections("docs/formats.md")["Codebooks"]
+    text = sections("docs/codebook-files.md")["Codebooks"]
     (codebook,) = re.findall(r"^```json\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     domain = rp.Domain.parse(codebook, "codebook.json")
     assert domain.sizes.tolist() == [2, 20, 3]
@@ -284,6 +301,6 @@ def test_the_tour_counts_the_tables_as_the_app_does():
         counts.append(sum(names <= set(table) for table in tables))
     said = re.findall(
         r"2-way: (\d+)|attributes: (\d+)|all (\d+) tables|give the (\d+)",
-        sections("README.md")["A tour in ten minutes"].replace("\n   ", " "),
+        sections("docs/tour.md")["A tour in ten minutes"].replace("\n   ", " "),
     )
     assert ["".join(numbers) for numbers in said] == [str(count) for count in counts]

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -10,15 +9,15 @@ import pandas as pd
 from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.common.csv_text import csv_of_frame
 from rpexplore.common.formatting import plural, rounded
-from rpexplore.common.numerics import normal_quantile
+from rpexplore.planning.accuracy_frame import Z_95, for_reading, worst_first
 from rpexplore.planning.mechanism.table_variances import cells_differ, is_negligible_difference
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
-from rpexplore.workload.table_text import texts_of_tables, title_of, titles
-from rpexplore.workload.targets import MET_FACTOR
-from rpexplore.workload.workload import Workload
+from rpexplore.workload.table_text import texts_of_tables, title_of
 
-Z_95 = normal_quantile(0.95)  # standard errors to either side of a 95 % interval, 1.96
+_TEXTS = {"met": {True: "yes", False: "no"}, "required": {True: "required", False: ""}}
 
 
 @dataclass(frozen=True)
@@ -29,6 +28,7 @@ class Headline:
     largest_error  of the least accurate cell of any table, one of least_accurate_table
     cells_differ   whether some table's cells differ noticeably in accuracy
     is_one         whether there is one table only
+    is_of_counts   whether they are single counts instead of tables
     """
 
     median_error: float
@@ -36,6 +36,7 @@ class Headline:
     least_accurate_table: str
     cells_differ: bool
     is_one: bool = False
+    is_of_counts: bool = False
 
     @property
     def median_margin(self) -> float:
@@ -47,13 +48,17 @@ class Headline:
 
     @property
     def median_text(self) -> str:
-        """Whose the median is: "a cell of the median table"."""
+        """Whose the median is: "a cell of the median table", "the median query"."""
+        if self.is_of_counts:
+            return "the query" if self.is_one else "the median query"
         table = "the table" if self.is_one else "the median table"
         return f"a cell of {table}{' (root mean square)' if self.cells_differ else ''}"
 
     @property
     def largest_text(self) -> str:
         """Whose the largest error is: "a cell of the least accurate table"."""
+        if self.is_of_counts:
+            return "the query" if self.is_one else "the least accurate query"
         if self.cells_differ:
             return f"the least accurate cell{'' if self.is_one else ' of all tables'}"
         if self.is_one:
@@ -172,37 +177,24 @@ def describe_order(order: int) -> str:
     return "the total" if order == 0 else f"tables of {plural(order, 'attribute')}"
 
 
+def accuracy_of(plan: Plan | PartPlan) -> pd.DataFrame:
+    """One row an item of every part, each part's least accurate first: see `accuracy_frame`."""
+    return worst_first(pd.concat([part.accuracy() for part in plan.parts]))
+
+
 def of_tables(plan: TablePlan, containing: Sequence[str] = ()) -> pd.DataFrame:
-    """One row for each table that has all of these attributes, the least accurate first.
-
-    Columns: table ("age × sex"), order, cells, standard_error, margin_95, weight, target, and met
-    ("yes", "no", or "" where there is no target). Where the cells of some table differ, standard
-    error and margin are those of the root mean square, and smallest_standard_error and
-    largest_standard_error stand behind them; tables are then ordered, and compared with targets, by
-    their least accurate cell.
-    """
-    workload, tables = plan.workload, least_accurate_first(plan, containing)
-    errors, largest = plan.standard_errors[tables], plan.largest_standard_errors[tables]
-    targets = workload.targets[tables]
-    met = np.where(largest <= targets * MET_FACTOR, "yes", "no")
-    return pd.DataFrame(
-        {
-            "table": _all_titles(workload).array.take(tables),
-            "order": workload.orders[tables],
-            "cells": workload.cells[tables],
-            "standard_error": errors,
-            "margin_95": errors * Z_95,
-            **plan.table_variances.extreme_columns(tables),
-            "weight": workload.weights[tables],
-            "target": targets,
-            "met": np.where(np.isnan(targets), "", met),
-        }
-    )
+    """The rows of the tables that have all of these attributes, the least accurate first."""
+    return plan.accuracy().iloc[least_accurate_first(plan, containing)]
 
 
-@lru_cache(maxsize=2)  # most of the work for a long list, and the same at every budget
-def _all_titles(workload: Workload) -> pd.Series:
-    return pd.Series(titles(workload, np.arange(len(workload))), dtype="str")
+def readable(frame: pd.DataFrame) -> pd.DataFrame:
+    """Rows of an accuracy frame as people read them, without columns that say nothing."""
+    frame = for_reading(frame)
+    for name, texts in _TEXTS.items():
+        if name in frame:
+            frame[name] = [texts.get(value, "") for value in frame[name]]
+    same = {"weight": 1, "required": ""}  # for all items: says nothing
+    return frame.drop(columns=[name for name in same if set(frame.get(name, ())) == {same[name]}])
 
 
 def standard_error_alone(budget: Budget) -> float:
@@ -216,19 +208,21 @@ def least_accurate_first(plan: TablePlan, containing: Sequence[str] = ()) -> np.
     return tables[np.argsort(-plan.largest_standard_errors[tables], kind="stable")]
 
 
-def csv_of_tables(plan: TablePlan, *, escape_formulas: bool = False) -> str:
-    """All tables of a plan as CSV, the least accurate first; `workload_from_csv` reads it again.
+def csv_of_accuracy(plan: Plan | PartPlan, *, escape_formulas: bool = False) -> str:
+    """`accuracy_of` a plan as CSV, without empty columns.
 
-    Whether targets are required is there where some are; the aggregation of a table's attributes,
-    and its most and least accurate cell, where some table has other bases than single values.
+    Of a plan of tables `workload_from_csv` reads it again. Whether targets are required is there
+    where some are; the most and least accurate cell where those of some item differ.
     """
-    frame, workload = plan.tables, plan.workload
-    frame["attributes"] = list(texts_of_tables(workload.domain, workload.tables))
-    if np.any(workload.required):
-        frame["required"] = np.where(workload.required, "yes", "no")
-    if workload.is_marginals:
-        frame = frame.drop(columns=["largest_standard_error", "smallest_standard_error"])
-    else:
-        frame.insert(1, "aggregation", titles(workload, np.arange(len(workload))))
-    rows = frame.iloc[least_accurate_first(plan)]
-    return csv_of_frame(rows, escape_formulas=escape_formulas)
+    frames = [part.accuracy() for part in plan.parts]
+    for part, frame in zip(plan.parts, frames, strict=True):
+        if frame["attributes"].notna().all():
+            frame["attributes"] = list(texts_of_tables(part.domain, frame["attributes"]))
+    frame = for_reading(worst_first(pd.concat(frames)))
+    if not np.any(frame.get("required", False)):
+        frame = frame.drop(columns="required", errors="ignore")
+    for name in {"required", "met"} & {*frame}:
+        frame[name] = [{True: "yes", False: "no"}.get(value, "") for value in frame[name]]
+    if len(frames) == 1:
+        del frame["part"]
+    return csv_of_frame(frame, escape_formulas=escape_formulas)

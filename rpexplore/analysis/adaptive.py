@@ -10,7 +10,7 @@ from rpexplore.analysis.usefulness import Usefulness
 from rpexplore.common.formatting import plural
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
 from rpexplore.planning.losses.base import SumOfVariances
-from rpexplore.planning.planner import plan as fixed_plan
+from rpexplore.planning.planner import plan_tables as fixed_plan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.workload.smooth_weights import SmoothWeights
 from rpexplore.workload.workload import Workload

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.accuracy import Z_95
 from rpexplore.analysis.cell_blocks import Blocks, TableNoise
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.errors import WorkloadError
+from rpexplore.planning.accuracy_frame import Z_95
 from rpexplore.planning.mechanism.table_variances import is_negligible_difference
 from rpexplore.workload.query_matrix import QueryMatrix, query_matrix
 from rpexplore.workload.table_text import attribute_title, title_of, titles

@@ -13,10 +13,11 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.accuracy import Z_95, standard_error_alone
+from rpexplore.analysis.accuracy import standard_error_alone
 from rpexplore.analysis.shadow_prices import describe_loss
 from rpexplore.analysis.targets_met import describe_now, describe_outcome, is_met, wanted_targets
 from rpexplore.common.formatting import capitalised, describe_share, joined, rounded
+from rpexplore.planning.accuracy_frame import Z_95
 from rpexplore.planning.losses.base import WEIGHTINGS, WeightedSum
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.table_variances import is_negligible_difference

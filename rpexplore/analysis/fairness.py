@@ -11,10 +11,10 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.accuracy import Z_95
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.common.formatting import describe_share, rounded
+from rpexplore.planning.accuracy_frame import Z_95
 from rpexplore.planning.mechanism.table_variances import is_negligible_difference
 from rpexplore.workload.table_text import titles
 from rpexplore.workload.workload import Workload

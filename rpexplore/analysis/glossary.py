@@ -20,33 +20,35 @@ def _meaning(reading: str) -> str:
 _GROUPS: Mapping[str, Mapping[str, str]] = {
     "Privacy": {
         "Differential privacy": "A promise about a release: it comes out much the same with or "
-        "without any one record (or person), so that little can be learned about that one.",
-        "Privacy unit": "Whom the promise protects: a record, or a person with at most m records. "
-        "A person's protection costs more: m² times the budget of a record for the same noise.",
-        "Privacy budget": "How much a release may depend on one privacy unit. Larger is more "
-        "accurate and less private; what several releases of the same records spend adds up.",
+        "without any one record (or person), so little can be learned about that record or person.",
+        "Privacy unit": "The promise protects this unit: a record, or a person with at most m "
+        "records. For the same noise, protecting a person costs m² times the budget of a record.",
+        "Privacy budget": "How much a release may depend on one privacy unit. A larger budget is "
+        "more accurate and less private; the budgets of several releases of the same records add "
+        "up.",
         "ρ": "The budget in zero-concentrated differential privacy (zCDP), in which budgets add up "
         "exactly. Noise of standard error σ in a single count costs ρ = 1/(2σ²).",
         "ε": "The same promise in other words: any result is at most e^ε times as likely with the "
         "privacy unit as without it, plus δ. One ρ gives an ε for every δ.",
-        "δ": "What is left over beside ε, a probability far below one in the number of records; "
-        "usually 1e-6 or smaller. The smaller δ, the larger ε.",
+        "δ": "The small probability with which the ε bound may fail; choose it well below "
+        "1/(number of records), usually 1e-6 or smaller. The smaller δ, the larger ε.",
         "μ": "The budget as √(2ρ). Noise of standard error σ in a single count has μ = 1/σ.",
-        "Noise": "Whole random numbers that are added to measured counts, from the discrete "
-        "Gaussian distribution. They are drawn once, as the records are measured.",
+        "Noise": "Whole random numbers from the discrete Gaussian distribution that are added to "
+        "measured counts. They are drawn once, when the records are measured.",
     },
     "Codebook": {
         "Codebook": "The attributes of the records and all their categories, from public "
-        "knowledge; planning needs nothing else.",
+        "knowledge. Planning needs no records.",
         "Attribute": "A column of the records, such as age or region; also called a variable.",
-        "Category": "A value of an attribute. Every record has exactly one of each attribute.",
+        "Category": "A value of an attribute. Every record has exactly one category of each "
+        "attribute.",
         "Out-of-codebook values": "Values in the records that the codebook does not list, and "
-        "missing ones. They are refused, or counted as a category that is chosen beforehand.",
-        "Impossible combination": "Values of several attributes that no record has together, as "
-        "the codebook states: a structural zero.",
-        "Expected counts": "How many records each cell is expected to hold, from public sources "
-        "only: a total, or an earlier published table. They tell what an error means; adaptive "
-        "plans and weights for smooth tables follow them.",
+        "missing ones. They are refused, or counted in a category that you choose beforehand.",
+        "Impossible combination": "Values of several attributes that, according to the codebook, "
+        "no record has together: a structural zero.",
+        "Expected counts": "How many records you expect in each cell, from public sources only: a "
+        "total, or an earlier published table. They show what an error means; adaptive plans and "
+        "weights for smooth tables depend on them.",
     },
     "Tables": {
         "Table": "Counts of records for all combinations of the categories of some attributes; "
@@ -56,47 +58,49 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "two or three attributes.",
         "Total": "The table of no attributes: the number of all records.",
         "Weight": "How much the error of a table counts in the objective. A larger weight makes "
-        "it more accurate, at the expense of others.",
-        "Weights for smooth tables": "For a release of which smooth tables, best guesses, are to "
-        "be made: more weight for many cells, much less for three or more attributes. Of tables of "
-        "up to two, the total and those of few cells become less accurate.",
-        "Target": "The accuracy that is wanted for a table: a standard error, a margin of error, "
+        "the table more accurate, at the expense of others.",
+        "Weights for smooth tables": "Weights for a release that will be read as model-based "
+        "estimates: larger for tables of many cells, much smaller for three or more attributes. "
+        "Of tables up to 2-way, the total and those of few cells become less accurate.",
+        "Target": "The accuracy that you want for a table: a standard error, a margin of error, "
         "or a share of an expected count.",
-        "Required": "Of a target: it has to be met before anything else is made more accurate.",
-        "Subtotal": "A sum of cells of a released table, with a standard error that takes into "
-        "account how their errors go together.",
+        "Required": "A required target has to be met before anything else is made more accurate.",
+        "Subtotal": "A sum of cells of a released table. Its standard error takes the "
+        "correlations of their errors into account.",
     },
     "Aggregation": {
-        "Aggregation": "What is counted along an attribute in a table: single values, or sums of "
+        "Aggregation": "Which counts a table has along an attribute: single values, or sums of "
         "them.",
         "Single values": "A count for each category.",
         "Cumulative": "A count for each category and all before it: up to 17, up to 18, and so on.",
         "Moving sums": "A count for each run of a fixed number of neighbouring categories.",
         "Ranges": "A count for each range of neighbouring categories, from any to any.",
-        "Hierarchy": "Counts of the total, of the groups of categories, and of the categories.",
+        "Hierarchy": "Counts of the total, of the groups of categories, and of the single "
+        "categories.",
         "Own matrix": "Weighted sums of the categories: one for each row of a matrix of your own.",
-        "Reference distribution": "How a total is taken to spread over the categories of an "
-        "aggregated attribute before these are measured: uniform, or optimised for the tables, "
+        "Reference distribution": "How a total is assumed to spread over the categories of an "
+        "aggregated attribute before they are measured: uniform, or optimised for the tables, "
         "never from records. Answers are unbiased with any.",
     },
     "Objective": {
-        "Objective": "What is made as small as possible within the privacy budget; also called "
-        "the loss.",
-        "Minimise the average error": "The weighted sum of the tables' variances is as small as "
-        "possible.",
+        "Objective": "The quantity that the plan makes as small as possible within the privacy "
+        "budget; also called the loss.",
+        "Minimise the average error": "The plan makes the weighted sum of the tables' variances "
+        "as small as possible.",
         "Equal weight per table": "In an average, every table counts the same, times its weight.",
-        "Equal weight per cell": "In an average, every cell counts the same, so that large tables "
+        "Equal weight per cell": "In an average, every cell counts the same, so large tables "
         "count more.",
-        "Square root of cells": "In an average, between the two: a table counts by the root of "
-        "its number of cells.",
-        "Minimise the largest error": "The largest weighted variance of any table is as small as "
-        "possible.",
-        "Minimise the largest shortfall from targets": "The largest ratio of a standard error to "
-        "its table's target is as small as possible.",
-        "Meet required targets, then …": "Required targets are met first; what is left of the "
+        "Square root of cells": "In an average, a table counts by the square root of its number "
+        "of cells: between equal weight per table and per cell.",
+        "Minimise the largest error": "The plan makes the largest weighted variance of any table "
+        "as small as possible.",
+        "Minimise the largest shortfall from targets": "The plan makes the largest ratio of a "
+        "standard error to its table's target as small as possible.",
+        "Meet required targets, then …": "The plan meets required targets first; the rest of the "
         "budget goes to the average error, or to the other targets.",
-        "Average with a bounded largest error": "The average error is as small as possible, with "
-        "the largest one at most a chosen share above its smallest possible value.",
+        "Average with a bounded largest error": "The plan makes the average error as small as "
+        "possible, while the largest error stays at most a chosen share above its smallest "
+        "possible value.",
         "Compromise (p-norm)": "Between the average and the largest error; the larger p, the "
         "nearer to the largest.",
     },
@@ -106,73 +110,76 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "Variance": "The square of the standard error, σ². Objectives are made of variances.",
         "Margin of error": "Half of the 95 % interval, 1.96 σ: the true count is within it 95 % "
         "of the time.",
-        "Coefficient of variation": "The standard error as a share of the expected count, CV.",
-        "Publishable share": "The share of cells whose CV is at most a limit, 20 % unless another "
-        "is chosen, judged by the expected counts.",
-        "Median": "The middle one: half of the tables (or cells) are more accurate.",
+        "Coefficient of variation": "The standard error as a share of the expected count; short: "
+        "CV.",
+        "Publishable share": "The share of cells that meet the CV limit, judged by the expected "
+        "counts. The limit is 20 % unless you choose another.",
+        "Median": "The middle value: half of the tables (or cells) are more accurate.",
         "10th / 90th percentile": "One tenth of the tables have a smaller standard error than the "
-        "10th percentile, one tenth a larger one than the 90th.",
-        "Root mean square": "The root of the mean of the variances: the standard error of a table "
+        "10th percentile, and one tenth a larger one than the 90th.",
+        "Root mean square": "The square root of the mean variance: the standard error of a table "
         "whose cells are not equally accurate.",
         "Least / most accurate": "The table, or cell, with the largest or smallest standard error.",
     },
     "Plan": {
-        "Plan": "The noise of every measurement, fixed before any record is read, and what "
-        "follows from it: the accuracy of every table, the cost, the proof.",
-        "Residual": "What a table adds to the tables within it, such as the interaction of age and "
-        "sex. One noisy measurement is made of each, and all tables are computed from these.",
-        "Optimality": "Proven within x %: no Gaussian noise that costs as much makes the objective "
-        "smaller by more than that. Anybody can check it from the plan file.",
-        "Binding targets": "The targets that make the smallest sufficient budget as large as it "
-        "is: only wider ones of these would make it smaller.",
-        "Contribution": "How much a binding target or a table has in the budget or the objective, "
-        "as a share; also called its shadow price.",
+        "Plan": "The noise of every measurement, fixed before any record is read, with everything "
+        "that follows: the accuracy of every table, the cost, the proof.",
+        "Residual": "What a table adds to the tables within it, such as the interaction of age "
+        "and sex. Each residual is measured once, with noise, and all tables are computed from "
+        "these measurements.",
+        "Optimality": "Proven within x %: no Gaussian noise of the same cost makes the objective "
+        "smaller by more than that. Anybody can check the proof from the plan file.",
+        "Binding targets": "The targets that decide the smallest sufficient budget: only wider "
+        "targets for these tables would make it smaller.",
+        "Contribution": "The share of a binding target or a table in the budget or the objective; "
+        "also called its shadow price.",
         "Average vs worst case": "The plans between the smallest average error and the smallest "
         "largest error, at the same budget.",
-        "Baselines": "Simpler methods for the same tables or queries and the same budget, such as "
-        "noise in every cell.",
-        "Privacy profile": "Of a list of queries: the share of the budget that a record costs, by "
-        "the cell that it is in. Where it is below 100 %, budget is unused.",
-        "Unused budget by cell": "What is left of the budget for records in a cell. More can be "
-        "counted about them at no cost.",
-        "Rehearsal": "A simulation before the run: records made up from the expected counts are "
-        "measured with the plan's noise, and the tables compared with them. It reads no record and "
-        "spends nothing.",
+        "Baselines": "Simpler methods for the same tables or counts at the same budget, such as "
+        "independent noise per cell.",
+        "Privacy profile": "The share of the budget that a record costs in a list of your own "
+        "counts, by the cell of the record. Below 100 %, budget is unused.",
+        "Unused budget by cell": "The part of the budget that records in a cell have left. You "
+        "can count more about them at no cost.",
+        "Rehearsal": "A simulation before the run: made-up records, from the expected counts, are "
+        "measured with the plan's noise, and the tables compared with them. It reads no record "
+        "and spends nothing.",
         "Adaptive plan": "A plan whose release selects, in rounds, what it measures more "
         "accurately. The guarantee is that of any plan; the tables are biased estimates, and "
-        "nothing is promised of their accuracy beforehand.",
-        "Scenario": "The choices behind a plan, under a name: tables, weights, targets, objective, "
-        "budget.",
-        "Project": "Scenarios over time, kept in one file.",
+        "nothing is promised about their accuracy beforehand.",
+        "Scenario": "The choices behind a plan, under a name: codebook, tables, weights, targets, "
+        "objective, budget.",
+        "Project": "Several scenarios, kept in one file.",
         "Apply": "Take a choice over into the open scenario.",
-        "Save as scenario": "Keep a choice as a scenario of its own beside the open one.",
+        "Save as scenario": "Keep a choice as a new scenario beside the open one.",
     },
     "Release": {
-        "Release": "The run of a plan on records: noisy tables, for good. It spends the budget.",
-        "Dry run": "Everything that a release does before its noise is drawn: plan, folder, ledger "
-        "and all records are checked. It spends nothing.",
+        "Release": "The run of a plan on records, which makes noisy tables and spends the budget, "
+        "for good.",
+        "Dry run": "Everything that a release does before its noise is drawn: it checks plan, "
+        "folder, ledger and all records. It spends nothing.",
         "Ledger": "The book of what was spent on some records. Every release is entered before "
         "its noise is drawn.",
         "Ledger entry": "One run in the ledger, with its cost.",
         "Budget limit": "The most that all releases of some records may spend together; a run "
-        "beyond it is refused.",
+        "beyond the limit is refused.",
         "Approval": "A plan signed with the SSH key of somebody who has seen it. A ledger can "
-        "demand so many before a plan is run.",
-        "Allowed signers": "The list of those whose approvals count: their names and public keys.",
-        "Post-processing": "Work on released tables, such as making counts nonnegative; it "
-        "spends nothing. Results that are biased say so.",
+        "demand a number of approvals before a plan is run.",
+        "Allowed signers": "The list of people whose approvals count: their names and public keys.",
+        "Post-processing": "Work on released tables, such as making counts nonnegative. It spends "
+        "nothing, and biased results say so.",
         "Unbiased tables": _meaning("unbiased"),
         "Nonnegative tables": _meaning("nonnegative"),
-        "Smooth tables": "Biased best guesses: differences that may be noise, mostly of small "
-        "groups, are shrunk. In tables of many small cells much nearer to the truth than unbiased "
-        "ones; in tables of few large cells about as near.",
+        "Smooth tables": "Model-based estimates, biased: differences that may be noise, mostly of "
+        "small groups, are shrunk. In tables of many small cells much nearer to the truth than "
+        "unbiased counts; in tables of few large cells about as near.",
         "Model-based error": "The root mean squared error of a smooth count if the model holds. "
-        "Unlike a standard error of noise, nothing guarantees it.",
+        "Unlike the standard error of noise, nothing guarantees it.",
         "Share kept": "A smooth table is what all measurements together suggest for it, plus a "
-        "share of what was measured of it beyond that. This share is kept; the rest was taken for "
+        "share of its own measurement beyond that. This share is kept; the rest is assumed to be "
         "noise.",
         "Synthetic records": "Made-up records whose tables are near the released ones: drawn from "
-        "a model of these, so that no row is a person. They cost no privacy, and are biased.",
+        "a model of these tables, so no row is a person. They cost no privacy, and are biased.",
     },
 }
 

@@ -5,24 +5,28 @@ times the largest. Where that is below the largest, more may be measured about t
 record's cost rises above what the plan costs anyway (the refined privacy ordering of FFU).
 """
 
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import pandas as pd
 
+from rpexplore.analysis.accuracy import Headline
 from rpexplore.analysis.targets_met import describe_now, describe_outcome, describe_targets_met
 from rpexplore.common.concurrency import Progress, no_progress, one_thread
 from rpexplore.common.formatting import describe_share, joined, plural, rounded
+from rpexplore.domain.domain import Domain
+from rpexplore.domain.expected_counts import ExpectedCounts, checked_cv_limit
+from rpexplore.domain.publishable import coefficients_of_variation
+from rpexplore.planning.counts.query_plan import QueryPlan
+from rpexplore.planning.counts.query_planner import QueryOptimum
 from rpexplore.planning.minimum_budget import rho_of_unit
 from rpexplore.planning.solvers.fitness_for_use import decoding
 from rpexplore.planning.solvers.query_sum import least_sum
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.queries.definitions import StatedQueries
-from rpexplore.queries.plan import QueryPlan
-from rpexplore.queries.planner import QueryOptimum
 from rpexplore.queries.query_list import QueryList
-from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.targets import MET_FACTOR
 
 _MOST_CONDITIONS = 1000  # that are made for queries given by coefficients; each takes a moment
@@ -89,17 +93,83 @@ def of_queries(plan: QueryPlan, stated: StatedQueries) -> pd.DataFrame:
     )
 
 
-def expected_answers(queries: QueryList, scenario: Scenario) -> np.ndarray | None:
+def query_headline(plan: QueryPlan) -> Headline:
+    """The accuracy of a plan in a few numbers."""
+    errors = plan.standard_errors
+    furthest = int(np.argmax(errors))
+    return Headline(
+        median_error=float(np.median(errors)),
+        largest_error=float(errors[furthest]),
+        least_accurate_table=plan.queries.names[furthest],
+        cells_differ=False,
+        is_one=len(errors) == 1,
+        is_of_counts=True,
+    )
+
+
+def expected_answers(
+    queries: QueryList, expected: ExpectedCounts | None, codebook: Domain | None = None
+) -> np.ndarray | None:
     """What each query is expected to count, float64[n_queries].
 
-    None without expected counts, and for attributes that are not those of the codebook.
+    None without expected counts, where their values or the order of their attributes are not those
+    of the queries, and for attributes that are not those of a codebook.
     """
-    domain, codebook = queries.domain, scenario.domain
-    if scenario.expected is None or not set(domain.names) <= set(codebook.names):
+    domain = queries.domain
+    if expected is None or not (codebook is None or _are_in(domain, codebook)):
         return None
-    if tuple(codebook[name] for name in codebook.in_order(domain.names)) != domain.attributes:
+    shared = [name for name in expected.attributes if name in domain]
+    listed = dict(zip(expected.attributes, expected.values, strict=True))
+    if domain.in_order(shared) != tuple(shared) or any(
+        list(listed[name]) != list(domain[name].stored_values(len(listed[name]) + 1))
+        for name in shared
+    ):
         return None
-    return queries.coefficients @ scenario.expected.counts_of(domain.attributes).ravel()
+    return queries.coefficients @ expected.counts_of(domain.attributes).ravel()
+
+
+def _are_in(domain: Domain, codebook: Domain) -> bool:
+    return all(name in codebook and codebook[name] == domain[name] for name in domain.names)
+
+
+@dataclass(frozen=True)
+class CountUsefulness:
+    """How many queries of a plan are accurate enough to publish, by expected counts."""
+
+    publishable: int
+    queries: int
+    cv_limit: float
+    expected_text: str
+
+    @classmethod
+    def of(
+        cls, plan: QueryPlan, expected: ExpectedCounts, cv_limit: float
+    ) -> "CountUsefulness | str":
+        """Of a plan; or why it is not known, in a sentence."""
+        answers = expected_answers(plan.queries, expected)
+        if answers is None:
+            return "Not known, as the expected counts do not fit the queries."
+        ratios = coefficients_of_variation(plan.standard_errors, np.abs(answers))
+        publishable = int(np.count_nonzero(ratios <= checked_cv_limit(cv_limit)))
+        return cls(publishable, len(plan.queries), cv_limit, expected.text)
+
+    @property
+    def share(self) -> float:
+        """Publishable share of the queries, 0 to 1."""
+        return self.publishable / self.queries
+
+    @property
+    def share_text(self) -> str:
+        """ "64 %"; "100 %" only where all are publishable."""
+        return describe_share(self.share)
+
+    def describe(self) -> str:
+        """How many are publishable, in a sentence."""
+        limit = f"with a coefficient of variation of at most {100 * self.cv_limit:g} %"
+        if self.queries == 1:
+            return f"The one query is {'' if self.publishable else 'not '}publishable, {limit}."
+        verb = "is" if self.publishable == 1 else "are"
+        return f"{self.publishable:,} of {self.queries:,} queries {verb} publishable, {limit}."
 
 
 def with_usefulness(frame: pd.DataFrame, expected: np.ndarray | None) -> pd.DataFrame:
@@ -195,6 +265,17 @@ def _spare_cost(plan: QueryPlan) -> np.ndarray:
 
 
 # ---- baselines
+
+
+def optimum_of(plan: QueryPlan) -> QueryOptimum:
+    """What a plan was made from, whatever its budget."""
+    certificate = plan.certificate
+    return QueryOptimum(
+        strategy=plan.strategy,
+        lower_bound=certificate.lower_bound * float(plan.budget.record_privacy_cost),
+        shadow_prices=certificate.shadow_prices,
+        cell_weights=plan.cell_weights,
+    )
 
 
 def query_baselines(optimum: QueryOptimum, *, on_progress: Progress = no_progress) -> pd.DataFrame:

@@ -23,13 +23,13 @@ from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.usefulness import forecast_at_cost_1
 from rpexplore.common.formatting import describe_share, joined, rounded
 from rpexplore.errors import BudgetError, PlanError, WorkloadError
+from rpexplore.planning.counts.query_planner import QueryOptimum
 from rpexplore.planning.losses.base import MaxVariance
 from rpexplore.planning.minimum_budget import rho_of_unit, rho_with_allowance, typed_above
 from rpexplore.planning.optimum import Optimum
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
-from rpexplore.queries.planner import QueryOptimum
 from rpexplore.workload.table_text import title_of
 
 TARGET_LOSS = MaxVariance(relative_to="target")

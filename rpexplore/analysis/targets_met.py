@@ -4,18 +4,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from rpexplore.analysis import accuracy
 from rpexplore.common.formatting import rounded
+from rpexplore.planning.accuracy_frame import EXTREMES, for_reading
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.table_text import titles
 from rpexplore.workload.targets import CV, MARGIN, MET_FACTOR, STANDARD_ERROR, Target
 from rpexplore.workload.workload import Workload
+
+_LISTED = ["item", "cells", "standard_error", *EXTREMES, "margin_95", "weight"]
 
 
 def wanted_targets(
@@ -118,18 +122,19 @@ def of_tables(
     request: WorkloadRequest | None = None,
     shares: np.ndarray | None = None,
 ) -> pd.DataFrame:
-    """`accuracy.of_tables`, with targets as they were typed, in place of target and met.
+    """The tables of `accuracy.of_tables`, with targets as they were typed.
 
-    Columns instead of these two: wanted, required and outcome as `of_targets` has them, "" where
-    there is no target; with shares (of each table's cells, float64[n_tables]) also publishable.
+    item, order, cells, errors and weight of the accuracy frame; wanted, required and outcome as
+    `of_targets` has them, "" where there is no target; with shares (of each table's cells,
+    float64[n_tables]) also publishable_share.
     """
-    frame = accuracy.of_tables(plan, containing).drop(columns=["target", "met"])
-    rows = accuracy.least_accurate_first(plan, containing)
+    frame = for_reading(accuracy.of_tables(plan, containing)).filter(_LISTED)
+    rows = frame.index.to_numpy()
+    frame.insert(1, "order", plan.workload.orders[rows])
     if shares is not None:
-        place = frame.columns.tolist().index("weight")
-        frame.insert(place, "publishable_share", shares[rows])
-    targets = targets_frame(plan.workload, rows, plan, request).drop(columns=["now"])
-    return frame.join(targets.reset_index(drop=True))
+        frame.insert(len(frame.columns) - 1, "publishable_share", shares[rows])
+    texts = targets_frame(plan.workload, rows, plan, request).drop(columns=["now"])
+    return frame.join(texts).reset_index(drop=True)
 
 
 def targets_frame(
@@ -189,12 +194,12 @@ class TargetCounts:
         return f"{text} This objective does not put required targets first."
 
 
-def target_counts(plan: TablePlan) -> TargetCounts:
-    """How many targets a plan meets."""
-    workload = plan.workload
-    met = plan.largest_standard_errors <= workload.targets * MET_FACTOR
-    masks = (~np.isnan(workload.targets), met, workload.required, met & workload.required)
-    return TargetCounts(*(int(np.count_nonzero(mask)) for mask in masks))
+def target_counts(part: Any) -> TargetCounts:
+    """How many targets a part of a plan meets."""
+    frame = part.accuracy()
+    met, required = (frame[name].eq(True) for name in ("met", "required"))
+    masks = (frame["target"].notna(), met, required, met & required)
+    return TargetCounts(*(int(mask.sum()) for mask in masks))
 
 
 def _with_unit(target: Target, number: str) -> str:

@@ -13,13 +13,13 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis import relative_errors
-from rpexplore.analysis.accuracy import Z_95
 from rpexplore.analysis.budget_units import stated_text
 from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.forecast import Forecast, group_name, order_groups
 from rpexplore.common.formatting import describe_count, describe_share, plural, rounded
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
 from rpexplore.domain.publishable import coefficients_of_variation
+from rpexplore.planning.accuracy_frame import Z_95
 from rpexplore.planning.optimum import Optimum, record_cost
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget

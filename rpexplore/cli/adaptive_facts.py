@@ -2,12 +2,8 @@
 
 from typing import Any
 
-import pandas as pd
-
-from rpexplore.cli.console import text_table
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
-from rpexplore.workload.table_text import title
 
 
 def adaptive_facts(plan: AdaptivePlan) -> dict[str, Any]:
@@ -29,14 +25,3 @@ def adaptive_facts(plan: AdaptivePlan) -> dict[str, Any]:
             for step in plan.rounds
         ],
     }
-
-
-def estimated_tables(rows: pd.DataFrame) -> str:
-    """Rows of `AdaptivePlan.tables` as a text table."""
-    columns = {
-        "estimated table": list(map(title, rows["attributes"])),
-        "cells": [f"{cells:,}" for cells in rows["cells"]],
-    }
-    if set(rows["weight"]) != {1.0}:
-        columns["weight"] = [f"{weight:g}" for weight in rows["weight"]]
-    return text_table(columns)

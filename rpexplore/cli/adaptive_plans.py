@@ -1,21 +1,18 @@
 """Adaptive plans on the command line."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from rpexplore.cli.commands import Option
-from rpexplore.cli.console import progress, refuse_existing, say_result, text_table
+from rpexplore.cli.console import text_table
 from rpexplore.common.formatting import describe_share
-from rpexplore.errors import ReleaseError, WorkloadError
+from rpexplore.errors import WorkloadError
 
 if TYPE_CHECKING:
     from rpexplore.common.concurrency import Progress
     from rpexplore.domain.expected_counts import ExpectedCounts
     from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
     from rpexplore.postprocessing.rehearsal.adaptive_rehearsal import AdaptiveRehearsal
-    from rpexplore.privacy.budget import Budget
-    from rpexplore.workload.workload import Workload
 
 AdaptiveFlag = Annotated[
     bool,
@@ -45,49 +42,6 @@ def refuse_beside_adaptive(
         raise WorkloadError(
             "--adaptive goes with --expected-count N or --expected FILE; give one of them."
         )
-
-
-def save_adaptive_plan(
-    workload: "Workload",
-    budget: "Budget",
-    wanted: "tuple[ExpectedCounts, float]",
-    out: Path,
-    *,
-    force: bool,
-    as_json: bool,
-) -> None:
-    """Make an adaptive plan, save it, and say what it is and when to choose it."""
-    from rpexplore.analysis.adaptive import unbiased_alternative, when_to_choose
-    from rpexplore.analysis.usefulness import publishable
-    from rpexplore.cli.facts import plan_facts
-    from rpexplore.cli.publishable import usefulness_facts
-    from rpexplore.planning.adaptive.adaptive_planner import adaptive_plan
-    from rpexplore.releases.measurement import check_measurable
-
-    expected, cv_limit = wanted
-    with progress(f"Planning {len(workload):,} tables"):
-        made = adaptive_plan(
-            workload, budget=budget, expected_records=max(round(expected.total), 1)
-        )
-        useful = publishable(unbiased_alternative(made), expected, cv_limit=cv_limit)
-        refuse_existing(out, force)
-        made.save(out)
-    warning = None
-    try:
-        check_measurable(made.first)
-    except ReleaseError as error:
-        warning = f"This plan cannot be released: {error}"
-    choice = when_to_choose(useful)
-    facts = {
-        "plan": str(out),
-        **plan_facts(made),
-        **usefulness_facts(made, useful),
-        "choice": choice,
-        "warning": warning,
-    }
-    saved = f"Saved to {out}\nSHA-256 {made.sha256}"
-    parts = ("\n".join(choice), str(made), saved, warning)
-    say_result(as_json, facts, "\n\n".join(filter(None, parts)))
 
 
 def rehearsed_adaptively(

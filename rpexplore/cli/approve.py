@@ -62,10 +62,10 @@ def approve(
     ssh-keygen, and no records. The file that is written goes to who runs the release (`release
     --approval FILE`).
     """
-    from rpexplore.cli.facts import plan_text, rows_of
+    from rpexplore.cli.facts import plan_text
     from rpexplore.planning.approval import describe_approval, signed_approval, who_signs
-    from rpexplore.queries.approving import verified
-    from rpexplore.queries.plan_kinds import load_plan
+    from rpexplore.planning.approving import verified
+    from rpexplore.planning.plan import load_plan
 
     name, _ = who_signs(key, name)
     if out is None:
@@ -76,7 +76,7 @@ def approve(
         loaded = load_plan(plan_file)
         verification = verified(loaded)
     if not as_json:
-        shown = plan_text(loaded, rows_of(loaded), min(loaded.n_items, _MOST_ROWS))
+        shown = plan_text(loaded, _MOST_ROWS)
         say(f"{shown}\n\n{verification}\n\nSHA-256 {loaded.sha256}\n")
     if interactive() and not yes and not agreed("Approve it?"):
         raise RpexploreError("Not approved: nothing was signed, nothing was written.")

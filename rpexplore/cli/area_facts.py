@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.areas.targets import met_in_all_areas
-from rpexplore.cli.console import target_columns, text_table
+from rpexplore.cli.console import text_table
+from rpexplore.common.csv_text import csv_of_frame
 from rpexplore.common.formatting import describe_numbers, describe_share
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.planning.areas.area_plan import AreaPlan
@@ -20,28 +20,10 @@ def level_facts(plan: AreaPlan) -> list[dict[str, Any]]:
     return [{"level": name, "areas": size} for name, size in zip(tree.levels, sizes, strict=True)]
 
 
-def area_table(rows: pd.DataFrame) -> str:
-    """Rows of an `AreaPlan`'s tables as a text table, with targets where one of them has one."""
-    columns = {
-        "level": rows["level"].tolist(),
-        "table": [title(table) for table in rows["attributes"]],
-        "areas": [f"{areas:,}" for areas in rows["areas"]],
-        "cells": [f"{cells:,}" for cells in rows["cells"]],
-        "RMS standard error": describe_numbers(rows["standard_error"]),
-        "largest standard error": describe_numbers(rows["largest_standard_error"]),
-        "shadow price": [describe_share(price, 3) for price in rows["shadow_price"]],
-        **target_columns(rows["target"], met_in_all_areas(rows), rows["required"]),
-    }
-    return text_table(columns, "<<" + ">" * (len(columns) - 2))
-
-
-def in_text(rows: pd.DataFrame) -> pd.DataFrame:
-    """The same rows for a file: tables as texts, and required as yes or no, where there are any."""
-    if "attributes" in rows:
-        rows = rows.assign(attributes=[title(table) for table in rows["attributes"]])
-    if "required" in rows:
-        rows = rows.assign(required=np.where(rows["required"], "yes", "no"))
-    return rows
+def csv_of_sums(rows: pd.DataFrame, *, escape_formulas: bool) -> str:
+    """Rows of `accuracy_of_sums` as CSV."""
+    named = rows.assign(attributes=[title(table) for table in rows["attributes"]])
+    return csv_of_frame(named, escape_formulas=escape_formulas)
 
 
 def level_table(sizes: pd.DataFrame) -> str:

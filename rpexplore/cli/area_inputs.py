@@ -72,35 +72,39 @@ def tables_from_options(domain: "Domain", detail: str, **asked: Any) -> "Workloa
     return redistricting_from_domain(domain, with_quarters=detail.endswith("quarters"))
 
 
-def loss_from_options(
-    loss: str | None,
-    weighting: str | None,
-    relative_to: str | None,
-    delta: str | None,
-    *,
-    find_smallest: bool,
-) -> "Loss":
-    """The objective; `WorkloadError` for one that cannot be planned for in areas.
-
-    find_smallest: whether --minimum-budget finds the budget, which has an objective of its own
-    """
+def loss_from_options(loss: str | None, weighting: str | None, relative_to: str | None) -> "Loss":
+    """The objective; `WorkloadError` for one that cannot be planned for in areas."""
     from rpexplore.common.formatting import joined
     from rpexplore.planning.areas.area_loss import AREA_LOSSES
     from rpexplore.planning.loss_serialization import loss_from_text
 
-    if find_smallest:
-        given = {"loss": loss, "weighting": weighting, "relative-to": relative_to, "delta": delta}
-        for name, value in given.items():
-            if value is not None:
-                raise WorkloadError(
-                    "--minimum-budget finds the smallest ρ for the largest error relative to "
-                    f"targets; leave --{name} out."
-                )
-        return loss_from_text("max", relative_to="target")
     options = [known.option for known in AREA_LOSSES]
     if loss is not None and loss not in options:
         raise WorkloadError(f"--loss must be {joined(options, ' or ')} for areas, got {loss!r}.")
     return loss_from_text(loss or "sum", weighting=weighting, relative_to=relative_to)
+
+
+def workload_at_levels(
+    domain: "Domain", tree: "AreaTree", at_levels: Mapping[str, Mapping[str, Any]]
+) -> "AreaWorkload":
+    """Tables that are asked for by naming a level, such as municipality,sex,age.
+
+    at_levels: as of `plan_inputs.split_by_level`
+    """
+    from rpexplore.planning.areas.area_workload import AreaWorkload
+    from rpexplore.workload.table_text import weight_from_text
+    from rpexplore.workload.targets import parse_target
+    from rpexplore.workload.workload import Workload
+
+    of_levels = {}
+    for level in tree.levels:
+        if (asked := at_levels.get(level)) is None:
+            continue
+        tables = Workload.of(domain, asked["table"])
+        weights = {table: weight_from_text(text) for table, text in asked["weight"].items()}
+        targets = {table: parse_target(text) for table, text in asked["target"].items()}
+        of_levels[level] = tables.with_weights(weights).with_targets(targets)
+    return AreaWorkload.of_levels(tree, of_levels)
 
 
 def area_workload_from_options(

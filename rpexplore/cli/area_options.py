@@ -4,7 +4,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from rpexplore.cli.commands import Argument, Option
+from rpexplore.cli.commands import Option
 
 # In the order of `level_tables.PRESETS`, and the tables of the redistricting data.
 Detail = StrEnum(
@@ -18,20 +18,13 @@ Detail = StrEnum(
     },
 )
 
-Codebook = Annotated[
-    Path,
-    Argument(
-        metavar="CODEBOOK",
-        help="A Table Schema (.json) of which one attribute names a file of areas; with --areas "
-        "any codebook of the other attributes.",
-    ),
-]
 Areas = Annotated[
     Path | None,
     Option(
         metavar="FILE",
-        help="The areas: .csv or .parquet, with a column for each level; with whole codes, and "
-        "--separator or --lengths; or with the columns code and parent.",
+        help="The areas, where the codebook names none: .csv or .parquet, with a column for each "
+        "level; with whole codes, and --separator or --lengths; or with the columns code and "
+        "parent.",
     ),
 ]
 LevelNames = Annotated[
@@ -51,12 +44,12 @@ Lengths = Annotated[
     Option(metavar="N,M", help="With --areas: how many signs each part of whole codes has: 2,3,6."),
 ]
 ChosenDetail = Annotated[
-    Detail,
+    Detail | None,
     Option(
-        help="The tables of the levels: same, those that are asked for on every level; shrinking, "
-        "of fewer attributes the lower the level, one at the lowest; totals, the number of records "
-        "alone; pl94-171, those of the redistricting data (P.L. 94-171) on every level, or "
-        "pl94-171-quarters, with group quarters (of a codebook with attributes such as race, "
+        help="Tables on every level of areas: same, those that are asked for on every level; "
+        "shrinking, of fewer attributes the lower the level, one at the lowest; totals, the number "
+        "of records alone; pl94-171, those of the redistricting data (P.L. 94-171) on every level, "
+        "or pl94-171-quarters, with group quarters (of a codebook with attributes such as race, "
         "hispanic and voting_age, for the latter also quarters)."
     ),
 ]
@@ -95,16 +88,6 @@ Compare = Annotated[
     bool,
     Option("--compare", help="Also show what shares of the budget by level would give."),
 ]
-AreaLoss = Annotated[
-    str | None,
-    Option(
-        "--loss",
-        metavar="LOSS",
-        help="The objective: sum, the average error, where all levels count alike; max, the "
-        "largest one; required, or required-then-targets: meet the required targets (--target "
-        "'sex=20 required') in every area, then the same of the other tables; else sum.",
-    ),
-]
 Tolerance = Annotated[
     float | None,
     Option(
@@ -113,15 +96,6 @@ Tolerance = Annotated[
         "for others); larger = sooner done.",
     ),
 ]
-MinimumBudget = Annotated[
-    bool,
-    Option(
-        "--minimum-budget",
-        help="Instead of a budget: the smallest ρ that meets the targets of all tables in all "
-        "areas; --target 20 gives one to all tables.",
-    ),
-]
-
 # ---- releases, and sums of areas
 
 ListsOfAreas = Annotated[

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
     from rpexplore.domain.domain import Domain
     from rpexplore.planning.areas.area_sums import AreaName
-    from rpexplore.planning.release_plan import ReleasePlan
+    from rpexplore.planning.part_plan import PartPlan
+    from rpexplore.planning.plan import Plan
     from rpexplore.postprocessing.areas.area_results import AreaTables
     from rpexplore.releases.areas.area_release import AreaRelease
 
@@ -23,10 +24,11 @@ _MOST_SUMS = 20  # rows shown as text
 
 def holds_areas(folder: Path) -> bool:
     """Whether a folder is a release of tables in areas; `ReleaseError` if it is no release."""
-    from rpexplore.releases.areas.area_release import AreaRelease
+    from rpexplore.releases.finished_release import FORMAT, Release
     from rpexplore.releases.manifest import read_manifest
 
-    return read_manifest(folder).get("format") == AreaRelease.release_format[0]
+    is_release = read_manifest(folder).get("format") == FORMAT[0]
+    return is_release and Release.load(folder).part("areas") is not None
 
 
 def load_areas(folder: Path, option: str) -> "AreaRelease":
@@ -48,7 +50,7 @@ def load_areas(folder: Path, option: str) -> "AreaRelease":
     return AreaRelease.load(folder)
 
 
-def planned_sums(plan: "ReleasePlan", areas: Path) -> "pd.DataFrame":
+def planned_sums(plan: "Plan | PartPlan", areas: Path) -> "pd.DataFrame":
     """How accurate each table of a plan is for lists of areas, the least accurate first."""
     from rpexplore.domain.named_areas import lists_of_areas
     from rpexplore.planning.areas.area_plan import AreaPlan
@@ -60,11 +62,15 @@ def planned_sums(plan: "ReleasePlan", areas: Path) -> "pd.DataFrame":
     return plan.accuracy_of_sums(lists_of_areas(plan.workload.tree, areas))
 
 
-def planned_sum_table(rows: "pd.DataFrame") -> str:
-    """Rows of `planned_sums` as a text table; what is asked for in no or not all areas is empty."""
+def planned_sum_table(rows: "pd.DataFrame", count: int | None) -> str:
+    """The first rows of `planned_sums` as a text table (None: as many as usual).
+
+    What is asked for in no or not all areas is empty.
+    """
     from rpexplore.common.formatting import describe_numbers
     from rpexplore.workload.table_text import title
 
+    total, rows = len(rows), rows.head(_MOST_SUMS if count is None else count)
     errors = describe_numbers(rows["standard_error"].fillna(0))
     columns = {
         "list": rows["list"].tolist(),
@@ -75,7 +81,9 @@ def planned_sum_table(rows: "pd.DataFrame") -> str:
             for text, missing in zip(errors, rows["standard_error"].isna(), strict=True)
         ],
     }
-    return text_table(columns, "<<>>")
+    more = total - len(rows)
+    left_out = f"\n… and {more:,} more: --tables {total} shows all." if more else ""
+    return text_table(columns, "<<>>") + left_out
 
 
 def tables_of_area(folder: Path, area: str) -> "tuple[AreaTables, Domain]":
@@ -105,7 +113,6 @@ def answer_sums(
     """
     from rpexplore.cli.facts import row_facts
     from rpexplore.common.csv_text import csv_of_frame
-    from rpexplore.common.formatting import describe_numbers
     from rpexplore.domain.named_areas import lists_of_areas, typed_area
     from rpexplore.postprocessing.areas.released_sums import sums_of_areas
 
@@ -128,21 +135,29 @@ def answer_sums(
         if csv is not None:
             write_new(csv, csv_of_frame(sums, escape_formulas=escape_formulas), force)
     first = sums.head(_MOST_SUMS)
-    of_cell = list(first.columns[:-4])
-    columns = {name: first[name].astype(str).tolist() for name in of_cell}
-    columns["value"] = [f"{value:,.2f}" for value in first["value"]]
-    columns["standard error"] = describe_numbers(first["standard_error"])
-    columns["95 % interval"] = [
-        f"{low:,.2f} to {high:,.2f}"
-        for low, high in zip(first["lower_95"], first["upper_95"], strict=True)
-    ]
-    text = text_table(columns, "<" * len(of_cell) + ">>>")
+    text = answers_table(first)
     if len(sums) > len(first):
         text += f"\n… and {len(sums) - len(first):,} more rows: --csv FILE writes all."
     if csv is not None:
         text += f"\n\nAll {len(sums):,} rows are in {csv}."
     facts = {"attributes": list(attributes), "sums": row_facts(sums), "csv": csv and str(csv)}
     say_result(as_json, facts, text)
+
+
+def answers_table(rows: "pd.DataFrame") -> str:
+    """Answers as a text table: what each is about, its value, standard error and interval."""
+    from rpexplore.common.formatting import describe_numbers
+    from rpexplore.domain.result_schema import Schema
+
+    schema = Schema.of(rows)
+    columns = {one.name: rows[one.name].astype(str).tolist() for one in schema.labels}
+    columns["value"] = [f"{value:,.2f}" for value in rows[schema.name("value")]]
+    columns["standard error"] = describe_numbers(rows[schema.name("error")])
+    columns["95 % interval"] = [
+        f"{low:,.2f} to {high:,.2f}"
+        for low, high in zip(rows[schema.name("lower")], rows[schema.name("upper")], strict=True)
+    ]
+    return text_table(columns, "<" * len(schema.labels) + ">>>")
 
 
 def write_whole_counts(

@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -162,18 +162,6 @@ def text_table(columns: Mapping[str, Sequence[str]], alignment: str | None = Non
         for column, side, width in zip(texts, alignment, widths, strict=True)
     ]
     return "\n".join("  ".join(row).rstrip() for row in zip(*padded, strict=True))
-
-
-def target_columns(
-    targets: Iterable[float], met: Sequence[str], required: Iterable[bool]
-) -> dict[str, Sequence[str]]:
-    """Columns of a text table on targets, NaN without; none where there are no targets."""
-    texts = ["" if target != target else f"{target:g}" for target in targets]
-    if not any(texts):
-        return {}
-    columns: dict[str, Sequence[str]] = {"target": texts, "met": met}
-    marks = ["required" if is_required else "" for is_required in required]
-    return columns | {"required": marks} if any(marks) else columns
 
 
 # ---- files

@@ -1,30 +1,33 @@
 """What the command line says about plans, and their tables or queries: values, texts."""
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.accuracy import least_accurate_first, of_tables
+from rpexplore.analysis.accuracy import readable
 from rpexplore.analysis.areas.accuracy import AreaErrors
 from rpexplore.analysis.queries import spare_cells
-from rpexplore.cli.adaptive_facts import adaptive_facts, estimated_tables
-from rpexplore.cli.area_facts import area_table, level_facts
-from rpexplore.cli.console import one_line, target_columns, text_table
+from rpexplore.cli.adaptive_facts import adaptive_facts
+from rpexplore.cli.area_facts import level_facts
+from rpexplore.cli.console import one_line, text_table
 from rpexplore.common.exact_numbers import exact_text
-from rpexplore.common.formatting import describe_numbers, describe_share, rounded
+from rpexplore.common.formatting import describe_numbers, describe_share, plural, rounded
 from rpexplore.domain.domain import Domain
-from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
+from rpexplore.planning.accuracy_frame import worst_first
 from rpexplore.planning.areas.area_plan import AreaPlan
-from rpexplore.planning.release_plan import CertifiedPlan, ReleasePlan
+from rpexplore.planning.counts.query_plan import QueryPlan
+from rpexplore.planning.part_plan import CertifiedPlan, PartPlan
+from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.conversions import USUAL_DELTAS
-from rpexplore.queries.plan import QueryPlan
 from rpexplore.scenarios.basis_choices import basis_choices_of
 from rpexplore.workload.table_text import list_titles
 
 _KINDS = {"Categories": "categories", "Integers": "whole numbers", "Bins": "bins"}
 _FIRST_VALUES = 4
+_USUAL_ROWS = 20  # of a part that a text lists
 _MOST_CELLS = 10  # with unused budget, that a text lists
 
 
@@ -64,39 +67,61 @@ def attribute_table(domain: Domain) -> str:
 # ---- plans
 
 
-def plan_facts(plan: ReleasePlan) -> dict[str, Any]:
-    """A plan in a few plain values; exact numbers are texts, as in the plan file."""
+def plan_facts(plan: Plan | PartPlan) -> dict[str, Any]:
+    """A plan in a few plain values; exact numbers are texts, as in the plan file.
+
+    With the facts of its part beside them; of several parts these are in `parts`, by kind.
+    """
     facts: dict[str, Any] = {
         "sha256": plan.sha256,
-        f"{plan.item}_count": plan.n_items,
         "unit": plan.budget.unit,
         "rho": exact_text(plan.rho),
         "privacy_cost": exact_text(plan.exact_privacy_cost),
         "epsilon_by_delta": {delta: plan.epsilon(delta) for delta in USUAL_DELTAS},
     }
-    if isinstance(plan, AdaptivePlan):
-        return facts | adaptive_facts(plan)
-    assert isinstance(plan, CertifiedPlan)
-    certificate = plan.certificate
-    facts |= {"lower_bound": certificate.lower_bound, "gap": certificate.gap}
-    if isinstance(plan, QueryPlan):
-        return facts | {
-            "cell_count": plan.queries.n_cells,
-            "targets_met": int(np.count_nonzero(plan.met)),
-            "largest_ratio": plan.ratio,
-            "spare_cells": row_facts(spare_cells(plan)),
-        }
-    assert isinstance(plan, TablePlan | AreaPlan)
-    facts |= {
-        "residual_count": len(plan.closure),
-        "loss": {"description": plan.loss.description, "value": certificate.loss_value},
+    parts = {part.kind: part_facts(part) for part in plan.parts}
+    return facts | (next(iter(parts.values())) if len(parts) == 1 else {"parts": parts})
+
+
+def part_facts(part: Any) -> dict[str, Any]:
+    """What only a part of a plan has, in plain values."""
+    return {f"{part.item}_count": part.n_items, **_FACTS[part.kind](part)}
+
+
+def _certified(part: CertifiedPlan) -> dict[str, Any]:
+    return {"lower_bound": part.certificate.lower_bound, "gap": part.certificate.gap}
+
+
+def _residuals(part: TablePlan | AreaPlan) -> dict[str, Any]:
+    loss = {"description": part.loss.description, "value": part.certificate.loss_value}
+    return {**_certified(part), "residual_count": len(part.closure), "loss": loss}
+
+
+def _facts_of_tables(part: TablePlan) -> dict[str, Any]:
+    own = {"bases": basis_facts(part), "uniform_reference": part.has_uniform_reference}
+    return _residuals(part) | own
+
+
+def _facts_of_areas(part: AreaPlan) -> dict[str, Any]:
+    return {**_residuals(part), "levels": level_facts(part), "uniform_levels": part.uniform}
+
+
+def _facts_of_counts(part: QueryPlan) -> dict[str, Any]:
+    return {
+        **_certified(part),
+        "cell_count": part.queries.n_cells,
+        "targets_met": int(np.count_nonzero(part.met)),
+        "largest_ratio": part.ratio,
+        "spare_cells": row_facts(spare_cells(part)),
     }
-    if isinstance(plan, AreaPlan):
-        return facts | {"levels": level_facts(plan), "uniform_levels": plan.uniform}
-    return facts | {
-        "bases": basis_facts(plan),
-        "uniform_reference": plan.has_uniform_reference,
-    }
+
+
+_FACTS: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "tables": _facts_of_tables,
+    "areas": _facts_of_areas,
+    "counts": _facts_of_counts,
+    "rounds": adaptive_facts,
+}
 
 
 def basis_facts(plan: TablePlan) -> list[dict[str, Any]]:
@@ -127,108 +152,83 @@ def basis_text(plan: TablePlan) -> str:
     return "\n".join(lines)
 
 
-def rows_of(plan: ReleasePlan) -> pd.DataFrame:
-    """One row a table or query: the least accurate, or the furthest off its target, first.
-
-    Those of an adaptive plan, of whose accuracy nothing is known, in the order of its file.
-    Of a plan for areas one row a table and level; that of the least accurate area first.
-    """
-    if isinstance(plan, QueryPlan):
-        return queries_against_targets(plan)
-    if isinstance(plan, AreaPlan):
-        errors = plan.tables["largest_standard_error"]
-        return plan.tables.iloc[np.argsort(-errors.to_numpy(), kind="stable")]
-    if isinstance(plan, AdaptivePlan):
-        return plan.tables
-    assert isinstance(plan, TablePlan)
-    return plan.tables.iloc[least_accurate_first(plan)]
+def items_of(plan: Plan | PartPlan) -> str:
+    """What a plan has many of: "tables", "queries"; "items" where parts differ."""
+    nouns = {plural(2, part.item).removeprefix("2 ") for part in plan.parts}
+    return nouns.pop() if len(nouns) == 1 else "items"
 
 
-def plan_text(plan: ReleasePlan, rows: pd.DataFrame, count: int) -> str:
-    """What a plan promises, with the first `count` of its tables or queries; for reading."""
-    parts, items = [str(plan)], "tables"
-    if isinstance(plan, QueryPlan):
-        items, table = "queries", query_table(rows.head(count))
-    elif isinstance(plan, AreaPlan):
-        table = area_table(rows.head(count))
-        worst = rows.iloc[0]  # the least accurate table
-        parts.append(AreaErrors.of(plan, worst["attributes"]).describe(worst["level"]))
-    elif isinstance(plan, AdaptivePlan):
-        table = estimated_tables(rows.head(count))
-    else:
-        assert isinstance(plan, TablePlan)
-        table = accuracy_table(plan, count)
-        if not plan.workload.is_marginals:
-            parts.append(basis_text(plan))
-    if count:
-        parts.append(table)
+def plan_text(plan: Plan | PartPlan, count: int | None) -> str:
+    """What a plan promises, with the first `count` of the items of each part; for reading."""
+    plan = Plan.of(plan)
+    texts = (f"{plan.part_title(part)}\n{part_text(part, count)}" for part in plan.parts)
+    return "\n\n".join((plan.summary, *texts)).strip("\n")
+
+
+def part_text(part: Any, count: int | None) -> str:
+    """What a part of a plan promises, with its first `count` items (None: as many as usual)."""
+    rows = worst_first(part.accuracy())
+    count = min(len(rows), _USUAL_ROWS if count is None else count)
+    before, after = _BESIDE[part.kind](part, rows)
+    table = accuracy_table(rows.head(count), part.item) if count else ""
     if count < len(rows):
-        parts[-1] += (
-            f"\n… and {len(rows) - count:,} more {items}: --tables {len(rows)} shows all, "
-            "--csv FILE writes all."
+        table += (
+            f"\n… and {len(rows) - count:,} more {items_of(part)}: --tables {len(rows)} shows "
+            "all, --csv FILE writes all."
         )
-    if isinstance(plan, QueryPlan):
-        parts.append(spare_text(plan))
-    return "\n\n".join(parts)
+    return "\n\n".join(filter(None, (str(part), before, table.strip("\n"), after)))
 
 
-def accuracy_table(plan: TablePlan, count: int) -> str:
-    """The `count` least accurate of a plan's tables as a text table.
+def _beside_tables(part: TablePlan, rows: pd.DataFrame) -> tuple[str, str]:
+    return "" if part.workload.is_marginals else basis_text(part), ""
 
-    Weights are shown where there are any, targets where one of these tables has one, and the least
-    accurate cell where cells of a table differ.
+
+def _beside_areas(part: AreaPlan, rows: pd.DataFrame) -> tuple[str, str]:
+    worst = rows.iloc[0]  # the least accurate table
+    return AreaErrors.of(part, worst["attributes"]).describe(worst["level"]), ""
+
+
+# What is said before and after the items of a part.
+_BESIDE: dict[str, Callable[[Any, pd.DataFrame], tuple[str, str]]] = {
+    "tables": _beside_tables,
+    "areas": _beside_areas,
+    "counts": lambda part, rows: ("", spare_text(part)),
+    "rounds": lambda part, rows: ("", ""),
+}
+
+
+def accuracy_table(rows: pd.DataFrame, item: str) -> str:
+    """Rows of an accuracy frame as a text table, without columns that say nothing.
+
+    item: what the rows are: "table", "query"
     """
-    tables = of_tables(plan).head(count)
-    differ = "largest_standard_error" in tables
-    name = "RMS standard error" if differ else "standard error"
-    columns = {
-        "table": tables["table"].tolist(),
-        "cells": [f"{cells:,.0f}" for cells in tables["cells"]],
-        name: describe_numbers(tables["standard_error"]),
-        "margin of error": describe_numbers(tables["margin_95"]),
-    }
-    if differ:
-        columns["least accurate cell"] = describe_numbers(tables["largest_standard_error"])
-    if np.any(plan.workload.weights != 1):
-        columns["weight"] = [f"{weight:g}" for weight in tables["weight"]]
-    required = plan.workload.required[least_accurate_first(plan)[:count]]
-    columns |= target_columns(tables["target"], tables["met"].tolist(), required.tolist())
-    return text_table(columns)
-
-
-def queries_against_targets(plan: QueryPlan) -> pd.DataFrame:
-    """One row a query, the furthest off its target first.
-
-    name, standard_error, margin_95, target, ratio (of the standard error to the target), met ("yes"
-    or "no") and shadow_price (share of the budget that is due to this target).
-    """
-    errors = plan.standard_errors
-    rows = pd.DataFrame(
-        {
-            "name": plan.queries.names,
-            "standard_error": errors,
-            "margin_95": plan.margins_of_error(),
-            "target": plan.targets,
-            "ratio": errors / plan.targets,
-            "met": np.where(plan.met, "yes", "no"),
-            "shadow_price": plan.certificate.shadow_prices,
-        }
-    )
-    return rows.sort_values("ratio", ascending=False, kind="stable", ignore_index=True)
-
-
-def query_table(rows: pd.DataFrame) -> str:
-    """Rows of `queries_against_targets` as a text table."""
-    return text_table(
-        {
-            "query": rows["name"].tolist(),
-            "standard error": describe_numbers(rows["standard_error"]),
-            "margin of error": describe_numbers(rows["margin_95"]),
-            "target": [f"{target:g}" for target in rows["target"]],
-            "of target": [describe_share(ratio, 3) for ratio in rows["ratio"]],
-            "met": rows["met"].tolist(),
-        }
-    )
+    rows = readable(rows.assign(ratio=rows["largest_standard_error"] / rows["target"]))
+    name = "RMS standard error" if "largest_standard_error" in rows else "standard error"
+    columns: dict[str, Sequence[str]] = {}
+    for column, heading, texts in (
+        ("level", "level", str),
+        ("item", item, str),
+        ("areas", "areas", "{:,.0f}".format),
+        ("cells", "cells", "{:,.0f}".format),
+        ("standard_error", name, None),
+        ("margin_95", "margin of error", None),
+        ("largest_standard_error", "largest standard error", None),
+        ("weight", "weight", "{:g}".format),
+        ("shadow_price", "shadow price", lambda price: describe_share(price, 3)),
+        ("target", "target", "{:g}".format),
+        ("ratio", "of target", lambda ratio: describe_share(ratio, 3)),
+        ("met", "met", str),
+        ("required", "required", str),
+    ):
+        if column in rows:
+            values = rows[column]
+            columns[heading] = (
+                describe_numbers(values)
+                if texts is None
+                else ["" if pd.isna(value) else texts(value) for value in values]
+            )
+    texts_first = 2 if "level" in columns else 1
+    return text_table(columns, "<" * texts_first + ">" * (len(columns) - texts_first))
 
 
 def baseline_table(needed: pd.DataFrame) -> str:

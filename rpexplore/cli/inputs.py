@@ -167,35 +167,28 @@ def _custom_basis_of(path: Path, attribute: "Attribute") -> "CustomBasis":
 # ---- lists of queries
 
 
-def domain_from_options(codebook: Path, attributes: str | None) -> "Domain":
+def domain_of_counts(domain: "Domain", attributes: str | None) -> "Domain":
     """The domain of the attributes that are named, or else of all."""
-    from rpexplore.domain.domain import Domain
     from rpexplore.queries.edits import chosen_domain
     from rpexplore.workload.table_text import table_from_text
 
-    domain = Domain.load(codebook)
     names = domain.names if attributes is None else table_from_text(domain, attributes)
     return chosen_domain(domain, names)
 
 
 def queries_from_options(
     *,
-    codebook: Path | None,
+    domain: "Domain",
     attributes: str | None,
     queries: Path | None,
     query: Sequence[str],
     target: str | None,
 ) -> "StatedQueries":
-    """The queries of a file, or one by one; options that do not fit are refused."""
-    if codebook is None:
-        raise WorkloadError(
-            "Say what the queries are about: --codebook FILE, with --attributes A,B; or take a "
-            "--preset."
-        )
+    """The own counts of a file, or one by one; options that do not fit are refused."""
     if (queries is None) == (not query):
         raise WorkloadError(
-            "Give the queries in one way: --queries FILE, or --query 'adults: age >= 18 ± 50', as "
-            "often as needed."
+            "Give counts of your own in one way: --counts FILE, or --count 'adults: age >= 18 ± "
+            "50', as often as needed."
         )
     from rpexplore.queries.csv_files import conditions_of_csv, stated_from_csv
     from rpexplore.queries.definitions import conditions_of_text, stated_from_text
@@ -205,29 +198,28 @@ def queries_from_options(
     if queries is not None and queries.suffix.lower() == ".csv":
         content = _bytes_of(queries)
         conditions = conditions_of_csv(content, queries.name)
-        domain = _domain_of_queries(codebook, attributes, conditions)
+        domain = _domain_of_queries(domain, attributes, conditions)
         return stated_from_csv(domain, content, queries.name, default)
     text = "\n".join(query) if queries is None else _text_of(queries)
-    domain = _domain_of_queries(codebook, attributes, conditions_of_text(text))
+    domain = _domain_of_queries(domain, attributes, conditions_of_text(text))
     return stated_from_text(domain, text, default)
 
 
 def _domain_of_queries(
-    codebook: Path, attributes: str | None, conditions: Sequence[str]
+    domain: "Domain", attributes: str | None, conditions: Sequence[str]
 ) -> "Domain":
     """Of the attributes that are named, or else of those that the conditions name.
 
     For queries with coefficients of all that there are.
     """
-    from rpexplore.domain.domain import Domain
     from rpexplore.queries.edits import domain_of_conditions
 
     if attributes is not None or not conditions:
-        return domain_from_options(codebook, attributes)
+        return domain_of_counts(domain, attributes)
     try:
-        return domain_of_conditions(Domain.load(codebook), conditions)
+        return domain_of_conditions(domain, conditions)
     except WorkloadError as error:
-        raise WorkloadError(f"{error} --attributes A,B says which ones it is about.") from None
+        raise WorkloadError(f"{error} --counts-of A,B says which ones it is about.") from None
 
 
 # ---- releases and their results

@@ -9,12 +9,12 @@ from typing import Any
 from rpexplore.cli.console import one_line, text_table
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.common.formatting import plural, text_of_path
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.plan import Plan
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.releases.ledger.account import Account
 
 
-def announcement(plan: ReleasePlan, account: Account, limit_rho: str | None) -> str:
+def announcement(plan: Plan, account: Account, limit_rho: str | None) -> str:
     """What a run of the plan will be charged, and what was spent on the data before."""
     factor, limit = plan.budget.records_factor, account.limit_record_rho
     limit_text = "none in the ledger" if limit is None else rho_text(limit * factor, mode="down")
@@ -29,7 +29,7 @@ def announcement(plan: ReleasePlan, account: Account, limit_rho: str | None) -> 
     )
 
 
-def booked_since(before: Account, after: Account, plan: ReleasePlan, output: Path) -> Fraction:
+def booked_since(before: Account, after: Account, plan: Plan, output: Path) -> Fraction:
     """ρ for the plan's unit that its run into this folder has been charged between two looks."""
     written = text_of_path(os.path.realpath(output))
     charged = [

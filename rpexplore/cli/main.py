@@ -2,18 +2,17 @@
 
 from typing import Annotated
 
-from rpexplore.cli import options
 from rpexplore.cli.app import app
 from rpexplore.cli.approve import approve
-from rpexplore.cli.areas import areas
 from rpexplore.cli.commands import Option, command
 from rpexplore.cli.compare import compare
 from rpexplore.cli.console import Verbs, heed_signals, say, say_help_alone
+from rpexplore.cli.counts import counts
+from rpexplore.cli.plan import PlanCommand, plan
 from rpexplore.cli.plan_files import rewrite, show, verify
-from rpexplore.cli.planning import plan, report, schema
+from rpexplore.cli.planning import report, schema
 from rpexplore.cli.postprocess import answer, combine, postprocess, workbook
 from rpexplore.cli.publish import publish
-from rpexplore.cli.queries import queries
 from rpexplore.cli.registry import registry
 from rpexplore.cli.rehearse import rehearse
 from rpexplore.cli.release import ledger, release
@@ -47,13 +46,12 @@ cli = command(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 cli.add_command(command(schema))
-cli.add_command(command(plan, options.LossHelp))
+cli.add_command(command(plan, PlanCommand))
 for verb in (show, verify, approve, rewrite, compare, rehearse, report, answer, release, ledger):
     cli.add_command(command(verb))
 for verb in (combine, postprocess, synthesize, publish, registry, workbook, app):
     cli.add_command(command(verb))
-cli.add_command(queries)
-cli.add_command(areas)
+cli.add_command(counts)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,14 @@ from rpexplore.cli.commands import Argument, Option
 from rpexplore.workload.bases import BASES
 
 _TABLE = (
-    "One table by its attributes; total is the total. A name with a comma in it stands in double "
+    "One table by its attributes; total is the total. With a level of areas among them it is in "
+    "each area of that level: municipality,sex,age. A name with a comma in it stands in double "
     "quotation marks."
+)
+_SHARE = (
+    "The share that a part has of the budget, exact: tables=1/2. The parts are tables, areas "
+    "(tables in areas), counts and rounds (--adaptive); the shares of all sum to 1. Without it the "
+    "budget is split so that the objective is best. Repeat it for more."
 )
 _LEDGER = (
     "The ledger: a file, or postgresql:NAME for one in PostgreSQL, by the name of a connection; "
@@ -35,11 +41,8 @@ _TABLES_MINIMUM_BUDGET = (
     "Instead of a budget: the smallest one that meets all targets (targets), or the required ones "
     "(required), stated as ε where there is a --delta, else as ρ. Tables without such a target get "
     "a little more; the loss is max --relative-to target where every table has a target, else "
-    "required, with all these targets as required ones."
-)
-_QUERIES_MINIMUM_BUDGET = (
-    "Instead of a budget: the smallest one that meets all targets, stated as ε where there is a "
-    "--delta, else as ρ."
+    "required, with all these targets as required ones. Of tables in areas and of own counts it "
+    "is for all targets."
 )
 _BASIS = (
     "The basis of an attribute, other than single values: "
@@ -56,19 +59,20 @@ _PERSON = (
 )
 _DIRECTION = "Smaller = more private, less accurate."
 _QUERY_ATTRIBUTES = (
-    "The attributes that the queries are about, separated by commas; else those that the "
+    "The attributes that own counts are about, separated by commas; else those that the "
     "conditions name, or for a CSV file all of the codebook. At most about 1,000 combinations of "
     "their values."
 )
 _QUERIES = (
-    "The queries: a text file with one a line, written as for --query, or a .csv file with the "
-    "columns name, condition and target, or as `rpexplore queries template` begins one."
+    "Counts of your own: a text file with one a line, written as for --count, or a .csv file with "
+    "the columns name, condition and target, or as `rpexplore counts template` begins one."
 )
 _QUERY = (
-    "One query: name: condition ± margin, such as 'adults: age >= 18 ± 50'. Behind @ a target may "
-    "be a standard error (@ 20) or a share of a count (@ 5 % of 1000). Repeat it for more."
+    "One count of your own: name: condition ± margin, such as 'adults: age >= 18 ± 50'. Behind @ a "
+    "target may be a standard error (@ 20) or a share of a count (@ 5 % of 1000). Repeat it for "
+    "more."
 )
-_QUERY_TARGET = "The target of queries that have none of their own: ±50, 20, or 5 % of 1000."
+_QUERY_TARGET = "The target of own counts that have none: ±50, 20, or 5 % of 1000."
 _PRESET_ROLE = (
     "With a preset: the attribute that has a role, such as race=eth, where the guess is wrong; "
     "race= leaves the role out. Repeat it for more."
@@ -233,6 +237,7 @@ Delta = Annotated[str | None, _option("D", f"The δ that goes with ε. {_DIRECTI
 Mu = Annotated[str | None, _option("M", f"Budget as μ = √(2ρ). {_DIRECTION}")]
 PrivacyCost = Annotated[str | None, _option("C", f"Budget as 2ρ. {_DIRECTION}")]
 TheMinimumBudget = Annotated[MinimumBudgetFor | None, Option(help=_TABLES_MINIMUM_BUDGET)]
+Share = Annotated[list[str] | None, _option("PART=SHARE", _SHARE)]
 RecordsPerPerson = Annotated[int | None, _option("M", _PERSON)]
 ExpectedCount = Annotated[
     float | None,
@@ -241,24 +246,23 @@ ExpectedCount = Annotated[
 ExpectedFile = Annotated[Path | None, _option("FILE", _EXPECTED, "--expected")]
 CvLimit = Annotated[float | None, _option("X", _CV_LIMIT)]
 
-# ---- planning lists of queries
+# ---- planning own counts
 
-QueryCodebook = Annotated[Path | None, _option("FILE", _A_CODEBOOK, "--codebook")]
 TemplateCodebook = Annotated[Path, _option("FILE", _A_CODEBOOK, "--codebook")]
-QueryAttributes = Annotated[str | None, _option("A,B", _QUERY_ATTRIBUTES)]
-Queries = Annotated[Path | None, _option("FILE", _QUERIES)]
-Query = Annotated[list[str] | None, _option("TEXT", _QUERY)]
-QueryTarget = Annotated[str | None, _option("T", _QUERY_TARGET)]
+Counts = Annotated[Path | None, _option("FILE", _QUERIES)]
+Count = Annotated[list[str] | None, _option("TEXT", _QUERY)]
+CountTarget = Annotated[str | None, _option("T", _QUERY_TARGET)]
+CountsOf = Annotated[str | None, _option("A,B", _QUERY_ATTRIBUTES)]
+QueryAttributes = Annotated[str | None, _option("A,B", _QUERY_ATTRIBUTES, "--attributes")]
 ChosenPreset = Annotated[
     PresetName | None,
     Option(
-        help="A well-known list with targets of its own (`rpexplore queries presets`), fitted to "
-        "the codebook, or about attributes of its own; queries of yours are put before it."
+        help="A well-known list of own counts with targets (`rpexplore counts presets`), fitted "
+        "to the codebook; counts of yours are put before it."
     ),
 ]
 PresetRole = Annotated[list[str] | None, _option("ROLE=A", _PRESET_ROLE)]
 PresetCategory = Annotated[list[str] | None, _option("ROLE:V=C", _PRESET_CATEGORY)]
-QueryMinimumBudget = Annotated[bool, _flag("--minimum-budget", _QUERIES_MINIMUM_BUDGET)]
 TemplateOut = Annotated[Path, _option("FILE", "Where the template goes: a .csv file.")]
 
 # ---- plans and reports

@@ -22,7 +22,7 @@ from rpexplore.errors import ContradictionError, RpexploreError
 
 if TYPE_CHECKING:
     from rpexplore.planning.approval import Approval
-    from rpexplore.planning.release_plan import ReleasePlan
+    from rpexplore.planning.plan import Plan
     from rpexplore.planning.verification import Verification
 
 # Each verb imports what it needs itself, so that none waits for what it does not use.
@@ -46,10 +46,10 @@ def show(
     Of a plan for areas with --areas how accurate sums over lists of areas will be, each table for
     each list. Refuses a plan that `verify` finds wrong.
     """
-    from rpexplore.analysis.accuracy import csv_of_tables
-    from rpexplore.cli.area_facts import in_text
+    from rpexplore.analysis.accuracy import accuracy_of, csv_of_accuracy
+    from rpexplore.cli.area_facts import csv_of_sums
     from rpexplore.cli.area_releases import planned_sum_table, planned_sums
-    from rpexplore.cli.facts import plan_facts, plan_text, row_facts, rows_of
+    from rpexplore.cli.facts import items_of, plan_facts, plan_text, row_facts
     from rpexplore.cli.publishable import (
         expected_from_options,
         totals_from_option,
@@ -57,8 +57,6 @@ def show(
         usefulness_of,
         usefulness_text,
     )
-    from rpexplore.common.csv_text import csv_of_frame
-    from rpexplore.planning.table_plan import TablePlan
 
     if csv is not None:
         refuse_existing(csv, force)
@@ -68,35 +66,31 @@ def show(
         totals = totals_from_option(loaded, expected_areas)
         wanted = expected_from_options(loaded.domain, expected_count, expected, cv_limit, totals)
         useful = usefulness_of(loaded, wanted, totals)
-        rows = rows_of(loaded) if areas is None else planned_sums(loaded, areas)
+        if areas is None:
+            rows, items = accuracy_of(loaded), items_of(loaded)
+        else:
+            rows, items = planned_sums(loaded, areas), "sums"
         if csv is not None:
-            if isinstance(loaded, TablePlan):
-                text = csv_of_tables(loaded, escape_formulas=escape_formulas)
+            if areas is None:
+                text = csv_of_accuracy(loaded, escape_formulas=escape_formulas)
             else:
-                text = csv_of_frame(in_text(rows), escape_formulas=escape_formulas)
+                text = csv_of_sums(rows, escape_formulas=escape_formulas)
             write_new(csv, text, force)
-    items = "tables" if loaded.item == "table" else "queries"
-    items = items if areas is None else "sums"
     if as_json:
         first_rows = row_facts(rows if tables is None else rows.head(tables))
         facts = {**plan_facts(loaded), **usefulness_facts(loaded, useful)}
         say_json({**facts, items: first_rows, "csv": csv and str(csv)})
         return
-    count = min(len(rows), 20 if tables is None else tables)
-    if areas is None:
-        shown = plan_text(loaded, rows, count)
-    else:
-        shown = planned_sum_table(rows.head(count))
-        if count < len(rows):
-            shown += f"\n… and {len(rows) - count:,} more: --tables {len(rows)} shows all."
+    shown = plan_text(loaded, tables) if areas is None else planned_sum_table(rows, tables)
     say("\n\n".join(filter(None, (shown, usefulness_text(loaded, useful)))))
     if csv is not None:
         say(f"All {len(rows):,} {items} are in {csv}.")
 
 
-def _load_verified(plan_file: Path, *, canonical: bool = True) -> "ReleasePlan":
+def _load_verified(plan_file: Path, *, canonical: bool = True) -> "Plan":
     """The plan of a file; refused if it does not hold what it claims."""
-    from rpexplore.queries.plan_kinds import load_plan, verify
+    from rpexplore.planning.plan import load_plan
+    from rpexplore.planning.verification import verify
 
     loaded = load_plan(plan_file, canonical=canonical)
     if not verify(loaded).holds:
@@ -159,7 +153,7 @@ def _checked_approvals(
 
 def _verify_each(plan_files: Sequence[Path], skip_others: bool, as_json: bool) -> NoReturn:
     """Check plans, say in a line of each whether it holds, and end the program."""
-    from rpexplore.queries.plan_kinds import is_plan_file
+    from rpexplore.planning.plan import is_plan_file
 
     rows, lines, code = [], [], 0
     for plan_file in plan_files:
@@ -183,9 +177,9 @@ def _verify_each(plan_files: Sequence[Path], skip_others: bool, as_json: bool) -
 
 def _verification(plan_file: Path) -> "tuple[str | None, Verification]":
     """The SHA-256 of a plan, unless its file contradicts itself, and what checking it found."""
+    from rpexplore.planning.plan import load_plan
     from rpexplore.planning.verification import Check, Verification
-    from rpexplore.queries.plan_kinds import load_plan
-    from rpexplore.queries.plan_kinds import verify as verification_of
+    from rpexplore.planning.verification import verify as verification_of
 
     try:
         loaded = load_plan(plan_file)

@@ -11,7 +11,7 @@ from rpexplore.cli.webapp import HOST, run_server
 from rpexplore.common.extras import require
 from rpexplore.common.login_file import Login
 from rpexplore.common.public_address import PublicAddress
-from rpexplore.common.server_settings import ACCOUNT_HEADER, ServerSettings
+from rpexplore.common.server_settings import ACCOUNT_HEADER, ACCOUNT_OF_USER, ServerSettings
 from rpexplore.errors import RpexploreError
 
 
@@ -64,8 +64,8 @@ def serve_planning(
         # Streamlit asks again what the guard has asked already.
         "server.allowedHosts": public.name,
         # A session stays with its account; the guard writes this header, and nobody else.
-        "server.trustedUserHeaders": json.dumps({ACCOUNT_HEADER: "account"}),
-        "secrets.files": settings.login_file or f"{os.devnull}.toml",
+        "server.trustedUserHeaders": json.dumps({ACCOUNT_HEADER: ACCOUNT_OF_USER}),
+        "secrets.files": f"{os.devnull}.toml",
         # Each line is one JSON object already, without what people typed.
         "logger.messageFormat": "%(message)s",
         "logger.enableRich": "false",

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rpexplore.cli.options import PresetName
@@ -25,20 +24,14 @@ def named_presets() -> "list[tuple[PresetName, Preset]]":
 def preset_from_options(
     name: PresetName,
     *,
-    codebook: Path | None,
+    domain: "Domain",
     role: Sequence[str],
     category: Sequence[str],
 ) -> "tuple[QueryList, list[str]]":
     """The queries of a preset, and what was guessed of the codebook, a line for each role."""
-    from rpexplore.domain.domain import Domain
     from rpexplore.queries.preset_roles import describe_match, guessed_matches
 
     preset = dict(named_presets())[name]
-    if codebook is None:
-        if role or category:
-            raise WorkloadError("--role and --category go with --codebook FILE; give all of them.")
-        return preset.queries(), []
-    domain = Domain.load(codebook)
     matches = guessed_matches(preset.roles, domain)
     roles = {one.key: one for one in preset.roles}
     for option in role:

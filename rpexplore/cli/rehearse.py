@@ -35,8 +35,8 @@ def rehearse(
     from rpexplore.common.formatting import describe_share
     from rpexplore.domain.readings import READINGS
     from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
+    from rpexplore.planning.plan import load_plan
     from rpexplore.planning.table_plan import TablePlan
-    from rpexplore.queries.plan_kinds import load_plan
 
     with progress("Reading the plan") as on_progress:
         loaded = load_plan(plan_file)

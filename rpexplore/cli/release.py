@@ -8,7 +8,7 @@ from rpexplore.cli.console import agreed, interactive, progress, say, say_result
 from rpexplore.errors import RpexploreError
 
 if TYPE_CHECKING:
-    from rpexplore.releases.manifest import FinishedRelease
+    from rpexplore.releases.finished_release import Release
 
 # Each verb imports what it needs itself, so that none waits for what it does not use.
 
@@ -45,8 +45,8 @@ def release(
     from rpexplore.cli.ledger_facts import account_facts, announcement, booked_since
     from rpexplore.common.exact_numbers import exact_text
     from rpexplore.domain.provenance import formulas_warning
+    from rpexplore.planning.plan import load_plan
     from rpexplore.privacy.conversions import rho_text
-    from rpexplore.queries.plan_kinds import load_plan
     from rpexplore.releases import release as releases
     from rpexplore.releases.approval import load_approvals
     from rpexplore.releases.atomic_folder import check_new
@@ -145,9 +145,7 @@ def release(
     _say_finished(as_json, done, facts | account_facts(after, factor), finding)
 
 
-def _say_finished(
-    as_json: bool, done: "FinishedRelease[Any]", facts: dict[str, Any], finding: str
-) -> None:
+def _say_finished(as_json: bool, done: "Release", facts: dict[str, Any], finding: str) -> None:
     """Say where the results are, and a finding in the end."""
     plan, folder = done.plan, str(done.folder)
     facts = {

@@ -1,19 +1,26 @@
-"""The smallest budget that meets the targets, and the optimum at it."""
+"""The smallest budget that meets the targets, and the plan at it."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
 from rpexplore.analysis.binding_targets import budget_explanation, describe, describe_advice
-from rpexplore.analysis.sufficient_budgets import smallest_budget
+from rpexplore.analysis.sufficient_budgets import smallest_budget, smallest_query_budget
+from rpexplore.cli.plan_inputs import PartsAsked
 from rpexplore.common.concurrency import Progress
 from rpexplore.errors import WorkloadError
 from rpexplore.planning import planner
+from rpexplore.planning.areas.area_minimum_budget import minimum_area_budget
+from rpexplore.planning.counts.query_planner import query_optimum
 from rpexplore.planning.loss_serialization import loss_from_text
 from rpexplore.planning.losses.base import Loss, MaxVariance
 from rpexplore.planning.losses.constrained import SumWithinTargets
 from rpexplore.planning.minimum_budget import minimum_budget
 from rpexplore.planning.optimum import Optimum
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
 
@@ -78,3 +85,60 @@ def optimum_at_smallest_budget(
         budget = max(budget, of_plan, key=lambda candidate: candidate.rho)
     reason = f"{describe(explanation, compared=False)} {describe_advice(explanation)}".strip()
     return optimum, budget, reason
+
+
+def plan_at_smallest_budget(
+    which: str,
+    asked: PartsAsked,
+    reference_budget: Budget,
+    objective: tuple[str | None, str | None, str | None],
+    shares: Mapping[str, Fraction] | None,
+    *,
+    uniform_reference: bool,
+    uniform_levels: bool,
+    tolerance: float | None,
+    on_progress: Progress,
+) -> tuple[Plan, str | None]:
+    """The plan at the smallest budget for all targets of all parts, and why it is that large.
+
+    Each part gets the smallest budget that meets its own targets; the plan's is their sum.
+
+    which: TARGETS or REQUIRED, of tables. objective: --loss, --weighting and --relative-to.
+
+    Raises `WorkloadError` for parts without targets, or options that do not go with it.
+    """
+    if shares is not None:
+        raise WorkloadError("--minimum-budget finds the shares of the parts; leave --share out.")
+    parts: list[PartPlan] = []
+    reason, most = None, reference_budget.max_records_per_person
+    if asked.tables is not None:
+        loss = loss_that_meets(which, asked.tables, *objective)
+        optimum, budget, reason = optimum_at_smallest_budget(
+            which, asked.tables, loss, reference_budget,
+            uniform_reference=uniform_reference, on_progress=on_progress,
+        )  # fmt: skip
+        parts.append(optimum.at(budget))
+    elif any(objective):
+        name = ("loss", "weighting", "relative-to")[[bool(text) for text in objective].index(True)]
+        raise WorkloadError(
+            "--minimum-budget finds the smallest ρ for the largest error relative to targets; "
+            f"leave --{name} out."
+        )
+    if asked.areas is not None:
+        parts.append(
+            minimum_area_budget(
+                asked.areas,
+                max_records_per_person=most,
+                tolerance=tolerance,
+                uniform_levels=uniform_levels,
+                on_progress=on_progress,
+            )
+        )
+    if asked.counts is not None:
+        of_counts = query_optimum(asked.counts.queries, on_progress=on_progress)
+        parts.append(of_counts.at(smallest_query_budget(of_counts, reference_budget).budget))
+    total = sum((part.budget.privacy_cost for part in parts), Fraction())
+    budget = parts[0].budget
+    if len(parts) > 1:
+        budget = Budget(privacy_cost=total, max_records_per_person=most)
+    return Plan(tuple(parts), budget, parts[0].version), reason

@@ -18,6 +18,7 @@ from typing import Any
 from rpexplore.common.extras import require
 from rpexplore.common.server_settings import ServerSettings
 from rpexplore.common.webapp_files import (
+    REFUSED,
     TOKEN_PARAMETER,
     TOKEN_VARIABLE,
     app_script,
@@ -121,6 +122,8 @@ def run_server(
         return
     finally:
         _stop(child, say)
+    if child.returncode == REFUSED:
+        raise SystemExit(REFUSED)
     raise RpexploreError(
         f"The app ended by itself (exit code {child.returncode}); what it wrote above says why."
     )

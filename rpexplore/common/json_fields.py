@@ -32,19 +32,23 @@ def dumps(value: Any) -> str:
     return _ENCODER.encode(value)
 
 
-def canonical_text(head: Mapping[str, Any], sections: Mapping[str, Sequence[str]]) -> str:
-    """An object with one key a line, behind them lists with one row a line, and its seal.
+def object_text(head: Mapping[str, Any], sections: Mapping[str, Sequence[str]]) -> str:
+    """An object with one key a line, behind them lists with one row a line.
 
-    sections: for each key the JSON texts of its rows. The seal is the SHA-256 of the text without
-    the seal's line and the comma before it.
+    sections: for each key the JSON texts of its rows
     """
     lines = [f"{dumps(key)}:{dumps(value)}" for key, value in head.items()]
     for key, rows in sections.items():
         listed = "\n" + ",\n".join(rows) + "\n" if rows else ""
         lines.append(f"{dumps(key)}:[{listed}]")
-    text = "{\n" + ",\n".join(lines)
-    seal = _sha256(text + "\n}\n")
-    return f'{text},\n"{SEAL}":"{seal}"\n}}\n'
+    return "{\n" + ",\n".join(lines) + "\n}"
+
+
+def canonical_text(head: Mapping[str, Any], sections: Mapping[str, Sequence[str]]) -> str:
+    """`object_text` with its seal, the SHA-256 of the text without the seal's line."""
+    text = object_text(head, sections)
+    seal = _sha256(f"{text}\n")
+    return f'{text[:-2]},\n"{SEAL}":"{seal}"\n}}\n'
 
 
 def sealed_text(content: Mapping[str, Any]) -> str:

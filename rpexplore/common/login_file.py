@@ -1,4 +1,4 @@
-"""Login file: how a shared server logs people in, by OpenID Connect, as Streamlit has it."""
+"""Login file: how a shared server logs people in, by OpenID Connect."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,12 +21,16 @@ _OF_ALL = ("cookie_secret", "redirect_uri")
 class Login:
     """The providers that people can log in with.
 
-    providers  their names in the file; `DEFAULT_PROVIDER` for one without a name
-    auth       the section [auth], complete, as Streamlit takes it; it holds secrets
+    providers      by their names in the file, each with its client_id, client_secret,
+                   server_metadata_url and client_kwargs; `DEFAULT_PROVIDER` is the name of one
+                   without a name
+    cookie_secret  what cookies are signed with
+    redirect_uri   where providers send people back to
     """
 
-    providers: tuple[str, ...]
-    auth: Mapping[str, Any] = field(repr=False)
+    providers: Mapping[str, Mapping[str, Any]] = field(repr=False)
+    cookie_secret: str = field(repr=False)
+    redirect_uri: str
 
     @classmethod
     def read(cls, path: Path, address: PublicAddress) -> "Login":
@@ -54,7 +58,7 @@ class Login:
                 "nobody can guess; take what this prints: openssl rand -hex 32"
             )
         redirect = f"{address}oauth2callback"
-        if auth.setdefault("redirect_uri", redirect) != redirect:
+        if auth.get("redirect_uri", redirect) != redirect:
             raise RpexploreError(
                 f"{where} has another redirect_uri than the one that follows from --address, "
                 f"{redirect}; leave it out, or correct one of the two."
@@ -72,7 +76,7 @@ class Login:
             )
         for name, section in providers.items():
             _check_provider(f"{where}, provider {name!r},", name, section)
-        return cls(tuple(providers), auth)
+        return cls(providers, secret, redirect)
 
 
 def _check_provider(where: str, name: str, section: Mapping[str, Any]) -> None:
@@ -87,6 +91,8 @@ def _check_provider(where: str, name: str, section: Mapping[str, Any]) -> None:
             f"{where} must have {', '.join(_OF_PROVIDER)}, as texts, and may have client_kwargs; "
             + (f"add {', '.join(missing)}." if missing else "leave out what else is there.")
         )
+    if not isinstance(section.get("client_kwargs", {}), dict):
+        raise RpexploreError(f"{where} must have client_kwargs that are a table; write it as one.")
     metadata = urlsplit(section["server_metadata_url"])
     if metadata.scheme != "https" and not is_this_machine(metadata.hostname or ""):
         raise RpexploreError(

@@ -10,8 +10,9 @@ from rpexplore.common.public_address import PublicAddress
 
 _VARIABLE = "RPEXPLORE_SERVER"
 # What Streamlit is told by the guard in front of it, whatever a client writes there: whose a
-# connection is, so that nobody takes over a session of somebody else by its name.
-ACCOUNT_HEADER = "x-rpexplore-account"
+# connection is, so that nobody takes over a session of somebody else by its name. In a session it
+# is an entry of `st.user`.
+ACCOUNT_HEADER, ACCOUNT_OF_USER = "x-rpexplore-account", "account"
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from rpexplore.errors import RpexploreError
 # How `rpexplore app` hands the token of a server down to it, and to the browser.
 TOKEN_VARIABLE = "RPEXPLORE_APP_TOKEN"
 TOKEN_PARAMETER = "token"
+REFUSED = 2  # the exit code of a server that has said in a sentence why it does not start
 _FOLDERS_VARIABLE = "RPEXPLORE_DATA_FOLDERS"
 
 _PACKAGE = Path(__file__).resolve().parents[1]

@@ -1,12 +1,13 @@
 """What there is to count: attributes, their values, and counts that are public.
 
-In reading order: `attribute`, `domain`, `codebook` (Table Schema JSON and CSV), `json_schemas`,
-`value_selection` (which values a text names), `expected_counts` (counts from public sources),
-`expected_counts_file`, `publishable` (which cells are), `readings` (of a release: unbiased,
-nonnegative, smooth), `smooth_rehearsal` (the errors of each, as rehearsed), `provenance`
-(attributes to be completed, values that came from records), `area_tree` with `area_levels` (from
-tables of codes), `area_file` (from files), `area_tree_file` (of plans), `area_codebook` and
-`area_range` (a part of a tree, worked on at a time).
+Read `attribute` and `domain` first: all other packages speak in these two. Then `codebook` (how
+they are read and written), `json_schemas` and `value_selection` (which values a text names).
+
+public counts  `expected_counts`, `expected_counts_file`, `publishable` (which cells are good)
+results        `readings` (unbiased, nonnegative, smooth), `smooth_rehearsal` (their errors)
+where from     `provenance` (attributes to be completed, values that came from records)
+areas          `area_tree`, the tree itself; `area_levels` (from tables of codes), `area_file`,
+               `area_tree_file` (of plans), `area_codebook`, `area_range` (a part of a tree)
 
 Imports `common` and `errors`.
 """

@@ -94,6 +94,16 @@ class AreaCodebook:
         return cls(field["name"], tree, domain)
 
 
+def names_areas(path: str | Path) -> bool:
+    """Whether a codebook is JSON with an attribute of areas; raises `DomainError` for no file."""
+    content = file_bytes(path, f"The codebook {str(path)!r}", DomainError)
+    if b'"areas"' not in content:  # neither another format nor another codebook is read for it
+        return False
+    name = Path(path).name
+    text = utf8_text(content, f"The codebook {name}", DomainError)
+    return any(has_areas(field) for field in fields_of_codebook(text, name))
+
+
 def fields_of_codebook(text: str, source: str) -> list[Any]:
     """The fields of a JSON codebook."""
     schema = schema_in_json(text, source).schema

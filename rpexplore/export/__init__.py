@@ -1,7 +1,8 @@
 """What one takes away with a plan; nothing here was made from records.
 
-`report/` (documents), `reproduction/` (scripts and commands that make the plan again), `bundle`
-(all of it in one zip file); `area_bundle`, of plans for areas.
+Read `bundle` first: the zip file holds everything that the others make. `report/` makes documents,
+`reproduction/` scripts and commands that make the plan again, `area_bundle` the zip file of plans
+for areas.
 
 Imports `figures`, `analysis` and what these may import.
 """

@@ -45,7 +45,7 @@ ACCURACY_COLUMNS = {
     "tables": COLUMNS["tables"],
 }
 TABLE_COLUMNS = {
-    "table": COLUMNS["table"],
+    "item": COLUMNS["item"],
     "level": COLUMNS["level"],
     "standard_error": _ERROR,
     "largest_standard_error": Column("largest σ", term="Least / most accurate"),

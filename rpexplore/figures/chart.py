@@ -44,6 +44,7 @@ COLUMNS = {
     "attributes": Column("attributes", "text"),
     "attribute": Column("attribute", "text"),
     "table": Column("table", "text"),
+    "item": Column("table", "text"),
     "rho": Column("budget ρ", term="ρ"),
     "order": Column("attributes", "count"),
     "values": Column("values", "count"),

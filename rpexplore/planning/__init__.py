@@ -1,12 +1,14 @@
-"""Planning: workload, loss and budget become a plan, proven and verified. Never sees a record.
+"""Planning: what is asked for and a budget become a plan, proven and verified. Sees no record.
 
-In reading order: `losses/`, `mechanism/`, `solvers/`; `strategy_cache`, `strategy_search`,
-`optimal_strategies` (what is measured of an attribute); `solving` (the solver of each loss),
-`loss_serialization`, `certificate`; `optimum`, `planner`, `minimum_budget`;
-`release_plan`, `plan`, `tables_in_json`, `plan_file` (described in `schemas/plan-1.json`),
-`plan_summary`, `verification`, `approval` (a plan signed by people).
+Read `request` first (parts, shares, one plan), then what comes of it, `plan` and `part_plan`. How
+tables are planned: `planner`, `optimum`, `solving` (the solver of each loss); what it chooses from:
+`losses/`, `mechanism/`, `solvers/`; attributes in other bases: `optimal_strategies`,
+`strategy_search`, `strategy_cache`; `minimum_budget`. The other parts: `areas/`, `counts/`,
+`adaptive/`; `shares` splits the budget. What a plan says of itself: `certificate`,
+`accuracy_frame`, `plan_summary`, `verification`; `approval` (people sign it). The file of tables:
+`table_plan`, `table_plan_file`, `tables_in_json`, `loss_serialization`. Compared: `baselines/`.
 
-Imports `workload`, `privacy`, `domain`, `common` and `errors`.
+Imports `queries`, `workload`, `privacy`, `domain`, `common` and `errors`.
 
 Papers by their short names (titles in docs/mathematics.md, which derives what is in none): RP and
 RP+, ResidualPlanner and ResidualPlanner+; FFU, fitness for use; ReM, marginal reconstruction with

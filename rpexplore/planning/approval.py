@@ -1,7 +1,7 @@
 """Approvals: what people who have seen a plan sign with their SSH key. No records are needed.
 
 The file is JSON, a key a line. What is signed is the file without the line of its signature, so
-that grep, sed and ssh-keygen can check it (docs/formats.md, Approvals).
+that grep, sed and ssh-keygen can check it (docs/approval-files.md).
 """
 
 import hashlib
@@ -26,7 +26,8 @@ from rpexplore.common.json_fields import (
 )
 from rpexplore.common.ssh_signatures import canonical_signature, key_facts, sign, signing_key
 from rpexplore.errors import ApprovalError
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
 
 NAMESPACE = "rpexplore-plan-approval"  # so that no signature for something else is an approval
 FORMAT = ("rpexplore-approval", 1)
@@ -160,7 +161,7 @@ class Approval:
 
 
 def signed_approval(
-    plan: ReleasePlan, key: str | Path, *, name: str | None = None, remarks: str = ""
+    plan: Plan | PartPlan, key: str | Path, *, name: str | None = None, remarks: str = ""
 ) -> Approval:
     """An approval of a plan that was checked, signed now; see `queries.approving.approve`."""
     path = Path(key).expanduser()

@@ -19,7 +19,7 @@ from rpexplore.workload.workload import Workload
 _LEAST_TOLERANCE = 1e-10
 
 
-def plan(
+def plan_tables(
     workload: Workload,
     *,
     loss: Loss,

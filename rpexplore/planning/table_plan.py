@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from rpexplore.common.formatting import describe_count
 from rpexplore.common.numerics import normal_quantile
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.errors import WorkloadError
+from rpexplore.planning.accuracy_frame import accuracy_frame
 from rpexplore.planning.certificate import Certificate
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.cell_variances import CellVariances
@@ -24,14 +26,17 @@ from rpexplore.planning.mechanism.marginal_noise import (
     residuals_within,
 )
 from rpexplore.planning.mechanism.table_variances import TableVariances
+from rpexplore.planning.part_plan import CertifiedPlan
 from rpexplore.planning.plan_summary import plan_summary
-from rpexplore.planning.release_plan import CertifiedPlan
 from rpexplore.planning.table_plan_file import fields_of_plan, text_of_plan
 from rpexplore.privacy.budget import Budget
+from rpexplore.workload.table_text import all_titles
 from rpexplore.workload.workload import Workload
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from rpexplore.planning.verification import Check
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,13 +53,11 @@ class TablePlan(CertifiedPlan):
     """
 
     kind = "tables"
-    file_format = "rpexplore-plan"
     item, released_item = "table", "noisy table"
     accuracy_statement = (
         "Every table's answers are unbiased, with the standard errors the plan states."
     )
     has_labels_in_csv = True
-    _text, _fields_of_json = staticmethod(text_of_plan), staticmethod(fields_of_plan)
 
     workload: Workload
     loss: Loss
@@ -84,7 +87,26 @@ class TablePlan(CertifiedPlan):
     def full_contents(self) -> str:
         return f"{self.contents} with {describe_count(self.workload.n_cells)} cells"
 
+    # ---- its part of the file
+
+    def to_text(self) -> str:
+        return text_of_plan(self)
+
+    @classmethod
+    def of_content(cls, content: Any, version: str, folder: Path | None) -> Self:
+        return cls(**fields_of_plan(content, version))
+
+    def checks(self, *, strategies: bool) -> "tuple[Check, ...]":
+        from rpexplore.planning.verification import table_checks
+
+        return table_checks(self, strategies=strategies)
+
     # ---- what it is worth
+
+    def worth(self, loss: Loss) -> tuple[float, float] | None:
+        if loss != self.loss:
+            return None
+        return self.certificate.loss_value, self.certificate.lower_bound
 
     @property
     def loss_value(self) -> float:
@@ -133,28 +155,27 @@ class TablePlan(CertifiedPlan):
         position = self.workload.position(table)
         return np.sqrt(cells.variances_of(position, self.sigma_squared.floats))
 
+    def accuracy(self) -> "pd.DataFrame":
+        """How accurate every table is, one row a table: see `accuracy_frame`."""
+        cells, extremes = self.workload.exact_cells, self.table_variances.standard_errors
+        return accuracy_frame(
+            self.kind,
+            all_titles(self.workload),
+            attributes=self.workload.tables,
+            cells=cells.astype(np.int64) if max(cells) < 2**63 else self.workload.cells,
+            standard_error=self.standard_errors,
+            smallest_standard_error=extremes("smallest"),
+            largest_standard_error=extremes("largest"),
+            target=self.workload.targets,
+            required=self.workload.required,
+            weight=self.workload.weights,
+            shadow_price=self.certificate.shadow_prices,
+        )
+
     @property
     def tables(self) -> "pd.DataFrame":
-        """One row a table: attributes, order, cells, accuracy, weight, target, shadow price."""
-        import pandas as pd  # half of the time that importing this package would take
-
-        cells = self.workload.exact_cells
-        fits = max(cells) < 2**63
-        return pd.DataFrame(
-            {
-                "attributes": self.workload.tables,
-                "order": self.workload.orders,
-                "cells": cells.astype(np.int64) if fits else self.workload.cells,
-                "mean_variance": self.mean_variances,
-                "max_variance": self.table_variances.largest,
-                "standard_error": self.standard_errors,
-                "largest_standard_error": self.largest_standard_errors,
-                "smallest_standard_error": self.table_variances.standard_errors("smallest"),
-                "weight": self.workload.weights,
-                "target": self.workload.targets,
-                "shadow_price": self.certificate.shadow_prices,
-            }
-        )
+        """What `accuracy` gives."""
+        return self.accuracy()
 
     def largest_variance(self, table: AttributeSet) -> float:
         """Variance of a cell of any marginal that some table of the workload contains.

@@ -1,10 +1,7 @@
-"""The plan file: one JSON text, canonical, so that its SHA-256 is the plan's name.
+"""Tables in a plan file: each table and each residual on a line of its own.
 
-Described in `schemas/plan-1.json`: UTF-8 with the keys in its order, no spaces, and each table and
-residual on a line of its own, so that files can be compared by line. What tables have beside their
-attributes is listed once, as a class of tables, and so is each noise scale. Exact numbers are texts
-("12.5", "1/3"); floats are the shortest decimals that give them back. A text with the same content
-in another layout is read only to be written anew.
+What tables have beside their attributes is listed once, as a class of tables, and so is each noise
+scale.
 """
 
 import math
@@ -17,8 +14,6 @@ import numpy as np
 from rpexplore.common.concurrency import collection_paused
 from rpexplore.common.exact_numbers import Decimals, exact_text
 from rpexplore.common.json_fields import (
-    SEAL,
-    canonical_text,
     check_keys,
     columns,
     dumps,
@@ -28,9 +23,9 @@ from rpexplore.common.json_fields import (
     list_of,
     lists,
     not_negative,
+    object_text,
     positive,
     positive_exact,
-    text_of,
 )
 from rpexplore.common.numerics import distinct_rows
 from rpexplore.domain.domain import Domain
@@ -54,9 +49,8 @@ if TYPE_CHECKING:
     from rpexplore.planning.table_plan import TablePlan
 
 _KEYS = (
-    "format", "format_version", "library_version", "domain", "loss", "budget", "privacy_cost",
-    "certificate", "bases", "strategies", "classes", "tables", "cells", "noise_scales", "residuals",
-    SEAL,
+    "kind", "domain", "loss", "budget", "privacy_cost", "certificate", "bases", "strategies",
+    "classes", "tables", "cells", "noise_scales", "residuals",
 )  # fmt: skip
 _VARIANCE_KEYS = ("variance", "largest_variance", "smallest_variance")
 _CLASS_KEYS = (
@@ -69,11 +63,12 @@ _CLASS_KEYS = (
 
 @collection_paused()
 def text_of_plan(plan: "TablePlan") -> str:
-    """The canonical text of a plan."""
+    """The object of a plan file that is this part."""
     workload, certificate = plan.workload, plan.certificate
     loss = plan.loss.to_json().items()
     head = {
-        **plan.file_head,
+        "kind": plan.kind,
+        "domain": plan.domain.to_schema(),
         "loss": {key: value if isinstance(value, str) else float(value) for key, value in loss},
         "budget": plan.budget.to_json(),
         "privacy_cost": exact_text(plan.exact_privacy_cost),
@@ -96,7 +91,7 @@ def text_of_plan(plan: "TablePlan") -> str:
         "noise_scales": [f'"{text}"' for text in scales[first_scales].texts()],
         "residuals": list(map(str, scale_index.tolist())),
     }
-    return canonical_text(head, sections)
+    return object_text(head, sections)
 
 
 def _class_lines(
@@ -139,12 +134,12 @@ def _cell_lines(workload: Workload, cells: CellPrices | None) -> list[str]:
 # ---- reading
 
 
-def fields_of_plan(content: dict[str, Any]) -> dict[str, Any]:
+def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
     """The fields of the plan that a file holds; raises what `refusing` takes for what is unusable.
 
     Noise scales, variances, cost and certificate are taken as stated: `verification` checks them.
     """
-    check_keys(content, _KEYS, "the plan")
+    check_keys(content, _KEYS, "the tables")
     check_keys(content["certificate"], ("loss", "lower_bound", "gap", "limit"), "the certificate")
     domain = Domain.from_schema(content["domain"])
     classes = columns(content, "classes", _CLASS_KEYS)
@@ -184,7 +179,7 @@ def fields_of_plan(content: dict[str, Any]) -> dict[str, Any]:
         "table_variances": variances,
         "exact_privacy_cost": positive_exact(content, "privacy_cost"),
         "certificate": certificate,
-        "version": text_of(content, "library_version"),
+        "version": version,
     }
 
 

@@ -174,8 +174,8 @@ def _refuse_different_domains(left: Estimates, right: Estimates) -> None:
 def _release_ids(part: TableRelease | Estimates) -> list[ReleaseId]:
     """What the releases in a part are known by."""
     if isinstance(part, TableRelease):
-        folder = text_of_path(part.folder.resolve())
-        return [ReleaseId(part.plan.sha256, manifest_sha256(part.folder), folder)]
+        folder = text_of_path(part.home.resolve())
+        return [ReleaseId(part.manifest["plan_sha256"], manifest_sha256(part.home), folder)]
     return [
         ReleaseId(source.plan_sha256, source.sha256, source.name)
         for source in part.sources

@@ -32,9 +32,9 @@ from rpexplore.postprocessing.stored_arrays import read_arrays, write_arrays
 from rpexplore.postprocessing.synthetic.records import KIND as SYNTHETIC
 from rpexplore.postprocessing.synthetic.records import SyntheticRecords
 from rpexplore.postprocessing.table_writing import new_tables_folder, write_readme, write_tables
-from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
-from rpexplore.releases.areas.area_release import AreaRelease
 from rpexplore.releases.atomic_folder import check_room
+from rpexplore.releases.finished_release import FORMAT as RELEASE
+from rpexplore.releases.finished_release import Release
 from rpexplore.releases.manifest import (
     check_facts,
     check_listed,
@@ -45,7 +45,6 @@ from rpexplore.releases.manifest import (
     read_manifest,
     save_manifest,
 )
-from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.table_files import BYTES_PER_CELL, files_of_tables
 from rpexplore.releases.table_release import TableRelease
 
@@ -125,8 +124,11 @@ def load_combined(folder: str | Path) -> Estimates:
 
 def load_measured(folder: str | Path) -> TableRelease | Estimates:
     """`load_unbiased`, or all that an adaptive release measured: for what is biased in any case."""
-    if read_manifest(Path(folder)).get("format") == AdaptiveRelease.release_format[0]:
-        return Estimates.of_adaptive(AdaptiveRelease.load(folder))
+    folder = Path(folder)
+    if read_manifest(folder).get("format") == RELEASE[0]:
+        release = Release.load(folder)
+        if release.part("tables") is None and (rounds := release.part("rounds")) is not None:
+            return Estimates.of_adaptive(rounds)
     return load_unbiased(folder)
 
 
@@ -134,22 +136,6 @@ def load_unbiased(folder: str | Path) -> TableRelease | Estimates:
     """What a folder holds, a release of tables or combined ones; `ReleaseError` if neither."""
     folder = Path(folder)
     kind = read_manifest(folder).get("format")
-    if kind == QueryRelease.release_format[0]:
-        raise ReleaseError(
-            f"{str(folder)!r} holds the answers to a list of queries, and no tables; they are "
-            "files in that folder. Name the folder of a release of tables."
-        )
-    if kind == AdaptiveRelease.release_format[0]:
-        raise ReleaseError(
-            f"{str(folder)!r} holds adaptive estimates, which are biased, and unbiased tables are "
-            "needed; name a release by a plan that is not adaptive."
-        )
-    if kind == AreaRelease.release_format[0]:
-        raise ReleaseError(
-            f"{str(folder)!r} holds tables in areas, and what is asked for is not made of tables "
-            "in areas; they are files in that folder, which rpexplore.AreaRelease.load reads, and "
-            "`rpexplore answer --areas FILE` and `rpexplore postprocess` take."
-        )
     if kind in (PROCESSED[0], SYNTHETIC[0]):
         is_processed = kind == PROCESSED[0]
         held = "processed tables" if is_processed else "synthetic records"
@@ -159,7 +145,15 @@ def load_unbiased(folder: str | Path) -> TableRelease | Estimates:
             f"{str(folder)!r} holds {held}, and unbiased tables are needed; name the release that "
             f"they were made of ({names})."
         )
-    return load_combined(folder) if kind == KIND[0] else TableRelease.load(folder)
+    if kind == KIND[0]:
+        return load_combined(folder)
+    release = Release.load(folder)
+    if (tables := release.part("tables")) is not None:
+        return tables
+    raise ReleaseError(
+        f"{str(folder)!r} holds {release.plan.contents}, and unbiased tables are needed; name a "
+        "release that has some."
+    )
 
 
 def _facts_of(estimates: Estimates) -> dict[str, Any]:

@@ -8,8 +8,9 @@ axis, plus noise that is independent of that of all others. One release measures
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
+from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
+from rpexplore.domain.result_schema import frame_of
 from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.estimation.array_store import ArrayStore
 from rpexplore.estimation.table_map import subsets
@@ -32,6 +34,7 @@ from rpexplore.postprocessing.measurement_source import (
 )
 from rpexplore.postprocessing.stored_arrays import read_arrays
 from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
+from rpexplore.releases.items import Item, PartReader
 from rpexplore.releases.marginal_estimate import Answer, MarginalEstimate
 from rpexplore.releases.measurement import measured_shape
 from rpexplore.releases.residual_files import residual_files
@@ -43,7 +46,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Estimates:
+class Estimates(PartReader):
     """What is known of every residual within some tables, with its accuracy. Noisy figures only.
 
     tables         the tables that there are, by number of attributes, then lexicographically
@@ -184,6 +187,23 @@ class Estimates:
         sizes = self.domain.sizes.astype(float)
         return float(sum(np.prod(sizes[list(table)]) for table in self.tables))
 
+    @property
+    def made_of(self) -> Sequence[MeasurementSource]:
+        return self.sources
+
+    @cached_property
+    def items(self) -> Sequence[Item]:
+        sizes = self.domain.sizes.tolist()
+        return [
+            Item.of_table(
+                position,
+                names,
+                prod(sizes[attribute] for attribute in self.tables[position]),
+                partial(self.cells, names),
+            )
+            for position, names in enumerate(self.table_names)
+        ]
+
     def has(self, attributes: AttributeSet) -> bool:
         """Whether a table holds these attributes together."""
         return _several(self.domain, self.domain.positions(attributes)) in self.contributions
@@ -207,7 +227,7 @@ class Estimates:
     def table(self, *attributes: AttributeSet) -> "pd.DataFrame":
         """`cells` as a DataFrame, by names or by one collection of names."""
         names = [self.domain.names[index] for index in query_attributes(self.domain, attributes)]
-        return self.cells(names).to_pandas()
+        return frame_of(self.cells(names))
 
     counts = table
 

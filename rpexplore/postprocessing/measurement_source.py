@@ -15,7 +15,8 @@ from rpexplore.common.json_fields import positive_exact, text_of
 from rpexplore.errors import ReleaseError
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import epsilon_texts, rho_text
-from rpexplore.releases.manifest import FinishedRelease, manifest_sha256
+from rpexplore.releases.finished_release import PartRelease
+from rpexplore.releases.manifest import manifest_sha256
 
 _MOST_LISTED = 6  # amounts of ρ that are shown one by one
 
@@ -54,15 +55,15 @@ class MeasurementSource:
         )
 
     @classmethod
-    def of(cls, release: FinishedRelease[Any]) -> "MeasurementSource":
-        """A release of any kind."""
-        plan = release.plan
+    def of(cls, release: PartRelease[Any]) -> "MeasurementSource":
+        """A release, of which a part is given; the cost is that of all of it."""
+        manifest = release.manifest
         return cls(
-            name=release.folder.resolve().name,
-            sha256=manifest_sha256(release.folder),
-            rho=plan.rho,
-            max_records_per_person=plan.budget.max_records_per_person,
-            plan_sha256=plan.sha256,
+            name=release.home.resolve().name,
+            sha256=manifest_sha256(release.home),
+            rho=Fraction(manifest["rho"]),
+            max_records_per_person=manifest["max_records_per_person"],
+            plan_sha256=manifest["plan_sha256"],
             unknown_values=release.manifest["unknown_values"],
             person_rule=release.manifest["records_per_person"],
             run=release.manifest["run"],

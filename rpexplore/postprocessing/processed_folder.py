@@ -26,6 +26,16 @@ from rpexplore.common.csv_text import FORMULAS_ESCAPED
 from rpexplore.common.formatting import data_size
 from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.domain.readings import READINGS
+from rpexplore.domain.result_schema import (
+    INTERVAL_ROLES,
+    MODEL_ERROR,
+    PROCESSED_VALUE,
+    UNBIASED_VALUE,
+    VALUE_IS,
+    Column,
+    Schema,
+    apart_from,
+)
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation.smooth_tables import SmoothTables
 from rpexplore.estimation.table_map import subsets
@@ -50,12 +60,11 @@ from rpexplore.postprocessing.table_writing import new_tables_folder, write_read
 from rpexplore.releases.atomic_folder import check_new, check_room
 from rpexplore.releases.feasibility import computer_memory
 from rpexplore.releases.manifest import now, save_manifest
-from rpexplore.releases.table_cells import ESTIMATES
+from rpexplore.releases.table_cells import constant_text
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.workload.query_matrix import QueryMatrix
 
 _BYTES_PER_CELL = 330  # about, as CSV and Parquet together
-_OF_PROCESSED = ("model_error", "unbiased_value", "value_is")  # columns beside the released ones
 _MEMORY_PER_CELL = 50  # bytes, while nonnegative tables are searched for; measured
 _SEARCHED = 0.7  # share of the work that is done when the tables are nonnegative, or smooth
 
@@ -123,19 +132,19 @@ def postprocess(
     def cells(position: int) -> pa.Table:
         attributes = estimates.domain.positions(tables[position])
         counts = _processed_counts(estimates, processed, attributes, rounded)
-        columns = {"value": answers(counts, matrices[position]).ravel()}
-        if isinstance(source, TableRelease):
-            unbiased = source.cells(position)
-        else:
-            unbiased = source.cells(tables[position])
+        columns = {PROCESSED_VALUE: answers(counts, matrices[position]).ravel()}
+        unbiased = source.items[position].read()
         if smooth_tables is not None:
             errors = _model_errors(smooth_tables, attributes, matrices[position])
-            columns["model_error"] = errors
-            released = [np.asarray(unbiased[name]) for name in ESTIMATES]
+            columns[MODEL_ERROR] = errors
+            figures = Schema.of(unbiased)
+            released = [np.asarray(unbiased[figures.name(role)]) for role in INTERVAL_ROLES]
             gain = SmoothingGain.of(released[1], errors)
             if gain is not None:
                 gains[_of_several_values(estimates.domain, attributes)] = gain
-            groups.add(position, attributes, matrices[position], [columns["value"], *released])
+            groups.add(
+                position, attributes, matrices[position], [columns[PROCESSED_VALUE], *released]
+            )
         return with_unbiased(columns, unbiased, label)
 
     on_written = part_of_progress(on_progress, _SEARCHED if method else 0.0, 1.0)
@@ -236,25 +245,27 @@ def _model_errors(
     return smooth_tables.standard_errors(table).ravel()
 
 
-def with_unbiased(processed: Mapping[str, np.ndarray], unbiased: pa.Table, label: str) -> pa.Table:
+def with_unbiased(
+    processed: Mapping[Column, np.ndarray], unbiased: pa.Table, label: str
+) -> pa.Table:
     """The processed columns before the unbiased answers, and what they are behind all.
 
     processed: a number for each cell, or one for all; NaN becomes an empty cell
     """
-    # By position: an attribute may bear any name, and the last columns are the estimates.
-    n_labels = unbiased.num_columns - len(ESTIMATES)
-    names = [
-        f"{name} (attribute)" if name in _OF_PROCESSED else name
-        for name in unbiased.column_names[:n_labels]
-    ]
-    columns, shape = unbiased.columns, (unbiased.num_rows,)
+    shape, schema = (unbiased.num_rows,), Schema.of(unbiased)
     before = [
         pa.array(np.broadcast_to(numbers, shape), from_pandas=True)
         for numbers in processed.values()
     ]
-    labels = pa.DictionaryArray.from_arrays(np.zeros(shape, dtype=np.int32), pa.array([label]))
-    cells = pa.table(
-        [*columns[:n_labels], *before, *columns[n_labels:], labels],
-        names=[*names, *processed, "unbiased_value", *ESTIMATES[1:], "value_is"],
-    )
-    return cells.replace_schema_metadata({"rpexplore": label})
+    # What was released as the value is the unbiased one here; the rest keeps its name.
+    beside = [UNBIASED_VALUE if one.role == "value" else one for one in schema.figures]
+    figures = (*processed, *beside, VALUE_IS)
+    arrays = [
+        *(unbiased[column.name] for column in schema.labels),
+        *before,
+        *(unbiased[column.name] for column in schema.figures),
+        constant_text(label, unbiased.num_rows),
+    ]
+    columns = (*apart_from(schema.labels, figures), *figures)
+    fields = [column.field(array.type) for column, array in zip(columns, arrays, strict=True)]
+    return pa.table(arrays, schema=pa.schema(fields, metadata={"rpexplore": label}))

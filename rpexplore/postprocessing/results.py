@@ -1,23 +1,26 @@
 """Results: tables to be looked at, be they released, combined, processed or estimated."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from math import prod
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias, TypeGuard
-
-import pyarrow.parquet
+from typing import Any, TypeAlias
 
 from rpexplore.errors import ReleaseError
+from rpexplore.postprocessing.areas.area_counts import KIND as WHOLE_AREA_COUNTS
 from rpexplore.postprocessing.areas.area_counts import AreaCounts
 from rpexplore.postprocessing.areas.area_results import AreaResults, AreaTables
 from rpexplore.postprocessing.combination_folder import KIND as COMBINED
 from rpexplore.postprocessing.combination_folder import load_unbiased
 from rpexplore.postprocessing.estimates import Estimates
+from rpexplore.postprocessing.measurement_source import MeasurementSource
 from rpexplore.postprocessing.processed_tables import KIND as PROCESSED
 from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
 from rpexplore.releases.areas.area_release import AreaRelease
+from rpexplore.releases.finished_release import FORMAT as RELEASE
+from rpexplore.releases.finished_release import Release
+from rpexplore.releases.items import Item, PartReader
 from rpexplore.releases.manifest import manifest_sha256, read_manifest
 from rpexplore.releases.table_release import TableRelease
 
@@ -25,8 +28,55 @@ Results: TypeAlias = TableRelease | Estimates | ProcessedTables | AdaptiveReleas
 """Tables from one source: their label, domain and table_names, table, counts and answer."""
 
 
+AnyResults: TypeAlias = PartReader
+"""What a folder of figures holds, table by table, whatever its kind."""
+
 ShownTables: TypeAlias = Results | AreaTables
 """What can be shown table by table: those, or tables of areas."""
+
+
+class AllParts(PartReader):
+    """What a release of several parts holds, the tables and counts of one after another."""
+
+    figures = "Noisy tables and counts"
+
+    def __init__(self, release: Release) -> None:
+        self.plan, self.domain, self.manifest = release.plan, release.plan.domain, release.manifest
+        self.folder = self.home = release.folder
+        self.parts = release.parts
+
+    @property
+    def label(self) -> str:
+        return "; ".join(dict.fromkeys(part.label for part in self.parts))
+
+    @property
+    def is_biased(self) -> bool:
+        return any(part.is_biased for part in self.parts)
+
+    @property
+    def is_smooth(self) -> bool:
+        return any(part.is_smooth for part in self.parts)
+
+    @property
+    def area_levels(self) -> Sequence[str]:
+        return tuple(dict.fromkeys(name for part in self.parts for name in part.area_levels))
+
+    @cached_property
+    def items(self) -> Sequence[Item]:
+        return [item.of_part(part.kind) for part in self.parts for item in part.items]
+
+
+def load_any_results(folder: str | Path) -> AnyResults:
+    """What a folder holds: a release of any kind, or tables that were made of one.
+
+    Raises `ReleaseError` if it is neither, or a file was changed since it was written.
+    """
+    folder = Path(folder)
+    kind = str(read_manifest(folder).get("format"))
+    if kind != RELEASE[0]:
+        return _LOADERS.get(kind, load_unbiased)(folder)
+    release = Release.load(folder)
+    return AllParts(release) if len(release.parts) > 1 else release.parts[0]
 
 
 def load_results(folder: str | Path) -> Results:
@@ -35,11 +85,13 @@ def load_results(folder: str | Path) -> Results:
     Raises `ReleaseError` if it is none of these, or a file was changed since it was written.
     """
     folder = Path(folder)
-    kind = read_manifest(folder).get("format")
+    kind = str(read_manifest(folder).get("format"))
     if kind == PROCESSED[0]:
         return ProcessedTables.load(folder)
-    if kind == AdaptiveRelease.release_format[0]:
-        return AdaptiveRelease.load(folder)
+    if kind == RELEASE[0]:
+        release = Release.load(folder)
+        if release.part("tables") is None and (rounds := release.part("rounds")) is not None:
+            return rounds
     return load_unbiased(folder)
 
 
@@ -50,7 +102,7 @@ def load_area_results(folder: str | Path, others: Iterable[Path] = ()) -> AreaRe
     not found: it has the areas.
     """
     folder = Path(folder)
-    if read_manifest(folder).get("format") == AreaRelease.release_format[0]:
+    if read_manifest(folder).get("format") == RELEASE[0]:
         return AreaResults(AreaRelease.load(folder))
     whole = AreaCounts.load(folder)
     sources = whole.manifest["sources"]
@@ -64,42 +116,9 @@ def load_area_results(folder: str | Path, others: Iterable[Path] = ()) -> AreaRe
     return AreaResults(AreaRelease.load(release), whole)
 
 
-def is_biased(results: ShownTables) -> bool:
-    """Whether the counts were processed or estimated, so that they are not right on average."""
-    if isinstance(results, AreaTables):
-        return results.is_biased
-    return isinstance(results, ProcessedTables | AdaptiveRelease)
-
-
-def is_smooth(results: ShownTables) -> bool:
-    """Whether the counts are best guesses by a model, with a model-based error."""
-    if isinstance(results, ProcessedTables):
-        return results.is_smooth
-    return is_adaptive(results)
-
-
-def is_adaptive(results: ShownTables) -> TypeGuard[AdaptiveRelease]:
-    """Whether the counts are those of an adaptive release: no unbiased ones beside them."""
-    return isinstance(results, AdaptiveRelease)
-
-
-def cell_counts(results: Results) -> list[int]:
-    """How many rows each of the tables has, in the order of `table_names`."""
-    if isinstance(results, TableRelease | AdaptiveRelease):
-        return list(map(int, results.plan.workload.exact_cells))
-    if isinstance(results, Estimates):
-        sizes = results.domain.sizes.tolist()
-        return [prod(sizes[attribute] for attribute in table) for table in results.tables]
-    return [pyarrow.parquet.read_metadata(path).num_rows for path in results.table_files]
-
-
-def guarantee_of(results: Results) -> str:
-    """What holds for all that the tables were made from, in words."""
-    if isinstance(results, TableRelease | AdaptiveRelease):
-        return results.plan.guarantee
-    if isinstance(results, Estimates):
-        return results.guarantee
-    return results.manifest["guarantee"]
+def sources_of(results: PartReader) -> Sequence[MeasurementSource]:
+    """What results were made of: a release is a source itself."""
+    return results.made_of or [MeasurementSource.of(results)]  # pyright: ignore[reportArgumentType]
 
 
 def attributes_in_tables(results: ShownTables) -> tuple[str, ...]:
@@ -135,3 +154,10 @@ def in_column_order(results: ShownTables, attributes: Collection[str]) -> tuple[
 def has_counts(results: ShownTables, attributes: Collection[str]) -> bool:
     """Whether there are counts of these attributes together: a table, or within one."""
     return set(attributes) <= set(attributes_in_tables(results)) and results.has(attributes)
+
+
+# Format of a folder -> what opens it, where that is not `load_unbiased`.
+_LOADERS: Mapping[str, Callable[[Path], Any]] = {
+    PROCESSED[0]: ProcessedTables.load,
+    WHOLE_AREA_COUNTS[0]: load_area_results,
+}

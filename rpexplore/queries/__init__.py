@@ -1,9 +1,10 @@
-"""Lists of linear queries, each with a target: planned, verified and edited (FFU).
+"""The language of own counts: lists of linear queries, each with a target (FFU).
 
-In reading order: `query_list`; `conditions`, `condition_tokens`, `value_comparisons`,
-`condition_writer`; `definitions`, `definitions_file`, `csv_files`; `builders`, `edits`;
-`age_texts`, `preset_roles`, `fitted_presets`, `presets`; `strategy`, `planner`, `plan`,
-`plan_file`, `verification`, `plan_kinds` (any kind: loaded from a file, verified), `approving`.
+Read `query_list` first: a list of coefficients over cells, which is what plans take. The language
+it is written in: `conditions`, with `condition_tokens`, `value_comparisons` and
+`condition_writer` (back to text). Lists as people write them: `definitions`, `definitions_file`,
+`csv_files`; made many at once and edited: `builders`, `edits`. Well-known lists: `presets`, fitted
+to a codebook by `preset_roles`, `age_texts` and `fitted_presets`.
 
-Imports `planning`, `workload`, `privacy`, `domain`, `common` and `errors`.
+Imports `workload`, `domain`, `common` and `errors`.
 """

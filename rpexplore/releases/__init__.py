@@ -1,13 +1,15 @@
 """Noise, the ledger, and the folders of releases: the only room that spends privacy.
 
-Noise: `noise/` (all of it), `measurement`, `measurement_file`. Books: `approval` (whether approvals
-are what a ledger demands), `ledger/`, `charged_run` (refuse, count, book). Runs: `feasibility`,
-`release` (check, count, book, measure, write; a stopped run is resumed there too), `release_steps`
-(those of each kind of plan), `rehearsal` (a made-up table, from public counts). Folders:
-`atomic_folder`, `approval_files`, `manifest` (what all releases have), `readme`, `reading_code`,
-`contributions`, `marginal_estimate`, `table_cells`, `table_files`, `residual_files`,
-`table_release`, `query_release`; `areas/` (tables in areas in areas); `adaptive/` (what is measured
-depends on what was released).
+Read `release` first: its head has the five steps of a run, and a stopped run is resumed there.
+Then `charged_run` (refuse, count, book: the order on which everything rests), `release_steps`
+(the steps of each kind of part) and `measurement` (counts with noise), with `noise/`.
+
+books    `ledger/`, `approval` (whether approvals are what a ledger demands)
+before   `feasibility`, `rehearsal` (a made-up table, from public counts)
+folders  `atomic_folder`, `manifest`, `finished_release`, `measurement_file`, `approval_files`,
+         `readme`, `reading_code`; tables: `table_release`, `contributions`, `marginal_estimate`,
+         `table_cells`, `table_files`, `residual_files`
+by part  `table_release`, `areas/`, `query_release`, `adaptive/`
 
 Imports `data`, `queries`, `planning` and what these may import.
 """

@@ -7,7 +7,8 @@ from typing import Any
 from rpexplore.common.files import names_to_disk
 from rpexplore.errors import ApprovalError, ReleaseError
 from rpexplore.planning.approval import Approval, describe_approval, describe_checks
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
 from rpexplore.releases.approval import MOST
 from rpexplore.releases.atomic_folder import write_to_disk
 
@@ -60,7 +61,7 @@ def facts_of_approvals(approvals: Sequence[Approval], n_demanded: int) -> dict[s
     return {APPROVALS: {"demanded": n_demanded, "given": given}}
 
 
-def facts_in_folder(folder: Path, stated: Any, plan: ReleasePlan) -> dict[str, Any]:
+def facts_in_folder(folder: Path, stated: Any, plan: Plan | PartPlan) -> dict[str, Any]:
     """What a manifest must say of the approvals in its folder, if it says how many there are.
 
     Whether they are signed is not checked here, as that needs ssh-keygen: `rpexplore verify` does.

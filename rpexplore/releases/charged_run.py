@@ -6,26 +6,23 @@ run into the same folder is then not charged again.
 
 import os
 import shutil
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from rpexplore.common.concurrency import Progress, part_of_progress
 from rpexplore.common.exact_numbers import Exact, exact_fraction
 from rpexplore.common.formatting import data_size, joined, plural, text_of_path
 from rpexplore.common.webapp_files import is_sample_data
-from rpexplore.data.counts import Counts
 from rpexplore.data.files.source import AnySource, source_of
 from rpexplore.data.source import COUNTING
 from rpexplore.domain.provenance import formulas_warning
 from rpexplore.errors import ApprovalError, DataError, LedgerError, ReleaseError
 from rpexplore.planning.approval import Approval, describe_approval, describe_checks
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.plan import Plan
 from rpexplore.releases.approval import check_approvals
 from rpexplore.releases.approval_files import read_approvals, write_approvals
 from rpexplore.releases.atomic_folder import (
@@ -40,7 +37,6 @@ from rpexplore.releases.ledger.account import Account, LedgerEntry, check_limit
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger, ledger_for
 from rpexplore.releases.ledger.ledger_overlaps import homes, refuse_among_records, refuse_overlaps
 from rpexplore.releases.manifest import manifest_sha256, now
-from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import (
     BOOKED,
     NOTE,
@@ -51,10 +47,9 @@ from rpexplore.releases.measurement_file import (
 )
 from rpexplore.releases.release_steps import (
     PartCounts,
+    PlanSteps,
     RunOptions,
     refuse_false_claims,
-    steps_of,
-    steps_on,
 )
 
 
@@ -70,11 +65,9 @@ class ChargedRun:
     measured or written, or a rule for persons that is not about what the plan protects.
     """
 
-    def __init__(
-        self, plan: ReleasePlan, data: AnySource, output: Path, options: RunOptions
-    ) -> None:
+    def __init__(self, plan: Plan, data: AnySource, output: Path, options: RunOptions) -> None:
         self._plan, self._output, self._options = plan, output, options
-        self.steps, rule = steps_of(plan), options.person_rule
+        self.steps, rule = PlanSteps.of(plan), options.person_rule
         check_new(output, drawn=NOTE)
         self._n_bytes = self.steps.n_bytes(parquet_only=options.parquet_only)
         check_room(self._n_bytes, output)
@@ -85,14 +78,12 @@ class ChargedRun:
                 f"{plural(rule.most, 'record')} of each; make both the same."
             )
         refuse_false_claims(plan)
-        self.steps.check_measurable()
+        for steps in self.steps.parts:
+            steps.check_measurable()
 
-        columns = [plan.domain.names[index] for index in plan.attribute_indices]
-        columns += [] if rule is None else rule.columns
-        if (areas := self.steps.parts[0].areas) is not None:
-            columns += areas.tree.levels[1:]
+        columns = [*plan.columns, *([] if rule is None else rule.columns)]
         self._source = source = source_of(data, name=options.name, columns=columns)
-        self.steps, self.fingerprint = steps_on(source, self.steps), source.fingerprint()
+        self.steps, self.fingerprint = self.steps.on(source), source.fingerprint()
 
         ledger = ledger_for(source, options.ledger)
         self.ledger = ledger
@@ -102,7 +93,9 @@ class ChargedRun:
         self._entry = _booked_before(account, plan, output)
         self._entry_id = None if self._entry is None else self._entry.id
         self.is_booked = self._entry_id is not None
-        self._counts = PartCounts(plan, source, options, self.steps, self.fingerprint)
+        self.counts = [
+            PartCounts(source, options, steps, self.fingerprint) for steps in self.steps.parts
+        ]
         if self._entry is None:
             check_limit(account, plan, self._record_limit)
             check_approvals(account.approval_demand, plan.sha256, options.approvals)
@@ -115,7 +108,7 @@ class ChargedRun:
         self._to_tell = [book for book in dict.fromkeys(beside) if book != ledger]
 
     def count(self, on_progress: Progress) -> None:
-        """Count the first part of what is measured, of the records as they were found.
+        """Count what is measured first of each part, of the records as they were found.
 
         Raises `DataError` also if the records are not, or no longer, those that are expected, and
         `ReleaseError` if there are too many.
@@ -127,25 +120,21 @@ class ChargedRun:
                 "them again."
             )
         on_progress(COUNTING, 0.0)
-        share = part_of_progress(on_progress, 0.0, self.steps.booked_share)
-        counts = self._counts.first(share)
-        if counts.n_records == 0 and not options.may_be_empty:
-            raise DataError(
-                f"There are no records in {self._source.name!r}; check that it is the right one. A "
-                "release of nothing is charged like any other: to have one, say that it may be "
-                "empty (the option --empty)."
-            )
-        self.steps.check_countable(counts)
-
-    def measured(
-        self, parts: Sequence[Part], on_progress: Progress
-    ) -> Generator[Iterator[np.ndarray], None, None]:
-        """What is measured of parts, as of `PartCounts`; noise is drawn as it is taken."""
-        return self._counts.measured(parts, on_progress)
-
-    def counted_again(self, part: Part, on_progress: Progress) -> Counts:
-        """The counts of a part that was measured, as of `PartCounts`."""
-        return self._counts.again(part, on_progress)
+        booked, n_parts = self.steps.booked_share, len(self.counts)
+        unknown_names = set(options.unknown_values) - set(self._plan.domain.names)
+        if unknown_names:
+            self._plan.domain.position(min(unknown_names))  # which says what is there
+        for place, (steps, of_part) in enumerate(zip(self.steps.parts, self.counts, strict=True)):
+            shares = (booked * place / n_parts, booked * (place + 1) / n_parts)
+            counts = of_part.first(part_of_progress(on_progress, *shares))
+            if counts.n_records == 0 and not options.may_be_empty:
+                raise DataError(
+                    f"There are no records in {self._source.name!r}; check that it is the right "
+                    "one. A release of nothing is charged like any other: to have one, say that it "
+                    "may be empty (the option --empty)."
+                )
+            steps.check_countable(counts)
+            of_part.refuse_others(self.counts[0])
 
     @property
     def origin(self) -> Mapping[str, Any]:
@@ -307,7 +296,7 @@ def booked_run(output: Path) -> LedgerEntry | None:
     return stopped[-1] if stopped else None
 
 
-def _booked_before(account: Account, plan: ReleasePlan, output: Path) -> LedgerEntry | None:
+def _booked_before(account: Account, plan: Plan, output: Path) -> LedgerEntry | None:
     """The entry of an earlier run of this plan into this folder that was stopped once booked.
 
     Its noise was not published, so that another one may be drawn. Raises `ReleaseError` if a run of
@@ -336,7 +325,7 @@ def _refuse_other_approvals(entry: LedgerEntry, approvals: Sequence[Approval]) -
         )
 
 
-def _record_limit(plan: ReleasePlan, limit_rho: Exact | None) -> Fraction | None:
+def _record_limit(plan: Plan, limit_rho: Exact | None) -> Fraction | None:
     """The budget limit for one record, from one that is given for the plan's privacy unit."""
     if limit_rho is None:
         return None

@@ -2,22 +2,20 @@
 
 It is written last; a folder without one is no finished release. Size and SHA-256 of every file are
 in it, and the SHA-256 of itself without that. An opened folder must be as it was written: the
-manifest byte for byte, all files that it lists and no others but hidden ones, and what it says of a
-plan as the plan says it.
+manifest byte for byte, and all files that it lists and no others but hidden ones. Sentences stand
+in it as they were worded when it was written; what is compared are numbers and names.
 """
 
 import hashlib
 import json
 import platform
-from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any
 
-from rpexplore.common.exact_numbers import exact_text, shown, shown_few
+from rpexplore.common.exact_numbers import shown, shown_few
 from rpexplore.common.json_fields import (
     FieldError,
     check_keys,
@@ -26,141 +24,24 @@ from rpexplore.common.json_fields import (
     sealed_text,
     text_of,
 )
-from rpexplore.data.coding import unknown_codes
-from rpexplore.errors import ApprovalError, DataError, DomainError, ReleaseError
-from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.releases.approval_files import (
-    APPROVALS,
-    facts_in_folder,
-    facts_of_approvals,
-    paths_of_approvals,
-    read_approvals,
-    readme_section,
-)
+from rpexplore.errors import ReleaseError
 from rpexplore.releases.atomic_folder import MANIFEST, write_to_disk
-from rpexplore.releases.measurement_file import PLAN, RUN_FOLDER, MeasurementNote
+from rpexplore.releases.measurement_file import RUN_FOLDER
 
 CONFIDENCE = 0.95  # of the intervals in all files of a release
 README = "README.md"
 
 _IN_ALL = ("format", "format_version", "interval_confidence", "versions", "files", "sha256")
-_TEXTS_OF_RUN = ("run", "finished", "records_per_person")
-_OF_RELEASE = (
-    *_TEXTS_OF_RUN, "unknown_values", "plan_sha256", "rho", "privacy_unit", "guarantee", "noise",
-    "postprocessing",
-)  # fmt: skip
-# What is raised by reading facts of a run that cannot be.
-_IMPOSSIBLE = (
-    ApprovalError, DataError, DomainError, FieldError, TypeError, AttributeError, KeyError,
-)  # fmt: skip
+_SENTENCES = {"guarantee", "privacy_unit"}
 _IN_ENTRY = {"path", "bytes", "sha256"}
-_NOUN = "a release"
 
-PlanKind = TypeVar("PlanKind", bound=ReleasePlan)
 TableFiles = Mapping[str, Sequence[str] | None]
 """Files of a folder, and the attributes of the table in each; None where there is none."""
 
 
-@dataclass(frozen=True, eq=False)
-class FinishedRelease(Generic[PlanKind]):
-    """A finished release: its folder, plan and manifest. Holds noisy figures only.
-
-    release_format  format and version that its manifest names
-    plan_kind       the class of its plan
-    postprocessing  what was done to what was measured, for its manifest
-    """
-
-    folder: Path
-    plan: PlanKind
-    manifest: Mapping[str, Any]
-
-    release_format: ClassVar[tuple[str, int]]
-    plan_kind: ClassVar[type[ReleasePlan]]
-    postprocessing: ClassVar[str] = "none: unbiased linear reconstruction"
-
-    @classmethod
-    def load(cls, folder: str | Path) -> Self:
-        """Open a release folder; raises `ReleaseError` if it is not one or a file was changed."""
-        folder = Path(folder)
-        # Only releases that were approved say so.
-        stated_facts = (*_OF_RELEASE, *({APPROVALS} & read_manifest(folder).keys()))
-        manifest = checked_folder(folder, cls.release_format, _NOUN, stated_facts)
-        listed = {entry["path"] for entry in manifest["files"]}
-        if PLAN not in listed:
-            raise not_as_written(folder, _NOUN, f"its {MANIFEST} lists no {PLAN}")
-        plan: Any = cls.plan_kind.load(folder / PLAN)
-        facts = cls._facts_of(plan)
-        try:
-            unknown_codes(plan.domain, manifest["unknown_values"])
-            facts["unknown_values"] = dict(manifest["unknown_values"])
-            facts |= {key: text_of(manifest, key) for key in _TEXTS_OF_RUN}
-            if APPROVALS in manifest:
-                facts |= facts_in_folder(folder, manifest[APPROVALS], plan)
-        except _IMPOSSIBLE:
-            reason = f"its {MANIFEST} says of its run what cannot be"
-            raise not_as_written(folder, _NOUN, reason) from None
-        check_facts(folder, manifest, facts, _NOUN)
-        files = cls.files_of(plan)
-        n_approvals = len(manifest[APPROVALS]["given"]) if APPROVALS in manifest else 0
-        approvals = paths_of_approvals(n_approvals)
-        if listed.issubset({PLAN, README, *approvals, *without_csv(files)}):
-            files = {path: files[path] for path in without_csv(files)}
-        files = {**files, PLAN: None, **dict.fromkeys(approvals)}
-        check_listed(folder, manifest, files, _NOUN)
-        return cls(folder, plan, manifest)
-
-    @property
-    def remark(self) -> str:
-        """What must be known of its figures at once, as a sentence; "" for nothing."""
-        return ""
-
-    @classmethod
-    @abstractmethod
-    def files_of(cls, plan: PlanKind) -> TableFiles:
-        """The files of a release by a plan, but the plan and what is in every folder.
-
-        A release may be without all that are CSV.
-        """
-
-    @classmethod
-    def _facts_of(cls, plan: ReleasePlan) -> dict[str, Any]:
-        """What the manifest says of every release by a plan."""
-        return {
-            "plan_sha256": plan.sha256,
-            "rho": exact_text(plan.rho),
-            "privacy_unit": plan.budget.unit,
-            "guarantee": plan.guarantee,
-            "noise": "discrete Gaussian, exact, from the operating system's entropy",
-            "postprocessing": cls.postprocessing,
-        }
-
-    @classmethod
-    def write_manifest(
-        cls,
-        folder: Path,
-        plan: PlanKind,
-        note: MeasurementNote,
-        readme: str,
-        files: Sequence[Mapping[str, Any]],
-    ) -> Mapping[str, Any]:
-        """Write README and manifest of a folder that has all other files; returns the manifest.
-
-        files: their entries, without the plan's.
-        """
-        approvals = read_approvals(folder, note.approvals)
-        readme += readme_section(approvals, note.n_demanded)
-        (folder / README).write_text(readme, encoding="utf-8")
-        facts = {
-            "run": note.run,
-            "finished": now(),
-            **cls._facts_of(plan),
-            "unknown_values": dict(note.unknown_values),
-            "records_per_person": note.person_rule,
-            **facts_of_approvals(approvals, note.n_demanded),
-        }
-        paths = (*paths_of_approvals(len(approvals)), PLAN, README)
-        files = [*files, *(file_entry(folder, path) for path in paths)]
-        return save_manifest(folder, cls.release_format, facts, files)
+def in_release(kind: str, path: str) -> str:
+    """Where a file of a part of a plan lies in the folder of the release."""
+    return path if kind == "tables" else f"{kind}/{path}"
 
 
 def without_csv(paths: Iterable[str]) -> list[str]:
@@ -272,10 +153,14 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 def check_facts(
     folder: Path, manifest: Mapping[str, Any], facts: Mapping[str, Any], noun: str
 ) -> None:
-    """Raise `ReleaseError` unless the manifest says these facts, of what the folder holds."""
+    """Raise `ReleaseError` unless the manifest says these facts, of what the folder holds.
+
+    Sentences may be worded otherwise: by another version of the library.
+    """
     for name, fact in facts.items():
         stated = manifest[name]
-        if type(stated) is not type(fact) or stated != fact:
+        is_same = name in _SENTENCES or stated == fact
+        if type(stated) is not type(fact) or not is_same:
             reason = f"{name!r} in its {MANIFEST} is not what follows from its other files"
             raise not_as_written(folder, noun, reason)
 

@@ -3,8 +3,9 @@
     plan.json            the plan, on disk before the run is booked
     run/booked.json      where the run is booked, on disk just before it is: without a run that
                          fits in that ledger, nothing was charged
-    run/measured.int64   all that is measured in the plan's order, each number in 64 bits, the least
-                         significant byte first; of a plan of tables every residual, row-major
+    run/measured.int64   all that is measured in the plan's order, a part after another, each number
+                         in 64 bits, the least significant byte first; of tables every residual,
+                         row-major
     run/draft.json       how many of these are drawn and on disk, part by part, and what they were
                          drawn of; with a checksum
     run/drawn.json       that all of it was drawn, for which run; written when the rest is on disk
@@ -31,7 +32,7 @@ import numpy as np
 from rpexplore.common.files import names_to_disk
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.plan import Plan
 from rpexplore.releases.atomic_folder import write_to_disk
 from rpexplore.releases.measurement import measured_cells, measured_shape
 
@@ -141,11 +142,11 @@ class Draft:
     def __init__(
         self,
         folder: Path,
-        plan: ReleasePlan,
+        plan: Plan,
         ends: Sequence[int],
         origin: Mapping[str, Any] | None,
         *,
-        is_used: bool = False,
+        n_used: int | None = None,
     ) -> None:
         """Write the plan, and take the room on disk for all measurements and their note.
 
@@ -155,8 +156,9 @@ class Draft:
             ends: How many numbers there are at the end of each part.
             origin: What an earlier draft in this folder must have been drawn of to be kept; None
                 if none may be. All else that it holds is destroyed unread.
-            is_used: Whether later draws depend on earlier ones. Then a draft that cannot be kept
-                is refused with `ReleaseError`: nothing is drawn again after it was used.
+            n_used: How many numbers are drawn when later draws begin to depend on earlier ones;
+                None if none do. A draft that has come so far and cannot be kept is refused with
+                `ReleaseError`: nothing is drawn again after it was used.
         """
         self._folder, self._digest, self.n_measured = folder, hashlib.sha256(), 0
         write_to_disk(folder / PLAN, plan.text)
@@ -167,7 +169,7 @@ class Draft:
         if note is not None and note.origin == origin and note.n_measured in ends:
             self._keep(note)
         if not self.n_measured:
-            if is_used and ((folder / _DRAFT).exists() or self._has_more_than(ends[0])):
+            if n_used is not None and self._was_used(n_used):
                 raise ReleaseError(
                     f"What the run in {str(folder)!r} drew is not as it was written, or is of "
                     "other records, and is not drawn again; run the plan into another folder."
@@ -192,10 +194,17 @@ class Draft:
             if not left and digest.hexdigest() == note.sha256:
                 self._digest, self.n_measured = digest, note.n_measured
 
+    def _was_used(self, n_used: int) -> bool:
+        """Whether so many numbers, or more, may have been drawn and used."""
+        note = _note_in(self._folder / _DRAFT, DraftNote)
+        if (self._folder / _DRAFT).exists() and (note is None or note.n_measured >= n_used):
+            return True
+        return self._has_more_than(n_used)
+
     def _has_more_than(self, n_numbers: int) -> bool:
         """Whether more numbers than these were written, whatever a note says, or none."""
         with suppress(OSError, ReleaseError):  # no file yet, or a shorter one
-            return bool(read_measured(self._folder, n_numbers, n_numbers + 1)[0])
+            return bool(Measured(self._folder).read(n_numbers, n_numbers + 1)[0])
         return False
 
     def add(self, pieces: Iterable[np.ndarray]) -> None:
@@ -286,24 +295,32 @@ def _note_in(path: Path, kind: type[NoteKind]) -> NoteKind | None:
         return None
 
 
-def read_measured(folder: Path, start: int, stop: int | None = None) -> np.ndarray:
-    """The measurements from one position up to another, or the end: int64[stop − start].
+@dataclass(frozen=True)
+class Measured:
+    """The measurements of one part of a plan; several threads may read at a time.
 
-    Several threads may read at a time.
+    folder  of the run
+    start   where those of the part begin among all
     """
-    path, offset = folder / _MEASURED, start * _TYPE.itemsize
-    count = -1 if stop is None else stop - start
-    numbers = np.fromfile(path, dtype=_TYPE, count=count, offset=offset)
-    if len(numbers) < count:
-        raise ReleaseError(f"{_MEASURED} is shorter than its plan says.")
-    return numbers.astype(np.int64, copy=False)
+
+    folder: Path
+    start: int = 0
+
+    def read(self, start: int, stop: int | None = None) -> np.ndarray:
+        """Those from one position in the part up to another, or the end: int64[stop − start]."""
+        offset = (self.start + start) * _TYPE.itemsize
+        count = -1 if stop is None else stop - start
+        numbers = np.fromfile(self.folder / _MEASURED, dtype=_TYPE, count=count, offset=offset)
+        if len(numbers) < count:
+            raise ReleaseError(f"{_MEASURED} is shorter than its plan says.")
+        return numbers.astype(np.int64, copy=False)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MeasuredFile:
-    """The measured residuals in a folder; any can be read, by several threads at a time."""
+    """The measured residuals of a part; any can be read, by several threads at a time."""
 
-    folder: Path
+    numbers: Measured
     closure: Closure
 
     def measured(self, residual: int) -> np.ndarray:
@@ -316,7 +333,7 @@ class MeasuredFile:
         first = np.flatnonzero(np.append(True, starts[1:] != stops[:-1]))
         last = np.append(first[1:], len(residuals)) - 1
         runs = zip(starts[first].tolist(), stops[last].tolist(), strict=True)
-        parts = [read_measured(self.folder, start, stop) for start, stop in runs]
+        parts = [self.numbers.read(start, stop) for start, stop in runs]
         numbers = parts[0] if len(parts) == 1 else np.concatenate(parts)
         shape = measured_shape(self.closure, int(residuals[0]))
         return numbers.reshape(len(residuals), *shape)

@@ -1,4 +1,4 @@
-"""The README of a release folder: what the numbers are, and what a row counts."""
+"""The README of a release folder: what the numbers of each part are, and what a row counts."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,21 +9,24 @@ from rpexplore.common.csv_text import FORMULAS_ESCAPED
 from rpexplore.common.formatting import plural
 from rpexplore.common.template_text import text_from_template
 from rpexplore.domain.expected_counts import CV_LIMIT
+from rpexplore.domain.result_schema import OWN_COUNTS, RELEASED, Column
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
 from rpexplore.planning.areas.area_plan import AreaPlan
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.counts.query_plan import QueryPlan
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.queries.plan import QueryPlan
 from rpexplore.releases.adaptive.outcomes import RoundOutcome
 from rpexplore.releases.measurement_file import MeasurementNote
 from rpexplore.releases.reading_code import TableFile
 from rpexplore.releases.residual_files import residual_files
+from rpexplore.releases.table_files import table_path
 from rpexplore.workload.query_matrix import query_matrix
 from rpexplore.workload.workload import Workload
 
 
-def table_readme(folder: Path, plan: TablePlan, note: MeasurementNote) -> str:
-    """The README.md of a release of tables, whose files are in the folder."""
+def table_readme(folder: Path, plan: TablePlan) -> str:
+    """What the README.md says of tables, whose files are in the folder."""
     workload = plan.workload
     largest = np.flatnonzero(workload.orders == workload.orders.max())
     residuals = list(residual_files(plan.closure))
@@ -31,9 +34,9 @@ def table_readme(folder: Path, plan: TablePlan, note: MeasurementNote) -> str:
     return _render(
         "tables.md.j2",
         plan,
-        note,
+        figures=_explained(RELEASED),
         limit=f"{100 * CV_LIMIT:g} %",
-        example=TableFile.of(folder, example, workload.tables[example]),
+        example=TableFile.of(folder, table_path(example, workload.tables[example])),
         basis_lines=_basis_lines(workload),
         residuals=residuals[0] if len(residuals) == 1 else "residuals/",
         has_custom_basis=any(not basis.counts_records for _, basis in workload.attribute_bases),
@@ -41,36 +44,35 @@ def table_readme(folder: Path, plan: TablePlan, note: MeasurementNote) -> str:
 
 
 def query_readme(plan: QueryPlan, note: MeasurementNote) -> str:
-    """The README.md of a release of queries."""
+    """What the README.md says of own counts."""
     return _render(
         "queries.md.j2",
         plan,
-        note,
-        files="`answers.parquet` holds"
+        files="`counts/answers.parquet` holds"
         if note.parquet_only
-        else "`answers.csv` and `answers.parquet` hold the same,",
+        else "`counts/answers.csv` and `counts/answers.parquet` hold the same,",
+        figures=_explained(OWN_COUNTS),
         queries_over_cells=f"{plural(len(plan.queries), 'query')} over the "
         f"{plural(plan.queries.n_cells, 'cell')}",
         attributes=" × ".join(f"`{name}`" for name in plan.domain.names),
     )
 
 
-def area_readme(plan: AreaPlan, note: MeasurementNote, example: str) -> str:
-    """The README.md of a release of tables in areas; example: a folder of one of them."""
+def area_readme(plan: AreaPlan, example: str) -> str:
+    """What the README.md says of tables in areas; example: a folder of one of them."""
     levels = plan.workload.tree.levels
-    return _render("areas.md.j2", plan, note, levels=levels, example=example)
+    return _render("areas.md.j2", plan, levels=levels, example=example)
 
 
 def adaptive_readme(
     plan: AdaptivePlan, note: MeasurementNote, outcomes: Sequence[RoundOutcome]
 ) -> str:
-    """The README.md of an adaptive release."""
+    """What the README.md says of adaptive tables."""
     n_selected = sum(len(outcome.measured) for outcome in outcomes)
     n_lost = sum(not outcome.measured for outcome in outcomes)
     return _render(
         "adaptive.md.j2",
         plan,
-        note,
         parquet_only=note.parquet_only,
         n_selected=plural(n_selected, "table"),
         n_rounds=plural(len(outcomes), "round"),
@@ -86,14 +88,28 @@ def describe_unknown_values(unknown_values: Mapping[str, str]) -> str:
     return f"Out-of-codebook values were counted as: {pairs}. "
 
 
-def _render(template: str, plan: ReleasePlan, note: MeasurementNote, **more: object) -> str:
+def release_readme(plan: Plan, note: MeasurementNote, sections: Sequence[str]) -> str:
+    """The README.md of a release, without its approvals; sections: of its parts."""
     rule = f"{note.person_rule} " if note.person_rule else ""
     records = describe_unknown_values(note.unknown_values) + rule
     if note.streaming_note:
         records += f"{note.streaming_note} "
     if note.escape_formulas:
         records += f"{FORMULAS_ESCAPED} "
-    return text_from_template("rpexplore.releases", template, plan=plan, records=records, **more)
+    return _render("release.md.j2", plan, records=records, sections=sections)
+
+
+def _render(template: str, plan: Plan | PartPlan, **more: object) -> str:
+    return text_from_template("rpexplore.releases", template, plan=plan, **more)
+
+
+def _explained(columns: Sequence[Column]) -> list[tuple[str, str]]:
+    """What columns mean beside codes and values, those of one meaning together."""
+    names: dict[str, list[str]] = {}
+    for column in columns:
+        if column.role not in ("code", "value"):
+            names.setdefault(column.meaning, []).append(f"`{column.name}`")
+    return [(", ".join(named), meaning) for meaning, named in names.items()]
 
 
 def _basis_lines(workload: Workload) -> list[str]:

@@ -9,7 +9,7 @@
 
 `dry_run` ends before the booking. A run that is stopped while it measures can be run again at no
 further cost; one that is stopped while it writes can be finished by `resume`, which draws nothing.
-What a kind of plan counts, measures and writes are its `ReleaseSteps`.
+What is counted, measured and written of a part of a plan are its `PartSteps`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,8 +22,8 @@ from rpexplore.data.files.source import AnySource
 from rpexplore.data.source import Fingerprint, PersonRule
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.approval import Approval
-from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.queries.plan_kinds import load_plan
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan, load_plan
 from rpexplore.releases.approval import load_approvals
 from rpexplore.releases.atomic_folder import (
     not_written_but_drawn,
@@ -35,8 +35,9 @@ from rpexplore.releases.charged_run import (
     note_finished,
 )
 from rpexplore.releases.drawing import draft_of, write_measured
+from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.ledger import Ledger
-from rpexplore.releases.manifest import FinishedRelease, manifest_sha256
+from rpexplore.releases.manifest import manifest_sha256
 from rpexplore.releases.measurement_file import (
     NOTE,
     PLAN,
@@ -45,11 +46,11 @@ from rpexplore.releases.measurement_file import (
     read_note,
     write_note,
 )
-from rpexplore.releases.release_steps import DryRun, RunOptions, refuse_false_claims, steps_of
+from rpexplore.releases.release_steps import DryRun, PlanSteps, RunOptions, refuse_false_claims
 
 
 def release(
-    plan: ReleasePlan,
+    plan: Plan | PartPlan,
     data: AnySource,
     output: str | Path,
     *,
@@ -64,7 +65,7 @@ def release(
     expected_fingerprint: Fingerprint | None = None,
     approvals: Sequence[str | Path | Approval] = (),
     on_progress: Progress = no_progress,
-) -> FinishedRelease:
+) -> Release:
     """Run a plan on records and write the release folder `output`, which must not exist yet.
 
     Everything that can be refused (plan, folder, records, budget limit) is refused before the run
@@ -72,7 +73,7 @@ def release(
     stays charged, and costs nothing further when it is run again into the same folder.
 
     Args:
-        plan: Of tables, of queries, or of tables in areas.
+        plan: What `rpexplore.plan` or `Plan.load` returns; or one part of a plan, by itself.
         data: A .csv or .parquet file, a folder of such, a table in memory (a DataFrame of pandas
             or polars, an Arrow table), or another `Source`, with the plan's attributes, and levels
             of areas, as columns; others are not read.
@@ -99,7 +100,7 @@ def release(
             `drawn_share` on `resume` can finish it.
 
     Returns:
-        The finished release: a `Release` of tables, a `QueryRelease`, or an `AreaRelease`.
+        The finished release.
 
     Raises:
         PlanError: If the plan does not hold what it claims.
@@ -120,7 +121,7 @@ def release(
         >>> list(table.columns)
         ['sex', 'value', 'standard_error', 'lower_95', 'upper_95']
     """
-    output = Path(output)
+    plan, output = Plan.of(plan), Path(output)
     options = RunOptions(
         name=name,
         unknown_values=unknown_values or {},
@@ -158,11 +159,11 @@ def release(
         write_note(folder, note)
         manifest = steps.write(folder, note, part_of_progress(on_progress, steps.drawn_share, 1.0))
     on_progress("Finished", 1.0)
-    return steps.release_kind(output, plan, manifest)
+    return Release(output, plan, manifest)
 
 
 def dry_run(
-    plan: ReleasePlan,
+    plan: Plan | PartPlan,
     data: AnySource,
     output: str | Path,
     *,
@@ -204,7 +205,7 @@ def dry_run(
         approvals=load_approvals(approvals),
     )
     on_progress("Checking the plan", 0.0)
-    charged_run = ChargedRun(plan, data, Path(output), options)
+    charged_run = ChargedRun(Plan.of(plan), data, Path(output), options)
     charged_run.count(on_progress)
     on_progress("Finished", 1.0)
     return DryRun(charged_run.findings(), charged_run.fingerprint)
@@ -215,7 +216,7 @@ def resume(
     *,
     ledger: str | Path | None = None,
     on_progress: Progress = no_progress,
-) -> FinishedRelease:
+) -> Release:
     """Finish a run into `output` that was stopped after its noise had been drawn.
 
     Needs no records, draws nothing and costs nothing. ledger: where it lies now, if it was moved.
@@ -242,7 +243,7 @@ def resume(
     output = Path(output)
     if (output / NOTE).is_file():  # it was stopped after it got its name
         note = read_note(output)
-        finished = steps_of(load_plan(output / PLAN)).release_kind.load(output)
+        finished = Release.load(output)
         book = Ledger(ledger or note.ledger)
         entry = book.entry(note.entry_id)
         if entry is not None and entry.manifest_sha256 not in ("", manifest_sha256(output)):
@@ -265,7 +266,7 @@ def resume(
                     "that it was booked in, or restore the plan."
                 )
             refuse_false_claims(plan)
-            steps = steps_of(plan)
+            steps = PlanSteps.of(plan)
             manifest = steps.write(
                 folder, note, part_of_progress(on_progress, steps.drawn_share, 1.0)
             )
@@ -273,7 +274,7 @@ def resume(
         raise not_written_but_drawn(output, error) from None
     note_finished(book, note.entry_id, output)
     on_progress("Finished", 1.0)
-    return steps.release_kind(output, plan, manifest)
+    return Release(output, plan, manifest)
 
 
 def can_be_resumed(output: str | Path, entry_id: int | None = None) -> bool:

@@ -1,9 +1,9 @@
-"""What a run is told, its steps, of which each kind of plan has its own, and its counts."""
+"""What a run is told, the steps of its parts, of which each kind has its own, and its counts."""
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -16,18 +16,15 @@ from rpexplore.data.counts import Counts
 from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.data.source import Fingerprint, PersonRule, Source
 from rpexplore.errors import DataError, PlanError
-from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
 from rpexplore.planning.approval import Approval
-from rpexplore.planning.areas.area_plan import AreaPlan
-from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.planning.table_plan import TablePlan
-from rpexplore.queries.plan import QueryPlan
-from rpexplore.queries.plan_kinds import verify
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.verification import verify
 from rpexplore.releases.adaptive.adaptive_release import AdaptiveSteps
 from rpexplore.releases.areas.area_release import AreaSteps
-from rpexplore.releases.manifest import FinishedRelease
+from rpexplore.releases.finished_release import WrittenPart, part_folder, write_manifest
 from rpexplore.releases.measurement import Part
-from rpexplore.releases.measurement_file import MeasurementNote
+from rpexplore.releases.measurement_file import Measured, MeasurementNote
 from rpexplore.releases.query_release import QuerySteps
 from rpexplore.releases.table_release import TableSteps
 
@@ -61,16 +58,19 @@ class DryRun:
     fingerprint: Fingerprint
 
 
-class ReleaseSteps(Protocol):
-    """What a release by a plan of one kind counts, measures and writes.
+class PartSteps(Protocol):
+    """What a release counts, measures and writes of one part of its plan.
 
-    release_kind               the class of its releases
-    booked_share, drawn_share  shares of the whole run's time, of which `on_progress` is told: when
-                               the run is booked (before, stopping it costs nothing), and when all
-                               noise is drawn (after, it can be finished)
+    plan                       the part
+    booked_share, drawn_share  shares of the time of a run of this part alone, of which
+                               `on_progress` is told: when the run is booked (before, stopping it
+                               costs nothing), and when all noise is drawn (after, it can be
+                               finished)
     """
 
-    release_kind: ClassVar[type[FinishedRelease]]
+    @property
+    def plan(self) -> Any: ...
+
     booked_share: ClassVar[float]
     drawn_share: ClassVar[float]
 
@@ -102,36 +102,96 @@ class ReleaseSteps(Protocol):
         ...
 
     def write(
-        self, folder: Path, note: MeasurementNote, on_progress: Progress
-    ) -> Mapping[str, Any]:
-        """Write all files of the release but the plan, from the measurements in the folder.
+        self, folder: Path, measured: Measured, note: MeasurementNote, on_progress: Progress
+    ) -> WrittenPart:
+        """Write all files of the part into its folder, from its measurements.
 
-        What an earlier attempt has left there is written again. Returns the manifest, which is
-        written last.
+        What an earlier attempt has left there is written again.
         """
         ...
 
 
-_STEPS: dict[type[ReleasePlan], Callable[..., ReleaseSteps]] = {
-    TablePlan: TableSteps,
-    QueryPlan: QuerySteps,
-    AreaPlan: AreaSteps,
-    AdaptivePlan: AdaptiveSteps,
+_STEPS: dict[str, Callable[..., PartSteps]] = {
+    "tables": TableSteps,
+    "areas": AreaSteps,
+    "counts": QuerySteps,
+    "rounds": AdaptiveSteps,
 }
 
 
-def steps_of(plan: ReleasePlan) -> ReleaseSteps:
-    """What a release by a plan counts, measures and writes."""
-    return _STEPS[type(plan)](plan)
+@dataclass(frozen=True)
+class PlanSteps:
+    """What a release by a plan counts, measures and writes: the steps of its parts, in order.
+
+    Rounds are the last part, as how many numbers they have is known only when they are drawn.
+    """
+
+    plan: Plan
+    parts: tuple[PartSteps, ...]
+
+    @classmethod
+    def of(cls, plan: Plan | PartPlan) -> "PlanSteps":
+        plan = Plan.of(plan)
+        return cls(plan, tuple(_STEPS[part.kind](part) for part in plan.parts))
+
+    def on(self, source: Source) -> "PlanSteps":
+        """The steps on some records: those of areas are tasks of a cluster, if these are in one."""
+        if not (isinstance(source, DatabaseSource) and source.works_on_areas):
+            return self
+        parts = (
+            replace(steps, in_tasks=True) if isinstance(steps, AreaSteps) else steps
+            for steps in self.parts
+        )
+        return PlanSteps(self.plan, tuple(parts))
+
+    @property
+    def booked_share(self) -> float:
+        """When the run is booked, as a share of its time."""
+        return sum(steps.booked_share for steps in self.parts) / len(self.parts)
+
+    @property
+    def drawn_share(self) -> float:
+        """When all noise is drawn, as a share of the run's time."""
+        return sum(steps.drawn_share for steps in self.parts) / len(self.parts)
+
+    def n_bytes(self, *, parquet_only: bool) -> float:
+        """About how much is written to the disk."""
+        return sum(steps.n_bytes(parquet_only=parquet_only) for steps in self.parts)
+
+    def starts(self) -> list[int]:
+        """Where the measurements of each part begin among all, and where the last begin to end."""
+        sizes = (sum(part.n_measured for part in steps.parts) for steps in self.parts)
+        return list(accumulate(sizes, initial=0))
+
+    @property
+    def rounds(self) -> AdaptiveSteps | None:
+        """The steps of the adaptive rounds; None without."""
+        last = self.parts[-1]
+        return last if isinstance(last, AdaptiveSteps) else None
+
+    def write(
+        self, folder: Path, note: MeasurementNote, on_progress: Progress
+    ) -> Mapping[str, Any]:
+        """Write all files but the plan's, from the measurements in the folder.
+
+        What an earlier attempt has left there is written again. Returns the manifest, which is
+        written last.
+        """
+        written, shares = {}, [steps.n_bytes(parquet_only=True) for steps in self.parts]
+        ends = list(accumulate(shares, initial=0.0))
+        for place, (steps, start) in enumerate(zip(self.parts, self.starts(), strict=False)):
+            kind, share = steps.plan.kind, (ends[place] / ends[-1], ends[place + 1] / ends[-1])
+            part_folder(folder, kind).mkdir(exist_ok=True)
+            written[kind] = steps.write(
+                part_folder(folder, kind),
+                Measured(folder, start),
+                note,
+                part_of_progress(on_progress, *share),
+            )
+        return write_manifest(folder, self.plan, note, written)
 
 
-def steps_on(source: Source, steps: ReleaseSteps) -> ReleaseSteps:
-    """The steps on some records: those of areas are tasks of the cluster, if these are in one."""
-    has_tasks = isinstance(source, DatabaseSource) and source.works_on_areas
-    return replace(steps, in_tasks=True) if has_tasks and isinstance(steps, AreaSteps) else steps
-
-
-def refuse_false_claims(plan: ReleasePlan) -> None:
+def refuse_false_claims(plan: Plan) -> None:
     """Raise `PlanError` for a plan that does not hold what it claims."""
     # Nothing of the guarantee depends on whether other strategies would be better.
     for check in verify(plan, strategies=False).checks:
@@ -143,25 +203,24 @@ def refuse_false_claims(plan: ReleasePlan) -> None:
 
 
 class PartCounts:
-    """Exact counts of the parts of a run, all of the same records. Private; never written anywhere.
+    """Exact counts for one part of a plan, of the same records. Private; never written anywhere.
 
-    Parts that follow each other with the same tables are counted once. The counts of no others are
-    in memory at a time.
+    What is counted at a time are its `Part`s; those that follow each other with the same tables are
+    counted once. The counts of no others are in memory at a time.
 
     Args:
         fingerprint: What the records look like from outside.
     """
 
     def __init__(
-        self,
-        plan: ReleasePlan,
-        source: Source,
-        options: RunOptions,
-        steps: ReleaseSteps,
-        fingerprint: Fingerprint,
+        self, source: Source, options: RunOptions, steps: PartSteps, fingerprint: Fingerprint
     ) -> None:
-        self._plan, self._source, self._options, self._steps = plan, source, options, steps
+        self._plan, self._source, self._options, self._steps = steps.plan, source, options, steps
         self._parts, self._fingerprint = steps.parts, fingerprint
+        names = self._plan.domain.names
+        self._unknown_values = {
+            name: value for name, value in options.unknown_values.items() if name in names
+        }
         self._kept: Counts | None = None
         self._kept_tables: Sequence[Sequence[int]] = ()
         self._totals: list[bytes] = []
@@ -171,6 +230,28 @@ class PartCounts:
         self._kept = self._count(self._parts[0], on_progress)
         self._kept_tables = self._parts[0].tables
         return self._kept
+
+    def refuse_others(self, others: "PartCounts") -> None:
+        """Raise `DataError` unless what was counted first, here and there, is of the same records.
+
+        Of persons who have more records than are counted, a database may keep others for other
+        columns; then only the number of records is compared.
+        """
+        own, other = self._named_totals(), others._named_totals()
+        rule = self._options.person_rule
+        drops = rule is not None and rule.excess != "refuse"
+        shared = {()} if drops else own.keys() & other.keys()
+        if any(own[names] != other[names] for names in shared):
+            raise self._changed()
+
+    def _named_totals(self) -> dict[tuple[str, ...], bytes]:
+        """How many records have each value of each attribute; those of all under ()."""
+        assert self._kept is not None
+        domain = self._plan.domain
+        totals: dict[tuple[str, ...], bytes] = {(): self._kept.counts(()).tobytes()}
+        for index in self._plan.attribute_indices:
+            totals[domain.names[index],] = self._kept.counts((index,)).tobytes()
+        return totals
 
     def measured(
         self, parts: Sequence[Part], on_progress: Progress
@@ -219,7 +300,7 @@ class PartCounts:
             shares=shares,
             work=work,
             check=check,
-            unknown_values=self._options.unknown_values,
+            unknown_values=self._unknown_values,
             person_rule=self._options.person_rule,
             on_progress=lambda _, share: on_progress(_MEASURING, share),
         )
@@ -253,7 +334,7 @@ class PartCounts:
         counts = self._source.count(
             self._plan.domain,
             part.tables,
-            unknown_values=self._options.unknown_values,
+            unknown_values=self._unknown_values,
             person_rule=self._options.person_rule,
             on_progress=on_progress,
             **areas,

@@ -11,7 +11,7 @@ import pyarrow.parquet
 
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.releases.measurement import measured_cells, measured_shape, ranges_of
-from rpexplore.releases.measurement_file import MeasuredFile, read_measured
+from rpexplore.releases.measurement_file import MeasuredFile
 from rpexplore.releases.stored_columns import not_what_was_written, read_columns
 
 _NAME = "residuals"
@@ -34,9 +34,10 @@ def residual_files(closure: Closure) -> dict[str, range]:
     return {f"{_NAME}/{number:04d}.parquet": items for number, items in enumerate(ranges)}
 
 
-def write_residuals(measurements: MeasuredFile, path: str, residuals: range) -> None:
-    """Write one of the `residual_files` into the folder of the measurements."""
-    starts, folder = measurements.starts, measurements.folder
+def write_residuals(measurements: MeasuredFile, folder: Path, path: str, residuals: range) -> None:
+    """Write one of the `residual_files` into the folder of a part."""
+    starts = measurements.starts
+    (folder / path).parent.mkdir(parents=True, exist_ok=True)
     first, last = starts[[residuals.start, residuals.stop]].tolist()
     options: dict[str, Any] = {
         "use_dictionary": ["residual"],
@@ -50,7 +51,7 @@ def write_residuals(measurements: MeasuredFile, path: str, residuals: range) -> 
             columns = [
                 pa.array(residual),
                 pa.array(np.arange(start, stop) - starts[residual]),
-                pa.array(read_measured(folder, start, stop)),
+                pa.array(measurements.numbers.read(start, stop)),
             ]
             writer.write_batch(pa.record_batch(columns, schema=_SCHEMA))
 

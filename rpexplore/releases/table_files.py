@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet
 
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.table_plan import TablePlan
@@ -19,33 +18,40 @@ from rpexplore.releases.contributions import Contributions
 from rpexplore.releases.csv_cells import CsvWriter, csv_decimals
 from rpexplore.releases.manifest import file_entry
 from rpexplore.releases.measurement import LARGE
-from rpexplore.releases.measurement_file import MeasuredFile
+from rpexplore.releases.measurement_file import Measured, MeasuredFile
 from rpexplore.releases.residual_files import residual_files, write_residuals
+from rpexplore.releases.stored_tables import table_writer
 from rpexplore.releases.table_cells import Labels, label_columns, pieces_of_cells
 
 BYTES_PER_CELL, BYTES_PER_CELL_IN_PARQUET = 125, 60  # or fewer: as CSV and Parquet, Parquet alone
 
-_TABLES, _WRITTEN = "tables", "run/written.jsonl"
+_TABLES = "tables"
+_WRITTEN = "run/written-{}.jsonl"  # in the folder of the run, for the part that begins there
 _BYTES_BETWEEN_NOTES = 1 << 23  # of files that are written: fewer are written anew in no time
-
-# Columns without two numbers alike.
-_DIFFERENT = {"value", "model_error", "unbiased_value", "lower_95", "upper_95"}
 
 
 class TableWriter:
     """Writes the parts of a release, from its measurements, into a folder not finished yet."""
 
     def __init__(
-        self, folder: Path, plan: TablePlan, *, escape_formulas: bool, with_csv: bool = True
+        self,
+        folder: Path,
+        plan: TablePlan,
+        measured: Measured,
+        *,
+        escape_formulas: bool,
+        with_csv: bool = True,
     ) -> None:
         self.folder, self.plan = folder, plan
         self._escape_formulas, self._with_csv = escape_formulas, with_csv
-        self._measurements = MeasuredFile(folder, plan.closure)
+        self._measurements = MeasuredFile(measured, plan.closure)
         self._contributions = Contributions(plan, self._measurements)
         self._cells = CellVariances(plan.workload, plan.closure)
         self._labels: dict[int, Labels] = {}
         self._large = Lock()
-        self._written = WrittenFiles(folder, [*residual_files(plan.closure), f"{_TABLES}/"])
+        self._written = WrittenFiles(
+            folder, [*residual_files(plan.closure), f"{_TABLES}/"], measured
+        )
 
     def table(self, position: int) -> list[dict[str, Any]]:
         """Write a table of the workload; what the manifest says of its files."""
@@ -84,7 +90,7 @@ class TableWriter:
         for path, residuals in residual_files(self.plan.closure).items():
             written = self._written.entries([path])
             if written is None:
-                write_residuals(self._measurements, path, residuals)
+                write_residuals(self._measurements, self.folder, path, residuals)
                 written = [file_entry(self.folder, path)]
                 self._written.note(written)
             entries += written
@@ -100,24 +106,28 @@ class TableWriter:
 
 
 class WrittenFiles:
-    """The files of a release that are complete, noted as they are: finishing it keeps them.
+    """The files of a part that are complete, noted as they are: finishing the run keeps them.
 
     A file is kept if it has the size and the SHA-256 that were noted, so that it does not matter
     what of a note has come to the disk. Several threads may use it at a time.
     """
 
-    def __init__(self, folder: Path, paths: Iterable[str]) -> None:
-        """Make the folders of these files, and remove what is in them and not noted."""
+    def __init__(self, folder: Path, paths: Iterable[str], measured: Measured) -> None:
+        """Make the folders of these files, and remove what is in them and not noted.
+
+        measured: what they are made from
+        """
         self._folder, self._lock = folder, Lock()
+        self._notes = measured.folder / _WRITTEN.format(measured.start)
         self._noted: dict[str, dict[str, Any]] = {}
         self._waiting: list[Mapping[str, Any]] = []
-        with suppress(OSError), (folder / _WRITTEN).open(encoding="utf-8") as file:
+        with suppress(OSError), self._notes.open(encoding="utf-8") as file:
             for line in file:
                 with suppress(ValueError, KeyError, TypeError):  # the last may be cut off
                     entry = json.loads(line)
                     self._noted[entry["path"]] = entry
         for name in sorted({path.rpartition("/")[0] for path in paths} - {""}):
-            (folder / name).mkdir(exist_ok=True)
+            (folder / name).mkdir(parents=True, exist_ok=True)
             for path in (folder / name).iterdir():
                 if f"{name}/{path.name}" not in self._noted:
                     path.unlink()
@@ -137,7 +147,7 @@ class WrittenFiles:
             self._waiting += entries
             if sum(entry["bytes"] for entry in self._waiting) < _BYTES_BETWEEN_NOTES:
                 return
-            with (self._folder / _WRITTEN).open("a", encoding="utf-8") as file:
+            with self._notes.open("a", encoding="utf-8") as file:
                 file.write("".join(f"\n{json.dumps(entry)}" for entry in self._waiting))
             self._waiting.clear()
 
@@ -160,17 +170,8 @@ def write_table(
         with_csv: Whether there is a CSV file.
     """
     path, first = table_path(position, attributes), next(pieces)
-    repeated: Any = [name for name in first.schema.names if name not in _DIFFERENT]
     with ExitStack() as files:
-        parquet_writer = files.enter_context(
-            pyarrow.parquet.ParquetWriter(
-                # Least and largest labels, which nobody looks for, would take a third of the time.
-                folder / f"{path}.parquet",
-                first.schema,
-                use_dictionary=repeated,
-                write_statistics=False,
-            )
-        )
+        parquet_writer = files.enter_context(table_writer(folder / f"{path}.parquet", first.schema))
         csv_writer = None
         if with_csv:
             file = files.enter_context((folder / f"{path}.csv").open("wb"))

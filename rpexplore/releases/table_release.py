@@ -1,26 +1,20 @@
-"""A release of tables: what it counts, measures and writes, and its folder.
+"""Tables of a release: what is counted, measured and written, and their files.
 
-    plan.json               the plan, canonical
-    tables/NNNN_age_sex.*   each table as Parquet and CSV, one row a cell (an answer); of a run
-                            that wants Parquet only, without CSV
-    residuals.parquet       what was measured, so that tables can be rebuilt (residual: its place
-                            in the plan file's list; cell: row-major, an attribute with a strategy
-                            having one entry for each row of its matrix; measured: integer); beyond
-                            100 million rows a folder, residuals/NNNN.parquet
-    manifest.json           guarantee, versions, and size and SHA-256 of every file
-    README.md               how to read all this
-
-Written as a `new_folder`; the manifest comes last. As long as it is not finished the folder also
-has the measurements that everything is computed from (`measurement_file`).
+tables/NNNN_age_sex.*   each table as Parquet and CSV, one row a cell (an answer); of a run
+                        that wants Parquet only, without CSV
+residuals.parquet       what was measured, so that tables can be rebuilt (residual: its place
+                        in the plan file's list; cell: row-major, an attribute with a strategy
+                        having one entry for each row of its matrix; measured: integer); beyond
+                        100 million rows a folder, residuals/NNNN.parquet
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -29,18 +23,21 @@ import pyarrow as pa
 from rpexplore.common.concurrency import Progress, in_order
 from rpexplore.data.counts import Counts
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
+from rpexplore.domain.result_schema import RELEASED, frame_of
 from rpexplore.planning.mechanism.marginal_noise import Where, query_attributes, residuals_within
 from rpexplore.planning.mechanism.reconstruction import contribution
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases import measurement
-from rpexplore.releases.manifest import FinishedRelease, TableFiles
+from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
+from rpexplore.releases.items import Item, PartReader
+from rpexplore.releases.manifest import TableFiles
 from rpexplore.releases.marginal_estimate import Answer, MarginalEstimate
 from rpexplore.releases.measurement import Part
-from rpexplore.releases.measurement_file import MeasurementNote
+from rpexplore.releases.measurement_file import Measured, MeasurementNote
 from rpexplore.releases.readme import table_readme
 from rpexplore.releases.residual_files import StoredResiduals, residual_files
-from rpexplore.releases.stored_columns import LARGEST_ESTIMATE, read_columns
-from rpexplore.releases.table_cells import ESTIMATE_COLUMNS, label_columns
+from rpexplore.releases.stored_tables import read_rows
+from rpexplore.releases.table_cells import label_columns
 from rpexplore.releases.table_files import (
     BYTES_PER_CELL,
     BYTES_PER_CELL_IN_PARQUET,
@@ -50,11 +47,11 @@ from rpexplore.releases.table_files import (
 )
 
 
-class TableRelease(FinishedRelease[TablePlan]):
-    """A finished release: its folder, plan and manifest. Holds noisy figures only."""
+class TableRelease(PartReader, PartRelease[TablePlan]):
+    """The tables of a finished release. Holds noisy figures only."""
 
-    release_format = ("rpexplore-release", 1)
-    plan_kind = TablePlan
+    kind = "tables"
+    is_adaptive: ClassVar[bool] = False  # as of `Estimates`
 
     @classmethod
     def files_of(cls, plan: TablePlan) -> TableFiles:
@@ -65,15 +62,18 @@ class TableRelease(FinishedRelease[TablePlan]):
         """The attributes that the tables are about."""
         return self.plan.workload.domain
 
-    @property
-    def label(self) -> str:
-        """How the tables came about, in words that go with them."""
-        return "unbiased; as released"
-
     @cached_property
     def table_names(self) -> tuple[tuple[str, ...], ...]:
         """The attributes of each released table, in the domain's order."""
         return tuple(self.plan.workload.tables)
+
+    @cached_property
+    def items(self) -> Sequence[Item]:
+        cells = self.plan.workload.exact_cells
+        return [
+            Item.of_table(position, names, int(cells[position]), partial(self.cells, position))
+            for position, names in enumerate(self.table_names)
+        ]
 
     @property
     def n_cells(self) -> float:
@@ -93,20 +93,20 @@ class TableRelease(FinishedRelease[TablePlan]):
         `table(["age", "sex"])` are the same.
         """
         position = self.plan.workload.find(query_attributes(self.domain, attributes))
-        return self.counts(*attributes) if position is None else self.cells(position).to_pandas()
+        return self.counts(*attributes) if position is None else frame_of(self.cells(position))
 
     def cells(self, position: int) -> pa.Table:
         """The table at a position of the workload as it was released, one row a cell."""
         workload = self.plan.workload
         path = self.folder / f"{table_path(position, workload.tables[position])}.parquet"
         n_rows = int(workload.exact_cells[position])
-        return read_columns(path, ESTIMATE_COLUMNS, n_rows, largest=LARGEST_ESTIMATE)
+        return read_rows(path, RELEASED, n_rows)
 
     def counts(self, *attributes: AttributeSet) -> pd.DataFrame:
         """Any marginal within a released table, by single values, whatever the bases."""
         indices = query_attributes(self.domain, attributes)
         labels = [label_columns(self.domain.attributes[index]) for index in indices]
-        return self._estimate(indices).cells(labels).to_pandas()
+        return frame_of(self._estimate(indices).cells(labels))
 
     def answer(self, *attributes: AttributeSet, where: Where | None = None) -> Answer:
         """The noisy answer to a product query on a table: a range, a subtotal, a difference.
@@ -140,10 +140,9 @@ class TableRelease(FinishedRelease[TablePlan]):
 
 @dataclass(frozen=True)
 class TableSteps:
-    """The `ReleaseSteps` of a plan of tables: its residuals are measured."""
+    """The `PartSteps` of tables: their residuals are measured."""
 
     plan: TablePlan
-    release_kind: ClassVar[type[FinishedRelease]] = TableRelease
     booked_share: ClassVar[float] = 0.3
     drawn_share: ClassVar[float] = 0.4
 
@@ -170,12 +169,13 @@ class TableSteps:
         return measurement.measure_part(self.plan, part, counts)
 
     def write(
-        self, folder: Path, note: MeasurementNote, on_progress: Progress
-    ) -> Mapping[str, Any]:
+        self, folder: Path, measured: Measured, note: MeasurementNote, on_progress: Progress
+    ) -> WrittenPart:
         """Tables and residuals, on all processors."""
         writer = TableWriter(
             folder,
             self.plan,
+            measured,
             escape_formulas=note.escape_formulas,
             with_csv=not note.parquet_only,
         )
@@ -189,8 +189,6 @@ class TableSteps:
                     files += entries
                     n_written += cells[position]
                     if position % 16 == 0:
-                        on_progress("Writing the release", n_written / n_cells)
+                        on_progress(WRITING, n_written / n_cells)
             files += residuals.result()
-        return TableRelease.write_manifest(
-            folder, self.plan, note, table_readme(folder, self.plan, note), files
-        )
+        return WrittenPart(table_readme(folder, self.plan), files)

@@ -7,7 +7,7 @@ from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.domain.area_codebook import AreaCodebook
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.planning.areas.area_plan import AreaPlan
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.part_plan import PartPlan
 from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
@@ -41,7 +41,7 @@ def sample_project() -> Project:
     )
 
 
-def sample_records_for(plan: ReleasePlan) -> Path | None:
+def sample_records_for(plan: PartPlan) -> Path | None:
     """The records of the country, if the plan is for its codebook, and for its areas if for any."""
     if plan.domain.names != ATTRIBUTES or plan.domain != sample_areas().domain:
         return None

@@ -143,7 +143,7 @@ class BoardNotes:
 
     @classmethod
     def load(cls, path: str | Path) -> "BoardNotes":
-        """The notes in a JSON file, described in docs/formats.md."""
+        """The notes in a JSON file, described in docs/project-files.md."""
         content = file_bytes(path, f"The file of notes {str(path)!r}", WorkloadError)
         text = utf8_text(content, str(path), WorkloadError)
         with refusing(WorkloadError, str(path)):

@@ -21,7 +21,7 @@ from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_c
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.loss_serialization import loss_from_json
 from rpexplore.planning.losses.base import Loss, SumOfVariances
-from rpexplore.planning.planner import plan
+from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.queries.definitions import StatedQueries
@@ -131,7 +131,7 @@ class Scenario:
 
     def plan(self) -> TablePlan:
         """The optimal plan; raises `RpexploreError` where there is none."""
-        return plan(
+        return plan_tables(
             self.workload,
             loss=self.loss,
             budget=self.budget,

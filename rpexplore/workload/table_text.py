@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,13 +24,18 @@ from rpexplore.workload.bases import Basis
 from rpexplore.workload.targets import Target, parse_target
 from rpexplore.workload.workload import Workload
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 Table = tuple[str, ...]  # attribute names in domain order
 
 TOTAL = "total"
 
 # What the table frames of a plan have besides: a list that was written out can be read again.
-_PASSED_OVER = {"aggregation", "order", "cells", "mean_variance", "max_variance", "shadow_price"}
+_PASSED_OVER = {"part", "item", "cells", "margin_95", "met", "shadow_price"}
 _PASSED_OVER |= {"standard_error", "largest_standard_error", "smallest_standard_error"}
+# Columns of lists that earlier versions wrote.
+_PASSED_OVER |= {"aggregation", "order", "mean_variance", "max_variance"}
 _TRUTHS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 # Nothing is tried twice (*+): a long text that is no list would stop all else in this process.
 _NAME = re.compile(r'\s*+(?:"(?P<quoted>(?:[^"]|"")*+)"\s*+|(?P<plain>[^",;×]*+))(?P<end>[,;×]|$)')
@@ -73,7 +80,11 @@ def texts_of_tables(domain: Domain, tables: Iterable[Table]) -> Iterable[str]:
     None is empty, and none holds a line break: each can be a line of a list.
     """
     safe = not any(_is_total(name) or any(mark in name for mark in '",;×') for name in domain.names)
+    needs_quotes = not safe or any(_NEEDS_QUOTES.search(name) for name in domain.names)
     for table in tables:
+        if table and not needs_quotes:
+            yield ",".join(table)
+            continue
         candidates = _candidates(domain, table)
         readable = (text for text in candidates if safe or _is_read_as(domain, text, table))
         # A name may be another's in quotation marks; by itself it needs none.
@@ -231,6 +242,14 @@ def titles(workload: Workload, tables: np.ndarray) -> list[str]:
         title(tuple(attribute_titles[index] for index in row if index >= 0))
         for row in workload.attribute_basis_index[tables].tolist()
     ]
+
+
+@lru_cache(maxsize=2)  # most of the work for a long list, and the same at every budget
+def all_titles(workload: Workload) -> "pd.Series":
+    """What to call every table of a workload."""
+    import pandas as pd  # half of the time that importing this package would take
+
+    return pd.Series(titles(workload, np.arange(len(workload))), dtype="str")
 
 
 def title_of(workload: Workload, table: int) -> str:

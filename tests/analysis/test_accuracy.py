@@ -10,6 +10,7 @@ from rpexplore.analysis import accuracy as se
 from rpexplore.analysis import fairness, shadow_prices
 from rpexplore.analysis import variance_by_size as cell_variances
 from rpexplore.analysis.forecast import Forecast
+from rpexplore.planning.planner import plan_tables
 from rpexplore.workload.table_text import title_of, titles, workload_from_csv
 from tests.analysis.bases import MARGINALS, SCENARIO, errors_at
 
@@ -20,13 +21,13 @@ DOMAIN = rp.Domain.from_sizes({"age": 30, "sex": 2, "region": 7})
 def plan():
     workload = rp.Workload.all_up_to(DOMAIN, 2).with_weights({("sex",): 4.0})
     workload = workload.with_targets({("sex",): 100.0, ("age", "region"): 0.1})
-    return rp.plan(workload, loss=rp.SumOfVariances("cells"), budget=rp.Budget(rho="0.1"))
+    return plan_tables(workload, loss=rp.SumOfVariances("cells"), budget=rp.Budget(rho="0.1"))
 
 
 @pytest.fixture(scope="module")
 def level_plan():
     workload = rp.Workload.all_of_order(DOMAIN, 1)
-    return rp.plan(workload, loss=rp.MaxVariance(), budget=rp.Budget(rho="0.1"))
+    return plan_tables(workload, loss=rp.MaxVariance(), budget=rp.Budget(rho="0.1"))
 
 
 def test_headline(plan):
@@ -42,9 +43,9 @@ def test_by_order_are_the_quantiles_of_each_order(plan):
     frame = se.by_order(plan)
     assert frame["order"].tolist() == [0, 1, 2]
     assert frame["tables"].tolist() == [1, 3, 3]
-    tables = plan.tables
+    tables = plan.accuracy()
     for row in frame.to_dict("records"):
-        errors = tables.loc[tables["order"] == row["order"], "standard_error"]
+        errors = tables.loc[tables["attributes"].map(len) == row["order"], "standard_error"]
         result = [row[name] for name in ("smallest", "lower_quartile", "median", "largest")]
         assert result == pytest.approx(errors.quantile([0, 0.25, 0.5, 1]).tolist(), rel=1e-12)
         largest = tables.loc[errors.idxmax(), "attributes"]
@@ -68,29 +69,26 @@ def test_of_tables_lists_all_the_least_accurate_first(plan):
     frame = se.of_tables(plan)
     assert len(frame) == 7
     assert np.all(np.diff(frame["standard_error"]) <= 0)
-    rows = frame.set_index("table")
+    rows = frame.set_index("item")
     assert rows.loc["sex", "weight"] == 4.0
-    assert rows["met"].to_dict() == dict.fromkeys(rows.index, "") | {
-        "sex": "yes",
-        "age × region": "no",
-    }
+    assert rows["met"].to_dict() == dict.fromkeys(rows.index) | {"sex": True, "age × region": False}
     assert rows.loc["(total)", "cells"] == 1
 
 
 def test_a_target_that_is_met_exactly_is_met(plan):
     exactly = float(plan.standard_errors[0])
     workload = plan.workload.with_targets({(): exactly})
-    same = rp.plan(workload, loss=plan.loss, budget=plan.budget)
-    assert se.of_tables(same).set_index("table").loc["(total)", "met"] == "yes"
+    same = plan_tables(workload, loss=plan.loss, budget=plan.budget)
+    assert se.of_tables(same).set_index("item").loc["(total)", "met"] is True
 
 
 def test_filter_by_attributes(plan):
-    assert set(se.of_tables(plan, ["sex"])["table"]) == {"sex", "age × sex", "sex × region"}
+    assert set(se.of_tables(plan, ["sex"])["item"]) == {"sex", "age × sex", "sex × region"}
     assert se.of_tables(plan, ["age", "sex", "region"]).empty
 
 
-def test_csv_of_tables_can_be_read_as_a_workload(plan):
-    text = se.csv_of_tables(plan)
+def test_csv_of_accuracy_can_be_read_as_a_workload(plan):
+    text = se.csv_of_accuracy(plan)
     workload = workload_from_csv(DOMAIN, text, "tables.csv")
     assert workload.tables == plan.workload.tables
     np.testing.assert_array_equal(workload.weights, plan.workload.weights)
@@ -113,13 +111,13 @@ def test_tables_of_an_order_differ_or_not(plan, level_plan):
     assert se.describe_boxes(se.by_order(level_plan)) == ""
 
 
-def test_the_csv_of_tables_has_required_where_there_are_any():
+def test_the_csv_of_accuracy_has_required_where_there_are_any():
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 2, "b": 3}), 1)
-    made = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
-    assert "required" not in se.csv_of_tables(made).splitlines()[0].split(",")
+    made = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    assert "required" not in se.csv_of_accuracy(made).splitlines()[0].split(",")
     with_targets = workload.with_targets({("a",): rp.Target(3, required=True), ("b",): 4})
-    made = rp.plan(with_targets, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
-    again = workload_from_csv(workload.domain, se.csv_of_tables(made), "tables.csv")
+    made = plan_tables(with_targets, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    again = workload_from_csv(workload.domain, se.csv_of_accuracy(made), "tables.csv")
     assert again.required.tolist() == [False, True, False]
     assert again.targets.tolist()[1:] == [3, 4]
 
@@ -134,7 +132,7 @@ def test_lists_have_the_most_and_the_least_accurate_cell(unequal_plan, dense_err
         fairness.ranking(forecast),
         shadow_prices.by_table(forecast, None),
         cell_variances.points([forecast]),
-        se.of_tables(unequal_plan),
+        se.of_tables(unequal_plan).rename(columns={"item": "table"}),
     ]
     for frame in frames:
         rows = frame.set_index("table").loc[names]
@@ -150,18 +148,15 @@ def test_lists_of_marginals_have_no_such_columns():
         fairness.ranking(forecast),
         shadow_prices.by_table(forecast),
         cell_variances.points([forecast]),
-        se.of_tables(plan),
+        se.readable(se.of_tables(plan)),
     ):
         assert not [name for name in frame if name.endswith("t_standard_error")]
-    header = se.csv_of_tables(plan).splitlines()[0]
-    assert header == (
-        "attributes,order,cells,mean_variance,max_variance,standard_error,weight,target,"
-        "shadow_price"
-    )
+    header = se.csv_of_accuracy(plan).splitlines()[0]
+    assert header == ("item,attributes,cells,standard_error,margin_95,weight,shadow_price")
 
 
-def test_csv_of_tables_says_how_tables_ask_and_can_be_read(unequal_plan):
-    text = se.csv_of_tables(unequal_plan)
+def test_csv_of_accuracy_says_how_tables_ask_and_can_be_read(unequal_plan):
+    text = se.csv_of_accuracy(unequal_plan)
     assert "age (cumulative) × income (ranges)" in text
     header = set(text.splitlines()[0].split(","))
     assert {"largest_standard_error", "smallest_standard_error"} <= header
@@ -183,7 +178,7 @@ def test_the_headline_is_about_the_least_accurate_cell(unequal_plan, dense_error
     assert one.median_text == one.largest_text == "a cell of the table"
     assert one.errors_text == f"σ = {one.largest_error:.3g}"
     listed = se.of_tables(unequal_plan)
-    assert listed["table"][0] == top.least_accurate_table
+    assert listed["item"].iloc[0] == top.least_accurate_table
     assert np.all(np.diff(listed["largest_standard_error"]) <= 0)
 
 

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 
 import rpexplore as rp
+from rpexplore.analysis.accuracy import readable
 from rpexplore.analysis.areas.accuracy import (
     AreaErrors,
     describe_levels,
     describe_shares,
     divided_parts,
     level_accuracy,
-    table_accuracy,
 )
 from rpexplore.analysis.areas.levels import beside_shares_by_level, level_sizes
 from rpexplore.common.webapp_files import sample_data_folder
@@ -32,7 +32,7 @@ def register():
 
 def test_errors_of_areas_are_those_that_the_plan_states_by_level(register):
     tree = register.workload.tree
-    stated = {(row.level, row.attributes): row for row in register.tables.itertuples()}
+    stated = {(row.level, row.attributes): row for row in register.accuracy().itertuples()}
     for table in ((), ("sex",)):
         errors = AreaErrors.of(register, table)
         for number, level in enumerate(tree.levels):
@@ -42,7 +42,7 @@ def test_errors_of_areas_are_those_that_the_plan_states_by_level(register):
                 assert level not in errors.levels
                 continue
             row = stated[level, table]
-            assert np.mean(of_level**2) == pytest.approx(row.mean_variance)
+            assert np.mean(of_level**2) == pytest.approx(row.standard_error**2)
             assert np.max(of_level) == pytest.approx(row.largest_standard_error)
             assert np.min(of_level) == pytest.approx(row.smallest_standard_error)
 
@@ -55,15 +55,15 @@ def test_levels_and_tables_of_a_plan(register):
         "municipality": 4,
         "district": 4,
     }
-    of_level = register.tables.query("level == 'municipality'")
+    of_level = register.accuracy().query("level == 'municipality'")
     assert levels.loc["municipality", "standard_error"] ** 2 == pytest.approx(
-        of_level["mean_variance"].mean()
+        (of_level["standard_error"] ** 2).mean()
     )
     assert levels.loc["municipality", "largest_standard_error"] == pytest.approx(
         of_level["largest_standard_error"].max()
     )
-    tables = table_accuracy(register)
-    assert tables["table"].tolist()[:3] == ["(total)", "(total)", "(total)"]
+    tables = readable(register.accuracy())
+    assert tables["item"].tolist()[:3] == ["(total)", "(total)", "(total)"]
     assert tables["margin_95"].tolist() == pytest.approx(
         (1.959964 * tables["standard_error"]).tolist()
     )

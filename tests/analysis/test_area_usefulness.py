@@ -8,6 +8,7 @@ from rpexplore.analysis.areas.accuracy import AreaErrors
 from rpexplore.analysis.areas.usefulness import publishable_in_areas, shares_of_areas
 from rpexplore.domain.publishable import are_publishable
 from rpexplore.errors import WorkloadError
+from rpexplore.planning.planner import plan_tables
 from rpexplore.workload.table_text import title
 from tests.releases.areas.area_plans import OTHERS, PLANS, TREE
 
@@ -72,7 +73,7 @@ def test_one_area_alone_is_as_useful_as_a_plan_of_its_tables():
     top = rp.plan_areas(rp.AreaWorkload.of_levels(TREE, {TREE.levels[0]: tables}), **options)
     own, usual = (
         publishable_in_areas(top, BY_SEX, cv_limit=0.1),
-        rp.publishable(rp.plan(tables, **options), BY_SEX, cv_limit=0.1),
+        rp.publishable(plan_tables(tables, **options), BY_SEX, cv_limit=0.1),
     )
     assert own.share == pytest.approx(usual.share)
     assert 0 < own.share < 1

@@ -7,6 +7,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.analysis.baselines import describe_missing, describe_times
 from rpexplore.errors import PlanError
+from rpexplore.planning.planner import plan_tables
 
 DOMAIN = rp.Domain.from_sizes({"age": 100, "sex": 2})
 MARGINALS = rp.Workload.all_up_to(DOMAIN, 2)
@@ -14,7 +15,7 @@ AGES = rp.Workload.of(DOMAIN, [("age",)]).with_bases({"age": rp.Ranges()})
 
 
 def planned(tables, loss=None, rho="0.5"):
-    return rp.plan(tables, loss=loss or rp.SumOfVariances(), budget=rp.Budget(rho=rho))
+    return plan_tables(tables, loss=loss or rp.SumOfVariances(), budget=rp.Budget(rho=rho))
 
 
 def test_noise_in_every_cell_by_hand():

@@ -10,6 +10,7 @@ from rpexplore.analysis import binding_targets
 from rpexplore.common.formatting import rounded
 from rpexplore.planning import planner
 from rpexplore.planning.losses.constrained import SumWithinTargets
+from rpexplore.planning.planner import plan_tables
 from rpexplore.scenarios.workload_request import TableSetting, WorkloadRequest
 from rpexplore.workload.targets import Target
 
@@ -70,7 +71,7 @@ def test_where_every_table_has_a_target_the_smallest_budget_is_advised(workload)
     _, reason = explained(everywhere, False)
     assert reason.advised is reason.enough
     assert binding_targets.describe_advice(reason) == ""
-    plan = rp.plan(everywhere, loss=rp.MaxVariance("target"), budget=reason.enough.budget)
+    plan = plan_tables(everywhere, loss=rp.MaxVariance("target"), budget=reason.enough.budget)
     assert np.all(plan.largest_standard_errors <= 5 * (1 + 1e-9))
     assert f"{len(workload)} of {len(workload)} targets are binding: " in (
         binding_targets.describe(reason)
@@ -82,7 +83,7 @@ def test_for_persons_the_budget_is_theirs(workload):
     persons = rp.Budget(rho="0.1", max_records_per_person=3)
     reason = binding_targets.budget_explanation(minimum_budget, persons, required_only=True)
     assert reason.enough.needed == pytest.approx(9 * minimum_budget.record_privacy_cost / 2)
-    plan = rp.plan(workload, loss=rp.SumWithinTargets(), budget=reason.advised.budget)
+    plan = plan_tables(workload, loss=rp.SumWithinTargets(), budget=reason.advised.budget)
     assert plan.largest_standard_errors[workload.required][0] <= 3 * (1 + 1e-9)
 
 
@@ -91,8 +92,8 @@ def test_what_required_targets_cost_the_others():
     tables = rp.Workload.all_up_to(domain, 2)
     workload = tables.with_targets({("age", "sex"): rp.Target("6", required=True)})
     loss, budget = SumWithinTargets("cells"), rp.Budget(rho="0.02")
-    plan = rp.plan(workload, loss=loss, budget=budget)
-    free = rp.plan(tables, loss=rp.SumOfVariances("cells"), budget=budget)
+    plan = plan_tables(workload, loss=loss, budget=budget)
+    free = plan_tables(tables, loss=rp.SumOfVariances("cells"), budget=budget)
     objective = binding_targets.objective_without_required(loss, workload)
     assert objective == rp.SumOfVariances("cells")
     without = planner.optimum(workload, loss=objective)
@@ -123,7 +124,7 @@ def test_what_is_taken_from_tables_that_met_their_target_anyway():
     def taken(margin: float) -> str:
         target = rp.parse_target(f"±{margin:.6g} required")
         workload = tables.with_targets({("age", "sex"): target})
-        plan = rp.plan(workload, loss=SumWithinTargets(), budget=budget)
+        plan = plan_tables(workload, loss=SumWithinTargets(), budget=budget)
         return binding_targets.describe_taken(
             plan, planner.optimum(workload, loss=rp.SumOfVariances())
         )

@@ -9,7 +9,7 @@ import rpexplore as rp
 from rpexplore.analysis import budget_curves
 from rpexplore.analysis import budget_curves as curves
 from rpexplore.analysis.sufficient_budgets import budget_for_error
-from rpexplore.planning.planner import optimum
+from rpexplore.planning.planner import optimum, plan_tables
 from rpexplore.privacy import conversions as privacy
 from rpexplore.workload.table_text import title
 from tests.analysis.bases import BUDGET, errors_at
@@ -27,7 +27,7 @@ def test_curves_are_what_planning_anew_gives(loss, workload, person):
     chosen = [curve for row in range(len(workload)) for curve in curves.table_curves(solved, row)]
     frame = curves.errors_by_budget(chosen, present)
     for rho in ("0.01", "0.05", "0.1", "1"):
-        plan = rp.plan(
+        plan = plan_tables(
             workload, loss=loss, budget=rp.Budget(rho=rho, max_records_per_person=person)
         )
         rows = frame[frame["rho"] == float(rho)]

@@ -7,6 +7,7 @@ import rpexplore as rp
 from rpexplore.analysis import cell_accuracy as cells
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.errors import WorkloadError
+from rpexplore.planning.planner import plan_tables
 from rpexplore.workload.bases import CustomBasis, Hierarchy, Identity, Ranges, Windows
 from rpexplore.workload.query_matrix import query_matrix
 from tests.analysis.bases import BUDGET, dense_cell_variances, scenario
@@ -141,7 +142,7 @@ def test_the_attributes_that_differ_most_are_shown_first(plan, forecast):
 def single(basis, size=30):
     domain = rp.Domain((rp.Attribute("age", rp.Integers(0, size - 1)),))
     workload = rp.Workload.all_of_order(domain, 1).with_bases({"age": basis})
-    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=BUDGET, uniform_reference=True)
+    plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=BUDGET, uniform_reference=True)
     return cells.accuracy_of_cells(Forecast.of_plan("this", plan), 0, (0,))
 
 
@@ -166,7 +167,7 @@ def test_other_questions_are_told_by_their_ends():
 
 def test_marginals_are_level():
     domain = rp.Domain.from_sizes({"age": 10, "sex": 2, "many": 500_000})
-    plan = rp.plan(rp.Workload.all_up_to(domain, 2), loss=rp.SumOfVariances(), budget=BUDGET)
+    plan = plan_tables(rp.Workload.all_up_to(domain, 2), loss=rp.SumOfVariances(), budget=BUDGET)
     forecast = Forecast.of_plan("this", plan)
     table = plan.workload.position(("age", "many"))
     result = cells.accuracy_of_cells(forecast, table, (0, 1))
@@ -185,7 +186,7 @@ def test_axes_must_be_of_the_table(plan, forecast):
 def test_a_name_like_a_column_keeps_its_own():
     domain = rp.Domain.from_sizes({"margin_95": 4})
     workload = rp.Workload.all_of_order(domain, 1)
-    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=BUDGET)
+    plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=BUDGET)
     frame = cells.accuracy_of_cells(Forecast.of_plan("this", plan), 0, (0,)).frame
     assert list(frame.columns) == ["margin_95 (attribute)", "standard_error", "margin_95"]
 
@@ -196,7 +197,7 @@ def test_a_value_alone_and_a_table_asked_in_two_ways():
     )
     workload = rp.Workload.all_up_to(domain, 2).with_bases({"age": Ranges()})
     workload = workload.with_bases({"age": Identity()}, tables=[("age",)])
-    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=BUDGET)
+    plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=BUDGET)
     forecast = Forecast.of_plan("this", plan)
     table = workload.position(("age",))
     result = cells.accuracy_of_cells(forecast, table, (0,))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.analysis.explanation import describe_former, explanation
 from rpexplore.planning.mechanism.table_variances import CELLS
-from rpexplore.planning.planner import optimum
+from rpexplore.planning.planner import optimum, plan_tables
 from rpexplore.workload.targets import parse_target
 from tests.analysis import bases
 from tests.support.strategies import losses, workloads, workloads_with_bases
@@ -85,7 +85,7 @@ def sentences(plan, *names, cell="mean", request=None):
 
 
 def made(workload, loss, rho="0.1"):
-    return rp.plan(workload, loss=loss, budget=rp.Budget(rho=rho))
+    return plan_tables(workload, loss=loss, budget=rp.Budget(rho=rho))
 
 
 def test_sentences_on_an_interaction():

@@ -5,8 +5,8 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis.queries import describe_profile, profile_of_cells, spare_cells
+from rpexplore.planning.counts.query_planner import query_optimum, query_plan
 from rpexplore.queries.definitions import stated_from_text
-from rpexplore.queries.planner import query_optimum, query_plan
 from rpexplore.queries.query_list import QueryList
 from tests.support.query_lists import query_list
 

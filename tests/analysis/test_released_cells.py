@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -12,8 +11,11 @@ import rpexplore as rp
 from rpexplore.analysis.results.released_cells import ReleasedCells, describe_margin
 from rpexplore.analysis.results.released_grid import MARGIN, describe_margins, released_grid
 from rpexplore.analysis.results.subtotals import describe_sum, vector_of
+from rpexplore.domain.result_schema import PROCESSED, SMOOTH, Schema, frame_of
 from rpexplore.errors import WorkloadError
+from rpexplore.releases.stored_tables import parquet_of
 from rpexplore.releases.table_cells import label_columns, table_of_cells
+from tests.support.results import with_roles
 from tests.support.strategies import domains
 
 ATTRIBUTES = (
@@ -26,9 +28,7 @@ NAMES = [attribute.name for attribute in ATTRIBUTES]
 
 def rows(attributes, values, variances) -> pd.DataFrame:
     """As a release folder has them."""
-    return table_of_cells(
-        [label_columns(each) for each in attributes], values, variances
-    ).to_pandas()
+    return frame_of(table_of_cells([label_columns(each) for each in attributes], values, variances))
 
 
 def made(values=None, error=2.0) -> pd.DataFrame:
@@ -38,10 +38,10 @@ def made(values=None, error=2.0) -> pd.DataFrame:
 
 
 def as_processed(frame: pd.DataFrame, values) -> pd.DataFrame:
-    place = frame.columns.get_loc("value")
+    place, labels = frame.columns.get_loc("value"), Schema.of(frame).labels
     frame = frame.rename(columns={"value": "unbiased_value"})
     frame.insert(place, "value", values)
-    return frame.assign(value_is="rounded; biased")
+    return with_roles(frame.assign(value_is="rounded; biased"), PROCESSED, labels)
 
 
 @given(domains(max_attributes=3, max_size=4), st.randoms())
@@ -156,6 +156,7 @@ def test_smooth_counts_have_the_margin_of_the_model_and_are_publishable_by_it():
     errors = np.full(len(frame), 10.0)
     errors[0], errors[1] = np.nan, 21.0
     frame.insert(frame.columns.get_loc("unbiased_value"), "model_error", errors)
+    frame = with_roles(frame, SMOOTH, Schema.of(made()).labels)
     cells = ReleasedCells.of(frame, NAMES)
     assert cells.is_smooth
     assert cells.publishable(0.2).ravel().tolist() == [False, False, *[True] * 22]
@@ -216,8 +217,10 @@ def test_labels_may_be_read_back_from_a_file(tmp_path):
     shuffled = pd.Categorical(frame["value (attribute)"], categories=["d", "b", "a", "c"])
     cells = ReleasedCells.of(frame.assign(**{"value (attribute)": shuffled}), NAMES)
     assert cells.axes[2].labels == ("a", "b", "c", "d")
-    pq.write_table(pa.Table.from_pandas(frame), tmp_path / "a.parquet")
-    again = ReleasedCells.of(pq.read_table(tmp_path / "a.parquet").to_pandas(), NAMES)
+    (tmp_path / "a.parquet").write_bytes(parquet_of(frame))
+    read = frame_of(pq.read_table(tmp_path / "a.parquet"))
+    assert Schema.of(read) == Schema.of(frame)
+    again = ReleasedCells.of(read, NAMES)
     np.testing.assert_array_equal(again.value, cells.value)
 
 

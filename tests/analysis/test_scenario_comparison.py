@@ -274,6 +274,6 @@ def test_areas_stand_side_by_side():
     assert texts.loc["Objective, the less the better", [0, 1]].tolist() == losses
     assert texts.loc["Privacy, ρ", [0, 1]].tolist() == ["0.1", "0.4"]
     assert texts.loc["county, least accurate area", 1] == "not asked for"
-    tables = plans[1].tables.query("level == 'town'")
+    tables = plans[1].accuracy().query("level == 'town'")
     margin = rounded(1.959964 * tables["largest_standard_error"].max(), 3)
     assert texts.loc["town, least accurate area", 1] == f"±{margin} people"

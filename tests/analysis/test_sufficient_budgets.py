@@ -14,10 +14,10 @@ from rpexplore.analysis.sufficient_budgets import (
     smallest_query_budget,
 )
 from rpexplore.errors import BudgetError, WorkloadError
+from rpexplore.planning.counts.query_planner import query_optimum
 from rpexplore.planning.mechanism.accounting import ExactVariances
 from rpexplore.planning.minimum_budget import rho_of_unit
-from rpexplore.planning.planner import optimum
-from rpexplore.queries.planner import query_optimum
+from rpexplore.planning.planner import optimum, plan_tables
 from tests.queries.test_plan import query_lists
 from tests.support.query_lists import prefix, query_list
 from tests.support.strategies import workloads
@@ -59,7 +59,7 @@ def test_the_smallest_budget_meets_all_targets_and_less_does_not(workload, loss,
         result.budget,
         rp.Budget(rho=result.rho, max_records_per_person=present.max_records_per_person),
     ):
-        assert meets_exactly(rp.plan(workload, loss=loss, budget=enough))
+        assert meets_exactly(plan_tables(workload, loss=loss, budget=enough))
     assert result.budget.stated[0][0] in ("rho", present.stated[0][0])
     assert result.budget.stated_delta == present.stated_delta
     assert result.budget.unit == present.unit
@@ -69,7 +69,7 @@ def test_the_smallest_budget_meets_all_targets_and_less_does_not(workload, loss,
     less = rp.Budget(
         rho=needed * Fraction(999, 1000), max_records_per_person=present.max_records_per_person
     )
-    assert not meets_exactly(rp.plan(workload, loss=loss, budget=less))
+    assert not meets_exactly(plan_tables(workload, loss=loss, budget=less))
     assert result.times == pytest.approx(result.needed / float(present.rho))
 
 

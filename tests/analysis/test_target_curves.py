@@ -12,7 +12,7 @@ from rpexplore.analysis.distributions import MOST_STEPS
 from rpexplore.analysis.sufficient_budgets import needed_rho, smallest_budget
 from rpexplore.analysis.target_curves import CURRENT, SHORTFALL, TARGET_LOSS
 from rpexplore.analysis.targets_met import target_counts
-from rpexplore.planning.planner import optimum
+from rpexplore.planning.planner import optimum, plan_tables
 from rpexplore.scenarios.table_settings import TableSetting
 from tests.analysis.bases import SCENARIO
 from tests.support.strategies import workloads
@@ -32,7 +32,7 @@ def workload():
 def met_at(workload, loss, rho):
     """How many targets the plan of a budget meets."""
     budget = rp.Budget(rho=rho, max_records_per_person=BUDGET.max_records_per_person)
-    plan = rp.plan(workload, loss=loss, budget=budget)
+    plan = plan_tables(workload, loss=loss, budget=budget)
     return int(np.count_nonzero(plan.standard_errors <= workload.targets))
 
 
@@ -180,7 +180,7 @@ def test_a_target_is_met_by_the_least_accurate_cell(unequal_plan, dense_errors):
     scenario = SCENARIO.with_settings([TableSetting(("age",), target=between)])
     missed = scenario.plan()
     assert target_counts(missed).met == 0
-    assert se.of_tables(missed).set_index("table").loc["age (cumulative)", "met"] == "no"
+    assert se.of_tables(missed).set_index("item").loc["age (cumulative)", "met"] is False
     solved = optimum(scenario.workload, loss=scenario.loss)
     needs = needed_rho(solved, SCENARIO.budget)
     assert np.isnan(np.delete(needs, table)).all()

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis import accuracy, targets_met
-from rpexplore.analysis.accuracy import Z_95
 from rpexplore.common.formatting import rounded
+from rpexplore.planning.accuracy_frame import Z_95
+from rpexplore.planning.planner import plan_tables
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 from rpexplore.workload.table_text import titles
@@ -103,15 +104,15 @@ def test_the_list_of_tables_has_the_words_instead_of_the_numbers():
     plan = current.plan()
     numbers = accuracy.of_tables(plan, ["age"])
     sentence = targets_met.of_tables(plan, ["age"], current.request)
-    same = [name for name in numbers if name not in ("target", "met")]
-    assert sentence[same].equals(numbers[same])
-    assert list(sentence)[len(same) :] == ["wanted", "required", "outcome"]
+    same = ["item", "cells", "standard_error", "margin_95", "weight"]
+    assert sentence[same].equals(numbers[same].reset_index(drop=True))
+    assert list(sentence) == ["item", "order", *same[1:], "wanted", "required", "outcome"]
     shares = np.arange(len(plan.workload)) / 10  # of the tables in the order of the workload
-    every = targets_met.of_tables(plan, request=current.request, shares=shares).set_index("table")
+    every = targets_met.of_tables(plan, request=current.request, shares=shares).set_index("item")
     in_order = every["publishable_share"][titles(plan.workload, np.arange(len(shares)))]
     assert in_order.tolist() == shares.tolist()
-    met = accuracy.of_tables(plan).set_index("table")["met"]
-    assert every["outcome"].str.startswith("met: ").equals(met == "yes")
+    met = accuracy.of_tables(plan).set_index("item")["met"]
+    assert every["outcome"].str.startswith("met: ").equals(met.eq(True))
     assert every.loc["region", ["wanted", "required", "outcome"]].tolist() == ["", "", ""]
 
 
@@ -150,14 +151,14 @@ def test_the_least_accurate_cell_is_what_counts():
 )
 def test_counts_in_a_sentence(wanted, message):
     workload = rp.Workload.all_up_to(DOMAIN, 1).with_targets(wanted)
-    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
+    plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
     assert targets_met.target_counts(plan).text == message
 
 
 @given(workloads(with_targets=True))
 def test_counts_are_those_of_the_tables(workload):
     required = dict.fromkeys(workload.tables[::2], True)
-    plan = rp.plan(
+    plan = plan_tables(
         workload.with_required(required), loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1")
     )
     message, counts = targets_met.of_targets(plan), targets_met.target_counts(plan)

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis import expected_cells
-from rpexplore.analysis.accuracy import Z_95
 from rpexplore.analysis.budget_curves import publishable_at, publishable_by_budget
 from rpexplore.analysis.cell_accuracy import table_to_see
 from rpexplore.analysis.expected_cells import ExpectedCells
@@ -17,7 +16,8 @@ from rpexplore.analysis.usefulness import (
     points_since,
 )
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.planning.planner import optimum
+from rpexplore.planning.accuracy_frame import Z_95
+from rpexplore.planning.planner import optimum, plan_tables
 from rpexplore.workload.bases import Hierarchy
 from rpexplore.workload.table_text import titles
 from tests.analysis import bases
@@ -232,7 +232,7 @@ def test_sentences():
         "9.1 % of the 33 cells are publishable, with a coefficient of variation of at most 5 %: "
         "2 of 4 tables in full, 0 in part, 2 not at all."
     )
-    one = rp.plan(rp.Workload.of(domain, [("age",)]), loss=rp.MaxVariance(), budget=now.budget)
+    one = plan_tables(rp.Workload.of(domain, [("age",)]), loss=rp.MaxVariance(), budget=now.budget)
     assert rp.publishable(one, ExpectedCounts.of_total(2000)).tables_text == "the table in full"
     assert points_since(now, before) == pytest.approx(100 * 10 / 33)
     assert describe_change(now, before) == "30 points more than at ε = 0.5."
@@ -241,7 +241,7 @@ def test_sentences():
     assert describe_change(at("1", 1e6), at("0.5", 1e6)) == "As many as at ε = 0.5."
     assert at("1", 1e6).share_text == "100 %"
     one = ExpectedCells.of(ExpectedCounts.of_total(1), rp.Workload.all_up_to(domain, 0))
-    plan = rp.plan(one.workload, loss=rp.SumOfVariances(), budget=RECORD)
+    plan = plan_tables(one.workload, loss=rp.SumOfVariances(), budget=RECORD)
     assert Usefulness.of_plan(plan, one, 0.2).describe() == (
         "The one cell is not publishable, with a coefficient of variation of at most 20 %."
     )

@@ -13,7 +13,7 @@ import rpexplore as rp
 from rpexplore.analysis import what_if
 from rpexplore.analysis.measures import VARIANCE
 from rpexplore.errors import RpexploreError
-from rpexplore.planning.planner import optimum, optimum_with_strategies_of
+from rpexplore.planning.planner import optimum, optimum_with_strategies_of, plan_tables
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_changes import (
     ADD,
@@ -63,8 +63,8 @@ def standard_error(plan, table):
 def test_moves_are_those_from_plan_to_plan(workload_change, loss):
     scenario = SCENARIO.replaced(loss=loss)
     changed = changed_workload(scenario, workload_change)
-    before = rp.plan(scenario.workload, loss=loss, budget=BUDGET)
-    after = rp.plan(changed, loss=loss, budget=BUDGET)
+    before = plan_tables(scenario.workload, loss=loss, budget=BUDGET)
+    after = plan_tables(changed, loss=loss, budget=BUDGET)
     frame = what_if.of_tables(moves_of(workload_change, scenario), BUDGET).set_index("table")
     union = {*scenario.workload.tables, *changed.tables}
     assert sorted(frame.index) == sorted(map(title, union))

@@ -9,6 +9,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.errors import ApprovalError, ReleaseError
 from rpexplore.planning.approval import Approval
+from rpexplore.planning.planner import plan_tables
 from rpexplore.releases import charged_run
 from rpexplore.releases.approval import check_approvals
 from rpexplore.releases.ledger.ledger import Ledger
@@ -20,8 +21,8 @@ pytestmark = requires_ssh_keygen
 NIGHTLY = os.environ.get("RPEXPLORE_TEST_PROFILE") == "nightly"
 STEP = 1 if NIGHTLY else 3  # bytes; one bit of each, by night all
 TABLES = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 2, "b": 3}), 2)
-PLAN = rp.plan(TABLES, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/2"))
-OTHER = rp.plan(TABLES, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/3"))
+PLAN = plan_tables(TABLES, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/2"))
+OTHER = plan_tables(TABLES, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/3"))
 BEFORE_NOISE = ("rpexplore.releases.release.write_measured", 1)
 WHILE_WRITING = ("rpexplore.releases.table_files.TableWriter.table", 2)
 

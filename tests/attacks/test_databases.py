@@ -12,6 +12,7 @@ import rpexplore as rp
 from pages.components.shared.background import Task, finish_kept_tasks
 from rpexplore.data.databases.connections import Connection
 from rpexplore.data.databases.source import DatabaseSource
+from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.ledger.ledger import Ledger
 from tests.cli.program import Program, started
 from tests.data.databases.servers import Server, in_duckdb
@@ -32,7 +33,7 @@ Session.pieces = reported
 def program(tmp_path, monkeypatch) -> Program:
     monkeypatch.chdir(tmp_path)
     tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"sex": 2, "age": 3}), 2)
-    rp.plan(tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1)).save("plan.json")
+    plan_tables(tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1)).save("plan.json")
     return Program(tmp_path)
 
 

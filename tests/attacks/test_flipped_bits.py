@@ -15,6 +15,7 @@ import rpexplore as rp
 from rpexplore.common.json_fields import sealed_text
 from rpexplore.domain import area_tree_reference
 from rpexplore.errors import LedgerError, PlanError, RpexploreError, WorkloadError
+from rpexplore.planning.planner import plan_tables
 from rpexplore.postprocessing.combination import combine
 from rpexplore.postprocessing.combination_folder import load_combined, write_combined
 from rpexplore.postprocessing.processed_folder import postprocess
@@ -36,7 +37,7 @@ NIGHTLY = os.environ.get("RPEXPLORE_TEST_PROFILE") == "nightly"
 FLIPS = 1500 if NIGHTLY else 100
 DOMAIN = rp.Domain.from_sizes({"a": 2, "b": 3})
 TABLES = rp.Workload.all_up_to(DOMAIN, 1)
-PLAN = rp.plan(TABLES, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/2"))
+PLAN = plan_tables(TABLES, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/2"))
 QUERIES = QueryList(DOMAIN, [[1, 1, 1, 0, 0, 0]], ("first",), [1.0])
 LOADED: dict[str, Callable[[Path], object]] = {
     "release": TableRelease.load,
@@ -57,7 +58,7 @@ def data(tmp_path) -> Path:
 
 def test_of_a_ledger(data, tmp_path):
     domain = rp.Domain.from_sizes({"a": 2})
-    plan = rp.plan(
+    plan = plan_tables(
         rp.Workload.all_up_to(domain, 1), loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/2")
     )
     good = Ledger.beside(data)

@@ -15,6 +15,7 @@ from pyarrow.csv import read_csv
 
 import rpexplore as rp
 from rpexplore.data.databases.source import DatabaseSource
+from rpexplore.planning.planner import plan_tables
 from rpexplore.queries.builders import marginal_queries
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.release import can_be_resumed
@@ -34,7 +35,7 @@ def plan(request, tmp_path_factory) -> Path:
     """A plan file."""
     domain = rp.Domain.from_sizes({"age": 4, "sex": 2, "region": 3})
     if request.param == "tables":
-        made = rp.plan(
+        made = plan_tables(
             rp.Workload.all_up_to(domain, 2), loss=rp.SumOfVariances(), budget=rp.Budget(rho=1)
         )
     elif request.param == "queries":

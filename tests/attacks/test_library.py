@@ -8,6 +8,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import ArgumentError, RpexploreError
+from rpexplore.planning.planner import plan_tables
 
 ODD = [None, 3, -1, "x", b"x", [], ["x"], [None], [[]], {}, {"x": None}, 1j, float("nan"), object()]
 
@@ -60,7 +61,7 @@ def test_odd_arguments_are_answered_by_an_error_of_the_library(tmp_path, monkeyp
             lambda: rp.Domain.load(None),
             r"Domain.load\(…\): path must be a text or a path, got N",
         ),
-        (lambda: rp.plan(None, loss=rp.MaxVariance()), "missing a required argument: 'budget'"),
+        (lambda: plan_tables(None, loss=rp.MaxVariance()), "missing a required argument: 'budget'"),
         (lambda: rp.combine(noisy="x"), "noisy must be a list, each part a NoisyMarginal"),
     ],
 )

@@ -20,6 +20,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.common.webapp_files import sample_data_folder
+from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.release import can_be_resumed
 from rpexplore.releases.table_release import TableRelease
@@ -73,7 +74,7 @@ def plan() -> rp.TablePlan:
     """A plan whose run takes seconds, most of them after it is booked."""
     domain = rp.Domain.load(sample_data_folder() / "household.json")
     workload = rp.Workload.all_up_to(domain, 3)
-    return rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    return plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
 
 
 @contextmanager

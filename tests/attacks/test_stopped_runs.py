@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import rpexplore as rp
+from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.release import can_be_resumed
 from rpexplore.releases.release_steps import steps_of
@@ -93,7 +94,7 @@ def wide_plan(tmp_path) -> Path:
     """A plan whose tables are larger than all that a run writes before its noise."""
     tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 100, "b": 100}), 2)
     path = tmp_path / "wide.json"
-    rp.plan(tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1)).save(path)
+    plan_tables(tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1)).save(path)
     return path
 
 

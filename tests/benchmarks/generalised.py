@@ -22,7 +22,7 @@ from rpexplore.planning.mechanism.reconstruction import (
 )
 from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.planning.optimal_strategies import with_best_strategies
-from rpexplore.planning.planner import optimum
+from rpexplore.planning.planner import optimum, plan_tables
 from rpexplore.planning.solvers.strategy_matrix import best_matrix
 from rpexplore.planning.strategy_cache import user_cache
 from rpexplore.workload.query_matrix import query_matrix
@@ -164,7 +164,7 @@ def plans_of_prefixes() -> list[Row]:
         def plan(workload: rp.Workload) -> rp.TablePlan:
             budget = rp.Budget(privacy_cost=1)
             loss = rp.SumOfVariances()
-            return rp.plan(workload, loss=loss, budget=budget, uniform_reference=uniform)
+            return plan_tables(workload, loss=loss, budget=budget, uniform_reference=uniform)
 
         plan(fresh())  # what is imported at first use is not counted
         return best_of_three(plan, fresh, time.process_time)[0]
@@ -205,7 +205,7 @@ def largest_of_prefixes() -> list[Row]:
     workload = workload.with_bases(dict.fromkeys(domain.names, rp.Prefix()))
     budget = rp.Budget(privacy_cost=1)
     seconds, plan = once(
-        lambda: rp.plan(workload, loss=rp.MaxVariance(), budget=budget), time.process_time
+        lambda: plan_tables(workload, loss=rp.MaxVariance(), budget=budget), time.process_time
     )
     return [
         (f"{len(workload):,} tables of prefixes, largest, processor s", seconds, "<=", 90),

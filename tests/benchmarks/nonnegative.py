@@ -18,6 +18,7 @@ import rpexplore as rp
 from rpexplore.data.counts import Counts
 from rpexplore.estimation.table_map import ContributionArrays, subsets
 from rpexplore.planning.mechanism.reconstruction import contribution, marginal
+from rpexplore.planning.planner import plan_tables
 from rpexplore.postprocessing.nonnegative import GAP, Nonnegative, nonnegative
 from rpexplore.releases.measurement import measure_residual
 from tests.benchmarks.measure import Row, once, peak_gigabytes
@@ -46,7 +47,7 @@ def exact_counts(domain: rp.Domain, codes: np.ndarray) -> Counts:
 
 def _noisy(workload: rp.Workload, records: Counts, epsilon: str) -> ContributionArrays:
     budget = rp.Budget(epsilon=epsilon, delta=_DELTA)
-    plan = rp.plan(workload, loss=rp.SumOfVariances("cells"), budget=budget)
+    plan = plan_tables(workload, loss=rp.SumOfVariances("cells"), budget=budget)
     contributions = {}
     for residual in range(len(plan.closure)):
         subset = plan.closure.attributes(residual)

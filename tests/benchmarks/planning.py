@@ -16,7 +16,7 @@ from rpexplore.analysis.forecast import SCHEMES
 from rpexplore.analysis.frontier import frontier
 from rpexplore.export.report.report import html, report
 from rpexplore.planning.optimum import Optimum
-from rpexplore.planning.planner import TOLERANCE, optimum
+from rpexplore.planning.planner import TOLERANCE, optimum, plan_tables
 from tests.benchmarks import app
 from tests.benchmarks.measure import REPEATS, Row, best_of_three, once, peak_gigabytes
 from tests.published import figures
@@ -34,7 +34,7 @@ def plan_of(
     loss: rp.SumOfVariances | rp.MaxVariance,
     tolerance: float = TOLERANCE,
 ) -> rp.TablePlan:
-    return rp.plan(workload, loss=loss, budget=rp.Budget(privacy_cost=1), tolerance=tolerance)
+    return plan_tables(workload, loss=loss, budget=rp.Budget(privacy_cost=1), tolerance=tolerance)
 
 
 def published_figures() -> list[Row]:

@@ -13,9 +13,10 @@ import pyarrow.parquet
 import rpexplore as rp
 from rpexplore.data.counts import Counts
 from rpexplore.data.files.source import source_of
+from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.contributions import Contributions
 from rpexplore.releases.csv_cells import CsvWriter, csv_decimals
-from rpexplore.releases.measurement import measure_part, measured_cells, parts_of
+from rpexplore.releases.measurement import measure_part, measured_cells
 from rpexplore.releases.measurement_file import Draft, MeasuredFile
 from rpexplore.releases.release import dry_run, release
 from rpexplore.releases.release_steps import steps_of
@@ -30,7 +31,7 @@ def release_of_adult() -> list[Row]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         data = mock_records(folder / "records.parquet", workload.domain, 100_000)
-        plan = rp.plan(workload, loss=rp.SumOfVariances("cells"), budget=rp.Budget(rho=1))
+        plan = plan_tables(workload, loss=rp.SumOfVariances("cells"), budget=rp.Budget(rho=1))
         counting, _ = once(lambda: dry_run(plan, data, folder / "out"))
         start = time.process_time()
         seconds, _ = once(lambda: release(plan, data, folder / "out"))
@@ -51,7 +52,7 @@ def release_of_many_cells() -> list[Row]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         data = mock_records(folder / "records.parquet", domain, 1_000_000)
-        plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+        plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
         seconds, _ = once(lambda: release(plan, data, folder / "out"))
     return [
         ("release of 2·10^8 cells: process peak, GB", peak_gigabytes(), "<=", 3),
@@ -66,7 +67,7 @@ def release_of_a_billion_cells() -> list[Row]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         data = mock_records(folder / "records.parquet", domain, 1_000_000)
-        plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+        plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
         start = time.process_time()
         seconds, _ = once(lambda: release(plan, data, folder / "out", parquet_only=True))
         processor_seconds = time.process_time() - start
@@ -81,11 +82,11 @@ def measuring_of_many_small_tables() -> list[Row]:
     """All tables of at most 3 of 30 attributes of size 10: exact residuals and their noise."""
     domain = rp.Domain.from_sizes({f"a{i}": 10 for i in range(30)})
     workload = rp.Workload.all_up_to(domain, 3)
-    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
     ones = np.ones((10, 10, 10), dtype=np.uint32)
     counts = Counts(dict.fromkeys(combinations(range(30), 3), ones), ones.size)
     cells = int(measured_cells(plan.closure).sum())
-    (part,) = parts_of(plan)
+    (part,) = plan.parts
     seconds = process_seconds(lambda: sum(n.size for n in measure_part(plan, part, counts)))
     return [
         ("measuring small tables, ns of processor time a cell", 1e9 * seconds / cells, "<=", 40),
@@ -99,7 +100,7 @@ def reconstruction_of_many_small_tables() -> list[Row]:
     for n_attributes, limit in ((10, 0.008), (50, 0.5), (100, 4)):
         domain = rp.Domain.from_sizes({f"a{i}": 10 for i in range(n_attributes)})
         workload = rp.Workload.all_up_to(domain, 3)
-        plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+        plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             measure_mock_records(plan, folder)

@@ -12,6 +12,7 @@ import numpy as np
 import rpexplore as rp
 from rpexplore.data.counts import Counts
 from rpexplore.planning.mechanism.reconstruction import contribution
+from rpexplore.planning.planner import plan_tables
 from rpexplore.postprocessing.measurement_source import MeasurementSource
 from rpexplore.postprocessing.smooth import smooth as smooth_tables
 from rpexplore.releases.measurement import measure_residual
@@ -68,7 +69,7 @@ def _released(
 ) -> rp.Estimates:
     """What a release of all tables up to so many attributes is, without its folder."""
     workload = weights.weighted(rp.Workload.all_up_to(domain, order))
-    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=budget)
+    plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=budget)
     residuals = {plan.closure.attributes(place): place for place in range(len(plan.closure))}
     return rp.Estimates(
         domain,

@@ -21,6 +21,7 @@ from rpexplore.estimation.measured_residuals import MeasuredResiduals
 from rpexplore.estimation.smooth_tables import SmoothTables, smooth_residuals
 from rpexplore.estimation.table_map import ContributionArrays, TableMap, subsets
 from rpexplore.planning.mechanism.reconstruction import contribution, marginal
+from rpexplore.planning.planner import plan_tables
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.nonnegative import nonnegative
 from rpexplore.postprocessing.smooth import smooth as smooth_tables
@@ -114,7 +115,7 @@ def smooth_hundred() -> list[Row]:
     budget = rp.Budget(epsilon="1", delta=_DELTA)
     weights = SmoothWeights(float(budget.rho), len(records))
     workload = weights.weighted(rp.Workload.all_up_to(domain, 3))
-    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=budget)
+    plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=budget)
     with tempfile.TemporaryDirectory() as name:
         release = _residuals_released(Path(name), plan, records)
         seconds, smooth = once(lambda: smooth_tables(Estimates.of(release)), time.process_time)
@@ -186,9 +187,9 @@ def _measured(
     if weighting == "own weights":
         workload = rp.Workload.all_up_to(domain, 3)
         workload = SmoothWeights(float(budget.rho), records.n_records).weighted(workload)
-        return _noisy(rp.plan(workload, loss=rp.SumOfVariances(), budget=budget), records)
+        return _noisy(plan_tables(workload, loss=rp.SumOfVariances(), budget=budget), records)
     workload = rp.Workload.all_of_order(domain, 3)
-    return _noisy(rp.plan(workload, loss=rp.SumOfVariances("cells"), budget=budget), records)
+    return _noisy(plan_tables(workload, loss=rp.SumOfVariances("cells"), budget=budget), records)
 
 
 def _noisy(plan: rp.TablePlan, records: Counts) -> MeasuredResiduals:
@@ -273,7 +274,7 @@ def _against_nonnegative(name: str, domain: rp.Domain, records: Counts) -> Itera
 
 def _against_unbiased(name: str, domain: rp.Domain, records: Counts) -> Iterator[Row]:
     workload = rp.Workload.all_of_order(domain, 2)
-    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
+    plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
     tables, errors = list(combinations(range(len(domain)), 2)), []
     for _ in range(_RELEASES):
         measured = _noisy(plan, records)

@@ -19,6 +19,7 @@ from rpexplore.common.concurrency import no_progress
 from rpexplore.data.counts import Counts
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.planning.mechanism.reconstruction import contribution
+from rpexplore.planning.planner import plan_tables
 from rpexplore.postprocessing.measurement_source import MeasurementSource
 from rpexplore.postprocessing.synthetic.comparison import RECORDS, RELEASED, SmoothCounts, compare
 from rpexplore.postprocessing.synthetic.impossible import Impossible
@@ -72,7 +73,7 @@ def _released(domain: rp.Domain, records: np.ndarray, epsilon: str) -> rp.Estima
     workload = SmoothWeights(float(budget.rho), len(records)).weighted(
         rp.Workload.all_up_to(domain, 3)
     )
-    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=budget)
+    plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=budget)
     tables = combinations(range(len(domain)), 3)
     counts = Counts({t: table_of(records, domain.sizes, t) for t in tables}, len(records))
     contributions, variances = {}, {}

@@ -10,6 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 import rpexplore as rp
+from rpexplore.planning.planner import plan_tables
 from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.releases.release import release
 from rpexplore.releases.table_release import TableRelease
@@ -131,7 +132,7 @@ def released(tmp_path_factory) -> Path:
     rows = pd.DataFrame({"age": [i % 7 for i in range(300)], "region": 1})
     rows.to_csv(folder / "records.csv", index=False)
     workload = rp.Workload.of(domain, [["age", "region"]])
-    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
     release(plan, folder / "records.csv", folder / "release")
     postprocess(
         TableRelease.load(folder / "release"),

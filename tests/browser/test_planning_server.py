@@ -128,7 +128,7 @@ def test_two_people_work_and_see_nothing_of_each_other(page, shared, address):
     left_open = page.context.new_page()
     left_open.goto(of_ada)
     expect(budget(left_open)).to_have_value("0.321")
-    page.get_by_role("button", name="Log out").click()
+    page.get_by_role("link", name="Log out").click()
     expect(page.get_by_role("link", name="Log in")).to_be_visible()
     budget(left_open).fill("0.999")
     budget(left_open).press("Enter")
@@ -160,7 +160,7 @@ def test_cookies_are_for_this_address_alone(page, address):
     log_in(page, "ada")
     cookies = page.context.cookies(f"{address}/")
     names = {cookie.get("name") for cookie in cookies}
-    assert names >= {"_streamlit_user", "_streamlit_xsrf"}
+    assert names >= {"rpexplore-login", "_streamlit_xsrf"}
     for cookie in cookies:
         assert cookie.get("secure"), cookie
         assert cookie.get("path") == "/plan", cookie
@@ -189,7 +189,7 @@ def test_only_the_public_address_is_served(shared, port, address):
         {"Origin": origin},  # nobody is logged in
         {"Origin": "https://example.org"},
         {},
-        {"Origin": origin, "Cookie": "_streamlit_user=forged"},
+        {"Origin": origin, "Cookie": "rpexplore-login=forged"},
     ):
         assert answer(port, "/plan/_stcore/stream", **upgrade, **forged)[0] == 403
     assert answer(port, "/plan/_stcore/metrics")[0] == 404
@@ -238,7 +238,7 @@ def test_the_log_tells_nothing_of_whom_or_what(pages, page, shared, port, addres
             settled(page)
     keys = {page.url.partition("project=")[2]}
     page.goto(f"{address}/")
-    page.get_by_role("button", name="Log out").click()
+    page.get_by_role("link", name="Log out").click()
     expect(page.get_by_role("link", name="Log in")).to_be_visible()
     for headers in ({"Host": CANARY}, {"Origin": f"https://{CANARY}"}, {"Cookie": CANARY}):
         answer(port, f"/plan/{CANARY}?{CANARY}=1", **headers)

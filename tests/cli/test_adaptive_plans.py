@@ -4,6 +4,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis.adaptive import TRIED, measured_when
+from rpexplore.planning.planner import plan_tables
 
 MADE = ("plan", "codebook.csv", "--of-order", "2", "--adaptive", "--rho", "0.1", "--out", "p.json")
 COUNT = ("--expected-count", "900")
@@ -17,7 +18,7 @@ def test_a_plan_says_when_to_choose_it_and_what_unbiased_tables_would_be_worth(r
     )
     assert plan.sha256 == expected.sha256
     assert all(part in text for part in (str(plan), plan.sha256, TRIED, "Adaptive, biased"))
-    fixed = rp.plan(plan.workload, loss=rp.SumOfVariances(), budget=plan.budget)
+    fixed = plan_tables(plan.workload, loss=rp.SumOfVariances(), budget=plan.budget)
     useful = rp.publishable(fixed, rp.ExpectedCounts.of_total(900))
     assert f"Unbiased tables at the same budget: {useful.describe()}" in text
     for facts in (run.json(*MADE, *COUNT, "--force"), run.json("show", "p.json", *COUNT)):

@@ -156,7 +156,7 @@ def test_what_is_not_for_areas_says_what_is(released):
         (("answer", "out", "--area", "N", "--areas", "lists.csv"), "not both"),
         (("answer", "out", "sex=F", "--area", "1"), "2 areas have it"),
         (("synthesize", "out", "--out", "made"), "is not made of tables in areas"),
-        (("compare", "plan.json"), "`rpexplore areas plan --compare` compares plans for areas"),
         (("rehearse", "plan.json"), "give one of `rpexplore plan`"),
     ):
         assert remedy in released.refused(*words)
+    assert "equal shares" in released.done("compare", "plan.json")

@@ -14,6 +14,7 @@ from rpexplore.cli.console import Verbs
 from rpexplore.cli.postprocess import combine
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.errors import ReleaseError
+from rpexplore.planning.planner import plan_tables
 from rpexplore.postprocessing.combination_folder import load_combined
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.release import release
@@ -40,7 +41,7 @@ def folder(tmp_path, monkeypatch) -> Path:
         ("three", [["sex"]], "1/4", "others.csv"),
     ):
         budget = rp.Budget(rho=rho)
-        plan = rp.plan(rp.Workload.of(DOMAIN, tables), loss=rp.SumOfVariances(), budget=budget)
+        plan = plan_tables(rp.Workload.of(DOMAIN, tables), loss=rp.SumOfVariances(), budget=budget)
         release(plan, data, name)
     Path("census.csv").write_text("region,count\nR1,21\nR2,20\nR3,19.5\n", "utf-8")
     Path("odd:1.csv").write_text("sex,count\nFemale,31.3\nMale,29.1\n", "utf-8")

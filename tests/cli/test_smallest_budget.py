@@ -8,7 +8,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.queries.plan_kinds import verify
+from rpexplore.planning.verification import verify
 from tests.cli.program import Program
 
 EACH = ("--table", "age", "--table", "sex,region")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rpexplore.queries.plan_kinds import is_plan_file
+from rpexplore.planning.plan import is_plan_file
 from tests.cli.program import BUDGET, Program
 from tests.support.plan_texts import laid_out
 

@@ -28,16 +28,16 @@ def read(tmp_path):
 
 def test_the_redirect_follows_from_the_address(read):
     login = read(f"[auth]\n{COOKIE}{PROVIDER}")
-    assert login.providers == (DEFAULT_PROVIDER,)
-    assert login.auth["redirect_uri"] == "https://plan.agency.example/plan/oauth2callback"
+    assert [*login.providers] == [DEFAULT_PROVIDER]
+    assert login.redirect_uri == "https://plan.agency.example/plan/oauth2callback"
     same = 'redirect_uri = "https://plan.agency.example/plan/oauth2callback"\n'
-    assert read(f"[auth]\n{COOKIE}{same}{PROVIDER}").auth == login.auth
+    assert read(f"[auth]\n{COOKIE}{same}{PROVIDER}") == login
     assert SECRET not in repr(login)
 
 
 def test_several_providers(read):
     login = read(f"[auth]\n{COOKIE}[auth.staff]\n{PROVIDER}[auth.guests]\n{PROVIDER}")
-    assert login.providers == ("staff", "guests")
+    assert [*login.providers] == ["staff", "guests"]
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,7 @@ def test_several_providers(read):
         (f"[auth]\n{COOKIE}[auth.staff]\nclient_id = 'x'", "add client_secret"),
         (f"[auth]\n{COOKIE}[auth.our_staff]\n{PROVIDER}", "rename it"),
         (f"[auth]\n{COOKIE}[auth.staff]\n{PROVIDER}more = '{SECRET}'", "leave out"),
+        (f"[auth]\n{COOKIE}{PROVIDER}client_kwargs = 'x'", "a table"),
         (f"[auth]\n{COOKIE}{PROVIDER}".replace("https://", "http://"), "begins with https://"),
     ],
 )

@@ -7,6 +7,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.domain.impossible import combination_from_text, describe_combinations
 from rpexplore.errors import DomainError
+from rpexplore.planning.planner import plan_tables
 from rpexplore.scenarios.impossible_lines import domain_with_lines, lines_of
 from rpexplore.scenarios.scenario import Scenario
 from tests.support.processor_time import at_most
@@ -37,7 +38,9 @@ def test_they_are_kept_in_every_file_that_holds_a_codebook():
     assert bare != DOMAIN
     assert "impossible" not in bare.text("c.json")
     plans = [
-        rp.plan(rp.Workload.all_up_to(domain, 2), loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+        plan_tables(
+            rp.Workload.all_up_to(domain, 2), loss=rp.SumOfVariances(), budget=rp.Budget(rho=1)
+        )
         for domain in (bare, DOMAIN)
     ]
     without, stated = (plan.text.split("\n") for plan in plans)

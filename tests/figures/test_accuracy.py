@@ -12,6 +12,7 @@ import rpexplore as rp
 from rpexplore.analysis.accuracy import by_order
 from rpexplore.figures import accuracy as figures
 from rpexplore.figures import axes
+from rpexplore.planning.planner import plan_tables
 
 NAMES = ["smallest", "lower_quartile", "median", "upper_quartile", "largest"]
 
@@ -75,7 +76,7 @@ def test_size_does_not_grow_with_the_tables():
     def size(attributes):
         domain = rp.Domain.from_sizes({f"a{i}": 3 for i in range(attributes)})
         workload = rp.Workload.all_up_to(domain, 2)
-        plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+        plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
         return len(figures.standard_errors_by_order(by_order(plan), "people").to_json())
 
     assert size(60) < size(5) * 1.1

@@ -9,13 +9,14 @@ import rpexplore as rp
 from rpexplore.analysis.cell_accuracy import Axis, CellAccuracy, accuracy_of_cells
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.figures.cell_accuracy import cells_of_table
+from rpexplore.planning.planner import plan_tables
 from rpexplore.workload.bases import Prefix, Ranges
 
 
 def picture(basis, size=12):
     domain = rp.Domain((rp.Attribute("age", rp.Integers(0, size - 1)),))
     workload = rp.Workload.all_of_order(domain, 1).with_bases({"age": basis})
-    plan = rp.plan(
+    plan = plan_tables(
         workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"), uniform_reference=True
     )
     return accuracy_of_cells(Forecast.of_plan("this", plan), 0, (0,))

@@ -26,6 +26,7 @@ OTHERS = [
 ]
 PLAN = """
 import rpexplore as rp
+from rpexplore.planning.planner import plan_tables
 tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 3, "b": 4}), 2)
 plan = rp.plan(tables, loss=rp.MaxVariance(), budget=rp.Budget(rho="0.5"))
 assert plan.certificate.gap < 1e-5

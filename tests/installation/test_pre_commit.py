@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 import rpexplore as rp
+from rpexplore.planning.planner import plan_tables
 
 ROOT = Path(__file__).parents[2]
 TABLES = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 3, "b": 2}), 2)
@@ -29,7 +30,7 @@ def repository(tmp_path, monkeypatch) -> Path:
     folder = tmp_path / "repository"
     folder.mkdir()
     git(folder, "init", "--quiet")
-    plan = rp.plan(TABLES, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1"))
+    plan = plan_tables(TABLES, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1"))
     plan.save(folder / "plan.json")
     (folder / "other.json").write_text('{"format": "another"}\n', "utf-8")
     return folder

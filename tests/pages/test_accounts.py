@@ -1,12 +1,10 @@
 """Every way from one account of a shared server into another's, tried."""
 
 import io
-import json
 import zipfile
 from types import SimpleNamespace
 
 import pytest
-from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
 
 import rpexplore as rp
 from pages.components.shared import accounts, autosave
@@ -16,7 +14,6 @@ from pages.components.shared.accounts import (
     Account,
     account_of_browser,
     account_of_claims,
-    account_of_login,
 )
 from rpexplore.domain import area_tree_reference
 from rpexplore.domain.area_tree_file import parquet_of_tree
@@ -29,9 +26,7 @@ from rpexplore.scenarios.scenario import Scenario
 from tests.pages.conftest import App
 
 NOW = 1_800_000_000
-ORIGIN = "https://plan.agency.example"
-CLAIMS = {"is_logged_in": True, "iss": "https://login", "sub": "ada", "iat": NOW, "nonce": "n"}
-SECRET = "a secret that signs cookies, or so"
+CLAIMS = {"iss": "https://login", "sub": "ada", "iat": NOW, "nonce": "n"}
 ADA, BEN = Account("a" * 64), Account("b" * 64)
 
 
@@ -75,8 +70,6 @@ def test_an_account_is_issuer_and_subject_and_nothing_else():
 @pytest.mark.parametrize(
     "changed",
     [
-        {"is_logged_in": False},
-        {"is_logged_in": "yes"},
         {"iss": None},
         {"iss": ""},
         {"sub": None},
@@ -94,22 +87,15 @@ def test_who_is_not_logged_in_has_no_account(changed):
     assert folder(**changed) is None
 
 
-@pytest.mark.parametrize("secret", [SECRET, ""])
-def test_only_a_cookie_that_this_server_signed_for_this_origin_counts(monkeypatch, secret):
-    monkeypatch.setattr(accounts, "get_cookie_secret", lambda: secret)
-
-    def account(origin: str = ORIGIN, by: str = SECRET, name: str = "_streamlit_user"):
-        content = json.dumps({**CLAIMS, "origin": origin})
-        signed = create_signed_value(by, name, content).decode()
-        return account_of_login({"_streamlit_user": signed}, ORIGIN)
-
-    assert (account() is not None) == bool(secret)
-    assert account(origin="https://other.example") is None
-    assert account(by="another secret that signs cookies") is None
-    assert account(name="_streamlit_user_tokens") is None  # one that is signed for something else
-    for forged in ("", "x", "ä", '{"sub": "ada"}'):
-        assert account_of_login({"_streamlit_user": forged}, ORIGIN) is None
-    assert account_of_login({}, ORIGIN) is None
+def test_an_account_is_told_to_its_session_whole():
+    account = account_of_claims({**CLAIMS, "name": "Ada Ü\nx: y"})
+    assert account is not None
+    assert account.header.isascii()
+    assert account.header.isprintable()
+    assert Account.of_header(account.header) == account
+    browser = account_of_browser({BROWSER_COOKIE: "k" * 43})
+    assert browser is not None
+    assert Account.of_header(browser.header) == browser
 
 
 @pytest.mark.parametrize("key", ["", "k" * 42, "k" * 44, "../" + "k" * 40, "k" * 42 + "\n", None])

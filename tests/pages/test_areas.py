@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import sys
 import time
 
 import numpy as np
@@ -13,7 +14,7 @@ from pages.components.areas import study as areas
 from pages.components.shared.background import task_name
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.domain import area_tree_reference
-from rpexplore.export.area_bundle import area_bundle, area_report_html
+from rpexplore.export.bundle import bundle, report_html
 from rpexplore.planning.areas.area_minimum_budget import minimum_area_budget
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.scenarios.area_example import sample_records_for
@@ -85,7 +86,7 @@ def towns(app):
     return session
 
 
-def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path):
+def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path, monkeypatch):
     session = app("codebook")
     session.text_input(key="survey").set_value("Mine").run()
     session.open("areas").press("Open the sample country")
@@ -108,7 +109,7 @@ def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path
     session.type_in_grid("area weights", 0, "level 0", "2,5")
     show(session, "Plan")
     plan = planned(session)
-    frame = plan.tables.set_index(["level", "attributes"])
+    frame = plan.accuracy().set_index(["level", "attributes"])
     assert len(frame) == 39
     assert frame.loc[("all", ()), "weight"] == 2.5
     assert session.metrics()["Tables in all areas"] == f"{2814 * 8 - 2244:,}"
@@ -132,20 +133,23 @@ def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path
     )
 
     show(session, "Release")
-    script, then = session.code  # a table is left out on one level: no options say that
-    assert "\nrpexplore release plan.json " in then.value
-    assert "--" not in script.value
+    script, commands = session.code
+    assert "\nrpexplore release plan.json " in commands.value
+    # A table is left out on one level: no options say that.
+    assert "rpexplore areas plan" not in commands.value
+    assert "Run the Python script instead" in plain(session.texts("caption"))
     folder = sample_data_folder()
     lines = script.value.replace("municipal-register.json", str(folder / "municipal-register.json"))
-    exec(lines.replace("plan.json", str(tmp_path / "plan.json")), {})  # noqa: S102
+    monkeypatch.setattr(sys, "argv", ["plan.py", "--save", str(tmp_path / "plan.json")])
+    exec(lines, {"__name__": "__main__"})  # noqa: S102
     again = rp.load_plan(tmp_path / "plan.json")
     assert again.text == plan.text
     scenario = session.session_state["project"].current
-    assert area_bundle(plan, scenario.areas)[:2] == b"PK"
+    assert bundle(plan, scenario)[:2] == b"PK"
     # The report is of the areas' own records, not of those of a scenario's other codebook.
     other = scenario.replaced(domain=rp.Domain.from_sizes({"age": 2}))
     for begun, survey in ((scenario, "Municipal register"), (other, "Municipal-register")):
-        assert re.findall("<h1[^>]*>(.*?)</h1>", area_report_html(plan, begun)) == [survey]
+        assert re.findall("<h1[^>]*>(.*?)</h1>", report_html(plan, begun)) == [survey]
 
 
 def test_areas_are_a_part_of_the_scenario(towns, app):
@@ -225,7 +229,7 @@ def test_targets_are_asked_for_where_the_objective_needs_them(towns):
     towns.press("Set")
     plan = planned(towns)
     assert plan.loss == rp.MaxVariance(relative_to="target")
-    assert plan.tables["target"].tolist() == [3.0] * 6
+    assert plan.accuracy()["target"].tolist() == [3.0] * 6
     # At ρ = 0.1 the targets are missed; the smallest budget that meets them is that of the library.
     assert "Targets are missed" in plain(towns.texts("markdown"))
     towns.press("Make that the budget")
@@ -240,7 +244,7 @@ def test_targets_are_asked_for_where_the_objective_needs_them(towns):
     show(towns, "Plan")
     within = planned(towns)
     assert within.loss == rp.SumWithinTargets()
-    assert within.tables.query("required")["largest_standard_error"].max() <= 12
+    assert within.accuracy().query("required")["largest_standard_error"].max() <= 12
     assert "All of the 3 required targets" in plain(towns.texts("markdown"))
     assert "not made to meet required targets" in plain(towns.texts("caption"))
     # 2 in a cell of a town is out of reach; the button takes the budget at which it is not.
@@ -252,7 +256,7 @@ def test_targets_are_asked_for_where_the_objective_needs_them(towns):
     assert "That is 10 % more than they need" in plain(towns.texts("markdown"))
     towns.button(key="use the budget of required targets").click().run()
     assert float(towns.scenario.budget.rho / before.rho) == pytest.approx(1.1 * needed, rel=1e-4)
-    assert planned(towns).tables.query("required")["largest_standard_error"].max() <= 2
+    assert planned(towns).accuracy().query("required")["largest_standard_error"].max() <= 2
     assert not towns.texts("error")
     towns.radio(key="area objective").set_value("sum").run()
     towns.toggle(key="area uniform").set_value(True).run()

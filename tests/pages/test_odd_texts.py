@@ -14,6 +14,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.planning.planner import plan_tables
 from rpexplore.scenarios.scenario import Scenario
 from tests.attacks.malformed import ODD_TEXTS
 from tests.pages.conftest import App, choose_objective, plain
@@ -90,7 +91,7 @@ def records_from(source: str) -> Scene:
 def results(session: App) -> None:
     """Of a release that lies where the app runs."""
     domain = rp.Domain.from_sizes({"age": 3, "sex": 2})
-    plan = rp.plan(
+    plan = plan_tables(
         rp.Workload.all_up_to(domain, 1), loss=rp.SumOfVariances(), budget=rp.Budget(rho=1)
     )
     Path("data").mkdir(exist_ok=True)

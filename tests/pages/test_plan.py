@@ -23,7 +23,7 @@ def test_the_plan_is_there_at_once(app):
     assert "ε = 2.15 at δ = 1e-6, ρ = 0.1, for one record" in plain(session.texts("caption"))
     assert "better by more than one part in a billion" in plain(session.texts("markdown"))
     assert "ρ-zCDP with ρ = 0.1 for one record" in plain(session.texts("markdown"))
-    assert session.dataframe[-1].value["table"].tolist()[0] == "age × occupation"
+    assert session.dataframe[-1].value["item"].tolist()[0] == "age × occupation"
     assert len(session.dataframe[-1].value) == 67
 
 
@@ -70,10 +70,10 @@ def test_a_chosen_row_of_all_tables_is_explained(app, small):
     order = accuracy.least_accurate_first(session.planned)
     table = int(order[2])
     session.session_state[f"tables {hash(order.tobytes())}"] = {
-        "selection": {"cells": [[2, "table"]]}
+        "selection": {"cells": [[2, "item"]]}
     }
     session.run()
-    title = session.dataframe[-2].value["table"][2]
+    title = session.dataframe[-2].value["item"][2]
     assert f"**Explain this number: {title}**" in plain(session.texts("markdown"))
     sentence = explanation(session.planned, table).describe("people", small.request)[0]
     assert sentence in plain(session.texts("markdown"))

@@ -1,6 +1,7 @@
 """Who gets through to a shared server, asked without one: by host, origin, path and cookie."""
 
 from contextlib import suppress
+from pkgutil import resolve_name
 from types import SimpleNamespace
 
 import pytest
@@ -10,12 +11,14 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocket, WebSocketDisconnect
-from streamlit.user_info import generate_login_redirect_url
 
-from pages.components.shared import accounts, public_guard, session_owners
-from pages.components.shared.accounts import BROWSER_COOKIE, Account, log_out
-from pages.components.shared.public_guard import PublicGuard
+from pages.components.shared import accounts, guard, streamlit_parts
+from pages.components.shared.accounts import BROWSER_COOKIE, Account, account_of_browser, log_out
+from pages.components.shared.guard import PublicGuard
+from pages.components.shared.login import LoginRoutes
+from rpexplore.common.login_file import Login
 from rpexplore.common.public_address import PublicAddress
+from rpexplore.common.server_settings import ACCOUNT_HEADER
 
 PUBLIC = "https://plan.agency.example/plan"
 ORIGIN = {"origin": "https://plan.agency.example"}
@@ -25,9 +28,8 @@ KEY = "k" * 43
 
 async def _page(request: Request) -> Response:
     response = PlainTextResponse(f"the app by {request.url.scheme}")
-    response.set_cookie("_streamlit_user", "x", httponly=True, max_age=30 * 24 * 3600)
-    response.set_cookie("plain", "x", samesite="strict")
-    response.delete_cookie("old", path="/")
+    response.set_cookie("first", "x", httponly=True, max_age=60, samesite=None)
+    response.set_cookie("second", "x", samesite="strict", secure=True)
     return response
 
 
@@ -44,8 +46,12 @@ INNER = Starlette(
 
 
 def client(*providers: str, is_ready: bool = True, address: str = PUBLIC) -> TestClient:
-    guard = PublicGuard(INNER, PublicAddress.parse(address), providers, lambda: is_ready)
-    return TestClient(guard, base_url=PUBLIC.removesuffix("/plan"), follow_redirects=False)
+    public, login = PublicAddress.parse(address), None
+    if providers:
+        section = {"client_id": "x", "client_secret": "x", "server_metadata_url": "https://login"}
+        login = LoginRoutes(Login(dict.fromkeys(providers, section), "x" * 32, "/back"), public)
+    inner = PublicGuard(INNER, public, login, lambda: is_ready)
+    return TestClient(inner, base_url=PUBLIC.removesuffix("/plan"), follow_redirects=False)
 
 
 @pytest.fixture
@@ -53,9 +59,7 @@ def logged_in(monkeypatch) -> Account:
     """Whoever asks with a login provider is this account, as long as it holds."""
     account = Account("a" * 64, "Ada", "one login")
     monkeypatch.setattr(accounts, "_ended", {})
-    monkeypatch.setattr(
-        public_guard, "account_of_login", lambda *_: account if account.holds else None
-    )
+    monkeypatch.setattr(LoginRoutes, "account", lambda *_: account if account.holds else None)
     return account
 
 
@@ -83,8 +87,23 @@ def test_only_the_public_address_is_served(path, headers, status):
     assert client().get(path, headers=headers).status_code == status
 
 
+def test_nobody_says_by_a_header_who_they_are():
+    async def app(request: Request) -> Response:
+        return PlainTextResponse("\n".join(request.headers.getlist(ACCOUNT_HEADER)))
+
+    inner = Starlette(routes=[Route("/{path:path}", app)])
+    served = PublicGuard(inner, PublicAddress.parse(PUBLIC), None, lambda: True)
+    asking = TestClient(served, base_url=PUBLIC.removesuffix("/plan"))
+    forged = {ACCOUNT_HEADER.upper(): Account("a" * 64).header}
+    assert asking.get("/plan/", headers=forged).text == ""  # nobody yet
+    asking.cookies.set(BROWSER_COOKIE, KEY)
+    own = account_of_browser({BROWSER_COOKIE: KEY})
+    assert own is not None
+    assert asking.get("/plan/", headers=forged).text == own.header
+
+
 def test_what_changes_something_names_its_origin(monkeypatch):
-    monkeypatch.setattr(public_guard, "may_upload", lambda path, _account: path.endswith("/a/b"))
+    monkeypatch.setattr(guard, "_may_upload", lambda upload, _account: upload == ("a", "b"))
     asking = client()
     asking.cookies.set(BROWSER_COOKIE, KEY)
     assert asking.put("/plan/_stcore/upload_file/a/b").status_code == 403
@@ -113,10 +132,9 @@ def test_the_scheme_is_that_of_the_address():
 
 def test_cookies_are_for_this_address_alone():
     answer = client().get("/plan/")
-    user, plain, old, browser = answer.headers.get_list("set-cookie")
-    assert user == "_streamlit_user=x; httponly; max-age=43200; path=/plan; samesite=lax; secure"
-    assert plain == "plain=x; path=/plan; samesite=strict; secure"
-    assert "path=/;" in old.lower()  # it goes away where it was
+    first, second, browser = answer.headers.get_list("set-cookie")
+    assert first == "first=x; HttpOnly; Max-Age=60; Path=/plan; SameSite=Lax; Secure"
+    assert second == "second=x; SameSite=strict; Path=/plan; Secure"
     assert browser.startswith(f"{BROWSER_COOKIE}=")
     for part in ("HttpOnly", "SameSite=Lax", "path=/plan", "secure"):
         assert part.lower() in browser.lower()
@@ -147,14 +165,22 @@ def test_nobody_gets_more_than_a_login_page(path):
 
 
 @pytest.mark.parametrize(
-    "path", ["/static/x.js", "/media/x", "/_stcore/host-config", "/index.html", "/auth/logout"]
+    "path",
+    [
+        "/static/x.js",
+        "/media/x",
+        "/_stcore/host-config",
+        "/index.html",
+        "/auth/logout",
+        "/_stcore/upload_file/a/b",
+    ],
 )
 def test_nobody_gets_a_part_of_the_app(path):
-    for cookies in ({}, {"_streamlit_user": "forged"}, {BROWSER_COOKIE: KEY}):
+    for cookies in ({}, {"rpexplore-login": "forged"}, {BROWSER_COOKIE: KEY}):
         asking = client("default")
         asking.cookies.update(cookies)
         assert asking.get(f"/plan{path}").text == "This is not served here."
-        assert asking.put(f"/plan{path}", headers=ORIGIN).status_code == 403
+        assert asking.put(f"/plan{path}", headers=ORIGIN).text == "This is not served here."
         with (
             pytest.raises(WebSocketDisconnect),
             asking.websocket_connect(STREAM, headers=ORIGIN),
@@ -162,15 +188,14 @@ def test_nobody_gets_a_part_of_the_app(path):
             pass
 
 
-def test_the_way_to_the_provider(monkeypatch):
-    monkeypatch.setattr(public_guard, "generate_login_redirect_url", lambda name: f"/to/{name}")
+def test_only_providers_of_the_file_are_gone_to():
     asking = client("staff", "guests")
     assert "Log in with staff" in asking.get("/plan/").text
-    assert asking.get("/plan/log-in?provider=guests").headers["location"] == "/to/guests"
     for wrong in ("", "?provider=others", "?provider="):
         assert asking.get(f"/plan/log-in{wrong}").status_code == 404
-    assert asking.get("/plan/oauth2callback?state=x").status_code == 200
-    assert callable(generate_login_redirect_url)
+    for method in ("PUT", "POST", "HEAD"):
+        answer = asking.request(method, "/plan/oauth2callback", headers=ORIGIN)
+        assert answer.status_code == 404
 
 
 def test_logging_out_ends_the_connections_of_the_login(logged_in):
@@ -178,9 +203,10 @@ def test_logging_out_ends_the_connections_of_the_login(logged_in):
     with asking.websocket_connect(STREAM, headers=ORIGIN) as connection:
         connection.send_text("x")
         assert connection.receive_text() == "heard x"
-        assert asking.get("/plan/auth/logout", headers={"sec-fetch-site": "cross-site"}).is_error
+        assert asking.get("/plan/log-out", headers={"sec-fetch-site": "cross-site"}).is_error
         assert logged_in.holds
-        assert asking.get("/plan/auth/logout", headers={"sec-fetch-site": "same-origin"}).is_success
+        answer = asking.get("/plan/log-out", headers={"sec-fetch-site": "same-origin"})
+        assert answer.headers["location"] == f"{PUBLIC}/"
         assert not logged_in.holds
         connection.send_text("y")
         with pytest.raises(WebSocketDisconnect):
@@ -194,22 +220,6 @@ def test_a_login_that_ends_by_itself_closes_its_connections(logged_in, monkeypat
         connection.send_text("x")
         with pytest.raises(WebSocketDisconnect):
             connection.receive_text()
-
-
-@pytest.mark.parametrize(("seconds", "events"), [(60, ["logged in"]), (0, [])])
-def test_only_who_has_logged_in_is_logged_as_that(monkeypatch, seconds, events):
-    logged: list[str] = []
-    monkeypatch.setattr(public_guard, "log_event", logged.append)
-
-    async def callback(_request: Request) -> Response:
-        response = PlainTextResponse("")
-        response.set_cookie("_streamlit_user", "x", max_age=seconds)
-        return response
-
-    inner = Starlette(routes=[Route("/plan/oauth2callback", callback)])
-    guard = PublicGuard(inner, PublicAddress.parse(PUBLIC), ("staff",), lambda: True)
-    TestClient(guard, base_url=PUBLIC.removesuffix("/plan")).get("/plan/oauth2callback")
-    assert logged == events
 
 
 def test_ended_logins_are_forgotten_when_they_would_have_ended(monkeypatch):
@@ -240,17 +250,22 @@ def test_an_upload_beyond_what_a_session_may_hold_is_not_kept(monkeypatch):
         held.file_storage[request.path_params["session"]][request.path_params["file"]] = file
         return Response(status_code=204)
 
-    runtime = SimpleNamespace(uploaded_file_mgr=held, get_client=lambda _session: None)
-    monkeypatch.setattr(session_owners.Runtime, "instance", lambda: runtime)
+    client = SimpleNamespace(client_context=SimpleNamespace(headers=[]))
+    runtime = SimpleNamespace(uploaded_file_mgr=held, get_client=lambda _session: client)
+    monkeypatch.setattr(resolve_name(streamlit_parts._RUNTIME), "instance", lambda: runtime)
     inner = Starlette(
         routes=[Route("/plan/_stcore/upload_file/{session}/{file}", put, methods=["PUT"])]
     )
-    guard = PublicGuard(inner, PublicAddress.parse(PUBLIC), (), lambda: True)
-    asking = TestClient(guard, base_url=PUBLIC.removesuffix("/plan"))
+    served = PublicGuard(inner, PublicAddress.parse(PUBLIC), None, lambda: True)
+    asking = TestClient(served, base_url=PUBLIC.removesuffix("/plan"))
     asking.cookies.set(BROWSER_COOKIE, KEY)
+    own = account_of_browser({BROWSER_COOKIE: KEY})
+    assert own is not None
     path = "/plan/_stcore/upload_file/a/new"
     assert asking.put(path, headers=ORIGIN, content=b"").status_code == 403  # not connected
-    monkeypatch.setattr(public_guard, "may_upload", lambda *_: True)
+    for folder, status in (("b" * 64, 403), (own.folder, 204)):
+        client.client_context.headers = [(ACCOUNT_HEADER, Account(folder).header)]
+        assert asking.put(path, headers=ORIGIN, content=b"").status_code == status
     assert asking.put(path, headers=ORIGIN, content=b"").status_code == 204
     assert asking.put(path, headers=ORIGIN, content=b"x").status_code == 413
     assert [*held.file_storage["a"]] == ["old"]

@@ -14,12 +14,12 @@ from pages.components.shared.session import kept_name
 from rpexplore.common.formatting import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import PlanError
+from rpexplore.planning.counts.query_plan import QueryPlan
+from rpexplore.planning.counts.query_planner import QueryOptimum
+from rpexplore.planning.verification import verify
 from rpexplore.queries.csv_files import stated_from_csv
 from rpexplore.queries.definitions import StatedQueries, stated_from_text
 from rpexplore.queries.edits import about_attributes
-from rpexplore.queries.plan import QueryPlan
-from rpexplore.queries.plan_kinds import verify
-from rpexplore.queries.planner import QueryOptimum
 from rpexplore.queries.presets import PRESETS, REDISTRICTING
 from rpexplore.scenarios.scenario import Scenario
 from tests.pages.conftest import plain

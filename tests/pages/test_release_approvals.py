@@ -6,6 +6,7 @@ import pytest
 
 import rpexplore as rp
 from pages.components.release.approvals import BOX
+from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.table_release import TableRelease
 from tests.pages.conftest import confirmed_run, finish, plain, run_button, set_up
@@ -49,7 +50,9 @@ def test_a_run_waits_for_the_approvals_that_the_ledger_demands(app, records, key
 def test_approvals_that_nobody_demands_are_checked_and_named(app, records, keys, tmp_path):
     session = set_up(app("release"), records, tmp_path / "out")
     assert not run_button(session).disabled
-    other = rp.plan(session.planned.workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/7"))
+    other = plan_tables(
+        session.planned.workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/7")
+    )
     wrong = rp.approve(other, keys / "alice").text.encode()
     session.file_uploader(key=BOX).upload("a.json", wrong).run()
     assert "is of another plan" in plain(session.texts("error"))

@@ -9,6 +9,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.common.webapp_files import sample_data_folder
+from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.ledger.ledger import Ledger
 from tests.pages.conftest import confirmed_run, finish, open_dialog, plain, run_button, set_up
 from tests.support.ledgers import database_ledger
@@ -136,7 +137,7 @@ def test_a_ledger_that_the_command_line_made_beside_the_sample_is_used(app, monk
     for module in ("rpexplore.common.webapp_files", "rpexplore.scenarios.examples"):
         monkeypatch.setattr(sys.modules[module], "sample_data_folder", lambda: sample)
     data = sample / "household.csv"
-    plan = rp.plan(
+    plan = plan_tables(
         rp.Workload.all_up_to(rp.Domain.load(sample / "household.json"), 1),
         loss=rp.SumOfVariances(),
         budget=rp.Budget(rho="0.25"),

@@ -19,6 +19,7 @@ from pages.components.results.source import _load
 from pages.components.shared.background import task_name
 from rpexplore.analysis.results.shrinkage import describe_gains, farthest_group
 from rpexplore.common.formatting import rounded
+from rpexplore.planning.planner import plan_tables
 from rpexplore.postprocessing.combination_folder import load_combined
 from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.postprocessing.processed_tables import ProcessedTables
@@ -27,6 +28,7 @@ from rpexplore.postprocessing.synthetic.records import SyntheticRecords
 from rpexplore.queries.definitions import stated_from_text
 from rpexplore.releases.reading_code import TableFile
 from rpexplore.releases.release import release
+from rpexplore.releases.table_files import table_path
 from rpexplore.releases.table_release import TableRelease
 from tests.pages.conftest import check_charts, plain
 
@@ -50,7 +52,7 @@ def released(tmp_path_factory) -> dict[str, Path]:
     pd.DataFrame(rows).to_csv(folder / "records.csv", index=False)
     made = {}
     for name, workload in (("all", ALL), ("again", ALL), ("one", ONE)):
-        plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
+        plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
         made[name] = release(plan, folder / "records.csv", folder / name).folder
     postprocess(
         TableRelease.load(made["all"]), folder / "whole", method="nonnegative", rounded=True
@@ -155,7 +157,7 @@ def test_names_are_never_formatting(app, hostile, tmp_path):
     rows = {name: [0, 1, 2] for name in names}
     pd.DataFrame(rows).to_csv(tmp_path / "records.csv", index=False)
     workload = rp.Workload.of(hostile.domain, [names[:4]])
-    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
     release(plan, tmp_path / "records.csv", tmp_path / "out")
     session = app("results", hostile)
     session.text_input(key="results folder").set_value(str(tmp_path / "out")).run()
@@ -463,5 +465,5 @@ def test_combining_opens_the_combined_tables_or_says_why_not(app, released, tmp_
 def test_a_table_comes_with_the_lines_that_read_it(app, released, kind):
     session = look(opened(app, released[kind]), ["age", "sex"])
     position = ALL.position(["age", "sex"])
-    code = TableFile.of(released[kind], position, ("age", "sex")).code()
+    code = TableFile.of(released[kind], table_path(position, ("age", "sex"))).code()
     assert [block.value for block in session.code] == [lines.rstrip() for lines in code.values()]

@@ -12,6 +12,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin, Subprotocol
 
+from pages.components.shared.accounts import Account
 from tests.support.planning_server import PATIENCE, PlanningServer, free_port, planning_server
 
 BUDGET = "0.321"
@@ -98,7 +99,7 @@ def test_the_name_of_a_session_opens_nothing_to_another_account(shared):
         for is_going in (True, False):
             if not is_going:
                 of_ada.close()
-            for headers in ({}, {"X-Rpexplore-Account": folder.name}):
+            for headers in ({}, {"X-Rpexplore-Account": Account(folder.name).header}):
                 with ben.connected(session, **headers) as of_ben:
                     # What is typed is taken before the page is drawn, and saved for who typed it.
                     assert run(of_ben, **{fields["ρ"]: "0.9"})[0] != session

@@ -6,6 +6,7 @@ import pytest
 
 import rpexplore as rp
 from pages.components.shared.session import escaped
+from rpexplore.planning.planner import plan_tables
 from rpexplore.scenarios.workload_request import TableSetting
 from rpexplore.workload.targets import Target
 from tests.pages.conftest import choose_objective, plain
@@ -128,7 +129,7 @@ def test_the_smallest_budget_meets_all_targets(app, small):
     assert errors[0] <= 4
     assert errors[1] <= 3
     # And no smaller one does, but for the digits that people type.
-    less = rp.plan(
+    less = plan_tables(
         planned.workload,
         loss=planned.loss,
         budget=rp.Budget(rho=budget.rho * Fraction(9998, 10000)),

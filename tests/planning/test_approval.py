@@ -18,12 +18,13 @@ from rpexplore.planning.approval import (
     Approval,
     describe_approval,
 )
+from rpexplore.planning.planner import plan_tables
 from tests.support.ssh_keys import new_key, public, requires_ssh_keygen
 
 pytestmark = requires_ssh_keygen
 TABLES = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 2}), 1)
-PLAN = rp.plan(TABLES, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/2"))
-FORMATS = Path(__file__).parents[2] / "docs" / "formats.md"
+PLAN = plan_tables(TABLES, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/2"))
+FORMATS = Path(__file__).parents[2] / "docs" / "approval-files.md"
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +94,7 @@ def test_the_name_is_the_comment_of_the_key_unless_one_is_given(keys, tmp_path):
 
 
 def test_a_plan_that_does_not_hold_its_claims_is_not_approved(keys, monkeypatch):
-    claimed = rp.plan(TABLES, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/2"))
+    claimed = plan_tables(TABLES, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/2"))
     object.__setattr__(claimed, "exact_privacy_cost", claimed.exact_privacy_cost / 2)
     with pytest.raises(ApprovalError, match=r"does not hold what it claims \(privacy cost"):
         rp.approve(claimed, keys / "alice")

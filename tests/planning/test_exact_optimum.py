@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
+from rpexplore.planning.planner import plan_tables
 from tests.support.explicit_optimum import dense_queries, lower_bound
 
 NIGHT = pytest.mark.nightly
@@ -32,7 +33,7 @@ def test_close_to_the_exact_optimum(sizes, basis, k):
     """As root mean squared errors: within 0.6 %, and the same where one table has everything."""
     workload = with_basis(sizes, basis, k)
     loss = rp.SumOfVariances("cells")
-    plan = rp.plan(workload, loss=loss, budget=rp.Budget(privacy_cost=1))
+    plan = plan_tables(workload, loss=loss, budget=rp.Budget(privacy_cost=1))
     queries, _ = dense_queries(workload)
     exact = lower_bound(queries.T @ queries)
     ratio = np.sqrt(plan.loss_value / exact)

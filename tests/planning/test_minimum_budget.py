@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.errors import OutOfReachError, WorkloadError
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.planner import optimum
+from rpexplore.planning.planner import optimum, plan_tables
 from tests.support.strategies import workloads
 
 
@@ -96,7 +96,7 @@ def test_the_smallest_budget_meets_the_targets_and_less_does_not(workload, seed)
     assume(1e-6 < minimum.record_privacy_cost < 1e6)
     loss = rp.SumWithinTargets()
     enough = rp.Budget(privacy_cost=repr(minimum.record_privacy_cost * 1.001))
-    plan = rp.plan(targeted, loss=loss, budget=enough)
+    plan = plan_tables(targeted, loss=loss, budget=enough)
     errors = plan.largest_standard_errors[targeted.required]
     assert np.all(errors <= targeted.targets[targeted.required] * (1 + 1e-9))
     with pytest.raises(OutOfReachError) as refused:
@@ -114,7 +114,7 @@ def test_where_cells_differ_the_least_accurate_one_counts():
     targets = np.where(tables.orders == 2, 4.0, np.nan)
     targeted = replace(tables, targets=targets, required=~np.isnan(targets))
     minimum = rp.minimum_budget(targeted, required_only=True)
-    plan = rp.plan(
+    plan = plan_tables(
         targeted,
         loss=rp.SumWithinTargets(),
         budget=rp.Budget(privacy_cost=repr(minimum.record_privacy_cost * 1.2)),
@@ -145,7 +145,7 @@ def test_the_budget_is_enough_and_hardly_more():
         assert minimum.rho == pytest.approx(exact, rel=1e-14)
         assert exact < minimum.budget.rho < exact * 1.001
         assert minimum.budget.max_records_per_person == unit
-        plan = rp.plan(tables, loss=rp.SumWithinTargets(), budget=minimum.budget)
+        plan = plan_tables(tables, loss=rp.SumWithinTargets(), budget=minimum.budget)
         assert np.nanmax(plan.largest_standard_errors / tables.targets) <= 1
         assert minimum.for_unit_of(rp.Budget(rho=1)).rho == pytest.approx(exact / (unit or 1) ** 2)
 

@@ -10,7 +10,7 @@ from rpexplore.planning import optimal_strategies, strategy_cache, strategy_sear
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.optimal_strategies import strategy_bound, with_best_strategies
-from rpexplore.planning.planner import optimum
+from rpexplore.planning.planner import optimum, plan_tables
 from rpexplore.planning.solvers.strategy_matrix import best_matrix
 from rpexplore.planning.strategy_cache import StrategyCache
 from rpexplore.planning.strategy_search import StrategySearch
@@ -54,14 +54,14 @@ def test_the_value_of_a_search_is_that_of_the_plan():
 @pytest.mark.parametrize("weighting", ["equal", "cells", "sqrt"])
 def test_mixed_bases_come_close_to_the_exact_optimum(weighting):
     loss = rp.SumOfVariances(weighting)
-    plan = rp.plan(MIXED, loss=loss, budget=rp.Budget(privacy_cost=1))
+    plan = plan_tables(MIXED, loss=loss, budget=rp.Budget(privacy_cost=1))
     exact = exact_weighted_optimum(MIXED, loss.table_weights(MIXED))
     assert exact * (1 - 1e-6) <= plan.loss_value <= exact * 1.02
 
 
 def test_an_optimised_reference_is_better_and_an_even_one_is_even():
-    best = rp.plan(MIXED, loss=SUM, budget=rp.Budget(privacy_cost=1))
-    uniform = rp.plan(MIXED, loss=SUM, budget=rp.Budget(privacy_cost=1), uniform_reference=True)
+    best = plan_tables(MIXED, loss=SUM, budget=rp.Budget(privacy_cost=1))
+    uniform = plan_tables(MIXED, loss=SUM, budget=rp.Budget(privacy_cost=1), uniform_reference=True)
     assert best.loss_value < uniform.loss_value * 0.995
     for index, strategy in uniform.closure.strategies.items():
         assert not np.any(strategy.integers.sum(axis=1))
@@ -118,7 +118,7 @@ def test_attributes_that_are_alike_share_a_strategy():
 @pytest.mark.parametrize("loss", [SUM, LARGEST], ids=["sum", "largest"])
 def test_the_bound_on_other_strategies_is_close_and_holds(loss, seed):
     weights = loss.table_weights(MIXED)
-    plan = rp.plan(MIXED, loss=loss, budget=rp.Budget(privacy_cost=1))
+    plan = plan_tables(MIXED, loss=loss, budget=rp.Budget(privacy_cost=1))
     bound = strategy_bound(MIXED, plan.closure, weights, largest=loss.looks_at_least_accurate_cells)
     assert bound <= plan.loss_value <= bound * (1.02 if loss is LARGEST else 1.001)
     rng, others = np.random.default_rng(seed), {}
@@ -135,7 +135,7 @@ def test_the_bound_on_other_strategies_is_close_and_holds(loss, seed):
 
 
 def test_strategies_for_the_largest_variance_are_better_at_it():
-    largest = rp.plan(MIXED, loss=LARGEST, budget=rp.Budget(privacy_cost=1))
+    largest = plan_tables(MIXED, loss=LARGEST, budget=rp.Budget(privacy_cost=1))
     of_sum = optimum(MIXED, loss=SUM).closure.strategies
     other = optimum(MIXED, loss=LARGEST, strategies=of_sum)
     assert largest.loss_value < np.max(other.table_variances.largest) * 0.99
@@ -237,7 +237,7 @@ def test_questions_beyond_the_digits_of_a_computer_are_refused_by_name(monkeypat
     domain = rp.Domain.from_sizes({"wide": 4, "sex": 2})
     tables_of_bases = rp.Workload.all_up_to(domain, 2).with_bases({"wide": rp.CustomBasis(rows)})
     with pytest.raises(rp.RpexploreError, match=r"for 'wide': .* Scale them alike"):
-        rp.plan(tables_of_bases, loss=SUM, budget=rp.Budget(privacy_cost=1))
+        plan_tables(tables_of_bases, loss=SUM, budget=rp.Budget(privacy_cost=1))
 
 
 def test_questions_of_very_different_size_are_planned_right_or_refused():
@@ -245,7 +245,7 @@ def test_questions_of_very_different_size_are_planned_right_or_refused():
     domain = rp.Domain.from_sizes({"wide": 4, "sex": 2})
     tables_of_bases = rp.Workload.all_up_to(domain, 2).with_bases({"wide": rp.CustomBasis(rows)})
     try:
-        plan = rp.plan(tables_of_bases, loss=SUM, budget=rp.Budget(privacy_cost=1))
+        plan = plan_tables(tables_of_bases, loss=SUM, budget=rp.Budget(privacy_cost=1))
     except rp.RpexploreError as error:
         outcome = str(error)
     else:

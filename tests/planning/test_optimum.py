@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.planner import optimum
+from rpexplore.planning.planner import optimum, plan_tables
 from rpexplore.planning.solvers.solution import share_done
 from tests.support.strategies import workloads
 
@@ -22,7 +22,7 @@ def test_the_plan_at_a_budget_is_the_plan_of_that_budget(loss, workload, rho, pe
     budget = rp.Budget(rho=rho, max_records_per_person=person)
     solved = optimum(workload, loss=loss)
     plan = solved.at(budget)
-    assert plan.text == rp.plan(workload, loss=loss, budget=budget).text
+    assert plan.text == plan_tables(workload, loss=loss, budget=budget).text
     assert rp.verify(plan).holds
     # Rounding of the noise scales to 12 digits is all that lies between them.
     np.testing.assert_allclose(solved.standard_errors(budget), plan.standard_errors, rtol=1e-11)
@@ -98,7 +98,7 @@ def test_it_is_solved_for_one_budget_and_planned_for_that_alone(loss, person):
     budget = rp.Budget(rho=2, max_records_per_person=person)
     solved = optimum(workload, loss=loss, budget=budget)
     plan = solved.at(budget)
-    assert plan.text == rp.plan(workload, loss=loss, budget=budget).text
+    assert plan.text == plan_tables(workload, loss=loss, budget=budget).text
     np.testing.assert_allclose(solved.standard_errors(budget), plan.standard_errors, rtol=1e-11)
     cost = float(budget.record_privacy_cost)
     np.testing.assert_allclose(solved.mean_variances / cost, plan.mean_variances, rtol=1e-11)
@@ -114,5 +114,5 @@ def test_scaled_to_another_budget_its_errors_are_those_of_a_plan_that_is_not_the
     workload, loss = held_to_targets(), rp.SumWithinTargets()
     solved = optimum(workload, loss=loss, budget=rp.Budget(rho="0.2"))
     more = rp.Budget(rho=2)
-    scaled, best = solved.standard_errors(more), rp.plan(workload, loss=loss, budget=more)
+    scaled, best = solved.standard_errors(more), plan_tables(workload, loss=loss, budget=more)
     assert best.loss_value < np.sum(loss.table_weights(workload) * scaled**2) * 0.99

@@ -14,23 +14,11 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
+from rpexplore.planning.accuracy_frame import COLUMNS
 from rpexplore.planning.certificate import Certificate
+from rpexplore.planning.planner import plan_tables
 from rpexplore.privacy import conversions as privacy
 from tests.support.generalised import any_plan
-
-COLUMNS = [
-    "attributes",
-    "order",
-    "cells",
-    "mean_variance",
-    "max_variance",
-    "standard_error",
-    "largest_standard_error",
-    "smallest_standard_error",
-    "weight",
-    "target",
-    "shadow_price",
-]
 
 # The way in that experts use; printed like this in the issue and kept stable.
 SCRIPT = """
@@ -50,7 +38,7 @@ def plan():
     workload = rp.Workload.of(
         domain, [(), ("age", "sex"), "region"], weights=[1, 2, 3], targets=[None, 5, None]
     )
-    return rp.plan(workload, loss=rp.MaxVariance(), budget=rp.Budget(rho="0.5"))
+    return plan_tables(workload, loss=rp.MaxVariance(), budget=rp.Budget(rho="0.5"))
 
 
 def test_the_public_script_runs_as_printed(tmp_path):
@@ -73,20 +61,23 @@ def test_every_way_in_that_is_promised():
     ):
         for budget in ({"rho": 0.5}, {"epsilon": 1, "delta": 1e-9}, {"mu": 1}, {"privacy_cost": 1}):
             for loss in (rp.SumOfVariances(weighting="sqrt"), rp.MaxVariance()):
-                assert rp.plan(workload, loss=loss, budget=rp.Budget(**budget)).loss_value > 0
+                assert plan_tables(workload, loss=loss, budget=rp.Budget(**budget)).loss_value > 0
 
 
 def test_tables(plan):
-    tables = plan.tables
+    tables = plan.accuracy()
     assert list(tables.columns) == COLUMNS
     assert tables["attributes"].tolist() == [(), ("region",), ("age", "sex")]
-    assert tables["order"].tolist() == [0, 1, 2]
+    assert tables["item"].tolist() == ["(total)", "region", "age × sex"]
+    assert set(tables["part"]) == {"tables"}
+    assert tables[["level", "areas"]].isna().all(axis=None)
     assert tables["cells"].tolist() == [1, 16, 200]
     assert tables["cells"].dtype.kind == "i"
     assert tables["weight"].tolist() == [1, 3, 2]
     np.testing.assert_array_equal(tables["target"], [np.nan, np.nan, 5])
-    np.testing.assert_array_equal(tables["mean_variance"], plan.mean_variances)
-    np.testing.assert_array_equal(tables["max_variance"], plan.mean_variances)
+    assert tables["required"].tolist() == [False] * 3
+    assert tables["met"].tolist() == [None, None, bool(plan.standard_errors[2] <= 5)]
+    np.testing.assert_allclose(tables["margin_95"], 1.959964 * plan.standard_errors, rtol=1e-6)
     np.testing.assert_allclose(tables["standard_error"] ** 2, plan.mean_variances, rtol=1e-15)
     for name in ("largest_standard_error", "smallest_standard_error"):
         np.testing.assert_array_equal(tables[name], tables["standard_error"])
@@ -95,10 +86,10 @@ def test_tables(plan):
 
 def test_tables_with_more_cells_than_64_bits():
     domain = rp.Domain.from_sizes({f"a{i}": 10**6 for i in range(4)})
-    plan = rp.plan(
+    plan = plan_tables(
         rp.Workload.of(domain, [domain.names]), loss=rp.MaxVariance(), budget=rp.Budget(rho=1)
     )
-    assert plan.tables["cells"].tolist() == [1e24]
+    assert plan.accuracy()["cells"].tolist() == [1e24]
 
 
 def test_guarantee_is_exact_and_rounded_against_us(plan):
@@ -125,7 +116,7 @@ def test_print_reads_well(plan):
 
 @pytest.mark.parametrize("cost", [f"0.{digits}" for digits in ("1", "37", "5123", "99", "2718281")])
 def test_what_is_printed_never_understates_the_loss_of_privacy(plan, cost):
-    plan = rp.plan(plan.workload, loss=plan.loss, budget=rp.Budget(privacy_cost=cost))
+    plan = plan_tables(plan.workload, loss=plan.loss, budget=rp.Budget(privacy_cost=cost))
     parts = str(plan).replace("-zCDP", " ").replace(",", " ").split()
     shown = parts[parts.index("Privacy") + 1]
     assert Fraction(shown) >= plan.rho
@@ -136,7 +127,7 @@ def test_what_is_printed_never_understates_the_loss_of_privacy(plan, cost):
 
 @pytest.mark.parametrize("cost", ["1e-15", "1e-12", "1e6", "1e20"])
 def test_extreme_budgets_can_be_printed_and_verified(plan, cost):
-    plan = rp.plan(plan.workload, loss=plan.loss, budget=rp.Budget(privacy_cost=cost))
+    plan = plan_tables(plan.workload, loss=plan.loss, budget=rp.Budget(privacy_cost=cost))
     assert "zCDP" in str(plan)
     assert rp.verify(plan).holds
 
@@ -230,14 +221,14 @@ def test_unreadable_files_are_named(tmp_path):
 
 def test_privacy_cost_as_a_float_is_never_below_the_exact_one(plan):
     for cost in ("1", "1/3", "0.7", "0.123456789"):
-        made = rp.plan(plan.workload, loss=plan.loss, budget=rp.Budget(privacy_cost=cost))
+        made = plan_tables(plan.workload, loss=plan.loss, budget=rp.Budget(privacy_cost=cost))
         assert Fraction(made.privacy_cost) >= made.exact_privacy_cost
 
 
 def test_changing_the_tables_does_not_change_the_plan(plan):
     tables = plan.tables
     tables.loc[0, "weight"] = 9.0
-    assert plan.tables["weight"].tolist() == [1, 3, 2]
+    assert plan.accuracy()["weight"].tolist() == [1, 3, 2]
 
 
 def test_margin_of_error_of_a_query(plan):
@@ -258,7 +249,7 @@ def test_margin_of_error_of_a_query(plan):
 def test_arguments_of_another_kind_are_named(plan, wrong):
     right = {"loss": rp.MaxVariance(), "budget": rp.Budget(rho=1)}
     with pytest.raises(PlanError, match=next(iter(wrong))):
-        rp.plan(plan.workload, **(right | wrong))
+        plan_tables(plan.workload, **(right | wrong))
 
 
 def test_representation_is_short(plan):
@@ -269,7 +260,7 @@ def test_what_is_printed_starts_with_the_stated_delta_and_tells_of_targets():
     domain = rp.Domain.from_sizes({"age": 100, "sex": 2})
     workload = rp.Workload.of(domain, ["age", "sex"], targets=[1e-3, 1e3])
     budget = rp.Budget(epsilon=1, delta="1e-5")
-    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=budget)
+    plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=budget)
     assert "so ε = 1 at δ = 1e-5 and ε = " in str(plan)
     assert "Targets    1 of 2 met; furthest off: (age), " in str(plan)
     assert "with ε = 1 at δ = 1e-5, ε = " in rp.verify(plan).guarantee
@@ -295,7 +286,6 @@ def test_tables_whose_cells_differ_state_all_three_errors(based):
         assert tables["largest_standard_error"][position] == pytest.approx(errors.max())
         assert tables["smallest_standard_error"][position] == pytest.approx(errors.min())
         assert based.largest_standard_errors[position] == tables["largest_standard_error"][position]
-        assert tables["max_variance"][position] == based.table_variances.largest[position]
     assert tables["largest_standard_error"][1] > 1.01 * tables["standard_error"][1]
     assert tables["smallest_standard_error"][1] < 0.99 * tables["standard_error"][1]
 

@@ -10,6 +10,7 @@ from jsonschema import Draft202012Validator
 
 import rpexplore as rp
 from rpexplore.errors import ContradictionError, PlanError
+from rpexplore.planning.planner import plan_tables
 from tests.support.plan_schemas import PLAN_SCHEMA, PLAN_VALIDATOR
 from tests.support.plan_texts import (
     changed,
@@ -39,7 +40,7 @@ def make_plan(loss=None):
         targets=[None, 3, 2.5, 1],
     )
     budget = rp.Budget(epsilon=1, delta="1e-9", max_records_per_person=3)
-    return rp.plan(workload, loss=loss or rp.MaxVariance(), budget=budget)
+    return plan_tables(workload, loss=loss or rp.MaxVariance(), budget=budget)
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +55,7 @@ def test_the_schema_is_a_schema():
 @given(workloads() | workloads(described_domains()), losses(), budgets())
 @settings(deadline=None, max_examples=60)
 def test_round_trip_is_exact_and_valid(workload, loss, budget):
-    plan = rp.plan(workload, loss=loss, budget=budget)
+    plan = plan_tables(workload, loss=loss, budget=budget)
     again = rp.TablePlan.parse(plan.text)
     assert again.workload.domain == workload.domain
     for ours, theirs in [
@@ -312,7 +313,7 @@ def test_truncated_files_are_refused(plan):
 def test_every_loss_is_kept(loss):
     domain = rp.Domain.from_sizes({"a": 2})
     workload = rp.Workload.of(domain, ["a"], targets=[1])
-    plan = rp.plan(workload, loss=loss, budget=rp.Budget(rho=1))
+    plan = plan_tables(workload, loss=loss, budget=rp.Budget(rho=1))
     assert rp.TablePlan.parse(plan.text).loss == loss
     PLAN_VALIDATOR.validate(json.loads(plan.text))
 

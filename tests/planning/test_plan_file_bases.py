@@ -8,6 +8,7 @@ from hypothesis import given, settings
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
+from rpexplore.planning.planner import plan_tables
 from tests.support.plan_schemas import PLAN_VALIDATOR, check_part_is_needed
 from tests.support.plan_texts import changed, compact, content_of, laid_out, other_layouts
 from tests.support.strategies import domains, losses, workloads, workloads_with_bases
@@ -28,7 +29,7 @@ def make_plan(loss) -> rp.TablePlan:
     own = rp.CustomBasis([[1, 1, 0, 0], [0.5, 0, 0, 0], [0, 0, 1, 0], [0, 0, 1, -1]], name="mine")
     workload = workload.with_bases({"age": own}, tables=["age"])
     workload = workload.with_bases({"age": rp.Identity()}, tables=[("age", "sex")])
-    return rp.plan(workload, loss=loss, budget=rp.Budget(rho="1/3"))
+    return plan_tables(workload, loss=loss, budget=rp.Budget(rho="1/3"))
 
 
 SUM, MAX = make_plan(rp.SumOfVariances()), make_plan(rp.MaxVariance("target"))
@@ -44,7 +45,7 @@ def plan(request) -> rp.TablePlan:
 )
 @settings(deadline=None, max_examples=30)
 def test_round_trip_is_exact_and_valid(workload, loss):
-    plan = rp.plan(workload, loss=loss, budget=rp.Budget(rho="0.2"))
+    plan = plan_tables(workload, loss=loss, budget=rp.Budget(rho="0.2"))
     again = rp.TablePlan.parse(plan.text)
     assert again.text == plan.text
     assert again.workload.has_tables_of(plan.workload)
@@ -155,7 +156,7 @@ def test_unusable_parts_are_refused(path, value, message, in_schema):
     assert PLAN_VALIDATOR.is_valid(compact(content)) != in_schema
 
 
-SINGLE = rp.plan(
+SINGLE = plan_tables(
     rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 4, "sex": 2}), 1),
     loss=rp.SumOfVariances(),
     budget=rp.Budget(rho=1),

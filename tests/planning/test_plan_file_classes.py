@@ -6,10 +6,11 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
+from rpexplore.planning.planner import plan_tables
 from tests.support.plan_schemas import PLAN_VALIDATOR
 from tests.support.plan_texts import laid_out_compact, sealed_like
 
-PLAN = rp.plan(
+PLAN = plan_tables(
     rp.Workload.of(
         rp.Domain.from_sizes({"sex": 2, "age": 5, "income": 3}),
         [(), "sex", ("sex", "age"), ("age", "income")],
@@ -95,7 +96,7 @@ def test_numbers_without_what_they_name_are_refused(change, message, in_schema, 
 
 def test_what_is_alike_is_listed_once():
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 2, "b": 2}), 1)
-    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
     content = json.loads(plan.text)
     assert content["tables"] == [[[], 0], [[0], 1], [[1], 1]]
     assert content["residuals"] == [0, 1, 1]

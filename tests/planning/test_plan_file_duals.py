@@ -13,6 +13,7 @@ import rpexplore as rp
 from rpexplore.errors import PlanError
 from rpexplore.planning.losses.custom import UnavailableLoss
 from rpexplore.planning.minimum_budget import minimum_budget
+from rpexplore.planning.planner import plan_tables
 from tests.support.capped_optimum import workloads_with_required
 from tests.support.made import Made
 from tests.support.plan_schemas import PLAN_SCHEMA, PLAN_VALIDATOR, check_part_is_needed
@@ -39,7 +40,7 @@ def make_plan(loss, *, with_bases: bool, required: bool = True) -> rp.TablePlan:
     if with_bases:
         workload = workload.with_bases({"age": rp.Prefix(), "one": rp.Ranges()})
         workload = workload.with_bases({"age": rp.Identity()}, tables=[("age", "sex")])
-    return rp.plan(workload, loss=loss, budget=rp.Budget(rho="2/3"))
+    return plan_tables(workload, loss=loss, budget=rp.Budget(rho="2/3"))
 
 
 OWN = rp.CustomLoss(lambda variances: cvxpy.norm(variances, 3), "3-norm, ours")
@@ -123,7 +124,7 @@ def test_round_trip_is_exact_and_valid(workload, loss, persons):
         minimum_budget(workload, required_only=True).record_privacy_cost * 1.3 * (persons or 1) ** 2
     )
     budget = rp.Budget(privacy_cost=repr(cost), max_records_per_person=persons)
-    plan = rp.plan(workload, loss=loss, budget=budget)
+    plan = plan_tables(workload, loss=loss, budget=budget)
     again = rp.TablePlan.parse(plan.text)
     assert again.text == plan.text
     PLAN_VALIDATOR.validate(json.loads(plan.text))
@@ -134,7 +135,9 @@ def test_round_trip_is_exact_and_valid(workload, loss, persons):
 def test_required_targets_do_not_change_losses_that_know_of_none(workload, budget):
     none = rp.Workload(workload.domain, workload.members, workload.weights, workload.targets)
     for loss in (rp.SumOfVariances(), rp.MaxVariance("target")):
-        plain, required = (rp.plan(tables, loss=loss, budget=budget) for tables in (none, workload))
+        plain, required = (
+            plan_tables(tables, loss=loss, budget=budget) for tables in (none, workload)
+        )
         text = required.text.replace('"required":true', '"required":false')
         assert unsealed(plain.text) == unsealed(text)
 

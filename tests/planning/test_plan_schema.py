@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
+from rpexplore.planning.planner import plan_tables
 from tests.support.plan_schemas import PLAN_VALIDATOR
 from tests.support.plan_texts import laid_out_compact, replaced
 
@@ -24,7 +25,7 @@ def plan_text(loss, bases, budget) -> str:
         targets=[20, 30, 40, None],
         required=[False, True, False, False],
     )
-    return rp.plan(workload.with_bases(bases), loss=loss, budget=budget).text
+    return plan_tables(workload.with_bases(bases), loss=loss, budget=budget).text
 
 
 OWN = rp.CustomBasis([[1, 1, 0, 0], [0.5, 0, 0, 0], [0, 0, 1, 0], [0, 0, 1, -1]], name="mine")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import BudgetError, PlanError, WorkloadError
+from rpexplore.planning.planner import plan_tables
 from tests.support.strategies import budgets, domains, losses, workloads
 
 
@@ -21,7 +22,7 @@ from tests.support.strategies import budgets, domains, losses, workloads
 def test_what_every_plan_promises(workload, loss, budget):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        plan = rp.plan(workload, loss=loss, budget=budget)
+        plan = plan_tables(workload, loss=loss, budget=budget)
     assert plan.exact_privacy_cost <= budget.privacy_cost
     assert plan.loss_value == pytest.approx(loss.value(plan.mean_variances, workload), rel=1e-14)
     assert plan.certificate.gap <= 1e-6
@@ -38,16 +39,16 @@ def test_what_every_plan_promises(workload, loss, budget):
 @settings(deadline=None, max_examples=25)
 def test_same_inputs_give_the_same_plan(workload, loss):
     budget = rp.Budget(rho=0.5)
-    one, other = (rp.plan(workload, loss=loss, budget=budget) for _ in range(2))
+    one, other = (plan_tables(workload, loss=loss, budget=budget) for _ in range(2))
     assert one.text == other.text
 
 
 @given(workloads(), losses())
 @settings(deadline=None, max_examples=25)
 def test_variances_scale_with_one_over_the_budget(workload, loss):
-    one = rp.plan(workload, loss=loss, budget=rp.Budget(privacy_cost=1))
-    tenth = rp.plan(workload, loss=loss, budget=rp.Budget(privacy_cost="0.1"))
-    person = rp.plan(
+    one = plan_tables(workload, loss=loss, budget=rp.Budget(privacy_cost=1))
+    tenth = plan_tables(workload, loss=loss, budget=rp.Budget(privacy_cost="0.1"))
+    person = plan_tables(
         workload, loss=loss, budget=rp.Budget(privacy_cost=10, max_records_per_person=10)
     )
     np.testing.assert_allclose(tenth.mean_variances, 10 * one.mean_variances, rtol=1e-9)
@@ -62,20 +63,20 @@ def test_a_larger_budget_never_hurts_and_more_tables_never_help():
     small = rp.Workload.of(domain, [("a", "b")])
     large = small | rp.Workload.of(domain, [("a", "c"), ()])
     for loss in (rp.SumOfVariances(), rp.MaxVariance()):
-        few, many = (rp.plan(w, loss=loss, budget=budget) for w in (small, large))
+        few, many = (plan_tables(w, loss=loss, budget=budget) for w in (small, large))
         assert few.largest_variance(("a", "b")) < many.largest_variance(("a", "b"))
 
 
 def test_missing_target_is_named():
     workload = rp.Workload.of(rp.Domain.from_sizes({"a": 4, "b": 3}), ["a", "b"], targets=[1, None])
     with pytest.raises(WorkloadError, match=r"\(b\) has no target"):
-        rp.plan(workload, loss=rp.MaxVariance("target"), budget=rp.Budget(rho=1))
+        plan_tables(workload, loss=rp.MaxVariance("target"), budget=rp.Budget(rho=1))
 
 
 def test_too_large_workloads_are_refused():
     domain = rp.Domain.from_sizes({f"a{i}": 2 for i in range(40)})
     with pytest.raises(PlanError, match="40 attributes"):
-        rp.plan(
+        plan_tables(
             rp.Workload.of(domain, [domain.names]),
             loss=rp.SumOfVariances(),
             budget=rp.Budget(rho=1),
@@ -95,14 +96,14 @@ def test_too_large_workloads_are_refused():
 def test_budgets_below_what_floats_hold_are_refused(budget, loss):
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 3, "b": 2}), 2)
     with pytest.raises((BudgetError, PlanError), match=r"budget|privacy cost|mu|rho"):
-        rp.plan(workload, loss=loss, budget=rp.Budget(**budget))
+        plan_tables(workload, loss=loss, budget=rp.Budget(**budget))
 
 
 def check_planned_or_refused(domain: rp.Domain, loss, **settings) -> None:
     """Either refuses two tables with these settings, or plans them well."""
     try:
         workload = rp.Workload.of(domain, ["a", ("a", "b")], **settings)
-        plan = rp.plan(workload, loss=loss, budget=rp.Budget(rho=1))
+        plan = plan_tables(workload, loss=loss, budget=rp.Budget(rho=1))
     except (WorkloadError, PlanError):
         return
     assert np.all(np.isfinite(plan.mean_variances))
@@ -121,7 +122,7 @@ def test_weights_at_the_end_of_floats_are_planned_or_refused(weights, loss):
 def test_an_empty_schema_is_not_planned(loss):
     workload = rp.Workload.all_up_to(rp.Domain(()), 0)
     with pytest.raises(PlanError, match="no attributes yet"):
-        rp.plan(workload, loss=loss, budget=rp.Budget(rho=1))
+        plan_tables(workload, loss=loss, budget=rp.Budget(rho=1))
 
 
 def test_a_larger_budget_never_hurts_those_without_a_must():
@@ -131,7 +132,7 @@ def test_a_larger_budget_never_hurts_those_without_a_must():
     )
     for loss in (rp.SumWithinTargets(), rp.MaxWithinTargets()):
         values = [
-            rp.plan(workload, loss=loss, budget=rp.Budget(rho=rho)).loss_value
+            plan_tables(workload, loss=loss, budget=rp.Budget(rho=rho)).loss_value
             for rho in ("0.2", "0.3", "1", "100")
         ]
         assert values == sorted(values, reverse=True)

@@ -15,7 +15,7 @@ from rpexplore.planning.mechanism.accounting import ExactVariances
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.minimum_budget import minimum_budget
-from rpexplore.planning.planner import optimum
+from rpexplore.planning.planner import optimum, plan_tables
 from rpexplore.planning.solvers.solution import TOLERANCE, share_done
 from tests.support.capped_optimum import (
     SOLVER,
@@ -60,7 +60,7 @@ def budget_of(cost: float, persons: int | None = None) -> rp.Budget:
 @settings(max_examples=28)
 def test_what_every_plan_promises(workload, loss, slack, persons):
     cost = minimum_budget(workload, required_only=True).record_privacy_cost * slack
-    plan = rp.plan(workload, loss=loss, budget=budget_of(cost, persons))
+    plan = plan_tables(workload, loss=loss, budget=budget_of(cost, persons))
     assert plan.exact_privacy_cost <= plan.budget.privacy_cost
     caps = caps_of(plan)
     exact = ExactVariances.of(plan.closure, plan.sigma_squared)
@@ -96,7 +96,7 @@ def test_what_every_plan_promises(workload, loss, slack, persons):
 @settings(max_examples=14)
 def test_verified_however_different_the_targets_are(workload, loss, slack):
     cost = minimum_budget(workload, required_only=True, tolerance=1e-9).record_privacy_cost * slack
-    plan = rp.plan(workload, loss=loss, budget=budget_of(cost))
+    plan = plan_tables(workload, loss=loss, budget=budget_of(cost))
     assert plan.certificate.gap <= (1e-6 if slack > 1.0001 else 1e-4)
     caps = caps_of(plan)
     assert np.all((plan.mean_variances <= caps)[np.isfinite(caps)])
@@ -113,10 +113,10 @@ def test_what_budget_would_do(workload, share):
     needed = least_record_cost(workload)
     for loss in (AVERAGE, FACTOR):
         with pytest.raises(OutOfReachError) as refused:
-            rp.plan(workload, loss=loss, budget=budget_of(needed * share))
+            plan_tables(workload, loss=loss, budget=budget_of(needed * share))
         assert refused.value.needed == pytest.approx(1 / share, rel=1e-6)
         enough = needed * share * refused.value.needed * (1 + 1e-6)
-        plan = rp.plan(workload, loss=loss, budget=budget_of(enough))
+        plan = plan_tables(workload, loss=loss, budget=budget_of(enough))
         assert np.all((plan.standard_errors <= workload.targets)[workload.required])
 
 
@@ -131,16 +131,16 @@ def test_the_smallest_budget_is_told_from_the_largest_that_is_not_enough():
     for loss in (AVERAGE, FACTOR):
         for share in (1 - 1e-8, 1 - 1e-7):
             with pytest.raises(OutOfReachError) as refused:
-                rp.plan(workload, loss=loss, budget=budget_of(needed * share))
+                plan_tables(workload, loss=loss, budget=budget_of(needed * share))
             assert refused.value.needed == pytest.approx(1 / share, rel=1e-9)
-        rp.plan(workload, loss=loss, budget=budget_of(needed * (1 + 1e-8)))
+        plan_tables(workload, loss=loss, budget=budget_of(needed * (1 + 1e-8)))
 
 
 def test_the_binding_tables_are_named():
     domain = rp.Domain.from_sizes({"a": 4, "b": 9, "c": 3, "d": 2, "e": 5})
     alone = rp.Workload.of(domain, ["a", "b"], targets=[0.1, 100], required=[True, False])
     with pytest.raises(OutOfReachError) as refused:
-        rp.plan(alone, loss=AVERAGE, budget=rp.Budget(rho=0.5))
+        plan_tables(alone, loss=AVERAGE, budget=rp.Budget(rho=0.5))
     message = str(refused.value)
     assert "the binding ones are those of (a). Use" in message
     assert "times the budget and a little more" in message
@@ -155,7 +155,7 @@ def test_the_binding_tables_are_named():
         required=[True] * 6,
     )
     with pytest.raises(OutOfReachError) as refused:
-        rp.plan(several, loss=AVERAGE, budget=rp.Budget(rho=0.5))
+        plan_tables(several, loss=AVERAGE, budget=rp.Budget(rho=0.5))
     assert "are those of (b), " in str(refused.value)
     assert "and 2 more. Use" in str(refused.value)
     assert "total" not in str(refused.value)
@@ -168,8 +168,8 @@ def test_the_binding_tables_are_named():
 @settings(max_examples=10)
 def test_the_largest_error_is_bounded(workload, weighting, slack):
     budget = rp.Budget(rho="0.3")
-    plan = rp.plan(workload, loss=rp.SumWithBoundedMax(weighting, slack), budget=budget)
-    smallest = rp.plan(workload, loss=rp.MaxVariance(), budget=budget)
+    plan = plan_tables(workload, loss=rp.SumWithBoundedMax(weighting, slack), budget=budget)
+    smallest = plan_tables(workload, loss=rp.MaxVariance(), budget=budget)
     limit = plan.certificate.limit
     assert limit is not None
     assert np.max(workload.weights * plan.mean_variances) <= limit
@@ -181,12 +181,12 @@ def test_the_largest_error_is_bounded(workload, weighting, slack):
 @settings(max_examples=10)
 def test_at_its_ends_it_is_a_largest_variance_and_a_sum(workload, weighting):
     budget = rp.Budget(rho="0.3")
-    average = rp.plan(workload, loss=rp.SumOfVariances(weighting), budget=budget)
-    far = rp.plan(workload, loss=rp.SumWithBoundedMax(weighting, 1e6), budget=budget)
+    average = plan_tables(workload, loss=rp.SumOfVariances(weighting), budget=budget)
+    far = plan_tables(workload, loss=rp.SumWithBoundedMax(weighting, 1e6), budget=budget)
     assert far.loss_value == pytest.approx(average.loss_value, rel=1e-6)
     np.testing.assert_allclose(far.mean_variances, average.mean_variances, rtol=1e-3)
-    smallest = rp.plan(workload, loss=rp.MaxVariance(), budget=budget)
-    near = rp.plan(workload, loss=rp.SumWithBoundedMax(weighting, 1e-6), budget=budget)
+    smallest = plan_tables(workload, loss=rp.MaxVariance(), budget=budget)
+    near = plan_tables(workload, loss=rp.SumWithBoundedMax(weighting, 1e-6), budget=budget)
     largest = np.max(workload.weights * near.mean_variances)
     assert largest == pytest.approx(smallest.loss_value, rel=4e-6)
     # Of the plans with the smallest largest variance it is the best on average.
@@ -197,7 +197,7 @@ def test_at_its_ends_it_is_a_largest_variance_and_a_sum(workload, weighting):
 def test_the_bound_costs_less_the_wider_it_is():
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 9, "b": 3, "c": 20}), 2)
     values = [
-        rp.plan(
+        plan_tables(
             workload, loss=rp.SumWithBoundedMax("equal", item), budget=rp.Budget(rho=1)
         ).loss_value
         for item in (1e-6, 0.01, 0.1, 1.0)
@@ -213,7 +213,7 @@ def test_one_bounded_average_serves_all_budgets():
     solution = optimum(workload, loss=loss)
     for rho in ("0.001", "7"):
         plan = solution.at(rp.Budget(rho=rho))
-        assert plan.text == rp.plan(workload, loss=loss, budget=rp.Budget(rho=rho)).text
+        assert plan.text == plan_tables(workload, loss=loss, budget=rp.Budget(rho=rho)).text
         assert np.max(workload.weights * plan.mean_variances) <= plan.certificate.limit
         assert rp.verify(plan).holds
 
@@ -293,11 +293,11 @@ def test_what_can_be_reached_is_planned_whatever_strategies_suit_the_loss(loss):
     """Strategies that are good on average may leave targets out of reach that others meet."""
     workload = make_asked()
     needed = minimum_budget(workload, required_only=True).record_privacy_cost
-    plan = rp.plan(workload, loss=loss, budget=budget_of(needed * 1.0001))
+    plan = plan_tables(workload, loss=loss, budget=budget_of(needed * 1.0001))
     assert np.all((plan.largest_standard_errors <= workload.targets)[workload.required])
     assert rp.verify(plan).holds
     with pytest.raises(OutOfReachError) as refused:
-        rp.plan(workload, loss=loss, budget=budget_of(needed * 0.8))
+        plan_tables(workload, loss=loss, budget=budget_of(needed * 0.8))
     assert refused.value.needed == pytest.approx(1.25, rel=2e-6)
 
 
@@ -309,12 +309,12 @@ def test_what_can_be_reached_is_planned_whatever_strategies_suit_the_loss(loss):
 def test_strategies_are_looked_for_again_with_the_prices_that_came_out(loss, monkeypatch):
     workload = make_asked(3)
     budget = budget_of(minimum_budget(workload, required_only=True).record_privacy_cost * 1.2)
-    plan = rp.plan(workload, loss=loss, budget=budget)
+    plan = plan_tables(workload, loss=loss, budget=budget)
     monkeypatch.setattr(
         "rpexplore.planning.solving._improved",
         lambda problem, solution, **_: (problem.closure, solution),
     )
-    first = rp.plan(workload, loss=loss, budget=budget)
+    first = plan_tables(workload, loss=loss, budget=budget)
     assert plan.loss_value < first.loss_value * 0.998
     limits = [item.certificate.limit or 0.0 for item in (plan, first)]
     assert limits[0] <= limits[1]
@@ -329,6 +329,6 @@ def test_progress_goes_on_to_the_tolerance(loss):
     shares = []
     optimum(workload, loss=loss, budget=budget, on_progress=lambda _, share: shares.append(share))
     assert shares[-1] >= share_done(1e-6)
-    coarse = rp.plan(workload, loss=loss, budget=budget, tolerance=1e-3)
+    coarse = plan_tables(workload, loss=loss, budget=budget, tolerance=1e-3)
     assert TOLERANCE < coarse.certificate.gap <= 1e-3
     assert rp.verify(coarse).holds

@@ -8,7 +8,8 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import PlanError, ReleaseError
-from rpexplore.queries.strategy import QueryStrategy
+from rpexplore.planning.counts.query_strategy import QueryStrategy
+from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.atomic_folder import new_folder
 from tests.support.plan_texts import content_of, laid_out
 
@@ -33,7 +34,7 @@ def test_weights_that_cannot_be_computed_with_prove_nothing(loss, weight):
         for table in content["tables"]:
             table["dual_weight"] = weight
 
-    plan = tampered(rp.plan(TABLES, loss=loss, budget=COST_1), change)
+    plan = tampered(plan_tables(TABLES, loss=loss, budget=COST_1), change)
     verification = rp.verify(plan)
     assert [check.name for check in verification.checks if not check.holds] == ["optimality"]
 
@@ -44,14 +45,14 @@ def test_weight_beyond_numbers_proves_nothing(loss):
         for table in content["tables"]:
             table["weight"] = 1.7e308
 
-    plan = tampered(rp.plan(TABLES, loss=loss, budget=rp.Budget(rho="1e9")), change)
+    plan = tampered(plan_tables(TABLES, loss=loss, budget=rp.Budget(rho="1e9")), change)
     assert not rp.verify(plan).holds
 
 
 def test_required_targets_without_weight_on_the_others_are_refused_without_a_crash():
     targeted = TABLES.with_targets(dict.fromkeys([("a",), ("b", "c"), ("a", "b")], 9.0))
     targeted = targeted.with_targets({(): rp.Target("5", required=True)})
-    plan = rp.plan(targeted, loss=rp.MaxWithinTargets(), budget=COST_1)
+    plan = plan_tables(targeted, loss=rp.MaxWithinTargets(), budget=COST_1)
 
     def change(content):
         for table in content["tables"]:
@@ -63,7 +64,7 @@ def test_required_targets_without_weight_on_the_others_are_refused_without_a_cra
 
 def test_what_an_own_loss_proves_is_not_claimed_by_its_file():
     loss = rp.CustomLoss(lambda variances: cvxpy.norm(variances, 3), "norm3")
-    plan = rp.plan(TABLES, loss=loss, budget=COST_1)
+    plan = plan_tables(TABLES, loss=loss, budget=COST_1)
     assert rp.verify(plan).holds
     again = rp.TablePlan.parse(plan.text)
     assert rp.verify(again).holds
@@ -80,7 +81,7 @@ def test_a_loss_without_a_value_for_these_variances_is_refused():
     ):
         loss = rp.CustomLoss(expression, "barrier")
         with pytest.raises(rp.RpexploreError, match="There must be a value of the loss “barrier”"):
-            rp.plan(tables, loss=loss, budget=rp.Budget(privacy_cost="0.5"))
+            plan_tables(tables, loss=loss, budget=rp.Budget(privacy_cost="0.5"))
 
 
 def test_a_strategy_that_leaves_a_small_coefficient_out_is_refused():

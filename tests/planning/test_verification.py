@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.errors import PlanError
+from rpexplore.planning.planner import plan_tables
 from tests.support.made import Made
 from tests.support.plan_texts import content_of, laid_out
 from tests.support.strategies import budgets, domains, losses, workloads, workloads_with_bases
@@ -32,7 +33,7 @@ def check_honest(plan: rp.TablePlan) -> list[rp.Verification]:
 )
 @settings(deadline=None, max_examples=80)
 def test_honest_plans_hold(workload, loss, budget):
-    for verification in check_honest(rp.plan(workload, loss=loss, budget=budget)):
+    for verification in check_honest(plan_tables(workload, loss=loss, budget=budget)):
         assert len(verification.checks) == 4
         assert budget.unit in verification.guarantee
 
@@ -45,7 +46,7 @@ def make_plan(loss):
         weights=[1, 3, 2, 1],
         targets=[3, 4, 5, 6],
     )
-    return rp.plan(workload, loss=loss, budget=rp.Budget(rho=1, max_records_per_person=2))
+    return plan_tables(workload, loss=loss, budget=rp.Budget(rho=1, max_records_per_person=2))
 
 
 PLANS = Made(
@@ -234,7 +235,7 @@ def test_guarantee_in_words():
 @pytest.mark.parametrize("cost", ["0.1", "0.002718281828", "1234567.89", "1e-9", "0.001"])
 def test_figures_in_words_never_understate_the_loss_of_privacy(cost):
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 3, "b": 2}), 2)
-    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(privacy_cost=cost))
+    plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(privacy_cost=cost))
     parts = rp.verify(plan).guarantee.replace(",", "").split()
     assert Fraction(parts[parts.index("ρ", 8) + 2]) >= plan.rho
     for at, word in enumerate(parts):
@@ -246,7 +247,7 @@ def test_figures_in_words_never_understate_the_loss_of_privacy(cost):
 @pytest.mark.parametrize("cost", ["1e-15", "1e-13", "1e-100", "1e29", "1e99"])
 def test_extreme_budgets(cost):
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 3, "b": 2}), 2)
-    plan = rp.plan(workload, loss=rp.MaxVariance(), budget=rp.Budget(privacy_cost=cost))
+    plan = plan_tables(workload, loss=rp.MaxVariance(), budget=rp.Budget(privacy_cost=cost))
     assert rp.verify(plan).holds
 
 
@@ -256,7 +257,7 @@ def test_a_long_sum_of_equal_terms_does_not_prove_too_much():
     domain = rp.Domain.from_sizes(sizes)
     workload = rp.Workload.all_up_to(domain, 3)
     weights = rp.Workload(domain, workload.members, np.full(len(workload), 0.1), workload.targets)
-    plan = rp.plan(weights, loss=rp.SumOfVariances(), budget=rp.Budget(privacy_cost=1))
+    plan = plan_tables(weights, loss=rp.SumOfVariances(), budget=rp.Budget(privacy_cost=1))
     with_a = sum("a" in table for table in workload.tables)
     v_total = Fraction(len(workload) - with_a) + Fraction(with_a, 4)  # coefficients of σ²
     v_a = Fraction(with_a, 2)
@@ -283,7 +284,7 @@ def make_asked(loss) -> rp.TablePlan:
     workload = rp.Workload.of(domain, [("a", "b"), ("b",), ("a",), ()], targets=[4, 3, 2, 6])
     workload = workload.with_bases({"a": rp.Prefix(), "b": rp.Hierarchy((2,))})
     workload = workload.with_bases({"a": rp.Identity()}, tables=["a"])
-    return rp.plan(workload, loss=loss, budget=rp.Budget(rho=1))
+    return plan_tables(workload, loss=loss, budget=rp.Budget(rho=1))
 
 
 ASKED = Made(
@@ -306,7 +307,7 @@ def based(request) -> rp.TablePlan:
 )
 @settings(deadline=None, max_examples=25)
 def test_honest_plans_hold_in_whatever_bases(workload, loss, budget):
-    check_honest(rp.plan(workload, loss=loss, budget=budget))
+    check_honest(plan_tables(workload, loss=loss, budget=budget))
 
 
 def change_entry(content, by):

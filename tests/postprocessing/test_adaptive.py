@@ -4,7 +4,6 @@ import pandas as pd
 import pytest
 
 from rpexplore.errors import ReleaseError
-from rpexplore.postprocessing.adaptive_bounds import BOUND, describe_bounds
 from rpexplore.postprocessing.combination_folder import load_measured, load_unbiased
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.publication import Publication
@@ -13,6 +12,7 @@ from rpexplore.postprocessing.synthetic.comparison import MEASURED, NO_DIFFERENC
 from rpexplore.postprocessing.synthetic.records import SyntheticRecords
 from rpexplore.postprocessing.synthetic.records_folder import synthesize
 from rpexplore.postprocessing.workbook import write_workbook
+from rpexplore.releases.adaptive.bound_texts import BOUND
 from rpexplore.releases.release import release
 from tests.releases.adaptive.adaptive_run import PLAN, write_records
 
@@ -49,7 +49,7 @@ def test_a_workbook_has_the_bound_of_each_table(tmp_path):
     label = pd.read_excel(tmp_path / "x.xlsx", header=None, dtype=str)
     (row,) = label.index[label[0] == "File"]
     listed = label.loc[row + 1 :].set_axis(label.loc[row].tolist(), axis=1)
-    assert listed[BOUND].tolist() == describe_bounds(done)
+    assert listed[BOUND].tolist() == done.describe_bounds()
     assert label[1].str.contains("adaptive, biased", case=False).any()
     (sheet,) = [name for name in listed["Sheet"] if name.endswith("region") and "age" not in name]
     cells = pd.read_excel(tmp_path / "x.xlsx", sheet)

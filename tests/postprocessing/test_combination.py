@@ -12,6 +12,7 @@ import rpexplore as rp
 from rpexplore.data.source import PersonRule
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.strategy import Strategy
+from rpexplore.planning.planner import plan_tables
 from rpexplore.postprocessing.combination import combine
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.measurement_source import MeasurementSource
@@ -297,7 +298,7 @@ def test_persons_bounded_in_different_ways_are_refused():
 
 def test_releases_of_different_records_are_refused_where_a_ledger_knows_them(tmp_path):
     workload = rp.Workload.of(DOMAIN, ["a"])
-    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
     book = Ledger(tmp_path / "ledger.sqlite")
     for year in ("2019", "2020"):
         (tmp_path / f"{year}.csv").write_text("a\n1\n")

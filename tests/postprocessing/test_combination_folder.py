@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import ReleaseError
+from rpexplore.planning.planner import plan_tables
 from rpexplore.postprocessing.combination import combine
 from rpexplore.postprocessing.combination_folder import load_combined, load_unbiased, write_combined
 from rpexplore.postprocessing.estimates import Estimates
@@ -44,7 +45,7 @@ def releases(tmp_path_factory) -> dict[str, TableRelease]:
     made = {}
     for number, (name, tables) in enumerate(TABLES.items(), start=1):
         budget = rp.Budget(rho=Fraction(number, 7))
-        plan = rp.plan(rp.Workload.of(DOMAIN, tables), loss=rp.SumOfVariances(), budget=budget)
+        plan = plan_tables(rp.Workload.of(DOMAIN, tables), loss=rp.SumOfVariances(), budget=budget)
         made[name] = release(plan, folder / "records.csv", folder / name)
     return made
 

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
+from rpexplore.planning.planner import plan_tables
 from rpexplore.postprocessing import duration
 from rpexplore.postprocessing.duration import (
     Speed,
@@ -32,7 +33,7 @@ def released(tmp_path_factory):
     rows = {name: [i % domain[name].size for i in range(40)] for name in domain.names}
     pd.DataFrame(rows).to_csv(folder / "records.csv", index=False)
     workload = rp.Workload.all_up_to(domain, 2)
-    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
+    plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
     return release(plan, folder / "records.csv", folder / "out")
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import ReleaseError, WorkloadError
+from rpexplore.planning.planner import plan_tables
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.releases.release import release
 from rpexplore.releases.table_release import TableRelease
@@ -32,7 +33,7 @@ def plan_of(kind: str) -> rp.TablePlan:
     if kind == "with bases":
         with_basis = WORKLOAD.with_bases({"age": rp.Prefix()}, tables=[["age", "size"]])
         return any_plan(with_basis.with_bases({"size": rp.Ranges()}), 3)
-    return rp.plan(
+    return plan_tables(
         WORKLOAD,
         loss=rp.SumOfVariances(),
         budget=rp.Budget(rho="1/3", max_records_per_person=2),

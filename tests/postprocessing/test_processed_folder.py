@@ -16,6 +16,7 @@ from rpexplore.cli.console import Verbs
 from rpexplore.cli.postprocess import postprocess as postprocess_verb
 from rpexplore.domain.readings import READINGS
 from rpexplore.errors import ReleaseError
+from rpexplore.planning.planner import plan_tables
 from rpexplore.postprocessing.combination import combine
 from rpexplore.postprocessing.combination_folder import write_combined
 from rpexplore.postprocessing.estimates import Estimates
@@ -53,7 +54,7 @@ def made(folder, workload, rho) -> TableRelease:
         "one": ["only"] * 60,
     }
     pd.DataFrame(rows).to_csv(folder / "records.csv", index=False)
-    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=rho))
+    plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=rho))
     output = folder / f"release-{rho}".replace("/", "-")
     release(plan, folder / "records.csv", output)
     return TableRelease.load(output)

@@ -10,6 +10,7 @@ from rpexplore.common.formatting import describe_share
 from rpexplore.domain.readings import READINGS
 from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.estimation import smooth_tables
+from rpexplore.planning.planner import plan_tables
 from rpexplore.postprocessing.rehearsal import smooth_rehearsal
 from rpexplore.postprocessing.rehearsal.made_up_records import made_up_records
 from rpexplore.postprocessing.rehearsal.smooth_rehearsal import (
@@ -29,7 +30,7 @@ EXPECTED = rp.ExpectedCounts(
 
 def plan(rho, order=2):
     workload = rp.Workload.all_up_to(DOMAIN, order)
-    return rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=rho))
+    return plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=rho))
 
 
 def test_made_up_records_have_the_public_margin_and_dependence():
@@ -95,7 +96,7 @@ def test_with_hardly_any_noise_all_readings_are_right_and_long_ones_are_left_out
 
 def test_a_change_of_plans_is_told_of_the_tables_that_both_have():
     large = rp.Workload.of(DOMAIN, [("a", "b"), ("c",)])
-    before = rp.plan(large, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.00002"))
+    before = plan_tables(large, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.00002"))
     text = describe_smooth_change(before, plan("10"), EXPECTED, "people")
     assert text.startswith("Rehearsed on made-up people (435): the errors of the present smooth")
     shares = re.findall(r"from ([\d.e-]+) % to ([\d.e-]+) % in tables of (\d) attribute", text)
@@ -108,7 +109,7 @@ def test_the_same_plan_has_the_same_figures_and_noise_is_as_large_as_planned():
     workload = rp.Workload.all_up_to(domain, 2).with_bases({"a": rp.Prefix()})
     expected = rp.ExpectedCounts.of_total(2000)
     plans = [
-        rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=rho))
+        plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=rho))
         for rho in ("0.01", "0.04")
     ]
     frames = [rehearse_smooth_tables(plan, expected).frame.set_index("order") for plan in plans]

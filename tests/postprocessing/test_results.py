@@ -10,6 +10,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import ReleaseError, RpexploreError
+from rpexplore.planning.planner import plan_tables
 from rpexplore.postprocessing.combination import combine
 from rpexplore.postprocessing.combination_folder import load_unbiased, write_combined
 from rpexplore.postprocessing.processed_folder import postprocess
@@ -18,7 +19,6 @@ from rpexplore.postprocessing.results import (
     attributes_in_tables,
     has_counts,
     in_column_order,
-    is_biased,
     load_results,
     source_folder,
 )
@@ -49,7 +49,7 @@ def folders(tmp_path_factory) -> dict[str, Path]:
         "region": "a",
     }
     pd.DataFrame(rows).to_csv(folder / "records.csv", index=False)
-    plan = rp.plan(WORKLOAD, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
+    plan = plan_tables(WORKLOAD, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
     first, second = (
         release(plan, folder / "records.csv", folder / name) for name in ("first", "second")
     )
@@ -63,7 +63,7 @@ def test_tables_are_those_that_were_written(folders, kind):
     loaded = load_results(folders[kind])
     assert set(loaded.table_names) == {("region",), ("age", "sex"), ("sex", "region")}
     assert set(attributes_in_tables(loaded)) == {"age", "sex", "region"}
-    assert is_biased(loaded) == (kind == "processed")
+    assert loaded.is_biased == (kind == "processed")
     manifest = json.loads((folders[kind] / "manifest.json").read_text())
     assert loaded.label == manifest.get("label", "unbiased; as released")
     for table in loaded.table_names:

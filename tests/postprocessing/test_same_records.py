@@ -6,12 +6,13 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import LedgerError, ReleaseError
+from rpexplore.planning.planner import plan_tables
 from rpexplore.postprocessing.same_records import ReleaseId, refuse_other_records
 from rpexplore.releases.ledger.ledger import Ledger
 
 DOMAIN = rp.Domain.from_sizes({"a": 2, "b": 2})
 PLAN, OTHER = (
-    rp.plan(rp.Workload.of(DOMAIN, [name]), loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    plan_tables(rp.Workload.of(DOMAIN, [name]), loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
     for name in "ab"
 )
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import rpexplore as rp
+from rpexplore.planning.planner import plan_tables
 
 FOLDER = Path(__file__).parent
 
@@ -55,7 +56,7 @@ def smallest_error(
     tables: rp.Workload, *, uniform_reference: bool = False
 ) -> tuple[float, rp.TablePlan]:
     """√(sum of the variances of all cells / number of cells), as small as it can be."""
-    plan = rp.plan(
+    plan = plan_tables(
         tables,
         loss=rp.SumOfVariances(weighting="cells"),
         budget=rp.Budget(privacy_cost=1),
@@ -72,7 +73,7 @@ def root_mean_squared_error(row: dict[str, str]) -> tuple[float, rp.TablePlan]:
 def largest_variance(row: dict[str, str]) -> tuple[float, rp.TablePlan]:
     """The largest cell variance, as small as it can be."""
     tables = workload(row["dataset"], row["k"])
-    plan = rp.plan(tables, loss=rp.MaxVariance(), budget=rp.Budget(privacy_cost=1))
+    plan = plan_tables(tables, loss=rp.MaxVariance(), budget=rp.Budget(privacy_cost=1))
     return float(np.max(plan.mean_variances)), plan
 
 

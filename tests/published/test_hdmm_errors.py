@@ -13,6 +13,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.planning.baselines.bound import SingularValues
 from rpexplore.planning.baselines.registry import BASELINES, LAPLACE_BASELINES
+from rpexplore.planning.planner import plan_tables
 from tests.published.figures import rows, workload
 
 FACTOR = 4.2247  # of the analytic Gaussian mechanism at (1, 1e-6)
@@ -28,7 +29,7 @@ def planned(name: str, size: str) -> rp.TablePlan:
         domain = rp.Domain.from_sizes({"a": int(size)})
         tables = rp.Workload.all_of_order(domain, 1).with_bases({"a": BASES[name]})
     loss = rp.SumOfVariances(weighting="cells")
-    return rp.plan(tables, loss=loss, budget=rp.Budget(rho="0.5"))
+    return plan_tables(tables, loss=loss, budget=rp.Budget(rho="0.5"))
 
 
 def root_mean_square(plan: rp.TablePlan, mean_variances: np.ndarray) -> float:

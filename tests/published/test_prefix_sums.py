@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
+from rpexplore.planning.planner import plan_tables
 from tests.published.figures import (
     crossover_workload,
     prefix_workload,
@@ -60,7 +61,7 @@ def test_where_other_mechanisms_were_better(row):
 @pytest.mark.parametrize("row", BOUNDS)
 def test_largest_variance_of_prefix_sums(row):
     tables = prefix_workload(row["dataset"], row["k"])
-    plan = rp.plan(tables, loss=rp.MaxVariance(), budget=rp.Budget(privacy_cost=1))
+    plan = plan_tables(tables, loss=rp.MaxVariance(), budget=rp.Budget(privacy_cost=1))
     largest = float(np.max(plan.table_variances.largest))
     assert float(row["bound"]) <= largest <= float(row["bound"]) * 1.03
     assert plan.certificate.gap <= 1e-6
@@ -70,7 +71,7 @@ def test_largest_variance_of_prefix_sums(row):
 def test_no_table_is_left_out_of_the_largest_variance(k):
     """And strategies searched for this loss are better than those for the sum."""
     tables = prefix_workload("CPS", k)
-    plan = rp.plan(tables, loss=rp.MaxVariance(), budget=rp.Budget(privacy_cost=1))
+    plan = plan_tables(tables, loss=rp.MaxVariance(), budget=rp.Budget(privacy_cost=1))
     assert len(plan.mean_variances) == len(tables)
     assert plan.certificate.gap <= 1e-6
     of_sum = smallest_error(tables)[1].table_variances.largest.max()

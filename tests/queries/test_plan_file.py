@@ -11,8 +11,8 @@ from jsonschema import Draft202012Validator
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
-from rpexplore.queries.plan import QueryPlan
-from rpexplore.queries.planner import query_plan
+from rpexplore.planning.counts.query_plan import QueryPlan
+from rpexplore.planning.counts.query_planner import query_plan
 from rpexplore.queries.query_list import QueryList
 from tests.queries.test_query_list import lists
 from tests.support.plan_texts import changed, laid_out, other_layouts

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.part_plan import PartPlan
 from tests.releases.table_plan import CSV, PLANS, draw_by, no_noise
 
 
@@ -24,7 +24,7 @@ def output(tmp_path) -> Path:
 
 
 @pytest.fixture(params=PLANS)
-def planned(request) -> ReleasePlan:
+def planned(request) -> PartPlan:
     """A plan of either kind."""
     return PLANS[request.param]
 

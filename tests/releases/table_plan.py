@@ -14,8 +14,8 @@ from rpexplore import (
     SumOfVariances,
     Workload,
 )
-from rpexplore.planning.planner import plan
-from rpexplore.queries.planner import query_plan
+from rpexplore.planning.counts.query_planner import query_plan
+from rpexplore.planning.planner import plan_tables
 from rpexplore.queries.query_list import QueryList
 from rpexplore.releases.ledger.ledger import Ledger
 
@@ -27,7 +27,7 @@ DOMAIN = Domain(
     )
 )
 WORKLOAD = Workload.all_up_to(DOMAIN, 2)
-PLAN = plan(WORKLOAD, loss=SumOfVariances(), budget=Budget(rho="1/2"))
+PLAN = plan_tables(WORKLOAD, loss=SumOfVariances(), budget=Budget(rho="1/2"))
 NAMES = ("women", 'from 3, "old"', "women − men\nor so")
 WOMEN, FROM_3, DIFFERENCE = [1, 1, 1, 0, 0, 0], [0, 1, 1, 0, 1, 1], [1, 1, 1, -1, -1, -1]
 QUERIES = QueryList(

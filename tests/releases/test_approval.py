@@ -8,13 +8,14 @@ import rpexplore as rp
 from rpexplore.common.ssh_signatures import sign
 from rpexplore.errors import ApprovalError
 from rpexplore.planning.approval import Approval
+from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.approval import ApprovalDemand, check_approvals, load_approvals
 from tests.support.ssh_keys import certified, new_key, public, requires_ssh_keygen
 
 pytestmark = requires_ssh_keygen
 TABLES = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 2}), 1)
-PLAN = rp.plan(TABLES, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/2"))
-OTHER = rp.plan(TABLES, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/3"))
+PLAN = plan_tables(TABLES, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/2"))
+OTHER = plan_tables(TABLES, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/3"))
 
 
 @pytest.fixture(scope="module")

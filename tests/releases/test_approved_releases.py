@@ -9,7 +9,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.errors import ApprovalError, LedgerError, ReleaseError
 from rpexplore.planning.approval import Approval
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.part_plan import PartPlan
 from rpexplore.releases.ledger.account import Account
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.release_steps import steps_of
@@ -20,7 +20,7 @@ from tests.support.sealed import edit_manifest
 from tests.support.ssh_keys import public, requires_ssh_keygen, with_keys
 
 pytestmark = requires_ssh_keygen
-PLANS: dict[str, ReleasePlan] = {
+PLANS: dict[str, PartPlan] = {
     "tables": PLAN,
     "queries": QUERY_PLAN,
     "areas": area_plans.PLANS["none below"],
@@ -41,7 +41,7 @@ def demand(keys) -> rp.ApprovalDemand:
 
 
 @pytest.fixture(params=PLANS)
-def planned(request, tmp_path) -> tuple[ReleasePlan, Path]:
+def planned(request, tmp_path) -> tuple[PartPlan, Path]:
     """A plan, and records that it can be run on."""
     path = tmp_path / "data" / "records.csv"
     path.parent.mkdir()
@@ -54,7 +54,7 @@ def planned(request, tmp_path) -> tuple[ReleasePlan, Path]:
     return PLANS[request.param], path
 
 
-def approved(plan: ReleasePlan, keys: Path) -> list[Approval]:
+def approved(plan: PartPlan, keys: Path) -> list[Approval]:
     return [
         rp.approve(plan, keys / "alice", remarks="as [agreed](x)"),
         rp.approve(plan, keys / "bob"),

@@ -9,13 +9,13 @@ from rpexplore.common.concurrency import no_progress
 from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import PersonRule
 from rpexplore.errors import DataError, LedgerError, ReleaseError
-from rpexplore.planning.planner import plan
+from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.charged_run import ChargedRun
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.release_steps import RunOptions
 
 DOMAIN = Domain.from_sizes({"a": 2})
-PLAN = plan(Workload.all_up_to(DOMAIN, 1), loss=SumOfVariances(), budget=Budget(rho="1/2"))
+PLAN = plan_tables(Workload.all_up_to(DOMAIN, 1), loss=SumOfVariances(), budget=Budget(rho="1/2"))
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.errors import PlanError, ReleaseError
 from rpexplore.planning.mechanism.closure import MAX_INCIDENCES, MAX_LARGEST_ORDER
+from rpexplore.planning.planner import plan_tables
 from rpexplore.releases import feasibility
 from rpexplore.releases.feasibility import Fit, ReleaseSize, computer_memory
 from rpexplore.releases.measurement import MAX_TABLE_CELLS, PART_CELLS, check_measurable
@@ -29,7 +30,7 @@ def domain_of(*sizes):
 
 
 def plan_of(workload):
-    return rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    return plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
 
 
 @given(workloads())

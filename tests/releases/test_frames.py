@@ -9,6 +9,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.data.source import PersonRule
 from rpexplore.errors import DataError, LedgerError
+from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.release import dry_run, release
 
@@ -26,7 +27,7 @@ FRAMES = {"pandas": pd.DataFrame, "arrow": pa.table, "polars": pl.DataFrame}
 
 def plan(**budget) -> rp.TablePlan:
     workload = rp.Workload.of(DOMAIN, [("sex", "age")])
-    return rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1, **budget))
+    return plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1, **budget))
 
 
 @pytest.fixture

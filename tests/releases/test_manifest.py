@@ -7,8 +7,8 @@ import pytest
 
 from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.errors import ReleaseError
-from rpexplore.planning.planner import plan
-from rpexplore.queries.planner import query_plan
+from rpexplore.planning.counts.query_planner import query_plan
+from rpexplore.planning.planner import plan_tables
 from rpexplore.queries.query_list import QueryList
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import release
@@ -17,7 +17,9 @@ from tests.support.sealed import edit_manifest
 
 DOMAIN = Domain.from_sizes({"a": 2, "b": 3})
 PLANS = {
-    TableRelease: plan(Workload.all_up_to(DOMAIN, 2), loss=SumOfVariances(), budget=Budget(rho=1)),
+    TableRelease: plan_tables(
+        Workload.all_up_to(DOMAIN, 2), loss=SumOfVariances(), budget=Budget(rho=1)
+    ),
     QueryRelease: query_plan(
         QueryList(DOMAIN, np.eye(6, dtype=int)[:2], ("x", "y"), np.array([1.0, 2])),
         budget=Budget(rho=1),

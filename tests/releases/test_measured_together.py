@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.data.counts import Counts
-from rpexplore.planning.planner import plan
+from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.measurement import exact_residual, measure_together
 from tests.support.generalised import any_plan, workloads_with_bases
 
@@ -58,7 +58,7 @@ def test_residuals_measured_together_have_the_noise_of_each_and_no_sample_twice(
 
 def test_residuals_of_one_form_and_scale_take_one_call_of_the_sampler(monkeypatch):
     workload = Workload.all_up_to(Domain.from_sizes({f"a{i}": 3 for i in range(4)}), 2)
-    planned, calls = plan(workload, loss=SumOfVariances(), budget=Budget(rho=1)), []
+    planned, calls = plan_tables(workload, loss=SumOfVariances(), budget=Budget(rho=1)), []
 
     def spy(size, gamma_squared):
         calls.append(size)

@@ -16,7 +16,7 @@ from rpexplore.common.exact_numbers import Decimals
 from rpexplore.data.counts import Counts
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.strategy import Strategy
-from rpexplore.planning.planner import plan
+from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.measurement import check_countable, check_measurable, measure_residual
 from rpexplore.releases.noise.discrete_gaussian import LARGEST_GAMMA
@@ -31,7 +31,7 @@ DEVIATIONS = 6.8  # a normal variable is farther out with probability 1e-11
 def plan_of(sizes, tables=None, rho="1/2") -> TablePlan:
     domain = Domain.from_sizes({f"a{i}": size for i, size in enumerate(sizes)})
     workload = Workload.of(domain, [domain.names] if tables is None else tables)
-    return plan(workload, loss=SumOfVariances(), budget=Budget(rho=rho))
+    return plan_tables(workload, loss=SumOfVariances(), budget=Budget(rho=rho))
 
 
 def records_of(domain: Domain, n_records: int, seed: int = 0) -> Counts:
@@ -66,7 +66,7 @@ class Crowd:
 @settings(max_examples=40, deadline=None)
 @given(workloads(domains(max_attributes=3)), st.integers(0, 2**32), st.integers(0, 50))
 def test_without_noise_the_exact_residual_is_measured(workload, seed, n_records):
-    planned = plan(workload, loss=SumOfVariances(), budget=Budget(rho=1))
+    planned = plan_tables(workload, loss=SumOfVariances(), budget=Budget(rho=1))
     records = records_of(workload.domain, n_records, seed)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rpexplore.releases.measurement.discrete_gaussian", without_noise)

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.data.files.source import FileSource
 from rpexplore.errors import DataError
+from rpexplore.planning.planner import plan_tables
 from rpexplore.releases import measurement
-from rpexplore.releases.measurement import measured_cells, parts_of
+from rpexplore.releases.measurement import measured_cells
 from rpexplore.releases.release import release
 from tests.releases.table_plan import draw_by, entries, runs
 from tests.support.generalised import any_plan, workloads_with_bases
@@ -22,7 +23,7 @@ from tests.support.stopped_runs import killed
 
 PART_CELLS = "rpexplore.releases.measurement.PART_CELLS"
 DOMAIN = rp.Domain.from_sizes({"a": 3, "b": 4, "c": 5, "d": 2, "one": 1})
-PLAN = rp.plan(
+PLAN = plan_tables(
     rp.Workload.all_up_to(DOMAIN, 3), loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/2")
 )
 
@@ -47,7 +48,7 @@ def test_parts_hold_every_residual_once_in_order_and_few_cells(workload, most, s
     plan = any_plan(workload, seed)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measurement, "PART_CELLS", most)
-        parts = parts_of(plan)
+        parts = plan.parts
     closure = plan.closure
     assert [residual for part in parts for residual in part.items] == list(range(len(closure)))
     for part in parts:
@@ -74,7 +75,7 @@ def test_parts_change_no_number_and_each_is_counted_once(data, output, monkeypat
     monkeypatch.setattr(FileSource, "count", counting)
     monkeypatch.setattr(PART_CELLS, 30)
     release(PLAN, data, output.with_name("parts"))
-    assert len(counted) == len(parts_of(PLAN)) > 5
+    assert len(counted) == len(PLAN.parts) > 5
     first, second = (output.with_name(name) for name in ("release", "parts"))
     files = {path.relative_to(first) for path in first.rglob("*.*")}
     assert len(files) == 2 * len(PLAN.workload) + 4
@@ -137,7 +138,7 @@ def stopped(data, output, monkeypatch) -> Path:
 
 @pytest.mark.parametrize("what", ["nothing", "records", "options", "numbers", "shorter", "parts"])
 def test_only_what_was_drawn_of_the_same_records_is_kept(what, stopped, data, output, monkeypatch):
-    n_measured = sum(part.n_measured for part in parts_of(PLAN))
+    n_measured = sum(part.n_measured for part in PLAN.parts)
     kept = json.loads((stopped / "run" / "draft.json").read_text())["n_measured"]
     assert 0 < kept < n_measured
     options, numbers = {}, stopped / "run" / "measured.int64"

@@ -17,8 +17,8 @@ from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.data.counts import Counts
 from rpexplore.data.files.source import FileSource
 from rpexplore.errors import LedgerError, PlanError, ReleaseError
-from rpexplore.queries.plan import QueryPlan
-from rpexplore.queries.planner import query_plan
+from rpexplore.planning.counts.query_plan import QueryPlan
+from rpexplore.planning.counts.query_planner import query_plan
 from rpexplore.queries.query_list import QueryList
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.noise.discrete_gaussian import discrete_gaussian

@@ -24,7 +24,7 @@ from rpexplore.errors import (
     PlanError,
     ReleaseError,
 )
-from rpexplore.planning.planner import plan
+from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.releases.ledger.ledger import Ledger
@@ -180,8 +180,10 @@ def test_an_output_that_cannot_be_made_is_refused(name, planned, data, output, f
 
 def test_what_cannot_be_measured_is_refused(data, output, forbidden_noise, monkeypatch):
     domain = Domain.from_sizes({"a": 10_000, "b": 10_000})
-    huge = plan(Workload.of(domain, [("a", "b")]), loss=SumOfVariances(), budget=Budget(rho=1))
-    hopeless = plan(WORKLOAD, loss=SumOfVariances(), budget=Budget(rho="1e-30"))
+    huge = plan_tables(
+        Workload.of(domain, [("a", "b")]), loss=SumOfVariances(), budget=Budget(rho=1)
+    )
+    hopeless = plan_tables(WORKLOAD, loss=SumOfVariances(), budget=Budget(rho="1e-30"))
     for unusable in (huge, hopeless):
         with pytest.raises(ReleaseError):
             release(unusable, data, output)

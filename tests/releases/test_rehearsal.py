@@ -6,6 +6,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import ReleaseError, WorkloadError
+from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.rehearsal import MAX_CELLS, rehearse, whole_counts
 from tests.releases.table_plan import DOMAIN, PLAN
 from tests.support.generalised import basis_matrix
@@ -28,7 +29,7 @@ def test_without_noise_a_table_is_the_expected_one():
 @pytest.mark.usefixtures("without_noise")
 def test_answers_are_those_of_the_table_s_bases():
     workload = rp.Workload.of(DOMAIN, [("sex", "age")]).with_bases({"age": rp.Prefix()})
-    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
     table = rehearse(plan, BY_SEX, ("sex", "age"), cv_limit=0.2)
     matrix = basis_matrix(rp.Prefix(), DOMAIN["age"])
     counts = np.array([[3, 4, 3], [10, 10, 10]]) @ matrix.T
@@ -66,6 +67,6 @@ def test_what_cannot_be_made_up_is_refused():
     with pytest.raises(WorkloadError, match="no attribute 'region'"):
         rehearse(PLAN, ExpectedCounts(("region",), (("x",),), (1.0,)), (), cv_limit=0.2)
     large = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": MAX_CELLS + 1}), 1)
-    plan = rp.plan(large, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    plan = plan_tables(large, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
     with pytest.raises(ReleaseError, match="has 100,001 cells"):
         rehearse(plan, ExpectedCounts.of_total(10), ("a",), cv_limit=0.2)

@@ -11,9 +11,9 @@ import pytest
 
 from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.errors import ReleaseError
-from rpexplore.planning.planner import plan
-from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.queries.planner import query_plan
+from rpexplore.planning.counts.query_planner import query_plan
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.planner import plan_tables
 from rpexplore.queries.query_list import QueryList
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.manifest import FinishedRelease
@@ -33,9 +33,9 @@ QUERIES = QueryList(
 )
 
 
-def planned_with(rho: str) -> dict[str, ReleasePlan]:
+def planned_with(rho: str) -> dict[str, PartPlan]:
     budget = Budget(rho=rho)
-    tables = plan(Workload.all_up_to(DOMAIN, 3), loss=SumOfVariances(), budget=budget)
+    tables = plan_tables(Workload.all_up_to(DOMAIN, 3), loss=SumOfVariances(), budget=budget)
     return {"tables": tables, "queries": query_plan(QUERIES, budget=budget)}
 
 
@@ -287,7 +287,9 @@ def test_a_disk_without_room_for_the_noise_is_noticed_before_the_charge(data, ou
     size = Ledger.beside(data).path.stat().st_size
     big = Domain.from_sizes({"a": 3, "b": 4, "c": size // 8})
     workload = Workload.all_up_to(big, 3)
-    plan(workload, loss=SumOfVariances(), budget=Budget(rho="1/2")).save(tmp_path / "plan.json")
+    plan_tables(workload, loss=SumOfVariances(), budget=Budget(rho="1/2")).save(
+        tmp_path / "plan.json"
+    )
     message = limited(size, *run_of(data, output))
     assert "File too large" in message
     assert "was not booked" in message

@@ -26,7 +26,7 @@ from rpexplore import (
     Windows,
     Workload,
 )
-from rpexplore.planning.planner import plan
+from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.release import release
 from rpexplore.releases.table_files import table_path
@@ -61,7 +61,7 @@ def released(domain: Domain, folder: Path, tables=None, **columns) -> TableRelea
     folder.mkdir(parents=True, exist_ok=True)
     frame.to_csv(folder / "records.csv", index=False)
     workload = Workload.all_up_to(domain, 2) if tables is None else Workload.of(domain, tables)
-    planned = plan(workload, loss=SumOfVariances(), budget=Budget(rho="1/2"))
+    planned = plan_tables(workload, loss=SumOfVariances(), budget=Budget(rho="1/2"))
     release(planned, folder / "records.csv", folder / "out" / "release")
     return TableRelease.load(folder / "out" / "release")
 
@@ -232,7 +232,7 @@ def release_in_bases(tmp_path_factory) -> TableRelease:
         }
     )
     frame.to_csv(folder / "records.csv", index=False)
-    planned = plan(workload, loss=SumOfVariances(), budget=Budget(rho="1/2"))
+    planned = plan_tables(workload, loss=SumOfVariances(), budget=Budget(rho="1/2"))
     release(planned, folder / "records.csv", folder / "release")
     return TableRelease.load(folder / "release")
 
@@ -303,7 +303,7 @@ def test_one_attribute_of_rolling_sums_is_explained(tmp_path):
     domain = domain_of(Attribute("day", Integers(0, 5)))
     workload = Workload.all_up_to(domain, 1).with_bases({"day": Windows(3)})
     pd.DataFrame({"day": [0, 5]}).to_csv(tmp_path / "records.csv", index=False)
-    planned = plan(workload, loss=SumOfVariances(), budget=Budget(rho=1))
+    planned = plan_tables(workload, loss=SumOfVariances(), budget=Budget(rho=1))
     text = (
         release(planned, tmp_path / "records.csv", tmp_path / "out").folder / "README.md"
     ).read_text()

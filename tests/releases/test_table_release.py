@@ -19,7 +19,7 @@ from rpexplore.errors import (
     BudgetError,
     LedgerError,
 )
-from rpexplore.planning.planner import plan
+from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.release import release
 from tests.releases.table_plan import (
@@ -65,7 +65,7 @@ def test_a_limit_that_is_none_is_refused(limit, data, output, forbidden_noise):
 
 
 def test_a_person_with_m_records_costs_a_record_m_squared_less(data, output, without_noise):
-    person = plan(
+    person = plan_tables(
         WORKLOAD, loss=SumOfVariances(), budget=Budget(rho="9/2", max_records_per_person=3)
     )
     release(person, data, output, limit_rho="9")
@@ -111,7 +111,7 @@ def test_nothing_private_is_logged_printed_or_stored(tmp_path, output, caplog, c
     data = tmp_path / "folder-of-secrets" / "records-of-secrets.csv"
     data.parent.mkdir()
     data.write_text(f"sex,age,one,{SECRET}\n" + "f,0,k,zz\n" * 41_353 + "m,8,k,zz\n" * 4)
-    planned = plan(WORKLOAD, loss=SumOfVariances(), budget=Budget(rho="1e-9"))  # σ of 10^5
+    planned = plan_tables(WORKLOAD, loss=SumOfVariances(), budget=Budget(rho="1e-9"))  # σ of 10^5
     shown = []
     release(
         planned, data, output, on_progress=lambda doing, share: shown.append(f"{doing} {share}")

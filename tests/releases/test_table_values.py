@@ -24,7 +24,7 @@ from rpexplore.errors import (
     DomainError,
     WorkloadError,
 )
-from rpexplore.planning.planner import plan
+from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.noise.discrete_gaussian import discrete_gaussian
 from rpexplore.releases.release import release
@@ -51,7 +51,7 @@ def test_without_noise_every_table_is_exact(tmp_path_factory, workload, seed, n_
     truth = counts_of(codes, n_records, sizes)
     frame = pd.DataFrame({name: codes[i] for i, name in enumerate(workload.domain.names)})
     frame.to_csv(folder / "records.csv", index=False)
-    planned = plan(workload, loss=SumOfVariances(), budget=Budget(rho=1))
+    planned = plan_tables(workload, loss=SumOfVariances(), budget=Budget(rho=1))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rpexplore.releases.measurement.discrete_gaussian", no_noise)
         done = release(planned, folder / "records.csv", folder / "out", may_be_empty=True)
@@ -106,7 +106,7 @@ def test_tables_agree_with_each_other_and_with_the_residuals(data, output):
 
 def test_marginals_inside_a_table_can_be_rebuilt(data, output, without_noise):
     workload = Workload.of(DOMAIN, [("sex", "age")])
-    planned = plan(workload, loss=SumOfVariances(), budget=Budget(rho=1))
+    planned = plan_tables(workload, loss=SumOfVariances(), budget=Budget(rho=1))
     done = release(planned, data, output)
     assert np.allclose(done.counts(["age"])["value"], [2, 2, 1])
     assert np.allclose(done.counts([])["value"], [5])
@@ -116,7 +116,7 @@ def test_marginals_inside_a_table_can_be_rebuilt(data, output, without_noise):
         planned.largest_variance(["age"]) ** 0.5
     )
     workload = Workload.of(DOMAIN, [("sex",), ("age",)])
-    planned = plan(workload, loss=SumOfVariances(), budget=Budget(rho=1))
+    planned = plan_tables(workload, loss=SumOfVariances(), budget=Budget(rho=1))
     apart = release(planned, data, output.with_name("apart"))
     with pytest.raises(WorkloadError, match="no table with these attributes together"):
         apart.counts(["sex", "age"])
@@ -216,7 +216,7 @@ IN_BASES = WORKLOAD.with_bases({"age": Ranges()}).with_bases({"age": Prefix()}, 
 
 
 def test_questions_to_a_release_that_are_refused(data, output):
-    planned = plan(IN_BASES, loss=SumOfVariances(), budget=Budget(rho=1))
+    planned = plan_tables(IN_BASES, loss=SumOfVariances(), budget=Budget(rho=1))
     done = release(planned, data, output)
     table = ["sex", "age"]
     right = {"sex": [1, 0], "age": [0, 1, 1]}
@@ -247,7 +247,7 @@ def test_questions_to_a_release_that_are_refused(data, output):
             done.answer(*attributes, where={"nobody": [1]})
     # A single value adds nothing, so that it is as if a table had it.
     assert done.answer("sex", "age", "one", where={**right, "one": [1]}) == answer
-    apart = plan(
+    apart = plan_tables(
         Workload.of(DOMAIN, ["sex", "age"]).with_bases({"age": Ranges()}),
         loss=SumOfVariances(),
         budget=Budget(rho=1),
@@ -258,7 +258,7 @@ def test_questions_to_a_release_that_are_refused(data, output):
 
 
 def test_ranges_and_totals_are_where_their_labels_say(data, output, without_noise):
-    planned = plan(IN_BASES, loss=SumOfVariances(), budget=Budget(rho=1))
+    planned = plan_tables(IN_BASES, loss=SumOfVariances(), budget=Budget(rho=1))
     done = release(planned, data, output)
     cells = done.table(["sex", "age"])
     assert cells.columns.tolist()[:3] == ["sex", "sex label", "age"]
@@ -274,7 +274,7 @@ def test_ranges_and_totals_are_where_their_labels_say(data, output, without_nois
 
 
 def test_a_plan_of_tables_in_bases_is_released_from_its_file(data, output, tmp_path):
-    planned = plan(
+    planned = plan_tables(
         WORKLOAD.with_bases({"age": Hierarchy((2,))}), loss=SumOfVariances(), budget=Budget(rho=1)
     )
     planned.save(tmp_path / "plan.json")
@@ -319,7 +319,7 @@ def test_errors_have_the_stated_size(tmp_path):
     """
     sizes = {"a": 1000, "b": 800}
     workload = Workload.all_up_to(Domain.from_sizes(sizes), 2)
-    planned = plan(workload, loss=SumOfVariances(), budget=Budget(rho="0.01"))
+    planned = plan_tables(workload, loss=SumOfVariances(), budget=Budget(rho="0.01"))
     rng = np.random.default_rng(3)
     frame = pd.DataFrame({name: rng.integers(0, n, 50_000) for name, n in sizes.items()})
     frame.to_parquet(tmp_path / "records.parquet")
@@ -355,7 +355,7 @@ def test_errors_have_the_stated_size(tmp_path):
 
 def test_two_releases_differ(data, output):
     budget = Budget(rho="1e-6")
-    planned = plan(WORKLOAD, loss=SumOfVariances(), budget=budget)
+    planned = plan_tables(WORKLOAD, loss=SumOfVariances(), budget=budget)
     done = [release(planned, data, output.with_name(name)) for name in ("one", "two")]
     assert not done[0].table(["sex", "age"]).equals(done[1].table(["sex", "age"]))
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import DomainError, WorkloadError
+from rpexplore.planning.planner import plan_tables
 from rpexplore.scenarios.basis_choices import BasisChoice, basis_choices_of
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
@@ -216,7 +217,7 @@ def test_uniform_references_reach_the_plan():
     again = Scenario.parse(even.text())
     assert again == even
     assert json.loads(even.text())["uniform_reference"] is True
-    made = rp.plan(
+    made = plan_tables(
         scenario.workload, loss=scenario.loss, budget=scenario.budget, uniform_reference=True
     )
     assert even.plan().text == made.text

@@ -11,6 +11,7 @@ import rpexplore as rp
 from rpexplore.domain.attribute import Attribute, Bins, Categories
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import DomainError, WorkloadError
+from rpexplore.planning.planner import plan_tables
 from rpexplore.queries.definitions import StatedQueries, stated_from_text
 from rpexplore.queries.presets import AGE_PYRAMID
 from rpexplore.scenarios.scenario import Scenario, TableSetting, WorkloadRequest
@@ -49,7 +50,7 @@ def test_scenario_is_frozen_and_equal_by_value():
 
 def test_plan_follows_from_the_scenario():
     scenario = Scenario(DOMAIN, WorkloadRequest(order=3), rp.MaxVariance(), rp.Budget(rho="1/3"))
-    expected = rp.plan(
+    expected = plan_tables(
         rp.Workload.all_up_to(DOMAIN, 3), loss=rp.MaxVariance(), budget=rp.Budget(rho="1/3")
     )
     assert scenario.plan().text == expected.text

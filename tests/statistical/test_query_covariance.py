@@ -13,8 +13,8 @@ import pytest
 
 from rpexplore import Budget
 from rpexplore.data.counts import Counts
-from rpexplore.queries.plan import QueryPlan
-from rpexplore.queries.planner import query_plan
+from rpexplore.planning.counts.query_plan import QueryPlan
+from rpexplore.planning.counts.query_planner import query_plan
 from rpexplore.releases.query_release import QuerySteps
 from tests.statistical.linear_release import (
     PAIR_DEVIATIONS,

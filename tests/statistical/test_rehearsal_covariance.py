@@ -11,7 +11,7 @@ import pytest
 
 from rpexplore import Budget, Domain, Prefix, SumOfVariances, Workload
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.planning.planner import plan
+from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.rehearsal import rehearse
 from tests.statistical.linear_release import (
@@ -35,7 +35,7 @@ def made_up(planned: TablePlan) -> Callable[[], np.ndarray]:
 
 def test_made_up_tables_have_the_covariances_of_the_plan():
     workload = Workload.all_up_to(DOMAIN, 2)
-    planned = plan(workload, loss=SumOfVariances("cells"), budget=Budget(rho="0.001"))
+    planned = plan_tables(workload, loss=SumOfVariances("cells"), budget=Budget(rho="0.001"))
     stated = np.array([[planned.covariance(TABLE, i, j) for j in CELLS] for i in CELLS])
     assert np.diag(stated) == pytest.approx(planned.cell_standard_errors(TABLE).ravel() ** 2)
     made = LinearRelease.of(made_up(planned), SAMPLER)
@@ -48,7 +48,7 @@ def test_made_up_tables_have_the_covariances_of_the_plan():
 
 def test_made_up_cumulative_tables_have_the_standard_errors_of_the_plan():
     workload = Workload.all_up_to(DOMAIN, 2).with_bases({"a": Prefix()})
-    planned = plan(workload, loss=SumOfVariances("cells"), budget=Budget(rho="0.001"))
+    planned = plan_tables(workload, loss=SumOfVariances("cells"), budget=Budget(rho="0.001"))
     made = LinearRelease.of(made_up(planned), SAMPLER)
     truth = np.cumsum(TRUTH.reshape(3, 2), axis=0).ravel()
     assert made.without_noise == pytest.approx(truth, abs=1e-9)

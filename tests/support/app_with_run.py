@@ -11,7 +11,7 @@ import streamlit as st
 from pages.components.release.release_task import ReleaseInputs, ReleaseTask
 from pages.components.shared.server import lifespan, middleware
 from rpexplore.data.files.source import FileSource
-from rpexplore.queries.plan_kinds import load_plan
+from rpexplore.planning.plan import load_plan
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.scenarios.scenario import Scenario
 

@@ -1,4 +1,4 @@
-"""Debian's nginx on this machine, with the configuration that docs/server.md gives."""
+"""Debian's nginx on this machine, with the configuration that docs/server-setup.md gives."""
 
 import os
 import re
@@ -36,7 +36,7 @@ def reverse_proxy(folder: Path, *, port: int, behind: int) -> Iterator[None]:
         check=True,
         capture_output=True,
     )
-    document = (ROOT / "docs/server.md").read_text("utf-8")
+    document = (ROOT / "docs/server-setup.md").read_text("utf-8")
     found = re.search(r"^```nginx\n(.*?)^```", document, re.DOTALL | re.MULTILINE)
     assert found is not None
     site = found[1]

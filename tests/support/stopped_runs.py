@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 from rpexplore.cli.console import heed_signals
 from rpexplore.data.source import Source
 from rpexplore.errors import RpexploreError
-from rpexplore.queries.plan_kinds import load_plan
+from rpexplore.planning.plan import load_plan
 from rpexplore.releases.release import release, resume
 
 _processes = multiprocessing.get_context("forkserver")

@@ -10,6 +10,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.domain.attribute import Attribute
+from rpexplore.planning.planner import plan_tables
 from rpexplore.scenarios import basis_options as basis_options
 from rpexplore.scenarios.basis_choice_text import basis_choice_from_text, text_of_basis_choice
 from rpexplore.scenarios.basis_choices import BasisChoice, basis_choices_of
@@ -73,8 +74,8 @@ def dense() -> np.ndarray:
 
 
 def test_a_plan_has_the_variances_of_the_same_matrix_and_keeps_them(workload, tmp_path):
-    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=0.5))
-    explicit = rp.plan(
+    plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=0.5))
+    explicit = plan_tables(
         workload.with_bases({"age": rp.CustomBasis(dense())}),
         loss=rp.SumOfVariances(),
         budget=rp.Budget(rho=0.5),

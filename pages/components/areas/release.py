@@ -20,7 +20,7 @@ def release_view(opened: AreaStudy) -> None:
         return
     with st.container(key="layout"):
         with st.container(key="inputs", gap="small"):
-            take_along(planned, opened)
+            take_along(planned)
         with st.container(key="answer"):
             last_release()
             st.subheader("Run the release")

@@ -10,8 +10,10 @@ from pages.components.areas.usefulness import usefulness_of_areas
 from pages.components.plan.budget import HERE, budget_inputs, budget_meaning, unit_inputs
 from pages.components.shared.background import worked_out
 from pages.components.shared.charts import download_frame, listing, metrics
+from pages.components.shared.files import download
 from pages.components.shared.session import bound, change_fields, escaped, kept
-from rpexplore.analysis.areas.accuracy import describe_shares, level_accuracy, table_accuracy
+from rpexplore.analysis.accuracy import csv_of_accuracy, readable
+from rpexplore.analysis.areas.accuracy import describe_shares, level_accuracy
 from rpexplore.analysis.areas.levels import beside_shares_by_level
 from rpexplore.analysis.areas.targets import (
     describe_required,
@@ -119,10 +121,10 @@ def _answer(planned: AreaPlan) -> None:
     )
     usefulness_of_areas(planned)
     with st.expander("Every table on every level"):
-        tables = kept(table_accuracy, planned)
+        tables = readable(kept(planned.accuracy))
         columns = {name: column for name, column in TABLE_COLUMNS.items() if name in tables}
         listing(tables, columns, "Accuracy of each table on each level")
-        download_frame(tables, "area_tables.csv")
+        download("area_tables.csv", lambda: csv_of_accuracy(planned))
     if planned.loss.meets_required_targets:
         st.caption(
             "Shares of the budget by level are not set beside this plan: they are not made to meet "

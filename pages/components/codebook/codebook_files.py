@@ -28,7 +28,7 @@ from rpexplore.data.files.offered import codebooks
 from rpexplore.data.files.public_files import CODEBOOK_ENDINGS, recognise_public
 from rpexplore.domain.codebooks.hierarchy_file import HierarchyFile, with_hierarchy
 from rpexplore.errors import DomainError, RpexploreError
-from rpexplore.planning.table_plan import TablePlan
+from rpexplore.planning.plan import FORMAT as PLAN_FORMAT
 from rpexplore.scenarios import codebook_import
 
 BOX = "codebook"
@@ -87,7 +87,7 @@ def _choose_on_disk() -> None:
     chosen = attempt(lambda: recognise_path(path))
     if not isinstance(chosen, OwnFile):
         _offer(chosen, path.name)
-    elif chosen.format == TablePlan.file_format:
+    elif chosen.format == PLAN_FORMAT:
         st.button("Use this plan", on_click=_take_plan_at, args=(path,))
     else:
         st.error(escaped(_no_codebook(chosen, path.name)))
@@ -154,7 +154,7 @@ def _take_dropped(content: bytes, name: str) -> None:
         _take_codebook(dropped, name)
     elif isinstance(dropped, ColumnsFile | PackageFile | HierarchyFile):
         return
-    elif dropped.format == TablePlan.file_format:
+    elif dropped.format == PLAN_FORMAT:
         _take_plan(content, name)
     else:
         say(HERE, "error", _no_codebook(dropped, name))

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.components.shared.session import escaped
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.table_plan import TablePlan
 
 COMMANDS = """\
@@ -21,7 +21,7 @@ rpexplore release {plan} data.csv --out folder
 """
 
 
-def commands(planned: ReleasePlan) -> None:
+def commands(planned: PartPlan) -> None:
     """The plan in a sentence, and the commands that check and run it beside the records."""
     st.subheader("Run it where the records are")
     st.markdown(

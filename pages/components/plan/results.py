@@ -68,7 +68,7 @@ def table_list(planned: TablePlan, former: TablePlan | None) -> None:
             )
         else:
             with st.container(border=True):
-                st.markdown(f"**{EXPLAIN}: {escaped(str(frame['table'].iloc[row]))}**")
+                st.markdown(f"**{EXPLAIN}: {escaped(str(frame['item'].iloc[row]))}**")
                 explained(planned, int(order[row]), former)
     if "largest_standard_error" in columns:
         st.caption(
@@ -87,7 +87,7 @@ def downloads(planned: TablePlan) -> None:
     """The plan file and the tables, made when they are downloaded."""
     with st.container(horizontal=True):
         download("plan.json", lambda: planned.text, type="primary")
-        download("tables.csv", lambda: accuracy.csv_of_tables(planned))
+        download("tables.csv", lambda: accuracy.csv_of_accuracy(planned))
     st.caption(
         "The plan file holds everything a release needs, and no records: `rpexplore verify "
         "plan.json` checks it, `rpexplore release` runs it where the data lives."

@@ -5,7 +5,7 @@ import streamlit as st
 from pages.components.queries.results import OWN_RELEASE, hand_over
 from pages.components.release.last_release import last_release
 from pages.components.release.run import run_form, run_in_place_of_form
-from rpexplore.queries.plan import QueryPlan
+from rpexplore.planning.counts.query_plan import QueryPlan
 
 
 def release(planned: QueryPlan) -> None:

@@ -23,11 +23,11 @@ from rpexplore.analysis.queries import (
 from rpexplore.common.formatting import describe_share, plural
 from rpexplore.figures.chart import COLUMNS, Chart, Column
 from rpexplore.figures.queries import budgets_of_baselines, shares_of_cells
+from rpexplore.planning.counts.query_plan import QueryPlan
+from rpexplore.planning.counts.query_planner import QueryOptimum
 from rpexplore.planning.minimum_budget import rho_of_unit
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.queries.definitions import StatedQueries
-from rpexplore.queries.plan import QueryPlan
-from rpexplore.queries.planner import QueryOptimum
 
 COMMAND = "rpexplore release query-plan.json records.csv --out released-queries"
 OWN_RELEASE = "The list is a release of its own, and its cost comes on top of that of the tables."
@@ -123,7 +123,7 @@ def hand_over(planned: QueryPlan) -> None:
 
 
 def _outcomes_frame(planned: QueryPlan, stated: StatedQueries) -> pd.DataFrame:
-    expected = expected_answers(stated.queries, current())
+    expected = expected_answers(stated.queries, current().expected, current().domain)
     return with_usefulness(kept(of_queries, planned, stated), expected)
 
 

@@ -19,9 +19,9 @@ from pages.components.shared.solutions import NO_PLAN
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, smallest_query_budget
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import plural
+from rpexplore.planning.counts.query_plan import QueryPlan
+from rpexplore.planning.counts.query_planner import QueryOptimum, query_optimum
 from rpexplore.privacy.budget import Budget
-from rpexplore.queries.plan import QueryPlan
-from rpexplore.queries.planner import QueryOptimum, query_optimum
 from rpexplore.queries.query_list import QueryList
 
 MOST_KEPT = 6  # lists whose solutions stay with the session, for an undo

@@ -1,23 +1,20 @@
 """The dialog before a run: what is run, on what, what it costs and what it gives."""
 
 from collections.abc import Callable
+from typing import Any
 
 import streamlit as st
 
 from pages.components.release.release_task import ReleaseInputs
 from pages.components.shared.session import current, escaped, kept, say, show_messages
 from rpexplore.analysis.adaptive import NOTHING_PROMISED
-from rpexplore.analysis.areas.targets import missed_targets
 from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.targets_met import target_counts
 from rpexplore.analysis.usefulness import Usefulness
 from rpexplore.common.formatting import joined
 from rpexplore.errors import RpexploreError
-from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
-from rpexplore.planning.areas.area_plan import AreaPlan
-from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.planning.table_plan import TablePlan
-from rpexplore.queries.plan import QueryPlan
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
 from rpexplore.releases.ledger.ledger_overlaps import describe_charge
 from rpexplore.scenarios.scenario import Scenario
 
@@ -25,10 +22,10 @@ HERE = "confirmation"
 ASKED, TYPED = "confirmation asked", "confirmed name"
 
 
-def ask(plan: ReleasePlan) -> None:
-    """Have the dialog of this kind of plan open from the next run of the page on."""
-    if st.session_state.get(ASKED) != plan.file_format:  # a second click leaves what is typed
-        st.session_state.update({ASKED: plan.file_format, TYPED: ""})
+def ask(plan: Plan | PartPlan) -> None:
+    """Have the dialog of this plan open from the next run of the page on."""
+    if st.session_state.get(ASKED) != plan.sha256:  # a second click leaves what is typed
+        st.session_state.update({ASKED: plan.sha256, TYPED: ""})
 
 
 def confirmation(
@@ -38,7 +35,7 @@ def confirmation(
 
     paid: whether the run is charged already
     """
-    if st.session_state.get(ASKED) != inputs.plan.file_format:
+    if st.session_state.get(ASKED) != inputs.plan.sha256:
         return
 
     @st.dialog("Run the release?", width="medium", on_dismiss=_close)
@@ -114,30 +111,22 @@ def run_facts(inputs: ReleaseInputs, scenario: Scenario, *, paid: bool) -> dict[
     }
 
 
-def usefulness_facts(plan: ReleasePlan, scenario: Scenario) -> dict[str, str]:
+def usefulness_facts(plan: Plan | PartPlan, scenario: Scenario) -> dict[str, str]:
     """How many targets are missed and, of tables, how much is publishable, by label.
 
     Of an adaptive plan, that nothing is promised.
     """
-    if isinstance(plan, AdaptivePlan):
+    if plan.kind == "rounds":
         return {"Accuracy": NOTHING_PROMISED}
-    if isinstance(plan, AreaPlan):
-        return {"Targets": _missed(*missed_targets(plan))}
-    if not isinstance(plan, TablePlan):
-        assert isinstance(plan, QueryPlan)
-        return {"Targets": _missed(len(plan.met) - int(plan.met.sum()), len(plan.met))}
     counts = target_counts(plan)
-    return {
-        "Targets": _missed(counts.targets - counts.met, counts.targets),
-        "Publishable share": _publishable_share(plan, scenario),
-    }
+    missed = f"{counts.targets - counts.met:,} of {counts.targets:,} missed"
+    facts = {"Targets": missed if counts.targets else "none set"}
+    if plan.kind == "tables":
+        facts["Publishable share"] = _publishable_share(plan, scenario)
+    return facts
 
 
-def _missed(missed: int, targets: int) -> str:
-    return f"{missed:,} of {targets:,} missed" if targets else "none set"
-
-
-def _publishable_share(plan: TablePlan, scenario: Scenario) -> str:
+def _publishable_share(plan: Any, scenario: Scenario) -> str:
     if scenario.expected is None:
         return "not known without expected counts"
     try:

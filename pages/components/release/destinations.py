@@ -35,8 +35,9 @@ from rpexplore.common.webapp_files import is_sample_data
 from rpexplore.data.source import Source
 from rpexplore.domain.provenance import texts_like_formulas
 from rpexplore.errors import LedgerError, RpexploreError
-from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.queries.plan import QueryPlan
+from rpexplore.planning.counts.query_plan import QueryPlan
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
 from rpexplore.releases.ledger.account import Account
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.ledger.ledger_overlaps import (
@@ -46,7 +47,8 @@ from rpexplore.releases.ledger.ledger_overlaps import (
     remembered_ledgers,
 )
 from rpexplore.releases.ledger.stores import is_database
-from rpexplore.releases.release import can_be_resumed, steps_of
+from rpexplore.releases.release import can_be_resumed
+from rpexplore.releases.release_steps import PlanSteps
 
 LIMIT_UNITS = ("rho", "epsilon")
 _STATED = "limit stated in"  # the unit that the typed limit is in
@@ -72,7 +74,7 @@ def output_folder(form: ReleaseForm, *, parquet_only: bool) -> Path | None:
     if not (os.path.isdir(folder) and _writable(folder)):
         st.error(escaped(f"Nothing can be written to {folder}; choose another folder."))
         return None
-    needed = steps_of(form.planned).n_bytes(parquet_only=parquet_only)
+    needed = PlanSteps.of(form.planned).n_bytes(parquet_only=parquet_only)
     free = shutil.disk_usage(folder).free
     st.caption(
         f"{escaped(str(output))} (a new folder, in which nothing is yet). The release needs about "
@@ -94,7 +96,7 @@ def parquet_only_input() -> bool:
     )
 
 
-def escape_formulas_input(planned: ReleasePlan) -> bool:
+def escape_formulas_input(planned: Plan | PartPlan) -> bool:
     """Whether to escape formulas in CSV files; asked where there is a text that looks like one."""
     names = planned.queries.names if isinstance(planned, QueryPlan) else ()
     texts = [*filter(begins_formula, names), *texts_like_formulas(planned.domain)]

@@ -12,7 +12,7 @@ from pages.components.shared.background import worked_out
 from pages.components.shared.codebook_notices import values_from_records_warning
 from pages.components.shared.files import Content, download
 from pages.components.shared.session import current, escaped, kept
-from rpexplore.analysis.accuracy import csv_of_tables
+from rpexplore.analysis.accuracy import csv_of_accuracy
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.other_process import in_other_process
 from rpexplore.domain.provenance import except_from_records
@@ -82,7 +82,9 @@ def export_section(planned: TablePlan, scenario: Scenario) -> None:
         piece(
             "tables.csv",
             "Every table with its cells, standard error, weight and target.",
-            lambda: in_other_process(csv_of_tables, planned) if slow else csv_of_tables(planned),
+            lambda: (
+                in_other_process(csv_of_accuracy, planned) if slow else csv_of_accuracy(planned)
+            ),
         )
         piece(
             "plan.py",

@@ -23,7 +23,7 @@ def last_release() -> None:
             if st.button("Look at its results"):
                 open_folder(saved.folder)
                 st.switch_page("pages/results.py")
-            if saved.plan_format == TablePlan.file_format:
+            if saved.plan_format == "tables":
                 download(
                     f"released-{bundle.FILENAME}",
                     lambda: bundle.bundle(

@@ -15,13 +15,14 @@ from pages.components.shared.charts import listing, metrics
 from pages.components.shared.session import attempt, escaped
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import plural
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.releases.charged_run import booked_run
+from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.account import Account
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.ledger.ledger_frames import datasets, describe_earlier_run, runs
-from rpexplore.releases.manifest import FinishedRelease
 from rpexplore.releases.release import can_be_resumed, resume
 
 RUN_COLUMNS = {
@@ -43,7 +44,7 @@ DATASET_COLUMNS = {
 TASK = "finishing"
 
 
-def is_paid(planned: ReleasePlan, output: Path | None, account: Account) -> bool:
+def is_paid(planned: Plan | PartPlan, output: Path | None, account: Account) -> bool:
     """Whether this very run was booked and stopped before: again, it costs nothing further."""
     entry = None if output is None else attempt(lambda: booked_run(output))
     return entry is not None and entry.plan_sha256 == planned.sha256 and entry in account.entries
@@ -118,7 +119,7 @@ def utc_minute(moment: str) -> str:
 
 def finishing() -> bool:
     """How far the finishing of a run is, or its result; whether it goes on."""
-    task: Task[FinishedRelease] | None = st.session_state.get(TASK)
+    task: Task[Release] | None = st.session_state.get(TASK)
     if task is None:
         return False
     if not has_ended(task, TASK, "Finishing"):
@@ -140,7 +141,7 @@ def finishing() -> bool:
 
 
 def _begin_finishing(output: str, ledger: Ledger) -> None:
-    def work(on_progress: Progress) -> FinishedRelease:
+    def work(on_progress: Progress) -> Release:
         return resume(output, ledger=ledger.name, on_progress=on_progress)
 
     st.session_state[TASK] = Task(work, kept_from=0).start()

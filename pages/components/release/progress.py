@@ -21,8 +21,8 @@ from rpexplore.common.formatting import capitalised
 from rpexplore.data.source import Source
 from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
 from rpexplore.releases.areas.area_release import AreaRelease
+from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.account import Account
-from rpexplore.releases.manifest import FinishedRelease
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import dry_run
 from rpexplore.releases.release_steps import DryRun
@@ -94,7 +94,7 @@ def release_in_progress(task: ReleaseTask) -> None:
     st.caption("The run goes on if you look at other pages.")
 
 
-def finished_release(release: FinishedRelease, task: ReleaseTask) -> None:
+def finished_release(release: Release, task: ReleaseTask) -> None:
     """The outcome: tables, or answers, to look at."""
     st.success(f"Finished: {release.plan.contents}. {task.charge}")
     st.markdown("The files are in")

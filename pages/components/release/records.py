@@ -20,7 +20,8 @@ from rpexplore.data.source import PersonRule, Source
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError, RpexploreError
 from rpexplore.planning.areas.area_plan import AreaPlan
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
 from rpexplore.scenarios import area_example
 from rpexplore.scenarios.codebook_grid import values_of
 from rpexplore.scenarios.examples import example_for
@@ -31,7 +32,7 @@ DATABASE = "A table of a database"
 REFUSE, KEEP = "Refuse the records", "Count only the first"
 
 
-def data_source(planned: ReleasePlan) -> Source | None:
+def data_source(planned: Plan | PartPlan) -> Source | None:
     """Where the records are; they are counted there and travel nowhere. None if not yet said."""
     source = st.radio(
         "Take the records from",
@@ -46,7 +47,7 @@ def data_source(planned: ReleasePlan) -> Source | None:
     return _sample(planned) if source == SAMPLE else _path(planned)
 
 
-def _sample(planned: ReleasePlan) -> Source | None:
+def _sample(planned: Plan | PartPlan) -> Source | None:
     """The records of the example that the plan is for, if there is one."""
     if records := area_example.sample_records_for(planned):
         st.caption(f"{area_example.SUMMARY} All of it is made up: {escaped(str(records))}")
@@ -69,12 +70,12 @@ def _sample(planned: ReleasePlan) -> Source | None:
     return None
 
 
-def _columns(planned: ReleasePlan) -> list[str]:
+def _columns(planned: Plan | PartPlan) -> list[str]:
     """The columns that a plan needs of the records."""
     return [planned.domain.names[index] for index in planned.attribute_indices]
 
 
-def _path(planned: ReleasePlan) -> Source | None:
+def _path(planned: Plan | PartPlan) -> Source | None:
     of_areas = ""
     if isinstance(planned, AreaPlan):
         levels = planned.workload.tree.levels

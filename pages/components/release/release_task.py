@@ -18,12 +18,14 @@ from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import text_of_path
 from rpexplore.data.source import Fingerprint, PersonRule, Source
 from rpexplore.planning.approval import Approval
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
+from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.account import Account
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.ledger.ledger_overlaps import remember_ledger
-from rpexplore.releases.manifest import FinishedRelease
-from rpexplore.releases.release import can_be_resumed, release, steps_of
+from rpexplore.releases.release import can_be_resumed, release
+from rpexplore.releases.release_steps import PlanSteps
 from rpexplore.scenarios.autosave import Autosaves, SavedRelease
 from rpexplore.scenarios.scenario import Scenario
 
@@ -70,7 +72,7 @@ def _names_of(data: Source) -> tuple[str, ...]:
 class ReleaseInputs:
     """What is released, from what and to where, and the account that was shown beside it."""
 
-    plan: ReleasePlan
+    plan: PartPlan
     scenario: Scenario  # that the plan is of
     data: Source
     output: Path
@@ -117,7 +119,7 @@ class ReleaseInputs:
         return budget.amount_text(record_rho * budget.records_factor)
 
 
-class ReleaseTask(Task[FinishedRelease]):
+class ReleaseTask(Task[Release]):
     """The task of one release; a server that is stopped waits for it once it has been booked.
 
     project_key  of the saved project that it belongs to; "" if that has been given up
@@ -125,7 +127,7 @@ class ReleaseTask(Task[FinishedRelease]):
     """
 
     def __init__(self, inputs: ReleaseInputs, project_key: str) -> None:
-        super().__init__(self._release, kept_from=steps_of(inputs.plan).booked_share)
+        super().__init__(self._release, kept_from=PlanSteps.of(inputs.plan).booked_share)
         self.inputs, self.project_key = inputs, project_key
         self.charge, self._is_noted = "", False
         self._names = _names_of(inputs.data)
@@ -156,13 +158,13 @@ class ReleaseTask(Task[FinishedRelease]):
         if self.share < self.kept_from:
             return ""
         further = "It can be run again into the same folder without further cost."
-        if self.share > steps_of(self.inputs.plan).drawn_share:
+        if self.share > PlanSteps.of(self.inputs.plan).drawn_share:
             further = "Its noise is drawn and kept; it can be finished later without further cost."
         rho = self.inputs.amount_text(self.inputs.plan.record_rho)
         return f"This run is in the ledger: {rho} stays charged. {further}"
 
-    def _release(self, on_progress: Progress) -> FinishedRelease:
-        inputs, drawn_share = self.inputs, steps_of(self.inputs.plan).drawn_share
+    def _release(self, on_progress: Progress) -> Release:
+        inputs, drawn_share = self.inputs, PlanSteps.of(self.inputs.plan).drawn_share
 
         def noting(doing: str, share: float) -> None:
             if share >= drawn_share and not self._is_noted:  # it can be finished, whatever stops it
@@ -181,7 +183,12 @@ class ReleaseTask(Task[FinishedRelease]):
         """Note the release with its saved project; without that only this session knows of it."""
         self._is_noted = True
         plan, folder = self.inputs.plan, self.inputs.output.absolute()
-        noted = SavedRelease(folder, plan.contents, plan.file_format, self.inputs.scenario)
+        noted = SavedRelease(
+            folder,
+            plan.contents,
+            ",".join(part.kind for part in Plan.of(plan).parts),
+            self.inputs.scenario,
+        )
         if self.project_key:
             with suppress(OSError):
                 Autosaves.of_user().save_release(self.project_key, noted)

@@ -42,13 +42,14 @@ from pages.components.shared.session import current, escaped, project, say, show
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.approval import Approval
 from rpexplore.planning.areas.area_plan import AreaPlan
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
 from rpexplore.releases.ledger.account import check_limit
 
 HERE = "release"
 
 
-def run_in_place_of_form(*kinds: type[ReleasePlan]) -> bool:
+def run_in_place_of_form(*kinds: type[PartPlan]) -> bool:
     """Whether a run of the project goes on, or the last one, of these kinds of plans, is finished.
 
     Then the page shows how far it is, or its result; of a run that failed it says why.
@@ -67,7 +68,7 @@ def run_in_place_of_form(*kinds: type[ReleasePlan]) -> bool:
     return is_finishing
 
 
-def run_form(planned: ReleasePlan) -> None:
+def run_form(planned: Plan | PartPlan) -> None:
     """What is run, everything to be decided before it, and the button."""
     st.markdown(
         f"The plan: {planned.full_contents}, {planned.budget.amount_text(planned.rho)} for "
@@ -77,7 +78,7 @@ def run_form(planned: ReleasePlan) -> None:
     _set_up(planned)
 
 
-def _set_up(planned: ReleasePlan) -> None:
+def _set_up(planned: Plan | PartPlan) -> None:
     data = data_source(planned)
     is_going = data is not None and going_since(data) is not None
     if any_going() and not is_going:  # after a reload the page no longer knows its records

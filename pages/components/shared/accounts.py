@@ -1,7 +1,8 @@
 """Whose projects a browser of a shared server may see: those of a login, or of its own cookie.
 
-An account is known by a cookie that scripts cannot read: the one that Streamlit signs when somebody
-has logged in, or, on a server without login, one that nobody can guess. Its projects lie in a
+The guard in front of Streamlit finds out the account of each request by a cookie that scripts
+cannot read: the one that `login` signs, or, on a server without login, one that nobody can guess.
+It says so to the session in a header that nobody else can write. An account's projects lie in a
 folder of its own, so that nothing that anybody types, uploads or opens leads to another's.
 """
 
@@ -11,22 +12,18 @@ import re
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import streamlit as st
-from streamlit.auth_util import get_cookie_with_chunks
-from streamlit.web.server.server_util import get_cookie_secret
-from streamlit.web.server.starlette.starlette_app_utils import decode_signed_value
-from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
 
-from rpexplore.common.server_settings import server_settings
+from rpexplore.common.server_settings import ACCOUNT_OF_USER, server_settings
 from rpexplore.scenarios.autosave import Autosaves
 
 BROWSER_COOKIE = "rpexplore-browser"
 HOURS_LOGGED_IN = 12
-_BROWSER_KEY = re.compile(r"[A-Za-z0-9_-]{43}")  # 32 bytes
 _NAMES = ("name", "preferred_username", "email")  # that a provider may have for somebody
+_BROWSER_KEY = re.compile(r"[A-Za-z0-9_-]{43}")  # 32 bytes
 _SECONDS_AHEAD = 300  # that a provider's clock may be
 
 _OF_SESSION = "account of this session"
@@ -55,6 +52,15 @@ class Account:
         """Whether it has neither ended nor been logged out."""
         return time.time() < self.ends and self.login not in _ended
 
+    @property
+    def header(self) -> str:
+        """All of it in signs of ASCII, as the guard tells a session of Streamlit's."""
+        return json.dumps(astuple(self))
+
+    @classmethod
+    def of_header(cls, text: str) -> "Account":
+        return cls(*json.loads(text))
+
 
 def account_of_browser(cookies: Mapping[str, str]) -> Account | None:
     """The account of a browser on a server without login; None if it has no key yet."""
@@ -64,28 +70,6 @@ def account_of_browser(cookies: Mapping[str, str]) -> Account | None:
     return Account(_digest("browser", key))
 
 
-def account_of_login(cookies: Mapping[str, str], origin: str) -> Account | None:
-    """The account that a browser is logged in to; None if to none, or not any more.
-
-    By the same cookie, and with the same checks, as Streamlit's own `st.user`.
-    """
-    secret = get_cookie_secret()
-
-    def part(name: str) -> bytes | None:
-        value = cookies.get(name)
-        signed = None if value is None else value.encode("latin-1", errors="replace")
-        return None if signed is None else decode_signed_value(secret, name, signed)
-
-    content = get_cookie_with_chunks(part, USER_COOKIE_NAME) if secret else None
-    try:
-        claims = json.loads(content or b"{}")
-    except ValueError:
-        return None
-    if not isinstance(claims, dict) or claims.get("origin") != origin:
-        return None
-    return account_of_claims(claims)
-
-
 def account_of_claims(claims: Mapping[str, Any]) -> Account | None:
     """The account of what a provider said of somebody; None if that is nobody, or not any more.
 
@@ -93,9 +77,7 @@ def account_of_claims(claims: Mapping[str, Any]) -> Account | None:
     on to another.
     """
     issuer, subject, issued = (claims.get(claim) for claim in ("iss", "sub", "iat"))
-    if claims.get("is_logged_in") is not True or not (
-        isinstance(issuer, str) and issuer and isinstance(subject, str) and subject
-    ):
+    if not (isinstance(issuer, str) and issuer and isinstance(subject, str) and subject):
         return None
     if not isinstance(issued, int | float) or issued > time.time() + _SECONDS_AHEAD:
         return None
@@ -111,14 +93,13 @@ def account_of_claims(claims: Mapping[str, Any]) -> Account | None:
 
 def account() -> Account:
     """The account of this session on a shared server; nobody without one gets as far as this."""
-    if server_settings().login_file:
-        found = account_of_claims(st.user.to_dict())
-    else:
-        found = account_of_browser(st.context.cookies)
-        if found is None:  # the test runner's browser has no cookie
-            key = st.session_state.setdefault(_OF_SESSION, Autosaves.new_key())
-            found = Account(_digest("session", key))
-    if found is None:
+    # Not by `st.context`, which has nothing any more of a browser that has just gone.
+    told = st.user.get(ACCOUNT_OF_USER)
+    if told is None and not server_settings().login_file:  # the test runner has no guard
+        key = st.session_state.setdefault(_OF_SESSION, Autosaves.new_key())
+        return Account(_digest("session", key))
+    found = Account.of_header(told) if isinstance(told, str) else None
+    if found is None or not found.holds:
         st.stop()
     return found
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.components.shared.serving import limits, plans_only
 from pages.components.shared.session import EVERYWHERE, escaped, say
+from pages.components.shared.streamlit_parts import forget_uploaded
 from rpexplore.common.event_log import log_event
 from rpexplore.common.formatting import data_size
 from rpexplore.common.record_files import refuse_records
@@ -130,7 +130,8 @@ def _refused(files: Sequence[Any]) -> bool:
             _refuse_unpacked(file.getvalue(), file.name)
     except DomainError as error:
         say(EVERYWHERE, "error", f"{error} Nothing was changed, and the file was not kept.")
-        _forget(files)
+        for file in files:
+            forget_uploaded(file)
         return True
     return False
 
@@ -150,16 +151,7 @@ def forget_upload(key: str) -> None:
     """Take what is in an upload box out of the memory of a server without records."""
     file = st.session_state.get(key)
     if plans_only() and file is not None:
-        _forget([file])
-
-
-def _forget(files: Sequence[Any]) -> None:
-    """Take uploaded files out of the server's memory, as the cross beside their names does."""
-    session = get_script_run_ctx()
-    if session is not None:
-        held: Any = session.uploaded_file_mgr  # the one in memory, which can
-        for file in files:
-            held.remove_file(session.session_id, file.file_id)
+        forget_uploaded(file)
 
 
 def download(

@@ -1,17 +1,13 @@
-"""The server's own life: whom it serves, whose child it is, and how it ends."""
+"""The server's own life: whom it serves, whose child it is, when it is ready, and how it ends."""
 
 import asyncio
 import gc
-import hashlib
-import hmac
-import json
 import os
 import secrets
 import signal
-import socket
 import sys
+import tempfile
 import threading
-from asyncio import base_events
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib import import_module
@@ -19,51 +15,43 @@ from pathlib import Path
 from typing import Any
 
 from starlette.middleware import Middleware
-from streamlit.runtime import memory_media_file_storage
 
-from pages.components.shared.guard import Guard
-from pages.components.shared.public_guard import PublicGuard
-from pages.components.shared.readiness import (
-    begin_to_stop,
-    is_ready,
-    is_stopping,
-    pages_are_imported,
-)
+from pages.components.shared.guard import Guard, PublicGuard
+from pages.components.shared.login import LoginRoutes
 from pages.components.shared.serving import plans_only
+from pages.components.shared.streamlit_parts import prepare_streamlit
 from rpexplore.common.event_log import log_event, take_over_logs
+from rpexplore.common.files import home_folder
 from rpexplore.common.hangup import take_hangup
 from rpexplore.common.login_file import Login
 from rpexplore.common.server_settings import server_settings
-from rpexplore.common.webapp_files import TOKEN_PARAMETER, TOKEN_VARIABLE
+from rpexplore.common.webapp_files import REFUSED, TOKEN_PARAMETER, TOKEN_VARIABLE
+from rpexplore.errors import RpexploreError
 
+_imported, _stopping = threading.Event(), threading.Event()  # the pages; the server
 _SECONDS_TO_LEAVE = 1  # from a signal on
 _SECONDS_BETWEEN_COLLECTIONS = 30.0
 
 
 def middleware() -> Middleware:
-    """The guard of a shared server, or that of one's own app."""
+    """The guard of a shared server, or that of one's own app; nothing without a usable Streamlit.
+
+    Ends the process with a sentence if a shared server could not rely on the one that is installed.
+    """
     settings = server_settings()
+    try:
+        prepare_streamlit(settings.planning_only)
+    except RpexploreError as error:
+        sys.stderr.write(f"Error: {error}\n")
+        sys.exit(REFUSED)
     if not settings.planning_only:
         return _own_guard()
     take_over_logs()
     _end_with_starter()
-    login = _login()
-    providers = () if login is None else login.providers
-    address = settings.public_address
-    return Middleware(PublicGuard, address=address, providers=providers, is_ready=is_ready)
-
-
-def secrets_of_login() -> dict[str, Any] | None:
-    """What Streamlit logs people in by, as it has its secrets; None without login."""
-    login = _login()
-    return None if login is None else {"auth": dict(login.auth)}
-
-
-def _login() -> Login | None:
-    settings = server_settings()
-    if not settings.login_file:
-        return None
-    return Login.read(Path(settings.login_file), settings.public_address)
+    address, login = settings.public_address, None
+    if settings.login_file:
+        login = LoginRoutes(Login.read(Path(settings.login_file), address), address)
+    return Middleware(PublicGuard, address=address, login=login, is_ready=is_ready)
 
 
 def _own_guard() -> Middleware:
@@ -81,35 +69,17 @@ def _own_guard() -> Middleware:
     return Middleware(Guard, token=token)
 
 
-def send_at_once() -> None:
-    """Keep the system from holding back what the server sends.
-
-    asyncio turns that off (Nagle's algorithm) only where a socket names TCP as its protocol, which
-    Streamlit's does not. What is written in two pieces, as each file and each part of a page, would
-    wait up to 40 ms for the browser to acknowledge the first.
-    """
-
-    def turn_off(connection: socket.socket) -> None:
-        if connection.family in (socket.AF_INET, socket.AF_INET6):
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-    module: Any = base_events
-    module._set_nodelay = turn_off  # there is no public way
-
-
-def tell_files_apart() -> None:
-    """Give each file that a page offers an address by all of its content, which nobody can guess.
-
-    Streamlit takes a checksum of three parts of a file above 1 MB: who asks for one file would be
-    given another that has these in common, be it somebody else's.
-    """
-    key = secrets.token_bytes(32)
-
-    def file_id(data: bytes, mimetype: str, filename: str | None = None) -> str:
-        about = json.dumps([mimetype, filename]).encode()
-        return hmac.new(key, hashlib.sha256(about).digest() + data, hashlib.sha256).hexdigest()
-
-    memory_media_file_storage._calculate_file_id = file_id  # there is no public way
+def is_ready() -> bool:
+    """Whether somebody who comes now can work: draw pages, save projects, and stay."""
+    if not _imported.is_set() or _stopping.is_set():
+        return False
+    try:
+        home_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=home_folder()) as file:
+            file.write(b"saved")
+    except OSError:
+        return False
+    return True
 
 
 @asynccontextmanager
@@ -134,7 +104,7 @@ def _import_first_pages() -> None:
         import_module(f"pages.components.{module}")
     gc.collect()
     gc.freeze()  # what is imported stays: no collection need go through it
-    pages_are_imported()
+    _imported.set()
     if is_ready():
         log_event("server ready")
 
@@ -156,10 +126,10 @@ def _say_first_that_it_stops() -> None:
         end = signal.getsignal(number)
 
         def stop(number: int, _frame: Any, end: Any = end) -> None:
-            if is_stopping() or not callable(end):  # a second signal ends it at once
+            if _stopping.is_set() or not callable(end):  # a second signal ends it at once
                 end(number, None)
                 return
-            begin_to_stop()
+            _stopping.set()
             log_event("server stopping")
             loop.call_later(_SECONDS_TO_LEAVE, end, number, None)
 

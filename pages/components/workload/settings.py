@@ -15,7 +15,7 @@ from pages.components.shared.session import change, current, escaped, kept, say,
 from pages.components.shared.table_choice import attributes_filter
 from pages.components.workload.smooth_weights import smooth_weights_in_effect, smooth_weights_input
 from rpexplore.analysis import workload_grid
-from rpexplore.analysis.accuracy import csv_of_tables
+from rpexplore.analysis.accuracy import csv_of_accuracy
 from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.targets_met import target_counts
 from rpexplore.common.typed_numbers import number_of, number_text
@@ -149,7 +149,7 @@ def grid_of_tables(planned: TablePlan | None, containing: list[str], like: Targe
     )
     with st.container(horizontal=True):
         if planned is not None:
-            download("tables.csv", lambda: csv_of_tables(planned))
+            download("tables.csv", lambda: csv_of_accuracy(planned))
         request = current().request
         if request.groups or request.settings or request.smooth_weights:
             st.button("Remove all weights and targets", on_click=forget)

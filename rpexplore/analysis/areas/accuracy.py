@@ -7,12 +7,11 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.accuracy import Z_95
-from rpexplore.analysis.areas.targets import met_in_all_areas
 from rpexplore.common.formatting import describe_share, joined, plural, rounded
 from rpexplore.domain.area_range import AreaRange
 from rpexplore.domain.area_titles import area_title
 from rpexplore.domain.area_tree import AreaTree
+from rpexplore.planning.accuracy_frame import Z_95
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.workload.table_text import Table, title
 
@@ -32,9 +31,9 @@ def level_accuracy(plan: AreaPlan) -> pd.DataFrame:
     largest_table; margin_95 and largest_margin are 95 % margins of error.
     """
     tree, asked, rows = plan.workload.tree, plan.workload.kinds >= 0, []
-    for level, of_level in plan.tables.groupby("level", sort=False):
+    for level, of_level in plan.accuracy().groupby("level", sort=False):
         worst = of_level.loc[of_level["largest_standard_error"].idxmax()]
-        variances, times = of_level["mean_variance"].to_numpy(), of_level["areas"].to_numpy()
+        variances, times = of_level["standard_error"].to_numpy() ** 2, of_level["areas"].to_numpy()
         typical = math.sqrt(variances @ times / np.sum(times))
         areas = tree.level_slice(tree.levels.index(worst["level"]))
         rows.append(
@@ -46,27 +45,10 @@ def level_accuracy(plan: AreaPlan) -> pd.DataFrame:
                 "margin_95": typical * Z_95,
                 "largest_standard_error": float(worst["largest_standard_error"]),
                 "largest_margin": float(worst["largest_standard_error"]) * Z_95,
-                "largest_table": title(worst["attributes"]),
+                "largest_table": worst["item"],
             }
         )
     return pd.DataFrame(rows)
-
-
-def table_accuracy(plan: AreaPlan) -> pd.DataFrame:
-    """One row a table and level: level, table, areas, cells, errors, weight and shadow_price.
-
-    Where there are targets also target, met (in all areas: "yes", "no", "" without one) and
-    required, "required" or "".
-    """
-    frame = plan.tables
-    if np.all(frame["target"].isna()):
-        frame = frame.drop(columns=["target", "required"])
-    else:
-        required = np.where(frame["required"], "required", "")
-        frame = frame.assign(met=met_in_all_areas(frame), required=required)
-    frame.insert(1, "table", [title(table) for table in frame["attributes"]])
-    frame.insert(7, "margin_95", frame["standard_error"] * Z_95)
-    return frame.drop(columns=["attributes", "mean_variance", "max_variance"])
 
 
 def describe_shares(beside: pd.DataFrame) -> str:

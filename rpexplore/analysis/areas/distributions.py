@@ -7,6 +7,7 @@ import pandas as pd
 
 from rpexplore.analysis.accuracy import Headline
 from rpexplore.domain.area_titles import area_title
+from rpexplore.planning.accuracy_frame import worst_first
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.workload.table_text import Table, title
 
@@ -19,13 +20,11 @@ def area_headline(plan: AreaPlan) -> Headline:
     pieces = [(errors, sizes) for *_, errors, sizes, _ in _errors_by_level(plan)]
     errors, sizes = (np.concatenate(each) for each in zip(*pieces, strict=True))
     if not plan.workload.tables.is_marginals:
-        tables = plan.tables.to_dict("records")
-        worst_row = max(tables, key=lambda row: row["largest_standard_error"])
+        worst_row = worst_first(plan.accuracy()).iloc[0]
         return Headline(
             median_error=weighted_median(errors, sizes),
             largest_error=float(worst_row["largest_standard_error"]),
-            least_accurate_table=f"{title(worst_row['attributes'])} on the level "
-            f"{worst_row['level']}",
+            least_accurate_table=f"{worst_row['item']} on the level {worst_row['level']}",
             cells_differ=True,
             is_one=plan.n_items == 1,
         )
@@ -72,8 +71,8 @@ def n_tables_below(plan: AreaPlan, error: float) -> int:
     Of tables in other bases, how many may have such a cell: all on a level where one area has.
     """
     if not plan.workload.tables.is_marginals:
-        rows = plan.tables.to_dict("records")
-        return sum(row["areas"] for row in rows if row["smallest_standard_error"] < error)
+        rows = plan.accuracy()
+        return int(rows.loc[rows["smallest_standard_error"] < error, "areas"].sum())
     return sum(int(sizes[errors < error].sum()) for *_, errors, sizes, _ in _errors_by_level(plan))
 
 

@@ -1,7 +1,6 @@
 """Targets of tables in areas: whether a plan meets them, and the budget at which all are met."""
 
 import numpy as np
-import pandas as pd
 
 from rpexplore.analysis.budget_units import stated_text
 from rpexplore.analysis.sufficient_budgets import ROOM_FOR_OTHERS, SufficientBudget
@@ -11,7 +10,6 @@ from rpexplore.errors import OutOfReachError
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.area_workload import AreaWorkload
 from rpexplore.privacy.budget import Budget
-from rpexplore.workload.targets import MET_FACTOR
 
 
 def sufficient_budget(plan: AreaPlan) -> Budget:
@@ -42,23 +40,12 @@ def budget_within_reach(
     return enough, f"All of them are met at {enough.text}: {enough.compared}.{more}"
 
 
-def met_in_all_areas(tables: pd.DataFrame) -> list[str]:
-    """Of rows of an `AreaPlan`'s tables: "yes", "no", or "" where there is no target."""
-    is_met = tables["largest_standard_error"] <= tables["target"] * MET_FACTOR
-    return np.where(tables["target"].isna(), "", np.where(is_met, "yes", "no")).tolist()
-
-
-def missed_targets(plan: AreaPlan) -> tuple[int, int]:
-    """Of how many targets of a table on a level some area misses it, and how many there are."""
-    met = met_in_all_areas(plan.tables)
-    return met.count("no"), len(met) - met.count("")
-
-
 def describe_required(plan: AreaPlan) -> str:
     """How many required targets a plan within them meets in all areas, in a sentence."""
-    rows = [row for row in plan.tables.to_dict("records") if row["required"]]
-    count = plural(sum(row["areas"] for row in rows), "required target")
-    ratio = max(row["largest_standard_error"] / row["target"] for row in rows)
+    frame = plan.accuracy()
+    frame = frame.loc[frame["required"]]
+    count = plural(int(frame["areas"].sum()), "required target")
+    ratio = np.max(frame["largest_standard_error"].to_numpy() / frame["target"].to_numpy())
     return (
         f"All of the {count} in all areas are met: the largest standard error is "
         f"{describe_share(ratio, 3)} of its target."

@@ -7,9 +7,9 @@ known: the margin is that of the unbiased ones, and stands apart, in a column or
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.accuracy import Z_95
 from rpexplore.analysis.results.released_cells import ReleasedCells
 from rpexplore.common.formatting import rounded
+from rpexplore.planning.accuracy_frame import Z_95
 
 MARGIN = "unbiased ±"  # the column of margins
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from rpexplore.analysis.accuracy import Z_95
 from rpexplore.common.formatting import joined, rounded
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.domain.domain import Domain
+from rpexplore.planning.accuracy_frame import Z_95
 
 
 def vector_of(attribute: Attribute, values: Sequence[int]) -> list[float]:

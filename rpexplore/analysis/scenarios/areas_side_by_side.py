@@ -6,10 +6,10 @@ from fractions import Fraction
 
 import pandas as pd
 
-from rpexplore.analysis.accuracy import Z_95
 from rpexplore.analysis.areas.accuracy import level_accuracy
 from rpexplore.analysis.scenarios.side_by_side import texts_side_by_side
 from rpexplore.common.formatting import plural, rounded
+from rpexplore.planning.accuracy_frame import Z_95
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.scenarios.area_study import AreaStudy

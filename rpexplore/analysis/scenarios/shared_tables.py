@@ -7,13 +7,14 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.accuracy import Z_95, describe_order
+from rpexplore.analysis.accuracy import describe_order
 from rpexplore.analysis.budget_units import stated_delta, stated_text, stated_unit
 from rpexplore.analysis.expected_cells import ExpectedCells, in_measure
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.analysis.targets_met import targets_frame
 from rpexplore.common.formatting import describe_share, joined, plural, rounded
+from rpexplore.planning.accuracy_frame import Z_95
 from rpexplore.planning.mechanism.table_variances import SAME, cells_differ
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget

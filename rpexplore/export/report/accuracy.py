@@ -6,7 +6,7 @@ import pandas as pd
 from rpexplore.analysis import accuracy as standard_errors
 from rpexplore.analysis import forecast
 from rpexplore.analysis import relative_errors as relative
-from rpexplore.analysis.accuracy import csv_of_tables
+from rpexplore.analysis.accuracy import csv_of_accuracy, readable
 from rpexplore.common.formatting import plural
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError
@@ -14,7 +14,9 @@ from rpexplore.export.report.section import Attachment, Numbers, Section, templa
 from rpexplore.figures.accuracy import accuracy_by_order_chart
 from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.figures.distributions import publishable_cells_chart
+from rpexplore.planning.accuracy_frame import EXTREMES
 from rpexplore.planning.table_plan import TablePlan
+from rpexplore.workload.table_text import titles
 
 MOST_SHOWN = 20
 MOST_ATTACHED = 5_000  # tables in the list that a report carries
@@ -56,7 +58,7 @@ def _weights(plan: TablePlan) -> list[Numbers]:
         {
             "weight": [f"{value:g}" for value in values[shown].tolist()],
             "tables": counts[shown],
-            "such as": standard_errors.titles(plan.workload, first[shown]),
+            "such as": titles(plan.workload, first[shown]),
         }
     )
     left = len(values) - len(shown)
@@ -75,18 +77,15 @@ def accuracy(plan: TablePlan, record_noun: str) -> Section:
 
 
 def _least_accurate(plan: TablePlan) -> Numbers:
-    frame = standard_errors.of_tables(plan).head(MOST_SHOWN)
-    names = ["table", "cells", "standard_error", "margin_95"]
-    if "largest_standard_error" in frame:
-        names += ["smallest_standard_error", "largest_standard_error"]
-    columns = {name: COLUMNS[name] for name in names}
-    if np.any(plan.workload.weights != 1):
-        columns["weight"] = Column("weight", "text")
-    if not np.all(np.isnan(plan.workload.targets)):
-        columns |= {"target": Column("target σ", "text"), "met": Column("met", "text")}
-    shown, total = len(frame), len(plan.workload)
+    every = readable(standard_errors.of_tables(plan))
+    frame = every.head(MOST_SHOWN)
+    names = ["item", "cells", "standard_error", "margin_95", *EXTREMES]
+    columns = {name: COLUMNS[name] for name in names if name in frame}
+    texts = {"weight": "weight", "target": "target σ", "met": "met"}
+    columns |= {name: Column(texts[name], "text") for name in texts if name in frame}
+    shown, total = len(frame), len(every)
     title = "All tables" if shown == total else f"The {shown} least accurate of {total:,} tables"
-    return Numbers(_readable(frame), columns, f"{title}, the least accurate first")
+    return Numbers(_as_typed(frame), columns, f"{title}, the least accurate first")
 
 
 def _list_of_tables(plan: TablePlan) -> Attachment:
@@ -97,7 +96,7 @@ def _list_of_tables(plan: TablePlan) -> Attachment:
         return Attachment(
             "tables.csv",
             f"{tables} with cells, standard error, weight, target and shadow price",
-            csv_of_tables(plan),
+            csv_of_accuracy(plan),
         )
     return Attachment(
         "tables.csv",
@@ -136,8 +135,8 @@ def _are(count: int, noun: str) -> str:
     return f"{plural(count, noun)} {'is' if count == 1 else 'are'}"
 
 
-def _readable(frame: pd.DataFrame) -> pd.DataFrame:
-    """Rows of `of_tables` with weights and targets as people write them."""
-    as_typed = ["weight", "target"]
-    texts = frame[as_typed].map(lambda value: "" if np.isnan(value) else f"{value:g}")
+def _as_typed(frame: pd.DataFrame) -> pd.DataFrame:
+    """Rows of an accuracy frame with weights and targets as people write them."""
+    numbers = [name for name in ("weight", "target") if name in frame]
+    texts = frame[numbers].map(lambda value: "" if np.isnan(value) else f"{value:g}")
     return frame.assign(**texts)

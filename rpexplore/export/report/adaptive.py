@@ -1,7 +1,5 @@
 """What a report tells about an adaptive plan: when to choose it, what is measured when, tables."""
 
-import pandas as pd
-
 from rpexplore.analysis import forecast
 from rpexplore.analysis.adaptive import (
     NOTHING_PROMISED,
@@ -10,17 +8,16 @@ from rpexplore.analysis.adaptive import (
     unbiased_alternative,
     when_to_choose,
 )
-from rpexplore.analysis.budget_units import right_guesses
 from rpexplore.analysis.usefulness import Usefulness, publishable
 from rpexplore.common.csv_text import csv_of_frame
 from rpexplore.common.formatting import describe_count, plural
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError
 from rpexplore.export.report.board import what_is_released
-from rpexplore.export.report.section import Attachment, Facts, Numbers, Section
+from rpexplore.export.report.part import Given, PartReport
+from rpexplore.export.report.section import Attachment, Numbers, Section
 from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
-from rpexplore.workload.table_text import title
 
 MOST_SHOWN = 40  # tables
 _STEP_COLUMNS = {
@@ -44,43 +41,36 @@ def unbiased_usefulness(
         return None
 
 
-def adaptive_front(plan: AdaptivePlan, record_noun: str, unbiased: Usefulness | None) -> Section:
-    """What is released, what is known of it and what it costs, for who has a minute."""
+def rounds_report(plan: AdaptivePlan, given: Given) -> PartReport:
+    """When to choose such a plan, what is measured when, and the tables."""
+    unbiased = unbiased_usefulness(plan, given.expected, given.cv_limit)
     known = (
         "Not known without expected counts that fit." if unbiased is None else unbiased.describe()
     )
-    rows = [
-        what_is_released(plan, record_noun),
-        ("Accuracy", NOTHING_PROMISED),
-        ("Publishable, if it were an unbiased plan of this budget", known),
-        (
-            "Privacy",
-            f"{plan.budget.epsilon_text(plan.rho)}, for {plan.budget.unit}.",
-            right_guesses(plan.budget),
-        ),
-    ]
-    return Section("In short", (), (Facts(rows),))
-
-
-def adaptive_sections(plan: AdaptivePlan, unbiased: Usefulness | None) -> list[Section]:
-    """When to choose such a plan, what is measured when, and the tables."""
     steps = Numbers(
         measured_when(plan),
         _STEP_COLUMNS,
         "Budget by round",
         f"Each ρ is for {plan.budget.unit}, and for all residuals of the step together.",
     )
-    return [
-        Section("When to choose it", when_to_choose(unbiased)),
-        Section("What is measured, and when", describe_measured(plan), (steps,)),
-        _tables(plan),
-    ]
+    return PartReport(
+        front=[
+            what_is_released(plan, given.record_noun),
+            ("Accuracy", NOTHING_PROMISED),
+            ("Publishable, if it were an unbiased plan of this budget", known),
+        ],
+        sections=[
+            Section("When to choose it", when_to_choose(unbiased)),
+            Section("What is measured, and when", describe_measured(plan), (steps,)),
+            _tables(plan),
+        ],
+        of_kind=", adaptively,",
+    )
 
 
 def _tables(plan: AdaptivePlan) -> Section:
     totals = forecast.totals(plan.workload)
-    rows = plan.tables
-    frame = pd.DataFrame({"table": list(map(title, rows["attributes"])), "cells": rows["cells"]})
+    frame = plan.accuracy().loc[:, ["item", "cells"]]
     columns = {name: COLUMNS[name] for name in frame}
     parts = [Numbers(frame.head(MOST_SHOWN), columns, "Tables that are estimated")]
     more = []

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 from rpexplore.export.report.section import Facts, Section
 from rpexplore.planning.approval import Approval, describe_checks
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
 
 HEADING = "Approvals"
 
 
-def approvals_section(plan: ReleasePlan, approvals: Sequence[Approval]) -> Section:
+def approvals_section(plan: Plan | PartPlan, approvals: Sequence[Approval]) -> Section:
     """Who approved, when, with which key, and the remarks.
 
     Raises `ApprovalError` for an approval of another plan, or one that is not signed by its key.

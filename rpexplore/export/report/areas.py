@@ -5,30 +5,29 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from rpexplore.analysis.accuracy import csv_of_accuracy
 from rpexplore.analysis.areas.accuracy import (
     AreaErrors,
     describe_levels,
     describe_shares,
     level_accuracy,
-    table_accuracy,
 )
 from rpexplore.analysis.areas.distributions import area_headline, errors_by_level
 from rpexplore.analysis.areas.levels import beside_shares_by_level, level_sizes
-from rpexplore.analysis.areas.targets import describe_required, describe_targets, missed_targets
+from rpexplore.analysis.areas.targets import describe_required, describe_targets
 from rpexplore.analysis.areas.usefulness import AreaUsefulness, publishable_in_areas
-from rpexplore.analysis.budget_units import right_guesses
-from rpexplore.analysis.targets_met import describe_targets_met
-from rpexplore.common.csv_text import csv_of_frame
+from rpexplore.analysis.targets_met import describe_targets_met, target_counts
 from rpexplore.common.formatting import capitalised, describe_count, plural, rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import PlanError, WorkloadError
-from rpexplore.export.report.section import Attachment, Facts, Numbers, Part, Section
+from rpexplore.export.report.codebook import aggregations
+from rpexplore.export.report.part import FrontRow, Given, PartReport
+from rpexplore.export.report.section import Attachment, Numbers, Part, Section
 from rpexplore.figures.areas import (
     ACCURACY_COLUMNS,
     AREA_COLUMNS,
     LEVEL_COLUMNS,
     SIZE_COLUMNS,
-    TABLE_COLUMNS,
     USEFUL_COLUMNS,
     shares_listed,
 )
@@ -68,13 +67,29 @@ def useful_in_areas(
     return publishable_in_areas(plan, expected, cv_limit=cv_limit, totals=totals)
 
 
-def area_facts(
-    plan: AreaPlan, record_noun: str, useful: AreaUsefulness | str
-) -> list[tuple[str, ...]]:
-    """What is released, how accurate it is and what it costs, for who has a minute."""
+def areas_report(plan: AreaPlan, given: Given) -> PartReport:
+    """What there is to tell of tables in areas."""
+    useful = useful_in_areas(plan, given.expected, given.cv_limit, given.area_totals)
+    return PartReport(
+        front=_front(plan, given.record_noun, useful),
+        sections=[
+            *aggregations(plan.workload.tables, plan.closure.strategies),
+            _areas(plan),
+            _tables(plan),
+            _accuracy(plan, given.record_noun),
+            _fairness(plan),
+            *([] if isinstance(useful, str) else [_relative_errors(useful)]),
+            *_targets(plan),
+        ],
+        of_kind=f" of {plural(plan.workload.tree.n_areas, 'area')}",
+    )
+
+
+def _front(plan: AreaPlan, record_noun: str, useful: AreaUsefulness | str) -> list[FrontRow]:
+    """What is released and how accurate it is, for who has a minute."""
     tree, top = plan.workload.tree, area_headline(plan)
     names = ", ".join(plan.domain.names[index] for index in plan.attribute_indices)
-    rows = [
+    rows: list[FrontRow] = [
         (
             "What is released",
             f"{plan.contents} of {plural(tree.n_areas, 'area')} on "
@@ -94,28 +109,11 @@ def area_facts(
             f"{top.least_accurate_table}: a noisy count is so near to the true one 95 % of the "
             "time.",
         ),
-        (
-            "Privacy",
-            f"{plan.budget.epsilon_text(plan.rho)}, for {plan.budget.unit}.",
-            right_guesses(plan.budget),
-        ),
     ]
-    missed, targets = missed_targets(plan)
-    if targets:
-        rows.insert(3, ("Targets", describe_targets_met(targets - missed, targets)))
+    counts = target_counts(plan)
+    if counts.targets:
+        rows.append(("Targets", describe_targets_met(counts.met, counts.targets)))
     return rows
-
-
-def area_sections(plan: AreaPlan, record_noun: str, useful: AreaUsefulness | str) -> list[Section]:
-    """Areas, tables, accuracy, fairness, relative errors and targets."""
-    return [
-        _areas(plan),
-        _tables(plan),
-        _accuracy(plan, record_noun),
-        _fairness(plan),
-        *([] if isinstance(useful, str) else [_relative_errors(useful)]),
-        *_targets(plan),
-    ]
 
 
 def _areas(plan: AreaPlan) -> Section:
@@ -132,11 +130,11 @@ def _areas(plan: AreaPlan) -> Section:
 
 
 def _tables(plan: AreaPlan) -> Section:
-    frame, rows = plan.tables, []
+    frame, rows = plan.accuracy(), []
     for level, of_level in frame.groupby("level", sort=False):
         sizes = of_level["cells"].to_numpy()
         cells = int(of_level["areas"].to_numpy() @ sizes)
-        names = [title(table) for table in of_level["attributes"]]
+        names = of_level["item"].tolist()
         shown = ", ".join(names[:MOST_AREAS])
         if len(names) > MOST_AREAS:
             shown += f" and {len(names) - MOST_AREAS:,} more"
@@ -196,7 +194,7 @@ def _accuracy(plan: AreaPlan, record_noun: str) -> Section:
             Attachment(
                 "area_tables.csv",
                 f"All {len(frame):,} tables by level with standard errors, weight and target",
-                csv_of_frame(table_accuracy(plan).filter(list(TABLE_COLUMNS))),
+                csv_of_accuracy(plan),
             ),
         ),
     )
@@ -272,20 +270,15 @@ def _relative_errors(useful: AreaUsefulness) -> Section:
 
 def _targets(plan: AreaPlan) -> list[Section]:
     """How many targets are met, and what more the objective says; nothing without targets."""
-    missed, targets = missed_targets(plan)
-    if not targets:
+    counts = target_counts(plan)
+    if not counts.targets:
         return []
     sentences = [
         "A target is that of a table on a level, and met when the least accurate area of the level "
-        f"meets it. {describe_targets_met(targets - missed, targets)}"
+        f"meets it. {describe_targets_met(counts.met, counts.targets)}"
     ]
     if plan.loss.meets_required_targets:
         sentences.append(describe_required(plan))
     elif isinstance(plan.loss, MaxVariance) and plan.loss.compares_with_targets:
         sentences.append(describe_targets(plan))
     return [Section("Targets", sentences)]
-
-
-def area_front(plan: AreaPlan, record_noun: str, useful: AreaUsefulness | str) -> Section:
-    """The first page's figures."""
-    return Section("In short", (), (Facts(area_facts(plan, record_noun, useful)),))

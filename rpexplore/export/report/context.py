@@ -2,7 +2,8 @@
 
 from rpexplore.export.report.section import Numbers, Section
 from rpexplore.figures.chart import Column
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
 from rpexplore.privacy.deployments import deployments_near, describe_context
 
 COLUMNS = {
@@ -18,7 +19,7 @@ COLUMNS = {
 }
 
 
-def context(plan: ReleasePlan) -> Section:
+def context(plan: Plan | PartPlan) -> Section:
     """The published releases nearest to a plan's budget, and what can be compared."""
     frame = deployments_near(plan.budget).astype({"year": str})
     return Section(

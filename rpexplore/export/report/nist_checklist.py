@@ -9,13 +9,15 @@ this project's own words.
 
 from rpexplore.analysis.budget_units import HIGH_EPSILON
 from rpexplore.domain.provenance import describe_attributes_from_records, except_from_records
-from rpexplore.export.report.kinds import ReportedPlan, kind_of
+from rpexplore.export.report.kinds import PlanWords
 from rpexplore.export.report.section import Checklist, Section, template_blocks
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
 
 SUSPICIOUS_DELTA = "1e-5"
 
 
-def nist_checklist(plan: ReportedPlan, record_noun: str) -> Section:
+def nist_checklist(plan: Plan | PartPlan, record_noun: str) -> Section:
     """What this plan settles of each point, and what the organisation still has to do."""
     domain = plan.domain
     (heading, introduction), *points = template_blocks(
@@ -26,7 +28,7 @@ def nist_checklist(plan: ReportedPlan, record_noun: str) -> Section:
         delta=SUSPICIOUS_DELTA,
         epsilon=plan.epsilon(SUSPICIOUS_DELTA),
         high_epsilon=HIGH_EPSILON,
-        kind=kind_of(plan),
+        kind=PlanWords.of(plan),
         record_noun=record_noun,
         from_records=describe_attributes_from_records(domain),
         exception=except_from_records(domain),

@@ -8,7 +8,7 @@ import pandas as pd
 from rpexplore.analysis.budget_units import USUAL_DELTA, typed_text
 from rpexplore.common.formatting import rounded, small
 from rpexplore.domain.provenance import describe_attributes_from_records
-from rpexplore.export.report.kinds import COARSE, ReportedPlan, kind_of
+from rpexplore.export.report.kinds import COARSE, PlanWords
 from rpexplore.export.report.section import (
     Beside,
     Facts,
@@ -17,14 +17,15 @@ from rpexplore.export.report.section import (
     Section,
     template_blocks,
 )
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
 from rpexplore.privacy.conversions import USUAL_DELTAS, max_true_positive_rate
 
 DELTAS = tuple(map(Fraction, ("1e-5", *USUAL_DELTAS)))
 FALSE_ALARMS = Fraction(1, 20)
 
 
-def label(plan: ReportedPlan) -> Section:
+def label(plan: Plan | PartPlan) -> Section:
     """The privacy label of a plan."""
     most = plan.budget.max_records_per_person
     delta = plan.budget.stated_delta or Fraction(USUAL_DELTA)
@@ -34,7 +35,7 @@ def label(plan: ReportedPlan) -> Section:
         budget=plan.budget,
         most=most,
         stated=_stated(plan),
-        kind=kind_of(plan),
+        kind=PlanWords.of(plan),
         one="one record" if most is None else "one person",
         delta=delta,
         factor=_factor(plan.epsilon(delta)),
@@ -49,7 +50,7 @@ def label(plan: ReportedPlan) -> Section:
     )
 
 
-def epsilons(plan: ReleasePlan) -> Numbers:
+def epsilons(plan: Plan | PartPlan) -> Numbers:
     """ε at several δ, with what it means."""
     stated = plan.budget.stated_delta
     deltas = sorted({*DELTAS, stated or DELTAS[0]}, reverse=True)
@@ -72,7 +73,7 @@ def epsilons(plan: ReleasePlan) -> Numbers:
     )
 
 
-def _stated(plan: ReleasePlan) -> str:
+def _stated(plan: Plan | PartPlan) -> str:
     """The budget as it was stated: "ε = 1 at δ = 1e-9"."""
     stated = dict(plan.budget.stated)
     if "epsilon" in stated:

@@ -2,12 +2,14 @@
 
 import hashlib
 import platform
+from collections.abc import Sequence
 from importlib.metadata import version
 
-from rpexplore.export.report.kinds import ReportedPlan, kind_of
+from rpexplore.export.report.kinds import PlanWords, Words
 from rpexplore.export.report.section import Facts, Section, template_blocks
-from rpexplore.planning.release_plan import CertifiedPlan
-from rpexplore.planning.verification import Verification
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.verification import Check
 
 PRIVACY_ALONE = (
     "Proven is the guarantee, whatever is selected. Of the accuracy of its tables nothing is "
@@ -15,30 +17,32 @@ PRIVACY_ALONE = (
 )
 
 
-def proof(plan: ReportedPlan, verified: Verification) -> Section:
-    """The certificate in words and numbers, and what was recomputed."""
-    if isinstance(plan, CertifiedPlan):
+def proof(words: Words, checks: Sequence[Check]) -> Section:
+    """The certificate of a part in words and numbers, and what was recomputed."""
+    certificate = getattr(words.part, "certificate", None)
+    if certificate is None:
+        sentences, parts = [PRIVACY_ALONE], []
+    else:
+        asked = PlanWords((words,)).asked
         sentences, *rows = template_blocks(
-            "proof.txt.j2", plan=plan, certificate=plan.certificate, bound=kind_of(plan).bound_of
+            "proof.txt.j2", plan=words.part, certificate=certificate, words=words, asked=asked
         )
         parts = [Facts(rows)]
-    else:
-        sentences, parts = [PRIVACY_ALONE], []
-    checks = Facts(
-        [(f"✓ {check.name}", f"{check.finding}.") for check in verified.checks],
+    recomputed = Facts(
+        [(f"✓ {check.name}", f"{check.finding}.") for check in checks],
         title="Recomputed for this report, from the plan alone (privacy cost: 2ρ)",
     )
-    return Section("Proof", sentences, (*parts, checks))
+    return Section("Proof", sentences, (*parts, recomputed))
 
 
-def versions(plan: ReportedPlan) -> Section:
+def versions(plan: Plan | PartPlan, words: PlanWords) -> Section:
     """What made the plan and this report, and how to tell the plan from any other."""
     codebook = plan.domain.text("codebook.json")
     programs = [f"{name} {version(name)}" for name in ("rpexplore", "numpy", "scipy")]
     facts = template_blocks(
         "versions.txt.j2",
         plan=plan,
-        kind=kind_of(plan),
+        kind=words,
         companions=", ".join(plan.companions),
         codebook_sha256=hashlib.sha256(codebook.encode()).hexdigest(),
         programs=[*programs, f"Python {platform.python_version()}"],

@@ -9,51 +9,48 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 import jinja2
+import pandas as pd
 from markupsafe import Markup
 
-from rpexplore.common.formatting import plural
+from rpexplore.analysis.budget_units import right_guesses
+from rpexplore.common.formatting import joined, plural
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts
 from rpexplore.domain.provenance import except_from_records
 from rpexplore.domain.smooth_rehearsal import SmoothRehearsal
 from rpexplore.errors import PlanError
-from rpexplore.export.report.accuracy import accuracy, relative_errors_section, tables_section
-from rpexplore.export.report.adaptive import (
-    adaptive_front,
-    adaptive_sections,
-    unbiased_usefulness,
-)
+from rpexplore.export.report.adaptive import rounds_report
 from rpexplore.export.report.approvals import approvals_section
-from rpexplore.export.report.areas import area_front, area_sections, useful_in_areas
-from rpexplore.export.report.baselines import baselines_section
+from rpexplore.export.report.areas import areas_report
 from rpexplore.export.report.board import board_section, with_comments
-from rpexplore.export.report.board import in_short as short_of_tables
-from rpexplore.export.report.codebook import aggregations, all_values, codebook
+from rpexplore.export.report.codebook import all_values, codebook
 from rpexplore.export.report.context import context
-from rpexplore.export.report.fairness import fairness_section
+from rpexplore.export.report.counts import counts_report
 from rpexplore.export.report.glossary import glossary
-from rpexplore.export.report.kinds import ReportedPlan
+from rpexplore.export.report.kinds import PlanWords, Words
 from rpexplore.export.report.nist_checklist import nist_checklist
+from rpexplore.export.report.part import Given, PartReport
 from rpexplore.export.report.privacy_label import label
 from rpexplore.export.report.proof import proof, versions
-from rpexplore.export.report.readings import readings
 from rpexplore.export.report.section import (
+    Facts,
+    Numbers,
     Section,
     numbers_file,
     numbers_of,
     text_of_template,
 )
-from rpexplore.export.report.targets import targets
-from rpexplore.figures.chart import Chart
-from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
+from rpexplore.export.report.tables import tables_report
+from rpexplore.figures.chart import Chart, Column
 from rpexplore.planning.approval import Approval
-from rpexplore.planning.areas.area_plan import AreaPlan
-from rpexplore.queries.plan_kinds import verify
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.verification import Check, verify
 from rpexplore.scenarios.board_notes import BoardNotes
 from rpexplore.scenarios.workload_request import WorkloadRequest
 
@@ -86,8 +83,17 @@ class Report:
         return [part for part in parts if isinstance(part, Chart)]
 
 
+# What there is to tell of each kind of part: a new kind needs a line here and in `kinds`.
+SECTIONS: dict[str, Callable[[Any, Given], PartReport]] = {
+    "tables": tables_report,
+    "areas": areas_report,
+    "counts": counts_report,
+    "rounds": rounds_report,
+}
+
+
 def report(
-    plan: ReportedPlan,
+    plan: Plan | PartPlan,
     *,
     name: str = "",
     survey: str = "",
@@ -104,8 +110,8 @@ def report(
     """The contents of the report on a plan.
 
     Args:
-        plan: Of tables; or of tables in areas, or an adaptive one, which have no request and no
-            rehearsal.
+        plan: Of tables, areas, own counts or adaptive rounds; of several parts the report tells
+            what they have in common once, and then the sections of each.
         name: What to call the plan: the scenario's name, say.
         survey: What the records are: "Household survey".
         note: A remark of its author.
@@ -130,56 +136,26 @@ def report(
         >>> "Ages" in str(report(best, name="Ages"))
         True
     """
-    verified = verify(plan)
-    if not verified.holds:
-        broken = next(check for check in verified.checks if not check.holds)
-        raise PlanError(
-            f"The plan does not hold what it claims ({broken.name}: {broken.finding}), so there "
-            "is nothing to report; make it again."
-        )
+    checks = {part.kind: _checks(part) for part in plan.parts}
     if rehearsal is not None and rehearsal.plan_sha256 != plan.sha256:
         raise PlanError(
             "The rehearsal is of another plan, with the SHA-256 "
             f"{rehearsal.plan_sha256[:16]}…; rehearse this one, or leave the rehearsal out."
         )
-    domain, notes = plan.domain, board or BoardNotes()
-    tables = plural(plan.n_items, "table")
-    attributes = plural(len(plan.attribute_indices), "attribute")
-    if isinstance(plan, AreaPlan):
-        of_kind = f" of {plural(plan.workload.tree.n_areas, 'area')}"
-        useful = useful_in_areas(plan, expected, cv_limit, area_totals)
-        in_short = area_front(plan, record_noun, useful)
-        about_tables = [
-            *aggregations(plan.workload.tables, plan.closure.strategies),
-            *area_sections(plan, record_noun, useful),
-        ]
-    elif isinstance(plan, AdaptivePlan):
-        of_kind = ", adaptively,"
-        unbiased = unbiased_usefulness(plan, expected, cv_limit)
-        in_short = adaptive_front(plan, record_noun, unbiased)
-        about_tables = adaptive_sections(plan, unbiased)
-    else:
-        of_kind = ""
-        in_short = short_of_tables(plan, record_noun, expected, cv_limit)
-        about_tables = [
-            *aggregations(plan.workload, plan.closure.strategies),
-            tables_section(plan),
-            accuracy(plan, record_noun),
-            fairness_section(plan, record_noun),
-            *([baselines_section(plan)] if plan.loss.is_available else []),
-            *([] if expected is None else [relative_errors_section(plan, expected, cv_limit)]),
-            targets(plan, request),
-            readings(request, rehearsal, record_noun),
-        ]
+    notes, words = board or BoardNotes(), PlanWords.of(plan)
+    given = Given(record_noun, expected, cv_limit, request, rehearsal, area_totals)
+    parts = [(part, SECTIONS[part.part.kind](part.part, given)) for part in words.parts]
+    domain = plan.domain
     first, *others = with_comments(
         [
             label(plan),
+            *_shares(plan, words),
             codebook(domain),
-            *about_tables,
+            *_of_parts(parts, lambda part, told: told.sections),
             context(plan),
-            proof(plan, verified),
+            *_of_parts(parts, lambda part, told: [proof(part, checks[part.part.kind])]),
             nist_checklist(plan, record_noun),
-            versions(plan),
+            versions(plan, words),
             all_values(domain),
             glossary(),
         ],
@@ -187,18 +163,23 @@ def report(
     )
     headings = [section.heading for section in (first, *others)]
     typed = [text.strip() for text in (survey, name) if text.strip()]
-    names = list(dict.fromkeys(typed)) or [f"Release of {tables}"]
+    items = joined([plural(part.n_items, part.item) for part in plan.parts])
+    names = list(dict.fromkeys(typed)) or [f"Release of {items}"]
     scenario = "".join(f"Scenario “{text}”. " for text in names[1:])
+    released = joined(
+        [f"{plural(part.part.n_items, part.item)}{told.of_kind}" for part, told in parts]
+    )
+    used = {part.domain.names[index] for part in plan.parts for index in part.attribute_indices}
     return Report(
         title=names[0],
         head=" · ".join(names),
         subtitle=(
-            f"{scenario}A plan to release {tables}{of_kind} over {attributes} with noise, under "
-            "differential privacy. Made without looking at any record"
+            f"{scenario}A plan to release {released} over {plural(len(used), 'attribute')} with "
+            "noise, under differential privacy. Made without looking at any record"
             f"{except_from_records(domain)}.{_from_release(request)}"
         ),
         front=(
-            in_short,
+            _in_short(plan, parts),
             board_section(notes, plan, headings),
             *([approvals_section(plan, approvals)] if approvals else []),
         ),
@@ -207,6 +188,70 @@ def report(
         sections=tuple(others),
         sha256=plan.sha256,
     )
+
+
+_Told = Sequence[tuple[Words, PartReport]]
+
+
+def _checks(part: Any) -> tuple[Check, ...]:
+    """What was recomputed of a part; `PlanError` if it does not hold what it claims."""
+    verified = verify(part)
+    if not verified.holds:
+        broken = next(check for check in verified.checks if not check.holds)
+        raise PlanError(
+            f"The plan does not hold what it claims ({broken.name}: {broken.finding}), so there "
+            "is nothing to report; make it again."
+        )
+    return verified.checks
+
+
+def _of_parts(
+    parts: _Told, sections_of: Callable[[Words, PartReport], Sequence[Section]]
+) -> list[Section]:
+    """Sections of each part; of several parts each heading begins with the part's name."""
+    sections = [(part, section) for part, told in parts for section in sections_of(part, told)]
+    if len(parts) == 1:
+        return [section for _, section in sections]
+    return [
+        replace(section, heading=f"{part.name}: {section.heading}") for part, section in sections
+    ]
+
+
+def _in_short(plan: Plan | PartPlan, parts: _Told) -> Section:
+    """What is released, how good it is, and what it costs, for who has a minute."""
+    privacy = (
+        "Privacy",
+        f"{plan.budget.epsilon_text(plan.rho)}, for {plan.budget.unit}.",
+        right_guesses(plan.budget),
+    )
+    if len(parts) == 1:
+        return Section("In short", (), (Facts([*parts[0][1].front, privacy]),))
+    facts = [Facts(told.front, part.name) for part, told in parts]
+    return Section("In short", (), (*facts, Facts([privacy], "All parts together")))
+
+
+def _shares(plan: Plan | PartPlan, words: PlanWords) -> list[Section]:
+    """How the budget is shared by several parts; nothing of one."""
+    if len(words.parts) == 1:
+        return []
+    costs = [part.exact_privacy_cost for part in plan.parts]
+    frame = pd.DataFrame(
+        {
+            "part": [part.name for part in words.parts],
+            "rho": [float(cost / 2) for cost in costs],
+            "share": [float(cost / plan.exact_privacy_cost) for cost in costs],
+        }
+    )
+    columns = {
+        "part": Column("part", "text"),
+        "rho": Column("ρ", term="ρ"),
+        "share": Column("share of the budget", "share"),
+    }
+    sentence = (
+        "All parts are released by one run, under one guarantee: their costs add up to that of the "
+        "plan."
+    )
+    return [Section("Budget by part", (sentence,), (Numbers(frame, columns),))]
 
 
 def _from_release(request: WorkloadRequest | None) -> str:

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -11,22 +12,26 @@ from rpexplore.common.exact_numbers import shown_value, whole_number
 from rpexplore.common.formatting import describe_count, plural, rounded
 from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.errors import PlanError
+from rpexplore.planning.accuracy_frame import accuracy_frame
 from rpexplore.planning.adaptive.adaptive_plan_file import fields_of_plan, text_of_plan
 from rpexplore.planning.adaptive.candidates import candidates_of, refuse_unsuitable
 from rpexplore.planning.adaptive.schedule import Round
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
+from rpexplore.workload.table_text import all_titles
 from rpexplore.workload.workload import Workload
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from rpexplore.planning.verification import Check
+
 MOST_RECORDS = 10**12  # that can be expected
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AdaptivePlan(ReleasePlan):
+class AdaptivePlan(PartPlan):
     """What an adaptive release measures, and when; it guarantees privacy, and no accuracy.
 
     A run measures the first plan. Then, in each round, it fits all tables to what is measured so
@@ -46,7 +51,7 @@ class AdaptivePlan(ReleasePlan):
     """
 
     kind = "rounds"
-    file_format, noun = "rpexplore-adaptive-plan", "adaptive plan"
+    noun = "adaptive plan"
     item, released_item = "table", "estimated table"
     drawn_as = (
         "Tables are selected by the exponential mechanism, whose probabilities are exact, and the "
@@ -58,7 +63,6 @@ class AdaptivePlan(ReleasePlan):
         "known."
     )
     has_labels_in_csv = True
-    _text, _fields_of_json = staticmethod(text_of_plan), staticmethod(fields_of_plan)
 
     workload: Workload
     budget: Budget
@@ -102,6 +106,20 @@ class AdaptivePlan(ReleasePlan):
     def full_contents(self) -> str:
         return f"{self.contents} with {describe_count(self.workload.n_cells)} cells"
 
+    # ---- its part of the file
+
+    def to_text(self) -> str:
+        return text_of_plan(self)
+
+    @classmethod
+    def of_content(cls, content: Any, version: str, folder: Path | None) -> Self:
+        return cls(**fields_of_plan(content, version))
+
+    def checks(self, *, strategies: bool) -> "tuple[Check, ...]":
+        from rpexplore.planning.adaptive.adaptive_verification import adaptive_checks
+
+        return adaptive_checks(self, strategies=strategies)
+
     # ---- what is selected
 
     @cached_property
@@ -117,18 +135,14 @@ class AdaptivePlan(ReleasePlan):
         """How much each candidate's error counts in a selection: positive whole numbers."""
         return (1,) * len(self.candidates)
 
-    @property
-    def tables(self) -> "pd.DataFrame":
-        """One row a table: attributes, order, cells and weight."""
-        import pandas as pd  # half of the time that importing this package would take
-
-        return pd.DataFrame(
-            {
-                "attributes": self.workload.tables,
-                "order": self.workload.orders,
-                "cells": self.workload.cells.astype(np.int64),
-                "weight": self.workload.weights,
-            }
+    def accuracy(self) -> "pd.DataFrame":
+        """The tables that are estimated, whose accuracy is not known: see `accuracy_frame`."""
+        return accuracy_frame(
+            self.kind,
+            all_titles(self.workload),
+            attributes=self.workload.tables,
+            cells=self.workload.cells.astype(np.int64),
+            weight=self.workload.weights,
         )
 
     @property

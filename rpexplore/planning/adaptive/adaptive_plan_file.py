@@ -1,22 +1,15 @@
-"""The adaptive plan file: one JSON text, canonical, so that its SHA-256 is the plan's name.
-
-Described in `schemas/adaptive-plan-1.json`, and laid out as the plan file of tables is. The first
-plan is in it as a whole, on one line; `rpexplore rewrite` makes the file of it that its SHA-256
-belongs to.
-"""
+"""Adaptive rounds in a plan file; the plan of what is measured first is in it, on one line."""
 
 from typing import TYPE_CHECKING, Any
 
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.common.json_fields import (
-    SEAL,
-    canonical_text,
     check_keys,
     dumps,
     list_of,
     loads,
+    object_text,
     positive_exact,
-    text_of,
 )
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
@@ -29,21 +22,22 @@ if TYPE_CHECKING:
     from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
 
 _KEYS = (
-    "format", "format_version", "library_version", "domain", "budget", "privacy_cost",
-    "expected_records", "first_plan", "rounds", "tables", SEAL,
+    "kind", "domain", "budget", "privacy_cost", "expected_records", "first_plan", "rounds",
+    "tables",
 )  # fmt: skip
 _ROUND_KEYS = ("tables", "selection_rho", "measurement_rho")
 _MOST_ROUNDS = 1000  # nobody plans as many; each is a fit of all tables
 
 
 def text_of_plan(plan: "AdaptivePlan") -> str:
-    """The canonical text of an adaptive plan."""
+    """The object of a plan file that is this part."""
     head = {
-        **plan.file_head,
+        "kind": plan.kind,
+        "domain": plan.domain.to_schema(),
         "budget": plan.budget.to_json(),
         "privacy_cost": exact_text(plan.exact_privacy_cost),
         "expected_records": plan.expected_records,
-        "first_plan": loads(plan.first.text),
+        "first_plan": loads(plan.first.to_text()),
     }
     rounds = [
         (step.n_tables, exact_text(step.selection_rho), exact_text(step.measurement_rho))
@@ -53,24 +47,24 @@ def text_of_plan(plan: "AdaptivePlan") -> str:
         "rounds": [dumps(dict(zip(_ROUND_KEYS, row, strict=True))) for row in rounds],
         "tables": list(map(dumps, tables_to_json(plan.workload))),
     }
-    return canonical_text(head, sections)
+    return object_text(head, sections)
 
 
-def fields_of_plan(content: dict[str, Any]) -> dict[str, Any]:
+def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
     """The fields of the plan that a file holds; raises `RpexploreError` for unusable parts.
 
     The privacy cost is taken as stated: `adaptive_verification` holds it against a recomputation.
     """
-    check_keys(content, _KEYS, "the adaptive plan")
+    check_keys(content, _KEYS, "the adaptive rounds")
     domain = Domain.from_schema(content["domain"])
     return {
         "workload": tables_from_json(list_of(content, "tables"), domain),
         "budget": Budget.from_json(content["budget"]),
-        "first": TablePlan.parse(dumps(content["first_plan"]), "its first plan", canonical=False),
+        "first": TablePlan.of_content(content["first_plan"], version, None),
         "rounds": tuple(map(_round, _rounds(content))),
         "expected_records": content["expected_records"],
         "exact_privacy_cost": positive_exact(content, "privacy_cost"),
-        "version": text_of(content, "library_version"),
+        "version": version,
     }
 
 

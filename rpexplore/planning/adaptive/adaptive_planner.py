@@ -11,7 +11,7 @@ from rpexplore.planning.adaptive.candidates import (
 )
 from rpexplore.planning.adaptive.schedule import schedule
 from rpexplore.planning.losses.base import SumOfVariances
-from rpexplore.planning.planner import plan, refuse_type
+from rpexplore.planning.planner import plan_tables, refuse_type
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.smooth_weights import SmoothWeights
@@ -78,4 +78,4 @@ def _first_plan(
         rho=record_rho * budget.records_factor,
         max_records_per_person=budget.max_records_per_person,
     )
-    return plan(weights.weighted(tables), loss=SumOfVariances(), budget=own_budget)
+    return plan_tables(weights.weighted(tables), loss=SumOfVariances(), budget=own_budget)

@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -21,9 +21,8 @@ from rpexplore.planning.areas.area_plan_file import (
     fields_of_plan,
     files_of_plan,
     text_of_plan,
-    write_files,
 )
-from rpexplore.planning.areas.area_summary import area_summary, area_tables
+from rpexplore.planning.areas.area_summary import area_accuracy, area_summary
 from rpexplore.planning.areas.area_sums import AreaLists, accuracy_of_sums
 from rpexplore.planning.areas.area_workload import AreaWorkload
 from rpexplore.planning.areas.estimation import Estimation
@@ -40,11 +39,13 @@ from rpexplore.planning.areas.solvers import AreaProblem, AreaState
 from rpexplore.planning.certificate import Certificate
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.release_plan import CertifiedPlan
+from rpexplore.planning.part_plan import CertifiedPlan
 from rpexplore.privacy.budget import Budget
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from rpexplore.planning.verification import Check
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,13 +78,12 @@ class AreaPlan(CertifiedPlan):
     """
 
     kind = "areas"
-    file_format, noun = "rpexplore-area-plan", "plan for areas"
+    noun = "plan for areas"
     item, released_item = "table", "noisy table"
     accuracy_statement = (
         "Every table's answers are unbiased, in every area, with the standard errors the plan "
         "states."
     )
-    _text = staticmethod(text_of_plan)
 
     workload: AreaWorkload
     loss: Loss
@@ -119,6 +119,10 @@ class AreaPlan(CertifiedPlan):
         return self.workload.tables.used
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        return (*super().columns, *self.workload.tree.levels[1:])
+
+    @property
     def n_items(self) -> int:
         return self.workload.n_tables
 
@@ -135,6 +139,11 @@ class AreaPlan(CertifiedPlan):
         return self.unit * largest_record_cost(self.groups, self.multiples, costs)
 
     # ---- what it is worth
+
+    def worth(self, loss: Loss) -> tuple[float, float] | None:
+        if loss != self.loss:
+            return None
+        return self.certificate.loss_value, self.certificate.lower_bound
 
     @property
     def loss_value(self) -> float:
@@ -228,10 +237,14 @@ class AreaPlan(CertifiedPlan):
         """
         return accuracy_of_sums(self, lists, tables)
 
-    @property
-    def tables(self) -> "pd.DataFrame":
-        """One row a table and level: areas, cells, accuracy, weight, target, shadow price."""
-        return area_tables(self)
+    def accuracy(self) -> "pd.DataFrame":
+        """How accurate every table is, one row a table and level from the top.
+
+        See `accuracy_frame`. The shadow price is by how many per cent the smallest possible loss
+        grows when the weights of the table in these areas grow by one per cent; with required
+        targets, its share of all that the plan's proof weighs.
+        """
+        return area_accuracy(self)
 
     def __str__(self) -> str:
         return area_summary(self)
@@ -247,14 +260,17 @@ class AreaPlan(CertifiedPlan):
     def companions(self) -> Mapping[str, bytes]:
         return self.files.by_name
 
-    def save(self, path: str | Path) -> None:
-        """Write the plan file, and beside it the Parquet files that it names by their SHA-256."""
-        write_files(self.files, Path(path).parent)
-        super().save(path)
+    def to_text(self) -> str:
+        return text_of_plan(self)
 
     @classmethod
-    def _fields(cls, content: dict[str, Any], folder: Path | None) -> dict[str, Any]:
-        return fields_of_plan(content, folder)
+    def of_content(cls, content: Any, version: str, folder: Path | None) -> Self:
+        return cls(**fields_of_plan(content, version, folder))
+
+    def checks(self, *, strategies: bool) -> "tuple[Check, ...]":
+        from rpexplore.planning.areas.area_verification import area_checks
+
+        return area_checks(self, strategies=strategies)
 
 
 def proven_bound(plan: AreaPlan) -> float:

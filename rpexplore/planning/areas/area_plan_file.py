@@ -1,6 +1,4 @@
-"""The plan file of areas: one canonical JSON text, and two Parquet files that it names.
-
-Described in `schemas/area-plan-1.json`, and laid out as the plan file of tables is. Beside it lie
+"""Tables in areas in a plan file, and the two Parquet files that it names. Beside it lie
 
     areas-….parquet       the tree, one row an area (`domain.area_tree_file`)
     precisions-….parquet  what is measured of groups of areas that are alike, and what proves the
@@ -18,17 +16,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rpexplore.common.exact_numbers import exact_text
-from rpexplore.common.files import write_whole
 from rpexplore.common.formatting import joined
 from rpexplore.common.json_fields import (
-    SEAL,
-    canonical_text,
     check_keys,
     columns,
     dumps,
     indices,
     indices_by_first_use,
     lists,
+    object_text,
     positive_exact,
     sha256_of,
     text_of,
@@ -60,9 +56,8 @@ if TYPE_CHECKING:
     from rpexplore.planning.areas.area_plan import AreaPlan
 
 _KEYS = (
-    "format", "format_version", "library_version", "domain", "loss", "uniform_levels", "budget",
-    "privacy_cost", "certificate", "files", "unit", "bases", "strategies", "levels", "workloads",
-    "cells", "residuals", SEAL,
+    "kind", "domain", "loss", "uniform_levels", "budget", "privacy_cost", "certificate", "files",
+    "unit", "bases", "strategies", "levels", "workloads", "cells", "residuals",
 )  # fmt: skip
 _ROLES = ("areas", "precisions")
 _NAME_DIGITS = 16  # of a SHA-256 in the name of a file
@@ -99,24 +94,13 @@ def files_of_plan(plan: "AreaPlan") -> AreaFiles:
     return AreaFiles(parquet_of_tree(plan.workload.tree), parquet_of_groups(plan))
 
 
-def write_files(files: AreaFiles, folder: Path) -> None:
-    """Write the Parquet files into a folder, each complete or not at all."""
-    for name, content in files.by_name.items():
-        try:
-            write_whole(folder / name, content)
-        except OSError as error:
-            raise PlanError(
-                f"The file {name} of the plan cannot be written to {str(folder)!r} "
-                f"({error.strerror}); choose a folder that exists and can be written to."
-            ) from None
-
-
 def text_of_plan(plan: "AreaPlan") -> str:
-    """The canonical text of a plan for areas."""
+    """The object of a plan file that is this part."""
     tree, certificate = plan.workload.tree, plan.certificate
     loss = plan.loss.to_json().items()
     head = {
-        **plan.file_head,
+        "kind": plan.kind,
+        "domain": plan.domain.to_schema(),
         "loss": {key: value if isinstance(value, str) else float(value) for key, value in loss},
         "uniform_levels": plan.uniform,
         "budget": plan.budget.to_json(),
@@ -153,7 +137,7 @@ def text_of_plan(plan: "AreaPlan") -> str:
             dumps({"profile": profile, "factor": factor}) for profile, factor in residuals
         ],
     }
-    return canonical_text(head, sections)
+    return object_text(head, sections)
 
 
 def _cell_lines(plan: "AreaPlan") -> list[str]:
@@ -173,13 +157,13 @@ def _cell_lines(plan: "AreaPlan") -> list[str]:
 # ---- reading
 
 
-def fields_of_plan(content: dict[str, Any], folder: Path | None) -> dict[str, Any]:
+def fields_of_plan(content: dict[str, Any], version: str, folder: Path | None) -> dict[str, Any]:
     """The fields of the plan that a file holds, with the files beside it in the folder.
 
     Raises what `refusing` takes for what is unusable, and `OSError` for a file that cannot be read.
     Cost and certificate are taken as stated: `area_verification` checks them.
     """
-    check_keys(content, _KEYS, "the plan")
+    check_keys(content, _KEYS, "the tables in areas")
     check_keys(content["certificate"], ("loss", "lower_bound", "gap"), "the certificate")
     files = _files(content["files"], folder)
     loss = loss_of_areas(content["loss"])
@@ -235,7 +219,7 @@ def fields_of_plan(content: dict[str, Any], folder: Path | None) -> dict[str, An
         "unit": positive_exact(content, "unit"),
         "exact_privacy_cost": positive_exact(content, "privacy_cost"),
         "certificate": certificate_from_json(content["certificate"], "loss", np.empty(0)),
-        "version": text_of(content, "library_version"),
+        "version": version,
         "given_files": files,
         **of_groups,
     }

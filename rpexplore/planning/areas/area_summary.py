@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rpexplore.common.formatting import plural
+from rpexplore.planning.accuracy_frame import accuracy_frame
 from rpexplore.planning.areas.area_cells import extreme_variances, mean_variances
 from rpexplore.planning.areas.area_loss import row_caps, table_weights
 from rpexplore.planning.losses.base import WeightedSum
 from rpexplore.planning.losses.constrained import WithinTargets
 from rpexplore.planning.plan_summary import targets_lines
-from rpexplore.workload.table_text import title
+from rpexplore.workload.table_text import titles
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,21 +20,13 @@ if TYPE_CHECKING:
     from rpexplore.planning.areas.area_plan import AreaPlan
 
 
-def area_tables(plan: "AreaPlan") -> "pd.DataFrame":
-    """One row a table and level where it is asked for, the levels from the top.
-
-    level, attributes, areas (that are asked for the table), cells (in one area), mean_variance and
-    max_variance (over areas and cells), standard_error (root of the mean variance),
-    largest_standard_error, smallest_standard_error (of any cell), weight, target, required, and
-    shadow_price: by how many per cent the smallest possible loss grows when the weights of the
-    table in these areas grow by one per cent; with required targets, its share of all that the
-    plan's proof weighs.
-    """
+def area_accuracy(plan: "AreaPlan") -> "pd.DataFrame":
+    """What `AreaPlan.accuracy` gives."""
     import pandas as pd
 
-    table = pd.DataFrame(_rows(plan))
-    table["shadow_price"] /= table["shadow_price"].sum()
-    return table
+    rows = pd.DataFrame(_rows(plan))
+    rows["shadow_price"] /= rows["shadow_price"].sum()
+    return accuracy_frame(plan.kind, rows.pop("item"), **{name: rows[name] for name in rows})
 
 
 def _rows(plan: "AreaPlan") -> Iterator[dict[str, Any]]:
@@ -52,15 +45,15 @@ def _rows(plan: "AreaPlan") -> Iterator[dict[str, Any]]:
                 smallest = extreme_variances(*given, largest=False)
                 largest = extreme_variances(*given, largest=True)
             shares = _shares(plan, kind, of_level, residuals, variances)
+            names = titles(asked, np.arange(len(asked)))
             for row in range(len(asked)):
                 mean = float(variances[row] @ sizes / np.sum(sizes))
                 yield {
                     "level": name,
+                    "item": names[row],
                     "attributes": asked.tables[row],
                     "areas": int(np.sum(sizes)),
                     "cells": int(asked.exact_cells[row]),
-                    "mean_variance": mean,
-                    "max_variance": float(np.max(largest[row])),
                     "standard_error": float(np.sqrt(mean)),
                     "largest_standard_error": float(np.sqrt(np.max(largest[row]))),
                     "smallest_standard_error": float(np.sqrt(np.min(smallest[row]))),
@@ -99,11 +92,8 @@ def _shares(
 
 def area_summary(plan: "AreaPlan") -> str:
     """Its size, guarantee, proof, targets and accuracy by level; one target a table and level."""
-    tree, tables = plan.workload.tree, plan.tables
-    names = [
-        f"{title(table)} on the level {level}"
-        for table, level in zip(tables["attributes"], tables["level"], strict=True)
-    ]
+    tree, tables = plan.workload.tree, plan.accuracy()
+    names = (tables["item"] + " on the level " + tables["level"]).tolist()
     errors, targets = tables["largest_standard_error"].to_numpy(), tables["target"].to_numpy()
     rows = [
         f"Plan for {plural(plan.n_items, 'table')} in {plural(tree.n_areas, 'area')} on "
@@ -111,7 +101,7 @@ def area_summary(plan: "AreaPlan") -> str:
         *plan.privacy_lines,
         f"  Objective  {plan.loss.description}: {plan.loss_value:.6g}",
         f"  Proven     {plan.proven}",
-        *targets_lines(errors, targets, tables["required"].to_numpy(), names.__getitem__),
+        *targets_lines(errors, targets, tables["required"].to_numpy(dtype=bool), names.__getitem__),
         "  Accuracy   standard error of a cell",
         f"    {'level':<16} {'areas':>10} {'tables':>9} {'smallest':>10} {'largest':>10}",
     ]

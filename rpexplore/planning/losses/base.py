@@ -110,6 +110,11 @@ class Loss(ABC):
         """Whether the tables that it counts need targets, and their weights have no effect."""
         return False
 
+    @property
+    def power(self) -> float | None:
+        """p where the losses of several parts of a plan combine as a p-norm; None where not."""
+        return None
+
     def to_json(self) -> dict[str, Any]:
         """Its kind and its options, for files."""
         options: Any = self  # a dataclass, as every loss is
@@ -208,6 +213,10 @@ class SumOfVariances(WeightedSum):
     _objective: ClassVar[str] = "minimise the average error"
     is_proven_by_shadow_prices: ClassVar[bool] = True
 
+    @property
+    def power(self) -> float:
+        return 1.0
+
 
 class RelativeLoss(Loss):
     """The p-norm of variances times weight, or of variances over the squares of targets."""
@@ -224,6 +233,10 @@ class RelativeLoss(Loss):
     @property
     def compares_with_targets(self) -> bool:
         return self.relative_to == "target"
+
+    @property
+    def power(self) -> float:
+        return self.p
 
     def table_weights(self, workload: Workload) -> np.ndarray:
         if self.relative_to == "weight":

@@ -9,7 +9,7 @@ manifest.json   what was done, totals that are not protected, the source, size a
 README.md       how to read all this
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +22,7 @@ import pyarrow.parquet
 
 from rpexplore.common.concurrency import Progress, no_progress, one_thread
 from rpexplore.common.template_text import text_from_template
+from rpexplore.domain.result_schema import PROCESSED_VALUE, frame_of
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.areas.area_sums import AreaName, area_number
 from rpexplore.postprocessing.areas.area_cells import AreaCells
@@ -36,6 +37,7 @@ from rpexplore.releases.areas.area_parts import AreaParts
 from rpexplore.releases.areas.area_release import AreaRelease
 from rpexplore.releases.atomic_folder import check_new
 from rpexplore.releases.manifest import checked_folder, file_entry, now, save_manifest
+from rpexplore.releases.stored_tables import write_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +46,6 @@ KIND = ("rpexplore-area-counts", 1)
 LABEL = "whole, nonnegative and consistent; biased; intervals are those of the unbiased answers"
 _NOUN = "whole counts of areas"
 _FACTS = ("created", "label", "guarantee", "known_totals", "sources")
-_REPEATED = ("unbiased_value", "lower_95", "upper_95")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,7 +76,7 @@ class AreaCounts:
                 "among these counts; ask for one that the release has."
             )
         found = [pyarrow.parquet.read_table(self.folder / path) for path in paths]
-        return pa.concat_tables([each.unify_dictionaries() for each in found]).to_pandas()
+        return frame_of(pa.concat_tables([each.unify_dictionaries() for each in found]))
 
     @cached_property
     def _tables(self) -> dict[tuple[str, frozenset[str]], list[str]]:
@@ -202,18 +203,15 @@ def _write_part(
 def _write_table(released: Path, path: Path, values: np.ndarray) -> None:
     """Write a released table with these values beside the unbiased ones, row by row."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    writer, start = None, 0
-    for batch in pyarrow.parquet.ParquetFile(released).iter_batches(1 << 20):
-        rows = pa.Table.from_batches([batch])
-        own = values[start : start + len(rows)]
-        start += len(rows)
-        rows = with_unbiased({"value": own}, rows, LABEL)
-        if writer is None:
-            repeated: Any = [name for name in rows.column_names if name not in _REPEATED]
-            writer = pyarrow.parquet.ParquetWriter(
-                path, rows.schema, use_dictionary=repeated, write_statistics=False
-            )
-        writer.write_table(rows)
-    assert writer is not None
-    assert start == len(values)
-    writer.close()
+
+    def pieces() -> Iterator[pa.Table]:
+        start = 0
+        with pyarrow.parquet.ParquetFile(released) as file:
+            for batch in file.iter_batches(1 << 20):
+                rows = pa.Table.from_batches([batch])
+                own = values[start : start + len(rows)]
+                start += len(rows)
+                yield with_unbiased({PROCESSED_VALUE: own}, rows, LABEL)
+
+    n_rows = write_rows(path, pieces())
+    assert n_rows == len(values)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet
@@ -89,8 +90,9 @@ def _possible(plan: AreaPlan, attributes: AttributeIndices) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class ReleasedAnswers(AreaAnswers):
-    """The answers of a release whose folder is finished."""
+    """The answers of a finished release; folder: of its areas."""
 
+    folder: Path
     _kept: dict[int, np.ndarray] = field(default_factory=dict, repr=False)
 
     def numbers(self, part: int, profile: int) -> np.ndarray:

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rpexplore.postprocessing.formats.columns import NUMBER, Column
+from rpexplore.postprocessing.formats.columns import Column
 from rpexplore.postprocessing.formats.export import Export, ExportedTable
 
 FILE = "croissant.json"
@@ -117,7 +117,7 @@ def _field(table: ExportedTable, column: Column) -> dict[str, Any]:
         "@id": f"{table.name}/{column.name}",
         "name": column.name,
         "description": column.meaning,
-        "dataType": "sc:Float" if column.role == NUMBER else "sc:Text",
+        "dataType": "sc:Float" if column.is_number else "sc:Text",
         "source": {
             "fileObject": {"@id": table.path},
             "extract": {"column": column.name},

@@ -19,7 +19,6 @@ from rpexplore.common.template_text import text_from_template
 from rpexplore.common.zip_file import zip_of
 from rpexplore.domain.provenance import formulas_warning
 from rpexplore.errors import ReleaseError
-from rpexplore.postprocessing.formats.columns import NOTE, NUMBER
 from rpexplore.postprocessing.formats.croissant import write_croissant
 from rpexplore.postprocessing.formats.csvw import write_csvw
 from rpexplore.postprocessing.formats.dcat import write_dcat
@@ -28,7 +27,6 @@ from rpexplore.postprocessing.formats.export import Export, Imprint
 from rpexplore.postprocessing.formats.frictionless import write_frictionless
 from rpexplore.postprocessing.formats.r_script import write_r_script
 from rpexplore.postprocessing.formats.sdmx import write_sdmx
-from rpexplore.postprocessing.results import cell_counts
 from rpexplore.releases.atomic_folder import check_room, new_folder
 from rpexplore.releases.table_files import BYTES_PER_CELL
 
@@ -111,8 +109,7 @@ def publish(
     Complete or not at all. Spends nothing; the release stays as it is.
 
     Args:
-        release: The folder of a release of tables, adaptive or not, or of combined or processed
-            tables.
+        release: The folder of a release of any kind, or of tables that were made of one.
         formats: Keys of `FORMATS`, any number of them.
         imprint: Title, publisher and licence, for the formats that have fields for them.
         escape_formulas: Whether no text in CSV files begins as formulas of spreadsheets do.
@@ -134,7 +131,8 @@ def publish(
     output = Path(output)
     export = Export(Path(release), imprint, escape_formulas)
     with_copies = not all(FORMATS[name].has_files_of_its_own for name in chosen)
-    check_room(BYTES_PER_CELL * sum(cell_counts(export.results)) * len(chosen), output)
+    n_cells = sum(item.n_rows for item in export.results.items)
+    check_room(BYTES_PER_CELL * n_cells * len(chosen), output)
     try:
         with new_folder(output) as folder:
             export.read_tables(folder if with_copies else None, on_progress)
@@ -170,7 +168,7 @@ def _write_readme(
         column.name: column.meaning
         for table in export.tables
         for column in table.columns
-        if column.role in (NUMBER, NOTE)
+        if not column.names_cells
     }
     text = text_from_template(
         "rpexplore.postprocessing",

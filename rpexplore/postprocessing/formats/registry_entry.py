@@ -20,21 +20,18 @@ from rpexplore.common.names import is_text
 from rpexplore.common.yaml_text import yaml_text
 from rpexplore.domain.provenance import describe_attributes_from_records
 from rpexplore.errors import ReleaseError
-from rpexplore.export.report.kinds import ReportedPlan
 from rpexplore.export.report.nist_checklist import nist_checklist
 from rpexplore.export.report.privacy_label import label
 from rpexplore.export.report.section import Checklist, Facts
-from rpexplore.planning.release_plan import CertifiedPlan, ReleasePlan
+from rpexplore.planning.part_plan import CertifiedPlan, PartPlan
+from rpexplore.planning.plan import Plan
 from rpexplore.privacy.conversions import USUAL_DELTAS
-from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
-from rpexplore.releases.areas.area_release import AreaRelease
-from rpexplore.releases.manifest import FinishedRelease, manifest_sha256, read_manifest
-from rpexplore.releases.query_release import QueryRelease
+from rpexplore.releases.finished_release import FORMAT as RELEASE
+from rpexplore.releases.finished_release import Release
+from rpexplore.releases.manifest import manifest_sha256, read_manifest
 from rpexplore.releases.readme import describe_unknown_values
-from rpexplore.releases.table_release import TableRelease
 
 SECTORS = ("Technology", "Healthcare", "Education", "Government", "Energy", "Finance")
-_KINDS = (TableRelease, QueryRelease, AreaRelease, AdaptiveRelease)
 
 
 @dataclass(frozen=True)
@@ -117,13 +114,12 @@ def registry_text(folder: str | Path, answers: RegistryAnswers) -> str:
     return yaml_text(registry_entry(load_release(folder), answers))
 
 
-def load_release(folder: str | Path) -> FinishedRelease[Any]:
-    """The release of whatever kind in a folder; raises `ReleaseError` if there is none."""
+def load_release(folder: str | Path) -> Release:
+    """The release in a folder; raises `ReleaseError` if there is none."""
     folder = Path(folder)
     manifest = read_manifest(folder)
-    for kind in _KINDS:
-        if manifest.get("format") == kind.release_format[0]:
-            return kind.load(folder)
+    if manifest.get("format") == RELEASE[0]:
+        return Release.load(folder)
     sources = manifest.get("sources")
     if isinstance(sources, list) and sources:
         names = ", ".join(str(source.get("name")) for source in sources if isinstance(source, dict))
@@ -133,7 +129,7 @@ def load_release(folder: str | Path) -> FinishedRelease[Any]:
     raise ReleaseError(f"{str(folder)!r} holds no release; name the folder of one.")
 
 
-def registry_entry(release: FinishedRelease[Any], answers: RegistryAnswers) -> dict[str, Any]:
+def registry_entry(release: Release, answers: RegistryAnswers) -> dict[str, Any]:
     """The entry, with all fields of tier 3 that are known."""
     plan, manifest = release.plan, release.manifest
     told = _report_sentences(plan)
@@ -220,10 +216,8 @@ def registry_entry(release: FinishedRelease[Any], answers: RegistryAnswers) -> d
     }
 
 
-def _report_sentences(plan: ReleasePlan) -> dict[str, str]:
-    """What the report on a plan says, by the term or the point; nothing of a list of queries."""
-    if not isinstance(plan, ReportedPlan):
-        return {}
+def _report_sentences(plan: Plan | PartPlan) -> dict[str, str]:
+    """What the report on a plan says, by the term or the point."""
     (checklist,) = (
         part for part in nist_checklist(plan, "records").parts if isinstance(part, Checklist)
     )
@@ -234,12 +228,12 @@ def _report_sentences(plan: ReleasePlan) -> dict[str, str]:
     }
 
 
-def _description(plan: ReleasePlan) -> str:
+def _description(plan: Plan | PartPlan) -> str:
     """ "56 noisy tables of age, sex and region. …"."""
     return f"{capitalised(plan.contents)} of {_attributes(plan)}. {plan.accuracy_statement}"
 
 
-def _attributes(plan: ReleasePlan) -> str:
+def _attributes(plan: Plan | PartPlan) -> str:
     """The attributes that are asked for, with their numbers of values."""
     attributes = [plan.domain.attributes[index] for index in plan.attribute_indices]
     return joined(

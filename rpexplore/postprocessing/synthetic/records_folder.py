@@ -27,6 +27,7 @@ from rpexplore.common.concurrency import Progress, no_progress, part_of_progress
 from rpexplore.common.csv_text import FORMULAS_ESCAPED
 from rpexplore.common.exact_numbers import whole_number
 from rpexplore.domain.domain import AttributeIndices, Domain
+from rpexplore.domain.result_schema import Column, apart_from
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation.seeded_numbers import SeededNumbers
 from rpexplore.estimation.smooth_tables import SmoothTables
@@ -249,12 +250,9 @@ def _pieces(
 ) -> Iterator[pa.Table]:
     """The records as rows with a number, codes and labels."""
     columns = [label_columns(domain.attributes[index]) for index in attributes]
-    names = [NUMBER]
-    for named in columns:
-        for name, _ in named:
-            while name in names:
-                name += " (attribute)"
-            names.append(name)
+    number = Column(NUMBER, "value", "The number of the record.")
+    of_values = [column for named in columns for column, _ in named]
+    names = [NUMBER, *(column.name for column in apart_from(of_values, [number]))]
     metadata = {MADE: json.dumps(made, ensure_ascii=False).encode()}
     for start in range(0, len(codes), _ROWS_AT_ONCE):
         chunk = codes[start : start + _ROWS_AT_ONCE].astype(np.int32)

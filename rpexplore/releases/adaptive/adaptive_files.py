@@ -13,6 +13,7 @@ import pyarrow.parquet
 
 from rpexplore.common.concurrency import Progress, in_order, part_of_progress
 from rpexplore.domain.domain import AttributeIndices
+from rpexplore.domain.result_schema import ADAPTIVE
 from rpexplore.estimation.smooth_tables import SmoothTables
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
 from rpexplore.releases.adaptive.estimates import MeasuredSoFar, downward_closed, tables_of
@@ -20,10 +21,9 @@ from rpexplore.releases.adaptive.outcomes import RoundOutcome, read_outcomes
 from rpexplore.releases.adaptive.table_bounds import bounds_of_tables
 from rpexplore.releases.csv_cells import csv_decimals
 from rpexplore.releases.manifest import file_entry
-from rpexplore.releases.measurement_file import MeasuredFile, MeasurementNote, read_measured
+from rpexplore.releases.measurement_file import Measured, MeasuredFile, MeasurementNote
 from rpexplore.releases.residual_files import residual_files, write_residuals
 from rpexplore.releases.table_cells import (
-    ESTIMATES,
     Labels,
     for_csv,
     label_columns,
@@ -48,11 +48,13 @@ LEAST_ERROR = 1e-3  # for the decimals of CSV files: a model may be sure of a ce
 class AdaptiveWriter:
     """Writes the parts of a release, from its measurements, into a folder not finished yet."""
 
-    def __init__(self, plan: AdaptivePlan, folder: Path, note: MeasurementNote) -> None:
+    def __init__(
+        self, plan: AdaptivePlan, folder: Path, measured: Measured, note: MeasurementNote
+    ) -> None:
         self._plan, self._folder, self._note = plan, folder, note
-        self._file = MeasuredFile(folder, plan.first.closure)
+        self._file = MeasuredFile(measured, plan.first.closure)
         first_end = int(self._file.starts[-1])
-        self._outcomes = read_outcomes(plan, read_measured(folder, first_end))
+        self._outcomes = read_outcomes(plan, measured.read(first_end))
 
     def write(
         self, on_progress: Progress
@@ -90,8 +92,7 @@ class AdaptiveWriter:
 
     def _residuals(self) -> Iterator[Mapping[str, Any]]:
         for path, residuals in residual_files(self._plan.first.closure).items():
-            (self._folder / path).parent.mkdir(exist_ok=True)
-            write_residuals(self._file, path, residuals)
+            write_residuals(self._file, self._folder, path, residuals)
             yield file_entry(self._folder, path)
 
     def _rounds(self) -> Mapping[str, Any]:
@@ -128,7 +129,7 @@ class AdaptiveWriter:
                 self._folder,
                 position,
                 self._plan.workload.tables[position],
-                map(_labelled, pieces_of_cells(labels, values, errors**2)),
+                pieces_of_cells(labels, values, errors**2, ADAPTIVE, LABEL),
                 decimals=csv_decimals(max(errors.min(), LEAST_ERROR), values.max()),
                 escape_formulas=self._note.escape_formulas,
                 with_csv=not self._note.parquet_only,
@@ -151,16 +152,3 @@ class AdaptiveWriter:
 def all_of(first: MeasuredFile) -> list[np.ndarray]:
     """What the first plan measured of each of its residuals."""
     return [first.measured(residual) for residual in range(len(first.closure))]
-
-
-def _labelled(cells: pa.Table) -> pa.Table:
-    """The cells with what their error is by its name, and in each row what the value is."""
-    names: list[str] = []
-    for name in cells.column_names[: -len(ESTIMATES)]:  # of attributes
-        while name in names or name in ("model_error", "value_is"):
-            name += " (attribute)"
-        names.append(name)
-    names += ["value", "model_error", "lower_95", "upper_95"]
-    codes = np.zeros(cells.num_rows, dtype=np.int32)
-    cells = cells.rename_columns(names)
-    return cells.append_column("value_is", pa.DictionaryArray.from_arrays(codes, pa.array([LABEL])))

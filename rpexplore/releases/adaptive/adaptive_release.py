@@ -1,26 +1,21 @@
-"""An adaptive release: what it counts, measures and writes, and its folder.
+"""Adaptive tables of a release: what is counted, measured and written, and their folder `rounds`.
 
-    plan.json               the adaptive plan, canonical; the first plan is in it
-    tables/NNNN_age_sex.*   each estimated table as Parquet and CSV, one row a cell; of a run that
-                            wants Parquet only, without CSV
-    bounds.csv, .parquet    one row a table: whether all of it was measured, and how far all its
-                            estimates together are from the true counts at most
-    residuals.parquet       what the first plan measured, as in a release of tables
-    rounds.parquet          what rounds selected and measured (round: from 1; drawn: the order in
-                            its round; candidate: its place among the plan's; cell: row-major;
-                            measured: integer), without what was lost
-    manifest.json           guarantee, versions, and size and SHA-256 of every file
-    README.md               how to read all this
-
-Written as a `new_folder`; the manifest comes last.
+tables/NNNN_age_sex.*   each estimated table as Parquet and CSV, one row a cell; of a run that
+                        wants Parquet only, without CSV
+bounds.csv, .parquet    one row a table: whether all of it was measured, and how far all its
+                        estimates together are from the true counts at most
+residuals.parquet       what the first plan measured, as in a release of tables
+rounds.parquet          what rounds selected and measured (round: from 1; drawn: the order in
+                        its round; candidate: its place among the plan's; cell: row-major;
+                        measured: integer), without what was lost
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn
+from typing import ClassVar, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -31,6 +26,7 @@ import pyarrow.parquet
 from rpexplore.common.concurrency import Progress
 from rpexplore.data.counts import Counts
 from rpexplore.domain.domain import AttributeSet, Domain
+from rpexplore.domain.result_schema import ADAPTIVE, frame_of
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
 from rpexplore.planning.mechanism.marginal_noise import Where, query_attributes
@@ -44,19 +40,18 @@ from rpexplore.releases.adaptive.adaptive_files import (
     AdaptiveWriter,
     all_of,
 )
+from rpexplore.releases.adaptive.bound_texts import bound_sentence, describe_bounds
 from rpexplore.releases.adaptive.estimates import MeasuredSoFar
 from rpexplore.releases.adaptive.outcomes import RoundOutcome, most_numbers, shape_of
-from rpexplore.releases.manifest import FinishedRelease, TableFiles
+from rpexplore.releases.finished_release import PartRelease, WrittenPart
+from rpexplore.releases.items import Item, PartReader
+from rpexplore.releases.manifest import TableFiles
 from rpexplore.releases.measurement import Part
-from rpexplore.releases.measurement_file import MeasuredFile, MeasurementNote, read_measured
+from rpexplore.releases.measurement_file import Measured, MeasuredFile, MeasurementNote
 from rpexplore.releases.readme import adaptive_readme
 from rpexplore.releases.residual_files import StoredResiduals, residual_files
-from rpexplore.releases.stored_columns import (
-    LARGEST_ESTIMATE,
-    check_schema,
-    not_what_was_written,
-    read_columns,
-)
+from rpexplore.releases.stored_columns import check_schema, not_what_was_written, read_columns
+from rpexplore.releases.stored_tables import read_rows
 from rpexplore.releases.table_files import (
     BYTES_PER_CELL,
     BYTES_PER_CELL_IN_PARQUET,
@@ -64,17 +59,13 @@ from rpexplore.releases.table_files import (
     table_path,
 )
 
-_CELL_COLUMNS: dict[str, pa.DataType] = dict.fromkeys(
-    ("value", "model_error", "lower_95", "upper_95"), pa.float64()
-)
 
+class AdaptiveRelease(PartReader, PartRelease[AdaptivePlan]):
+    """The adaptive tables of a finished release. Holds noisy figures only."""
 
-class AdaptiveRelease(FinishedRelease[AdaptivePlan]):
-    """A finished adaptive release: its folder, plan and manifest. Holds noisy figures only."""
-
-    release_format = ("rpexplore-adaptive-release", 1)
-    plan_kind = AdaptivePlan
+    kind = "rounds"
     postprocessing = "estimates by a model (smooth tables), biased"
+    figures = "Estimated tables"
 
     @classmethod
     def files_of(cls, plan: AdaptivePlan) -> TableFiles:
@@ -108,10 +99,38 @@ class AdaptiveRelease(FinishedRelease[AdaptivePlan]):
         )
 
     @property
-    def table_files(self) -> list[Path]:
-        """The Parquet file of each table, in the order of `table_names`."""
-        names = enumerate(self.table_names)
-        return [self.folder / f"{table_path(place, table)}.parquet" for place, table in names]
+    def is_biased(self) -> bool:
+        return True
+
+    @property
+    def is_smooth(self) -> bool:
+        return True
+
+    @cached_property
+    def items(self) -> Sequence[Item]:
+        cells, bounds = self.plan.workload.exact_cells, self.describe_bounds()
+        return [
+            Item.of_table(place, names, int(cells[place]), partial(self.cells, place), bound)
+            for place, (names, bound) in enumerate(zip(self.table_names, bounds, strict=True))
+        ]
+
+    @property
+    def adding_up(self) -> str:
+        return (
+            "Of sums of these estimates no error is known; where there is a smaller table, use "
+            "its cell."
+        )
+
+    def describe_bounds(self, record_noun: str = "records") -> list[str]:
+        """The bound of each table in words, in its order."""
+        # The cells of any table add up to the estimated records; those with the fewest are read.
+        smallest = int(np.argmin(self.plan.workload.cells))
+        total = float(self.cells(smallest)["value"].to_numpy().sum())
+        return describe_bounds(self.bounds["error_bound_95"].tolist(), total, record_noun)
+
+    def bound_of(self, attributes: Collection[str], record_noun: str = "records") -> str:
+        position = [set(table) for table in self.table_names].index(set(attributes))
+        return bound_sentence(self.describe_bounds(record_noun)[position])
 
     @property
     def bounds(self) -> pd.DataFrame:
@@ -152,10 +171,14 @@ class AdaptiveRelease(FinishedRelease[AdaptivePlan]):
                 f"There is no estimated table of ({self.domain.describe(indices)}); ask for one "
                 "that is there."
             )
+        return frame_of(self.cells(position))
+
+    def cells(self, position: int) -> pa.Table:
+        """The table at a position of the workload, one row a cell."""
         workload = self.plan.workload
         n_rows = int(workload.exact_cells[position])
         path = self.folder / f"{table_path(position, workload.tables[position])}.parquet"
-        return read_columns(path, _CELL_COLUMNS, n_rows, largest=LARGEST_ESTIMATE).to_pandas()
+        return read_rows(path, ADAPTIVE, n_rows)
 
     counts = table
 
@@ -207,10 +230,9 @@ class AdaptiveRelease(FinishedRelease[AdaptivePlan]):
 
 @dataclass(frozen=True)
 class AdaptiveSteps:
-    """The `ReleaseSteps` of an adaptive plan: its first plan is measured, then its rounds."""
+    """The `PartSteps` of adaptive rounds: their first plan is measured, then the rounds."""
 
     plan: AdaptivePlan
-    release_kind: ClassVar[type[FinishedRelease]] = AdaptiveRelease
     booked_share: ClassVar[float] = 0.1
     drawn_share: ClassVar[float] = 0.6
 
@@ -250,20 +272,25 @@ class AdaptiveSteps:
         return measurement.measure_part(self.plan.first, part, counts)
 
     def measure_rounds(
-        self, folder: Path, n_drawn: int, counts: Counts, write: rounds.Write, progress: Progress
+        self,
+        measured: Measured,
+        n_drawn: int,
+        counts: Counts,
+        write: rounds.Write,
+        progress: Progress,
     ) -> None:
         """Draw the rounds that are left; see `rounds.measure_rounds`.
 
-        folder: has all that the first plan measured; n_drawn: how many numbers are in it, with
+        measured: has all that the first plan measured; n_drawn: how many numbers are in it, with
         those of rounds
         """
-        first = MeasuredFile(folder, self.plan.first.closure)
-        drawn = read_measured(folder, int(first.starts[-1]), n_drawn)
+        first = MeasuredFile(measured, self.plan.first.closure)
+        drawn = measured.read(int(first.starts[-1]), n_drawn)
         rounds.measure_rounds(self.plan, counts, all_of(first), drawn, write, progress)
 
     def write(
-        self, folder: Path, note: MeasurementNote, on_progress: Progress
-    ) -> Mapping[str, Any]:
-        files, outcomes = AdaptiveWriter(self.plan, folder, note).write(on_progress)
-        readme = adaptive_readme(self.plan, note, outcomes)
-        return AdaptiveRelease.write_manifest(folder, self.plan, note, readme, files)
+        self, folder: Path, measured: Measured, note: MeasurementNote, on_progress: Progress
+    ) -> WrittenPart:
+        writer = AdaptiveWriter(self.plan, folder, measured, note)
+        files, outcomes = writer.write(on_progress)
+        return WrittenPart(adaptive_readme(self.plan, note, outcomes), files)

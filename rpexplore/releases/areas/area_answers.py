@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from rpexplore.planning.mechanism.marginal_noise import residuals_within
 from rpexplore.planning.mechanism.reconstruction import answers, contribution, marginal
 from rpexplore.releases.areas.area_parts import AreaParts
 from rpexplore.releases.measurement import measured_shape
-from rpexplore.releases.measurement_file import read_measured
+from rpexplore.releases.measurement_file import Measured
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,10 +60,9 @@ class PartAnswers:
 
 @dataclass(frozen=True, eq=False)
 class AreaAnswers:
-    """The answers of a release, from the measurements in its folder, which is not finished yet."""
+    """The answers in areas, from what was measured: `numbers` says where that is."""
 
     parts: AreaParts
-    folder: Path
 
     def of_part(self, part: int) -> PartAnswers:
         """Those of a part."""
@@ -140,8 +138,8 @@ class AreaAnswers:
         return found
 
     def numbers(self, part: int, profile: int) -> np.ndarray:
-        """What was measured of a profile in a part, int64[n_measured areas · n_columns]."""
-        return read_measured(self.folder, *self.parts.bounds(part, profile))
+        """What was measured in a part for a profile, in the order of the file: int64[·]."""
+        raise NotImplementedError
 
     def _contribute(self, profile: int, estimates: np.ndarray) -> None:
         """Make estimates, float64[n_rows, n_columns], what each residual adds to its own marginal.
@@ -160,6 +158,16 @@ class AreaAnswers:
                 own = estimates[:, within].reshape(len(estimates), *shape)
                 own = contribution(own, closure.attributes(residual), closure.strategies)
                 estimates[:, within] = own.reshape(len(estimates), within.stop - within.start)
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredAnswers(AreaAnswers):
+    """The answers of a release that is not finished yet."""
+
+    measured: Measured
+
+    def numbers(self, part: int, profile: int) -> np.ndarray:
+        return self.measured.read(*self.parts.bounds(part, profile))
 
 
 def has_strategy(closure: Closure, residual: int) -> bool:

@@ -1,19 +1,15 @@
-"""A release of tables in areas: what it counts, measures and writes, and its folder.
+"""Tables in areas of a release: what is counted, measured and written, and their folder `areas`.
 
-    plan.json, areas-….parquet, precisions-….parquet
-                    the plan, canonical, with the tree of areas
     tables/         each table on each level in a folder of its own, as Parquet files of areas that
                     follow one another, one row a cell of an area (`area_files`)
     residuals/      what was measured: area (its place in the plan's list), residual (its place in
                     the plan file's list), cell (row-major), measured (an integer)
-    manifest.json   guarantee, versions, and size and SHA-256 of every file
-    README.md       how to read all this
 
 Measured and written a subtree after another. Of a run that was stopped, the subtrees that were
 measured, and the files that were written, are kept.
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,11 +25,13 @@ from rpexplore.data.area_shares import AreaShares, Work
 from rpexplore.data.counts import Counts
 from rpexplore.domain.area_range import AreaRange
 from rpexplore.domain.area_tree import AreaTree
+from rpexplore.domain.domain import Domain
+from rpexplore.domain.result_schema import frame_of
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.area_sums import area_number
 from rpexplore.planning.mechanism.marginal_noise import query_attributes
-from rpexplore.releases.areas.area_answers import AreaAnswers
+from rpexplore.releases.areas.area_answers import MeasuredAnswers
 from rpexplore.releases.areas.area_files import (
     area_files,
     residual_file,
@@ -49,31 +47,47 @@ from rpexplore.releases.areas.area_measurement import (
     measure_areas,
 )
 from rpexplore.releases.areas.area_parts import AreaParts
-from rpexplore.releases.areas.area_rows import rows_of_areas
+from rpexplore.releases.areas.area_rows import items_of_areas, rows_of_areas
 from rpexplore.releases.areas.area_tasks import tasks_from
-from rpexplore.releases.manifest import FinishedRelease, TableFiles, file_entry
+from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
+from rpexplore.releases.items import Item, PartReader
+from rpexplore.releases.manifest import TableFiles, file_entry
 from rpexplore.releases.measurement import Part
-from rpexplore.releases.measurement_file import MeasurementNote
+from rpexplore.releases.measurement_file import Measured, MeasurementNote
 from rpexplore.releases.readme import area_readme
 from rpexplore.releases.table_files import WrittenFiles
 
 _BYTES_PER_NUMBER, _BYTES_PER_CELL = 12, 40  # or fewer, of what is measured and of tables
 
 
-class AreaRelease(FinishedRelease[AreaPlan]):
-    """A finished release of tables in areas. Holds noisy figures only."""
+class AreaRelease(PartReader, PartRelease[AreaPlan]):
+    """The tables in areas of a finished release. Holds noisy figures only."""
 
-    release_format = ("rpexplore-area-release", 1)
-    plan_kind = AreaPlan
+    kind = "areas"
 
     @classmethod
     def files_of(cls, plan: AreaPlan) -> TableFiles:
-        return area_files(AreaParts(plan)) | dict.fromkeys(plan.companions)
+        return area_files(AreaParts(plan))
 
     @property
     def tree(self) -> AreaTree:
         """The areas."""
         return self.plan.workload.tree
+
+    @property
+    def domain(self) -> Domain:
+        """The attributes that the tables are about, without the levels of areas."""
+        return self.plan.domain
+
+    @property
+    def area_levels(self) -> Sequence[str]:
+        levels = self.tree.levels
+        used = {item.level for item in self.items}
+        return levels[1 : 1 + max(i for i, level in enumerate(levels) if level in used)]
+
+    @cached_property
+    def items(self) -> Sequence[Item]:
+        return items_of_areas(self.parts, self.folder)
 
     def table(
         self, level: str, *attributes: str, within: str | Sequence[str] | None = None
@@ -113,7 +127,7 @@ class AreaRelease(FinishedRelease[AreaPlan]):
         rows = rows_of_areas(self.parts, self.folder, number, table, areas)
         if rows is None:
             rows = pyarrow.parquet.read_schema(min(folder.iterdir())).empty_table()
-        return rows.to_pandas()
+        return frame_of(rows)
 
     @cached_property
     def parts(self) -> AreaParts:
@@ -124,20 +138,19 @@ class AreaRelease(FinishedRelease[AreaPlan]):
         table = ", ".join(attributes) or "total"
         return ReleaseError(
             f"There is no table ({table}) on a level {level!r}; the levels are "
-            f"{', '.join(self.tree.levels)}, and what was asked for on each is in `plan.tables`."
+            f"{', '.join(self.tree.levels)}, what was asked for on each is in `plan.accuracy()`."
         )
 
 
 @dataclass(frozen=True)
 class AreaSteps:
-    """The `ReleaseSteps` of a plan for areas: residuals of all areas are measured.
+    """The `PartSteps` of tables in areas: residuals of all areas are measured.
 
     in_tasks  whether parts below the first are counted and measured where the records lie
     """
 
     plan: AreaPlan
     in_tasks: bool = False
-    release_kind: ClassVar[type[FinishedRelease]] = AreaRelease
     booked_share: ClassVar[float] = 0.1
     drawn_share: ClassVar[float] = 0.5
 
@@ -169,26 +182,26 @@ class AreaSteps:
         return measure_areas(self._parts, part.items.start, counts)
 
     def write(
-        self, folder: Path, note: MeasurementNote, on_progress: Progress
-    ) -> Mapping[str, Any]:
+        self, folder: Path, measured: Measured, note: MeasurementNote, on_progress: Progress
+    ) -> WrittenPart:
         """Tables and residuals, a part after another."""
         parts, files = self._parts, area_files(self._parts)
         for parent in {Path(path).parent for path in files}:
             (folder / parent).mkdir(parents=True, exist_ok=True)
-        written, answers = WrittenFiles(folder, files), AreaAnswers(parts, folder)
-        entries = [file_entry(folder, path) for path in self.plan.companions]
+        written = WrittenFiles(folder, files, measured)
+        answers, entries = MeasuredAnswers(parts, measured), []
         for part in range(len(parts.areas)):
-            on_progress("Writing the release", part / len(parts.areas))
-            entries += self._write_part(part, answers, written)
+            on_progress(WRITING, part / len(parts.areas))
+            entries += self._write_part(part, folder, answers, written)
         example = next(path for path in reversed(files) if files[path] is not None)
-        readme = area_readme(self.plan, note, "/".join(example.split("/")[1:3]))
-        return AreaRelease.write_manifest(folder, self.plan, note, readme, entries)
+        readme = area_readme(self.plan, "/".join(example.split("/")[1:3]))
+        return WrittenPart(readme, entries)
 
     def _write_part(
-        self, part: int, answers: AreaAnswers, written: WrittenFiles
+        self, part: int, folder: Path, answers: MeasuredAnswers, written: WrittenFiles
     ) -> list[dict[str, Any]]:
         """Write the files of a part, unless they are there; what the manifest says of them."""
-        parts, folder = self._parts, answers.folder
+        parts = self._parts
         tables = list(tables_of_part(parts, part))
         names = self.plan.workload.tables.tables
         files = {
@@ -199,7 +212,7 @@ class AreaSteps:
         kept = [written.entries([path], **facts) for path, facts in files.items()]
         if all(entry is not None for entry in kept):
             return [entry for of_file in kept for entry in of_file or ()]
-        write_residuals(parts, part, folder)
+        write_residuals(parts, part, answers.measured, folder)
         of_part = answers.of_part(part)
 
         def write(at: tuple[int, int]) -> None:

@@ -3,7 +3,7 @@
 The run is booked before. Noise is drawn by the worker that has the counts of a part, from the
 entropy of its operating system, and only what is measured leaves it. Where a worker is lost,
 another one counts the part again and draws its noise anew: one of them is taken, and the other has
-been read by nobody (docs/security.md).
+been read by nobody (docs/stopped-runs.md).
 """
 
 from collections.abc import Iterator

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from rpexplore.errors import LedgerError
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
 from rpexplore.releases.approval import ApprovalDemand
 from rpexplore.releases.ledger.events import Event, amount_of
 
@@ -109,7 +110,9 @@ def account_of_names(events: Sequence[Event], names: Iterable[str]) -> Account:
     return replace(account, entries=tuple(entries.values()))
 
 
-def check_limit(account: Account, plan: ReleasePlan, wanted_limit: Fraction | None = None) -> None:
+def check_limit(
+    account: Account, plan: Plan | PartPlan, wanted_limit: Fraction | None = None
+) -> None:
     """Raise `LedgerError` for another limit than the noted one, or a run beyond it."""
     unit, limit = plan.budget.unit, account.limit_record_rho
 

@@ -30,7 +30,8 @@ from rpexplore.data.files.source import AnySource, source_of
 from rpexplore.data.source import Fingerprint, Source
 from rpexplore.errors import DataError, LedgerError
 from rpexplore.planning.approval import Approval
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
 from rpexplore.releases.approval import ApprovalDemand, check_approvals
 from rpexplore.releases.ledger.account import (
     Account,
@@ -148,7 +149,7 @@ class Ledger:
     def book(
         self,
         data: AnySource,
-        plan: ReleasePlan,
+        plan: Plan | PartPlan,
         output: str | Path,
         limit_record_rho: Fraction | None = None,
         counted: Fingerprint | None = None,

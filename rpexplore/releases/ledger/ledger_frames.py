@@ -3,7 +3,8 @@
 import pandas as pd
 
 from rpexplore.common.formatting import rounded
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
 from rpexplore.releases.ledger.account import Account
 from rpexplore.releases.ledger.ledger import Ledger
@@ -25,7 +26,7 @@ def runs(account: Account, budget: Budget) -> pd.DataFrame:
     return pd.DataFrame(rows[::-1], columns=columns)
 
 
-def describe_earlier_run(plan: ReleasePlan, account: Account) -> str:
+def describe_earlier_run(plan: Plan | PartPlan, account: Account) -> str:
     """That the same plan was run to its end on these records before; "" if it was not."""
     finished = [entry for entry in account.entries if entry.state == "finished"]
     earlier = [entry for entry in finished if entry.plan_sha256 == plan.sha256]

@@ -9,6 +9,7 @@ import rpexplore as rp
 from rpexplore.analysis.adaptive import NOTHING_PROMISED, when_to_choose
 from rpexplore.errors import PlanError
 from rpexplore.export.report.report import html, report
+from rpexplore.planning.planner import plan_tables
 from rpexplore.privacy.conversions import rho_text
 
 DOMAIN = rp.Domain.from_sizes({"age": 20, "sex": 2, "region": 7})
@@ -21,7 +22,7 @@ PLAN = rp.adaptive_plan(
 
 def test_a_report_promises_privacy_alone_and_says_when_to_choose_such_a_plan():
     expected = rp.ExpectedCounts.of_total(5000)
-    fixed = rp.plan(PLAN.workload, loss=rp.SumOfVariances(), budget=PLAN.budget)
+    fixed = plan_tables(PLAN.workload, loss=rp.SumOfVariances(), budget=PLAN.budget)
     unbiased = rp.publishable(fixed, expected)
     made = report(PLAN, expected=expected)
     page = " ".join(re.sub("<[^>]+>", " ", html(made)).split())

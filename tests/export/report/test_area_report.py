@@ -91,4 +91,4 @@ def test_tables_of_areas_in_other_bases_are_told_by_their_least_accurate_cell():
     assert "Relative errors" not in headings
     assert "ResidualPlanner+ in every area of a tree" in page
     assert "do not all have the same standard error" in page
-    assert f"σ = {rounded(plan.tables['largest_standard_error'].max(), 3)}" in page
+    assert f"σ = {rounded(plan.accuracy()['largest_standard_error'].max(), 3)}" in page

@@ -9,6 +9,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.export.report.privacy_label import epsilons, label
 from rpexplore.export.report.section import Beside, Facts, Points
+from rpexplore.planning.planner import plan_tables
 from rpexplore.privacy import conversions as privacy
 
 FACTOR = "a result is at most … times as likely, plus δ"
@@ -16,7 +17,7 @@ FACTOR = "a result is at most … times as likely, plus δ"
 
 def plan(**budget) -> rp.TablePlan:
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 10, "sex": 2}), 2)
-    return rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(**budget))
+    return plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(**budget))
 
 
 def facts(made: rp.TablePlan) -> dict[str, str]:
@@ -98,7 +99,7 @@ def test_whole_steps_are_mentioned_where_they_matter():
 def test_standard_errors_are_bounds_where_the_noise_is_discrete():
     """Of ρ = 10 and the total alone, √0.05 is stated, and whole steps make it much less."""
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 10}), 0)
-    made = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=10))
+    made = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=10))
     (stated,) = made.standard_errors.tolist()
     chances = {step: math.exp(-(step**2) / (2 * stated**2)) for step in range(-9, 10)}
     true = math.sqrt(sum(p * k * k for k, p in chances.items()) / sum(chances.values()))

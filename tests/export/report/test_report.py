@@ -26,6 +26,7 @@ from rpexplore.export.bundle import contents_of
 from rpexplore.export.report.report import html, report
 from rpexplore.export.report.section import Facts, Numbers
 from rpexplore.planning.mechanism.table_variances import TableVariances
+from rpexplore.planning.planner import plan_tables
 from rpexplore.scenarios.smooth_planning import for_smooth_tables
 from rpexplore.workload.pair_dependence import PairDependence
 from rpexplore.workload.table_text import workload_from_csv
@@ -196,7 +197,7 @@ def test_the_report_ends_with_the_glossary(groups):
 def test_what_is_too_long_is_left_out_with_a_word():
     values = rp.Categories(tuple(f"v{i}" for i in range(6000)))
     domain = rp.Domain((rp.Attribute("many", values), rp.Attribute("few", rp.Categories(("a",)))))
-    plan = rp.plan(
+    plan = plan_tables(
         rp.Workload.all_up_to(domain, 1), loss=rp.SumOfVariances(), budget=rp.Budget(rho=1)
     )
     text = Page(html(report(plan))).text
@@ -317,7 +318,7 @@ def test_all_tables_are_a_download_that_can_be_planned_again(groups):
 
 @pytest.mark.parametrize("order", [0, 1])
 def test_the_smallest_plans_have_reports(order):
-    plan = rp.plan(
+    plan = plan_tables(
         rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 1}), order),
         loss=rp.MaxVariance(),
         budget=rp.Budget(rho=1),
@@ -329,7 +330,7 @@ def test_the_smallest_plans_have_reports(order):
 def test_a_table_of_very_many_cells_has_a_report():
     domain = rp.Domain.from_sizes(dict.fromkeys("abcdef", 10**6))
     workload = rp.Workload.of(domain, ["a", tuple("abcdef")])
-    plan = rp.plan(workload, loss=rp.SumOfVariances("sqrt"), budget=rp.Budget(rho=1))
+    plan = plan_tables(workload, loss=rp.SumOfVariances("sqrt"), budget=rp.Budget(rho=1))
     assert "about 10^36 cells" in Page(html(report(plan))).text
 
 
@@ -339,7 +340,7 @@ def test_a_table_of_very_many_cells_has_a_report():
 def test_very_many_tables_fit_into_one_report(n_attributes, n_tables):
     domain = rp.Domain.from_sizes({f"a{i:02}": 10 for i in range(n_attributes)})
     workload = rp.Workload.all_up_to(domain, 3).with_weights({("a00", "a01"): 3.0})
-    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
+    plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
     with at_most(30):
         text = html(report(plan))
     assert len(text.encode()) < 8_000_000
@@ -350,7 +351,7 @@ def test_very_many_tables_fit_into_one_report(n_attributes, n_tables):
 
 def test_public_counts_give_relative_errors():
     domain = rp.Domain.from_sizes({"age": 10, "sex": 2})
-    plan = rp.plan(
+    plan = plan_tables(
         rp.Workload.all_up_to(domain, 2), loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1")
     )
     total = 20 * 5 * float(plan.standard_errors[-1])  # 20 cells, each of 5 standard errors
@@ -371,7 +372,7 @@ def test_public_counts_give_relative_errors():
 
 def test_public_counts_that_no_longer_fit_are_named():
     domain = rp.Domain.from_sizes({"age": 10, "sex": 2})
-    plan = rp.plan(
+    plan = plan_tables(
         rp.Workload.all_up_to(domain, 2), loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1")
     )
     made = report(plan, expected=ExpectedCounts(("no",), (("1",),), (5.0,)))

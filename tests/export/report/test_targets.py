@@ -6,6 +6,7 @@ import rpexplore as rp
 from rpexplore.export.bundle import contents_of
 from rpexplore.export.report.report import html, report
 from rpexplore.export.report.targets import targets
+from rpexplore.planning.planner import plan_tables
 from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 
@@ -32,7 +33,7 @@ TABLES = rp.Workload.all_up_to(DOMAIN, 1)
 )
 def test_sentences_agree_in_number(wanted, message):
     workload = TABLES.with_targets(wanted)
-    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
+    plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
     text = " ".join(targets(plan).sentences)
     for part in message:
         assert part in text
@@ -100,7 +101,7 @@ def test_why_the_budget_is_as_large_as_it_is():
     wanted = rp.Workload.all_up_to(domain, 2).with_targets(
         {("age", "sex"): rp.Target("3", required=True), ("region",): 500}
     )
-    plan = rp.plan(wanted, loss=rp.SumWithinTargets(), budget=rp.Budget(rho="0.1"))
+    plan = plan_tables(wanted, loss=rp.SumWithinTargets(), budget=rp.Budget(rho="0.1"))
     section = targets(plan)
     message = " ".join(section.sentences)
     assert "takes ρ = 0.055556" in message
@@ -108,7 +109,7 @@ def test_why_the_budget_is_as_large_as_it_is():
     _, binding_tables = section.parts
     assert binding_tables.frame["table"].tolist() == ["age × sex"]
     assert [row[3] for row in binding_tables.rows] == ["100 %"]
-    plan = rp.plan(wanted, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
+    plan = plan_tables(wanted, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
     message = " ".join(targets(plan).sentences)
     assert "The 2 targets take ρ =" in message
     assert "the same objective" in message

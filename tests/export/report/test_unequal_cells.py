@@ -10,6 +10,7 @@ from rpexplore.export.report.codebook import aggregations
 from rpexplore.export.report.fairness import forecasts
 from rpexplore.export.report.report import html, report
 from rpexplore.export.report.section import Numbers
+from rpexplore.planning.planner import plan_tables
 from rpexplore.scenarios.table_settings import TableSetting
 from tests.analysis import bases
 from tests.export.reports import html_of, report_of
@@ -39,7 +40,7 @@ def test_it_says_how_each_attribute_is_aggregated_and_measured(plan, made):
     assert rows["sex"][-1] == "value by value"
     assert rows["income"][1] == "15"
     assert rows["age"][-1].endswith("totals spread by optimised weights")
-    even = rp.plan(
+    even = plan_tables(
         plan.workload, loss=rp.SumOfVariances(), budget=plan.budget, uniform_reference=True
     )
     (part,) = aggregations(even.workload, even.closure.strategies)[0].parts
@@ -83,11 +84,11 @@ def test_other_rules_are_planned_on_their_own(plan, made):
     text = " ".join(section(made, "Fairness").sentences)
     assert "measures attributes as is best for its objective" in text
     bare = plan.workload.with_weights({("age",): 3})
-    weighed = rp.plan(bare, loss=plan.loss, budget=plan.budget)
+    weighed = plan_tables(bare, loss=plan.loss, budget=plan.budget)
     _, *schemes = forecasts(weighed)
     assert [each.name for each in schemes] == list(SCHEMES)
     for scheme in schemes:
         loss = SCHEMES[scheme.name]
-        own = rp.plan(plan.workload, loss=loss, budget=plan.budget)
+        own = plan_tables(plan.workload, loss=loss, budget=plan.budget)
         np.testing.assert_allclose(scheme.standard_errors, own.standard_errors, rtol=1e-3)
     assert "Of each table, the root mean square of its cells is shown" in text

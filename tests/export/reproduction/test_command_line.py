@@ -6,7 +6,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 import rpexplore as rp
-from rpexplore.analysis.accuracy import csv_of_tables
+from rpexplore.analysis.accuracy import csv_of_accuracy
 from rpexplore.cli.main import cli
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.export.reproduction.command_line import command_lines
@@ -19,7 +19,7 @@ from tests.export.scenarios import SCENARIOS
 def export_to(folder: Path, plan: rp.TablePlan) -> None:
     plan.save(folder / "plan.json")
     plan.workload.domain.save(folder / "codebook.json")
-    (folder / "tables.csv").write_text(csv_of_tables(plan), encoding="utf-8")
+    (folder / "tables.csv").write_text(csv_of_accuracy(plan), encoding="utf-8")
     for file, text in custom_basis_files(plan.workload).values():
         (folder / file).write_bytes(text.encode())
 

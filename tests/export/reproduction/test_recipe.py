@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.analysis.accuracy import csv_of_tables
+from rpexplore.analysis.accuracy import csv_of_accuracy
 from rpexplore.export.reproduction.recipe import Recipe
 from rpexplore.scenarios.basis_choices import BasisChoice
 from rpexplore.scenarios.workload_request import WorkloadRequest
@@ -47,8 +47,8 @@ def test_basis_choices_of_absent_tables_are_left_out():
     assert recipe.basis_choices == [BasisChoice("age", rp.Prefix(), (("age",),))]
 
 
-def test_the_csv_of_tables_is_read_back_exactly(plan):
-    read = workload_from_csv(plan.workload.domain, csv_of_tables(plan), "tables.csv")
+def test_the_csv_of_accuracy_is_read_back_exactly(plan):
+    read = workload_from_csv(plan.workload.domain, csv_of_accuracy(plan), "tables.csv")
     for name in ("members", "weights", "targets"):
         assert np.array_equal(
             getattr(read, name), getattr(plan.workload, name), equal_nan=name == "targets"

@@ -10,9 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.analysis.accuracy import csv_of_tables
+from rpexplore.analysis.accuracy import csv_of_accuracy
 from rpexplore.export.reproduction.recipe import Recipe, custom_basis_files
 from rpexplore.export.reproduction.script import python_script
+from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.scenarios.scenario import Scenario
 from tests.export.reports import plan_of
@@ -25,7 +26,7 @@ def exported(folder: Path, name: str) -> tuple[rp.TablePlan, Path]:
     scenario, plan, path = SCENARIOS[name], plan_of(name), folder / "plan.py"
     path.write_text(python_script(plan, scenario), encoding="utf-8")
     if Recipe.of(plan, scenario).needs_tables_csv:
-        (folder / "tables.csv").write_text(csv_of_tables(plan), encoding="utf-8")
+        (folder / "tables.csv").write_text(csv_of_accuracy(plan), encoding="utf-8")
     for file, text in custom_basis_files(plan.workload).values():
         (folder / file).write_bytes(text.encode())
     return plan, path
@@ -83,7 +84,7 @@ def test_nothing_is_written_without_options(tmp_path):
 )
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_plan_has_a_script(tmp_path, workload, loss, budget):
-    plan = rp.plan(workload, loss=loss, budget=budget)
+    plan = plan_tables(workload, loss=loss, budget=budget)
     path = tmp_path / "plan.py"
     path.write_text(python_script(plan, Scenario.of_plan(plan)), encoding="utf-8")
     made = made_by(path)

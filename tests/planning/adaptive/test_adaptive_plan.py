@@ -11,6 +11,7 @@ from referencing import Registry, Resource
 import rpexplore as rp
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.errors import ContradictionError, PlanError, WorkloadError
+from rpexplore.planning.planner import plan_tables
 from tests.support.plan_schemas import PLAN_SCHEMA
 from tests.support.plan_texts import laid_out_compact, other_layouts, replaced
 
@@ -118,7 +119,7 @@ def test_a_first_plan_whose_seal_is_of_other_contents_is_refused():
 def with_first(workload: rp.Workload, rho=PLAN.first.budget.rho) -> str:
     """The text with an honest first plan of other tables or another budget."""
     budget = rp.Budget(rho=rho, max_records_per_person=2)
-    first = rp.plan(workload, loss=rp.SumOfVariances(), budget=budget)
+    first = plan_tables(workload, loss=rp.SumOfVariances(), budget=budget)
     content = replaced(json.loads(PLAN.text), ("first_plan",), json.loads(first.text))
     return laid_out_compact(replaced(content, ("privacy_cost",), "2/3"))
 

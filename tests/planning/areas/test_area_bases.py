@@ -213,8 +213,8 @@ def test_least_accurate_cells_are_looked_at_one_by_one(loss, tmp_path):
     loaded = rp.AreaPlan.load(tmp_path / "plan.json")
     VALIDATOR.validate(json.loads(plan.text))
     assert (loaded.text, rp.verify(loaded).holds) == (plan.text, True)
-    assert plan.tables["shadow_price"].sum() == pytest.approx(1)
-    errors = plan.tables.set_index("level")["largest_standard_error"]
+    assert plan.accuracy()["shadow_price"].sum() == pytest.approx(1)
+    errors = plan.accuracy().set_index("level")["largest_standard_error"]
     if loss.meets_required_targets:
         assert errors["town"] <= targets["town"]
         with pytest.raises(OutOfReachError, match=r"\(age\) on town"):

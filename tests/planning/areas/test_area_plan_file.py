@@ -284,7 +284,7 @@ def test_tables_by_level_are_those_of_single_areas(saved):
     """Means and extremes over areas, one by one, and prices that sum to 1."""
     for name in ("sum", "max"):
         plan = rp.AreaPlan.load(saved / name / "plan.json")
-        tables = plan.tables
+        tables = plan.accuracy()
         assert tables["shadow_price"].sum() == pytest.approx(1)
         asked = plan.workload
         for row in tables.itertuples():
@@ -296,8 +296,8 @@ def test_tables_by_level_are_those_of_single_areas(saved):
                 column = np.flatnonzero(np.flatnonzero(plan.groups.kinds == kind) == group)
                 if table is not None and level == row.level:
                     variances.append(float(plan.table_variances(kind)[table, column[0]]))
-            assert row.mean_variance in [
+            assert row.standard_error**2 in [
                 pytest.approx(np.mean(variances)),
                 *map(pytest.approx, variances),  # one area is asked for another workload
             ]
-            assert row.max_variance <= max(variances) * (1 + 1e-12)
+            assert row.largest_standard_error**2 <= max(variances) * (1 + 1e-12)

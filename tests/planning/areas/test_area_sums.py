@@ -76,7 +76,7 @@ def test_standard_errors_of_tables_are_those_of_the_areas_answers():
     found = plan.accuracy_of_sums(lists)
 
     errors = found.set_index(["list", "attributes"])["standard_error"]
-    expected = {(row["level"], row["attributes"]): row for _, row in plan.tables.iterrows()}
+    expected = {(row["level"], row["attributes"]): row for _, row in plan.accuracy().iterrows()}
     for of_two, level, table in [
         (("all", "all"), "all", ("age",)),
         (("N", "S"), "region", ("sex", "age")),

@@ -201,7 +201,7 @@ def test_with_all_targets_required_all_tables_count():
             rp.plan_areas(asked, loss=loss, budget=tight)
         enough, text = budget_within_reach(refused.value, tight, asked)
         assert "more than they need" not in text  # all are required
-        made = rp.plan_areas(asked, loss=loss, budget=enough.budget).tables
+        made = rp.plan_areas(asked, loss=loss, budget=enough.budget).accuracy()
         assert np.all(made["largest_standard_error"] <= made["target"])
 
 

@@ -11,6 +11,7 @@ from rpexplore.planning.baselines.bound import SingularValues
 from rpexplore.planning.baselines.p_identity import _error
 from rpexplore.planning.baselines.registry import BASELINES, LAPLACE_BASELINES
 from rpexplore.planning.losses.base import Loss
+from rpexplore.planning.planner import plan_tables
 from rpexplore.workload.query_matrix import query_matrix
 
 DOMAIN = rp.Domain.from_sizes({"age": 5, "sex": 2, "region": 3})
@@ -31,7 +32,7 @@ LAPLACE = {baseline.name: baseline for baseline in LAPLACE_BASELINES}
 
 
 def planned(tables: rp.Workload, loss: Loss) -> rp.TablePlan:
-    return rp.plan(tables, loss=loss, budget=rp.Budget(rho="0.5"))
+    return plan_tables(tables, loss=loss, budget=rp.Budget(rho="0.5"))
 
 
 def queries(tables: rp.Workload, row: int) -> np.ndarray:

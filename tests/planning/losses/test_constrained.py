@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.losses.base import WEIGHTINGS, describe_weighting
+from rpexplore.planning.planner import plan_tables
 from tests.support.capped_optimum import workloads_with_required
 
 LOSSES = [
@@ -77,7 +78,7 @@ def test_without_required_targets_it_is_refused(workload):
         with pytest.raises(WorkloadError, match=r"No target is marked required; mark those"):
             loss.caps(none)
         with pytest.raises(WorkloadError, match="No target is marked required"):
-            rp.plan(none, loss=loss, budget=rp.Budget(rho=1))
+            plan_tables(none, loss=loss, budget=rp.Budget(rho=1))
 
 
 def test_a_missing_target_is_named(workload):

@@ -12,7 +12,7 @@ import rpexplore as rp
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.losses.custom import CustomLoss, UnavailableLoss
 from rpexplore.planning.losses.p_norm import PNorm
-from rpexplore.planning.planner import optimum
+from rpexplore.planning.planner import optimum, plan_tables
 from rpexplore.releases.release import release
 
 TARGETS = np.array([1.0, 2.0, 0.5, 3.0])
@@ -183,7 +183,7 @@ def custom_plan():
     domain = rp.Domain.from_sizes({"a": 3, "b": 2})
     workload = rp.Workload.all_up_to(domain, 2)
     loss = rp.CustomLoss(lambda variances: cp.norm(variances, 3), "3-norm")
-    return rp.plan(workload, loss=loss, budget=rp.Budget(rho=0.5))
+    return plan_tables(workload, loss=loss, budget=rp.Budget(rho=0.5))
 
 
 def test_a_loss_read_from_a_file_is_called_by_its_name():
@@ -206,7 +206,7 @@ def test_nothing_can_be_computed_or_planned_by_name_alone(custom_plan):
         lambda: loss.table_weights(workload),
         lambda: loss.value(variances, workload),
         lambda: loss.minorant(variances, workload),
-        lambda: rp.plan(workload, loss=loss, budget=rp.Budget(rho=1)),
+        lambda: plan_tables(workload, loss=loss, budget=rp.Budget(rho=1)),
         lambda: optimum(workload, loss=loss),
     ):
         with pytest.raises(PlanError, match=message):

@@ -12,7 +12,7 @@ import rpexplore as rp
 from rpexplore.common.exact_numbers import Decimals
 from rpexplore.planning.mechanism.accounting import ExactVariances, privacy_cost_upper_bound
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.planner import optimum
+from rpexplore.planning.planner import optimum, plan_tables
 from tests.support.generalised import any_strategies, workloads_with_bases
 from tests.support.strategies import budgets, domains, losses, workloads
 
@@ -85,7 +85,7 @@ def test_variances_are_exact(workload, data):
 )
 @settings(deadline=None, max_examples=150)
 def test_plans_use_the_budget_and_never_more(workload, loss, budget):
-    plan = rp.plan(workload, loss=loss, budget=budget)
+    plan = plan_tables(workload, loss=loss, budget=budget)
     record_cost = exact_cost(plan.closure, plan.sigma_squared)
     assert record_cost <= budget.record_privacy_cost
     assert record_cost * budget.records_factor <= plan.exact_privacy_cost <= budget.privacy_cost
@@ -102,7 +102,7 @@ def test_plans_use_the_budget_and_never_more(workload, loss, budget):
 def test_budgets_on_the_edge_of_rounding(cost):
     domain = rp.Domain.from_sizes({"a": 3, "b": 2})
     for tables in ([()], [("a", "b"), ()]):
-        plan = rp.plan(
+        plan = plan_tables(
             rp.Workload.of(domain, tables),
             loss=rp.SumOfVariances(),
             budget=rp.Budget(privacy_cost=cost),

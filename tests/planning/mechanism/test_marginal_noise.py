@@ -10,6 +10,7 @@ from scipy.stats import norm
 
 import rpexplore as rp
 from rpexplore.errors import DomainError, WorkloadError
+from rpexplore.planning.planner import plan_tables
 from tests.support import generalised, oracles
 from tests.support.strategies import domains, losses, workloads
 
@@ -63,7 +64,7 @@ def check_against_dense(plan, seed=0):
 @pytest.mark.parametrize("loss", [rp.SumOfVariances("cells"), rp.MaxVariance()])
 def test_edges_against_dense_matrices(sizes, tables, loss):
     check_against_dense(
-        rp.plan(workload_of(sizes, tables), loss=loss, budget=rp.Budget(privacy_cost=0.7))
+        plan_tables(workload_of(sizes, tables), loss=loss, budget=rp.Budget(privacy_cost=0.7))
     )
 
 
@@ -73,13 +74,13 @@ def test_edges_against_dense_matrices(sizes, tables, loss):
 @settings(deadline=None, max_examples=40)
 def test_random_plans_against_dense_matrices(workload, loss, records, seed):
     budget = rp.Budget(rho=0.5, max_records_per_person=records)
-    check_against_dense(rp.plan(workload, loss=loss, budget=budget), seed)
+    check_against_dense(plan_tables(workload, loss=loss, budget=budget), seed)
 
 
 @given(workloads(small, max_tables=3))
 @settings(deadline=None, max_examples=25)
 def test_marginals_within_a_table_have_a_variance_too(workload):
-    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=0.5))
+    plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=0.5))
     names = workload.domain.names
     for table in workload.tables:
         for subset in oracles.subsets(workload.domain.positions(table)):
@@ -91,7 +92,7 @@ def test_marginals_within_a_table_have_a_variance_too(workload):
 @given(workloads(small), st.integers(0, 2**32))
 @settings(deadline=None, max_examples=25)
 def test_what_a_query_leaves_out_is_summed_over(workload, seed):
-    plan = rp.plan(workload, loss=rp.MaxVariance(), budget=rp.Budget(rho=0.5))
+    plan = plan_tables(workload, loss=rp.MaxVariance(), budget=rp.Budget(rho=0.5))
     table = workload.tables[-1]
     assume(table)
     query = random_query(plan, table, seed)
@@ -111,7 +112,7 @@ def test_what_a_query_leaves_out_is_summed_over(workload, seed):
 def test_subtotals_of_a_million_values_do_not_cancel():
     """All ones but the last: ‖q‖² − (1ᵀq)²/n is small against both."""
     n = 10**6
-    plan = rp.plan(
+    plan = plan_tables(
         rp.Workload.of(rp.Domain.from_sizes({"a": n}), ["a"]),
         loss=rp.SumOfVariances(),
         budget=rp.Budget(rho=0.5),
@@ -256,7 +257,7 @@ def test_privacy_cost_of_a_base_mechanism(sizes):
 def plan():
     domain = rp.Domain.from_sizes({"a": 3, "b": 4, "c": 2})
     workload = rp.Workload.of(domain, [("a", "b"), "c"])
-    return rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=0.5))
+    return plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=0.5))
 
 
 def test_margin_of_error(plan):

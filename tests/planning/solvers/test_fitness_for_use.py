@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
+from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.solvers.fitness_for_use import cost_bound, decoding, fitness_for_use
 from rpexplore.planning.solvers.query_root import FactoredQueries, QueryRoot
 from rpexplore.planning.solvers.solution import share_done
@@ -181,7 +182,7 @@ def test_marginals_cost_what_residual_planner_does(sizes, order):
     workload = rp.Workload.of(
         domain, workload.tables, targets=rng.uniform(1, 4, len(workload)).tolist()
     )
-    plan = rp.plan(workload, loss=rp.MaxVariance("target"), budget=rp.Budget(privacy_cost=1))
+    plan = plan_tables(workload, loss=rp.MaxVariance("target"), budget=rp.Budget(privacy_cost=1))
     subsets = [workload.attribute_indices(table) for table in range(len(workload))]
     queries = [marginal_matrix(sizes, kept) for kept in subsets]
     targets = np.repeat(workload.targets, [len(matrix) for matrix in queries])

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.solvers.p_norm import minimise_maximum
 from rpexplore.planning.solvers.solution import minimise_sum
 from tests.support.oracles import convex_optimum, noise_of_cost, random_workload, variance_matrix
@@ -18,7 +19,7 @@ from tests.support.strategies import domains, workloads
 @pytest.mark.parametrize("seed", range(12))
 def test_equals_convex_optimum_and_certificate_is_honest(seed, relative_to):
     workload, loss = random_workload(seed), rp.MaxVariance(relative_to)
-    plan = rp.plan(workload, loss=loss, budget=rp.Budget(privacy_cost=0.3))
+    plan = plan_tables(workload, loss=loss, budget=rp.Budget(privacy_cost=0.3))
     optimum, _ = convex_optimum(workload, loss.table_weights(workload), 0.3, largest=True)
     solver = 1e-7  # how well CVXPY knows its own optimum
     assert plan.loss_value == pytest.approx(optimum, rel=1e-5)
@@ -31,8 +32,8 @@ def test_targets_are_met_exactly_when_the_loss_is_at_most_one():
     domain = rp.Domain.from_sizes({"a": 4, "b": 5})
     workload = rp.Workload.of(domain, ["a", ("a", "b")], targets=[2, 3])
     loss = rp.MaxVariance("target")
-    needed = rp.plan(workload, loss=loss, budget=rp.Budget(privacy_cost=1)).loss_value
-    plan = rp.plan(workload, loss=loss, budget=rp.Budget(privacy_cost=needed))
+    needed = plan_tables(workload, loss=loss, budget=rp.Budget(privacy_cost=1)).loss_value
+    plan = plan_tables(workload, loss=loss, budget=rp.Budget(privacy_cost=needed))
     assert plan.loss_value == pytest.approx(1, rel=1e-6), "the loss scales as 1 / budget"
     assert np.all(plan.standard_errors <= workload.targets * (1 + 1e-6))
 

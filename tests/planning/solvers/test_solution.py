@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.solvers.solution import minimise_sum
 from tests.support.oracles import convex_optimum, noise_of_cost, random_workload
 from tests.support.strategies import workloads
@@ -16,7 +17,7 @@ from tests.support.strategies import workloads
 @pytest.mark.parametrize("weighting", ["equal", "cells", "sqrt"])
 def test_equals_convex_optimum(seed, weighting):
     workload, loss = random_workload(seed), rp.SumOfVariances(weighting)
-    plan = rp.plan(workload, loss=loss, budget=rp.Budget(privacy_cost=0.3))
+    plan = plan_tables(workload, loss=loss, budget=rp.Budget(privacy_cost=0.3))
     optimum, variances = convex_optimum(workload, loss.table_weights(workload), 0.3, largest=False)
     assert plan.loss_value == pytest.approx(optimum, rel=1e-7)
     assert plan.certificate.lower_bound <= optimum * (1 + 1e-9)

@@ -28,7 +28,7 @@ def released(tmp_path, monkeypatch, request):
 def cells_of_areas(tables, plan, column="value"):
     """Table -> area by its number -> its cells."""
     found = {}
-    for level, attributes in plan.tables[["level", "attributes"]].itertuples(index=False):
+    for level, attributes in plan.accuracy()[["level", "attributes"]].itertuples(index=False):
         table = tables.table(level, *attributes)
         codes = table[list(TREE.levels[1 : TREE.levels.index(level) + 1])]
         areas = [TREE.find(path) for path in codes.itertuples(index=False)]

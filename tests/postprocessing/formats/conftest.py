@@ -8,10 +8,12 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
-from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.domain.result_schema import Schema
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.planner import plan_tables
 from rpexplore.postprocessing.combination_folder import write_combined
 from rpexplore.postprocessing.formats.publishing import FORMATS, publish
-from rpexplore.postprocessing.results import Results, load_results
+from rpexplore.postprocessing.results import AnyResults, load_any_results
 from rpexplore.workload.bases import Prefix
 
 DOMAIN = rp.Domain(
@@ -25,7 +27,14 @@ DOMAIN = rp.Domain(
         rp.Attribute("value", rp.Categories(("=1+1", "a\nb"))),
     )
 )
-KINDS = ("released", "combined", "smooth", "whole", "adaptive")
+TREE = rp.AreaTree.from_columns(
+    {"region": ["N", "N", "S"], "town": ["1", "2", "1"]}, names={"town": ["Aa", "Bb", "Cc"]}
+)
+# Each kind of results, and the release whose plan it goes back to.
+KINDS = {
+    "released": "released", "combined": "released", "smooth": "released", "whole": "released",
+    "adaptive": "adaptive", "areas": "areas", "whole areas": "areas", "own counts": "own counts",
+}  # fmt: skip
 IMPRINT = rp.Imprint(
     "Atlas of persons",
     "Statistics Office",
@@ -39,15 +48,15 @@ IMPRINT = rp.Imprint(
 class Exported:
     """An export in all formats, the results that it was made of, and the plan of their release."""
 
-    results: Results
+    results: AnyResults
     source: Path
     folder: Path
-    plan: ReleasePlan
+    plan: PartPlan
 
     def last_decimal(self, frame: pd.DataFrame) -> float:
         """What the last decimal of a table is worth: a millionth of its smallest error, or less."""
-        has_errors = "standard_error" in frame
-        return frame["standard_error" if has_errors else "model_error"].min() * 1e-6
+        schema = Schema.of(frame)
+        return frame[schema.name("error" if schema.has("error") else "model_error")].min() * 1e-6
 
 
 @pytest.fixture(scope="session")
@@ -57,7 +66,7 @@ def sources(tmp_path_factory) -> Path:
     rng = np.random.default_rng(0)
     rows = {attribute.name: rng.choice(attribute.stored_values(20), 200) for attribute in DOMAIN}
     workload = rp.Workload.all_up_to(DOMAIN, 2).with_bases({"Größe": Prefix()})
-    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/10"))
+    plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/10"))
     ledger = top / "ledger"
     released = rp.release(plan, pd.DataFrame(rows), top / "released", name="s", ledger=ledger)
     rp.postprocess(released, top / "smooth", method="smooth")
@@ -66,6 +75,19 @@ def sources(tmp_path_factory) -> Path:
     tables = rp.Workload.all_up_to(DOMAIN, 2)
     adaptive = rp.adaptive_plan(tables, budget=rp.Budget(rho="1/10"), expected_records=200)
     rp.release(adaptive, pd.DataFrame(rows), top / "adaptive", name="s", ledger=ledger)
+    in_areas = rp.AreaWorkload.of_levels(
+        TREE, dict.fromkeys(TREE.levels, rp.Workload.of(DOMAIN, [("sex", "value"), ()]))
+    )
+    areas = rp.plan_areas(in_areas, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/10"))
+    places = rng.integers(0, 3, 200)
+    rows |= {"region": np.array(["N", "N", "S"])[places], "town": np.array(["1", "2", "1"])[places]}
+    of_areas = rp.release(areas, pd.DataFrame(rows), top / "areas", name="s", ledger=ledger)
+    rp.whole_area_counts(of_areas, top / "whole areas")
+    own = rp.Domain(DOMAIN.attributes[1:3])  # sex and height
+    coefficients = np.array([[0, 0, 1, 1, 1, *[0] * 5], [1] * 10])
+    queries = rp.QueryList(own, coefficients, ("women, tall", "all"), np.array([9.0, 9.0]))
+    counts = rp.query_plan(queries, budget=rp.Budget(rho="1/10"))
+    rp.release(counts, pd.DataFrame(rows), top / "own counts", name="s", ledger=ledger)
     return top
 
 
@@ -73,11 +95,10 @@ def sources(tmp_path_factory) -> Path:
 def exports(sources, tmp_path_factory) -> dict[str, Exported]:
     top = tmp_path_factory.mktemp("exports")
     made = {}
-    for kind in KINDS:
+    for kind, release in KINDS.items():
         publish(sources / kind, top / kind, formats=list(FORMATS), imprint=IMPRINT)
-        release = "adaptive" if kind == "adaptive" else "released"
         plan = rp.load_plan(sources / release / "plan.json")
-        made[kind] = Exported(load_results(sources / kind), sources / kind, top / kind, plan)
+        made[kind] = Exported(load_any_results(sources / kind), sources / kind, top / kind, plan)
     return made
 
 

@@ -13,6 +13,7 @@ import rpexplore as rp
 from rpexplore.cli.main import cli
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DomainError, ReleaseError
+from rpexplore.planning.planner import plan_tables
 from rpexplore.postprocessing.combination import combine
 from rpexplore.postprocessing.combination_folder import load_unbiased, write_combined
 from rpexplore.postprocessing.measurement_source import MeasurementSource
@@ -80,7 +81,7 @@ def released(tmp_path_factory) -> TableRelease:
     }
     pd.DataFrame(rows).to_csv(folder / "records.csv", index=False)
     workload = rp.Workload.of(DOMAIN, TABLES).with_bases({"age": rp.Ranges()}, tables=[["age"]])
-    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=2))
+    plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=2))
     result = release(plan, folder / "records.csv", folder / "release")
     assert isinstance(result, TableRelease)
     return result

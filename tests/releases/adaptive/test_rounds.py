@@ -11,6 +11,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.data.counts import Counts
 from rpexplore.errors import ReleaseError
+from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.adaptive import rounds
 from rpexplore.releases.adaptive.estimates import residual_variance
 from rpexplore.releases.adaptive.outcomes import BEGUN, MEASURED
@@ -122,7 +123,7 @@ def test_what_would_stop_a_round_is_refused_before_the_first():
         step = replace(plan.rounds[0], measurement_rho=Fraction(numerator, 2**93))
         with nullcontext() if not is_refused else pytest.raises(ReleaseError, match=r"d × e"):
             rounds.check_measurable(replace(plan, rounds=(step,)))
-    first_plan = rp.plan(
+    first_plan = plan_tables(
         rp.Workload.of(of_two, PLAIN), loss=rp.SumOfVariances(), budget=rp.Budget(rho="1e-23")
     )
     with pytest.raises(ReleaseError, match="noise that the budget needs on the number of records"):

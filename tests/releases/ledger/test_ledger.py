@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.errors import LedgerError
-from rpexplore.planning.planner import plan
+from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.ledger.account import check_limit
 from rpexplore.releases.ledger.ledger import Ledger
@@ -31,7 +31,9 @@ from tests.support.processor_time import PATIENCE
 
 def plan_with(**budget) -> TablePlan:
     domain = Domain.from_sizes({"a": 2})
-    return plan(Workload.all_up_to(domain, 1), loss=SumOfVariances(), budget=Budget(**budget))
+    return plan_tables(
+        Workload.all_up_to(domain, 1), loss=SumOfVariances(), budget=Budget(**budget)
+    )
 
 
 PLAN = plan_with(rho="1/2")

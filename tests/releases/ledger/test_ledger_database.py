@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.data.files.source import FileSource
 from rpexplore.errors import LedgerError, ReleaseError
-from rpexplore.planning.planner import plan
+from rpexplore.planning.planner import plan_tables
 from rpexplore.postprocessing.same_records import ReleaseId, refuse_other_records
 from rpexplore.releases.ledger import ledger_database, ledger_overlaps, ledger_tables
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
@@ -28,7 +28,7 @@ from rpexplore.releases.release import release, resume
 from tests.data.databases.servers import Server, running_postgres
 from tests.support.ledgers import BOOKER, OWNER, database_ledger, tamper
 
-PLAN = plan(
+PLAN = plan_tables(
     Workload.all_up_to(Domain.from_sizes({"a": 2}), 1),
     loss=SumOfVariances(),
     budget=Budget(rho="1/2"),
@@ -493,7 +493,7 @@ def test_files_of_two_machines_are_two_datasets_unless_these_are_named_alike(
 
 
 def test_what_an_old_copy_leaves_out_is_not_noticed(ledger, data, postgres):
-    """docs/security.md says so: the chain of a copy is whole."""
+    """docs/ledger.md says so: the chain of a copy is whole."""
     ledger.book(data, PLAN, "out")
     copied = postgres.run("SELECT digest FROM rpexplore_ledger.last")[0][0]
     ledger.book(data, PLAN, "out")

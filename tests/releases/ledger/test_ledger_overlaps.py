@@ -11,7 +11,7 @@ from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.data.files.source import FileSource
 from rpexplore.errors import LedgerError
-from rpexplore.planning.planner import plan
+from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.approval import ApprovalDemand
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.ledger.ledger_overlaps import (
@@ -22,7 +22,7 @@ from rpexplore.releases.ledger.ledger_overlaps import (
 from rpexplore.releases.release import release
 from tests.data.databases.servers import in_duckdb
 
-PLAN = plan(
+PLAN = plan_tables(
     Workload.all_up_to(Domain.from_sizes({"a": 2}), 1),
     loss=SumOfVariances(),
     budget=Budget(rho="1/2"),

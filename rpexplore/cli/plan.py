@@ -1,0 +1,295 @@
+"""The verb plan: tables, tables in areas and own counts under one budget, in one plan file."""
+
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import click
+
+from rpexplore.cli import area_options, inputs, options
+from rpexplore.cli.adaptive_plans import AdaptiveFlag, refuse_beside_adaptive
+from rpexplore.cli.commands import Option
+from rpexplore.cli.console import progress, refuse_existing, say_result
+from rpexplore.cli.options import LossHelp
+from rpexplore.cli.smooth_weights import FromRelease, SmoothWeightsFlag, next_steps, smooth_for
+from rpexplore.errors import ReleaseError, RpexploreError, WorkloadError
+
+if TYPE_CHECKING:
+    from rpexplore.planning.plan import Plan
+
+REQUEST = "--request"
+RequestFile = Annotated[
+    Path | None,
+    Option(
+        REQUEST,
+        metavar="FILE",
+        help="Options from a TOML file, for what is long: an option's name without --, = and its "
+        "value, or a list of values; codebook names the codebook. Paths are relative to the file; "
+        "options beside it come on top.",
+    ),
+]
+_PATHS = ("codebook", "areas", "lists", "tables", "counts", "expected", "from-release", "out")
+
+
+class PlanCommand(LossHelp):
+    """The verb, whose options may also come from a file."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if REQUEST in args and (place := args.index(REQUEST)) + 1 < len(args):
+            file = Path(args[place + 1])
+            args = [*_arguments(file), *args[:place], *args[place + 2 :]]
+        return super().parse_args(ctx, args)
+
+
+def _arguments(file: Path) -> list[str]:
+    """What a request file says, as it would stand on the command line."""
+    try:
+        content = tomllib.loads(file.read_text("utf-8"))
+    except OSError as error:
+        raise RpexploreError(
+            f"The request {str(file)!r} cannot be read ({error.strerror})."
+        ) from None
+    except ValueError as error:
+        raise RpexploreError(f"The request {file.name} is no TOML file ({error}).") from None
+    arguments = []
+    for name, value in content.items():
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, dict | list):
+                raise RpexploreError(
+                    f"The request {file.name} must have one value, or a list of values, for "
+                    f"{name!r}."
+                )
+            if one is False:
+                continue
+            text = str(file.parent / one) if name in _PATHS else str(one)
+            if name == "codebook":
+                arguments.append(text)
+            else:
+                arguments += [f"--{name}"] if one is True else [f"--{name}", text]
+    return arguments
+
+
+def plan(
+    codebook: options.Codebook,
+    out: options.PlanOut,
+    request: RequestFile = None,
+    loss: options.TheLoss = None,
+    up_to: options.UpTo = None,
+    of_order: options.OfOrder = None,
+    at_most_cells: options.AtMostCells = None,
+    table: options.Table = None,
+    tables: options.TablesFile = None,
+    weight: options.Weight = None,
+    smooth_weights: SmoothWeightsFlag = False,
+    from_release: FromRelease = None,
+    adaptive: AdaptiveFlag = False,
+    target: options.Target = None,
+    basis: options.Basis = None,
+    uniform_reference: options.UniformReference = False,
+    areas: area_options.Areas = None,
+    level_names: area_options.LevelNames = None,
+    separator: area_options.Separator = None,
+    lengths: area_options.Lengths = None,
+    detail: area_options.ChosenDetail = None,
+    level: area_options.Level = None,
+    level_weight: area_options.LevelWeight = None,
+    lists: area_options.Lists = None,
+    uniform_levels: area_options.UniformLevels = False,
+    compare: area_options.Compare = False,
+    counts: options.Counts = None,
+    count: options.Count = None,
+    count_target: options.CountTarget = None,
+    counts_of: options.CountsOf = None,
+    preset: options.ChosenPreset = None,
+    role: options.PresetRole = None,
+    category: options.PresetCategory = None,
+    weighting: options.TheWeighting = None,
+    relative_to: options.TheRelativeTo = None,
+    rho: options.Rho = None,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    mu: options.Mu = None,
+    privacy_cost: options.PrivacyCost = None,
+    minimum_budget: options.TheMinimumBudget = None,
+    share: options.Share = None,
+    records_per_person: options.RecordsPerPerson = None,
+    tolerance: area_options.Tolerance = None,
+    expected_count: options.ExpectedCount = None,
+    expected: options.ExpectedFile = None,
+    cv_limit: options.CvLimit = None,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Find the most accurate plan within a privacy budget.
+
+    Say which tables in one way or several; the same table twice is an error. A table that names a
+    level of areas (--table municipality,sex,age) is in each of its areas. Add counts of your own
+    with --counts or --count. All of it shares one budget, split so that the objective of all
+    together is best, or as --share says. Attributes count single values, or as --basis says. Give
+    the budget in one way, or have it found with --minimum-budget; its numbers are exact: 0.1 and
+    1/3 mean just that. No records are needed. With --adaptive the tables are promised privacy, and
+    no accuracy.
+    """
+    from rpexplore.cli import plan_inputs
+    from rpexplore.cli.facts import plan_facts
+    from rpexplore.cli.publishable import (
+        expected_from_options,
+        usefulness_facts,
+        usefulness_of,
+        usefulness_text,
+    )
+    from rpexplore.planning.request import plan as made_for
+
+    refuse_existing(out, force)
+    budget = inputs.budget_from_options(
+        {"rho": rho, "epsilon": epsilon, "mu": mu, "privacy_cost": privacy_cost},
+        delta,
+        records_per_person,
+        find_smallest=minimum_budget is not None,
+    )
+    with progress("Reading the codebook"):
+        tree, domain = plan_inputs.codebook_from_options(
+            codebook, areas, level_names, separator, lengths
+        )
+    wanted = expected_from_options(domain, expected_count, expected, cv_limit)
+    if adaptive:
+        others = {
+            "--loss": loss, "--weighting": weighting, "--relative-to": relative_to,
+            "--weight": weight, "--smooth-weights": smooth_weights, "--from-release": from_release,
+            "--target": target, "--basis": basis, "--uniform-reference": uniform_reference,
+            "--minimum-budget": minimum_budget,
+        }  # fmt: skip
+        refuse_beside_adaptive(wanted, others)
+    weights = smooth_for(
+        smooth_weights, from_release, domain, minimum_budget, budget, wanted, loss, weighting
+    )
+    with progress("Listing what is asked for"):
+        asked = plan_inputs.PartsAsked.from_options(
+            domain,
+            tree,
+            adaptive_for=wanted if adaptive else None,
+            area_choice=(detail, level or [], level_weight or [], lists),
+            counts=(counts, count or [], count_target, counts_of),
+            preset=(preset, role or [], category or []),
+            up_to=up_to,
+            of_order=of_order or [],
+            at_most_cells=at_most_cells,
+            table=table or [],
+            tables=tables,
+            weight=weight or [],
+            smooth_for=weights,
+            target=target or [],
+            basis=basis or [],
+        )
+        if compare and (asked.areas is None or lists is not None):
+            raise WorkloadError(
+                "--compare sets shares of the budget by level beside the tables in areas, where "
+                "all areas of a level have the same tables; leave it or --lists out."
+            )
+        shares = plan_inputs.shares_from_options(share or [])
+    with progress(f"Planning {asked.contents}") as on_progress:
+        search: dict[str, Any] = {
+            "uniform_reference": uniform_reference,
+            "uniform_levels": uniform_levels,
+            "tolerance": tolerance,
+        }
+        reason = None
+        if minimum_budget is None:
+            objective = plan_inputs.loss_from_options(
+                loss, weighting, relative_to, in_areas=asked.areas is not None
+            )
+            made = made_for(
+                asked.request(budget, objective, shares, **search), on_progress=on_progress
+            )
+        else:
+            from rpexplore.cli.smallest_budget import plan_at_smallest_budget
+
+            made, reason = plan_at_smallest_budget(
+                minimum_budget, asked, budget, (loss, weighting, relative_to), shares,
+                on_progress=on_progress, **search,
+            )  # fmt: skip
+        beside = _beside(made, asked.counts is not None, compare, on_progress)
+        refuse_existing(out, force)
+        made.save(out)
+    warning = _warning(made)
+    useful = usefulness_of(made, wanted)
+    choice = _when_to_choose(useful) if adaptive else None
+    facts = {
+        "plan": str(out),
+        **plan_facts(made),
+        **usefulness_facts(made, useful),
+        **({"choice": choice} if adaptive else {}),
+        "why": reason,
+        "weights": None if weights is None else weights.text,
+        "warning": warning,
+        **{name: found for name, (found, _) in beside.items()},
+        **({"guessed": asked.guessed} if asked.guessed else {}),
+    }  # fmt: skip
+    texts = [
+        "\n".join(
+            ["Guessed from names and sizes (--role and --category correct it):", *asked.guessed]
+        )
+        if asked.guessed
+        else None,
+        reason,
+        str(made),
+        *(text for _, text in beside.values()),
+        usefulness_text(made, useful),
+        _saved(made, out),
+        next_steps(weights, from_release),
+        warning,
+    ]
+    say_result(as_json, facts, "\n\n".join(filter(None, texts)))
+
+
+def _when_to_choose(useful: dict[str, Any]) -> tuple[str, ...]:
+    """When to choose adaptive tables, in sentences."""
+    from rpexplore.analysis.adaptive import when_to_choose
+
+    return tuple(when_to_choose(useful["rounds"]))
+
+
+def _saved(made: "Plan", out: Path) -> str:
+    beside = f", with {' and '.join(made.companions)} beside it" if made.companions else ""
+    return f"Saved to {out}{beside}\nSHA-256 {made.sha256}"
+
+
+def _beside(
+    made: "Plan", has_counts: bool, compare: bool, on_progress: Any
+) -> dict[str, tuple[Any, str | None]]:
+    """What is shown beside a plan, as facts and as text: baselines of counts, depth of areas."""
+    from rpexplore.cli.facts import baseline_table, row_facts, spare_text
+
+    beside: dict[str, tuple[Any, str | None]] = {}
+    if (of_areas := made.part("areas")) is not None:
+        from rpexplore.cli.area_facts import note_on_depth, share_table
+
+        if compare:
+            from rpexplore.analysis.areas.levels import beside_shares_by_level
+
+            rows = beside_shares_by_level(of_areas, on_progress=on_progress)
+            beside["beside_shares_by_level"] = row_facts(rows), share_table(rows)
+        note = note_on_depth(of_areas.workload.tree)
+        beside["note"] = note, note
+    if has_counts and (of_counts := made.part("counts")) is not None:
+        from rpexplore.analysis.queries import budgets_needed, query_baselines
+        from rpexplore.planning.counts.query_planner import query_optimum
+
+        optimum = query_optimum(of_counts.queries)
+        needed = budgets_needed(query_baselines(optimum, on_progress=on_progress), of_counts.budget)
+        text = f"{baseline_table(needed)}\n\n{spare_text(of_counts)}"
+        beside["baselines"] = row_facts(needed), text
+    return beside
+
+
+def _warning(made: "Plan") -> str | None:
+    """Why the plan cannot be released, if it cannot."""
+    from rpexplore.releases.measurement import check_measurable
+
+    tables, rounds = made.part("tables"), made.part("rounds")
+    try:
+        for part in filter(None, (tables, None if rounds is None else rounds.first)):
+            check_measurable(part)
+    except ReleaseError as error:
+        return f"This plan cannot be released: {error}"
+    return None

@@ -1,0 +1,285 @@
+"""What the options of the verb plan ask for: tables, tables in areas, own counts, their shares."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rpexplore.cli import area_inputs, inputs, preset_inputs
+from rpexplore.common.exact_numbers import exact_fraction
+from rpexplore.common.formatting import joined, plural
+from rpexplore.errors import PlanError, RpexploreError, WorkloadError
+
+if TYPE_CHECKING:
+    from rpexplore.cli.options import PresetName
+    from rpexplore.domain.area_tree import AreaTree
+    from rpexplore.domain.domain import Domain
+    from rpexplore.domain.expected_counts import ExpectedCounts
+    from rpexplore.planning.areas.area_workload import AreaWorkload
+    from rpexplore.planning.losses.base import Loss
+    from rpexplore.planning.request import Request, Rounds
+    from rpexplore.privacy.budget import Budget
+    from rpexplore.queries.definitions import StatedQueries
+    from rpexplore.workload.workload import Workload
+
+_WAYS = ("up_to", "of_order", "at_most_cells", "table", "tables")
+
+
+def codebook_from_options(
+    codebook: Path,
+    areas: Path | None,
+    level_names: str | None,
+    separator: str | None,
+    lengths: str | None,
+    *,
+    resource: str | None = None,
+) -> "tuple[AreaTree | None, Domain]":
+    """The attributes, and the areas of the codebook or of a file beside it; None for none."""
+    from rpexplore.domain.area_codebook import names_areas
+    from rpexplore.domain.domain import Domain
+
+    if areas is None and not names_areas(codebook):
+        if level_names or separator is not None or lengths:
+            raise WorkloadError("--level-names, --separator and --lengths go with --areas FILE.")
+        return None, Domain.load(codebook, resource)
+    return area_inputs.areas_from_options(codebook, areas, level_names, separator, lengths)
+
+
+def levels_shown(tree: "AreaTree | None") -> tuple[dict[str, Any] | None, str]:
+    """How many areas each level has, and into how many parts they fall: facts, and text."""
+    if tree is None:
+        return None, ""
+    from rpexplore.analysis.areas.levels import level_sizes
+    from rpexplore.cli.area_facts import level_table, note_on_depth
+    from rpexplore.cli.facts import row_facts
+
+    sizes, note = level_sizes(tree), note_on_depth(tree)
+    texts = (level_table(sizes), plural(tree.n_areas, "area"), note)
+    facts = {"areas": tree.n_areas, "levels": row_facts(sizes), "note": note}
+    return facts, "\n\n".join(filter(None, texts))
+
+
+@dataclass(frozen=True)
+class PartsAsked:
+    """What is asked for, part by part.
+
+    guessed  what a preset has taken the attributes of the codebook for, a line each
+    """
+
+    tables: "Workload | None" = None
+    areas: "AreaWorkload | None" = None
+    counts: "StatedQueries | None" = None
+    rounds: "Rounds | None" = None
+    guessed: Sequence[str] = field(default_factory=list)
+
+    @classmethod
+    def from_options(
+        cls,
+        domain: "Domain",
+        tree: "AreaTree | None",
+        *,
+        adaptive_for: "tuple[ExpectedCounts, float] | None",
+        area_choice: tuple[str | None, Sequence[str], Sequence[str], Path | None],
+        counts: tuple[Path | None, Sequence[str], str | None, str | None],
+        preset: "tuple[PresetName | None, Sequence[str], Sequence[str]]",
+        **asked: Any,
+    ) -> "PartsAsked":
+        """Those of the command line; `WorkloadError` for what does not fit together.
+
+        area_choice: --detail, --level, --level-weight and --lists; counts: --counts, --count,
+        --count-target and --counts-of; preset: --preset, --role and --category; asked: as of
+        `inputs.workload_from_options`
+        """
+        from rpexplore.planning.request import Rounds
+
+        of_counts, guessed = _counts(domain, counts, preset)
+        at_levels, asked = split_by_level(domain, tree, asked)
+        tables = areas = rounds = None
+        if any(area_choice):
+            detail, level, level_weight, lists = area_choice
+            if tree is None:
+                raise WorkloadError(
+                    "--detail, --level, --level-weight and --lists are about areas, and the "
+                    "codebook has none; name a file of areas with --areas."
+                )
+            if at_levels:
+                raise WorkloadError(
+                    "Say which tables areas have in one way: tables that name a level, or "
+                    "--detail, --level and --lists; leave one of them out."
+                )
+            detail = detail or "same"
+            of_levels = area_inputs.tables_from_options(domain, detail, **asked)
+            areas = area_inputs.area_workload_from_options(
+                tree, of_levels, detail, level, level_weight, lists
+            )
+        else:
+            if at_levels and tree is not None:
+                areas = area_inputs.workload_at_levels(domain, tree, at_levels)
+            if any(asked[key] not in (None, []) for key in _WAYS):
+                tables = inputs.workload_from_options(domain, **asked)
+            else:
+                loose = [name for name in ("weight", "target", "basis") if asked[name]]
+                if loose and areas is None:
+                    raise WorkloadError(f"--{loose[0]} is about tables, and none is asked for.")
+        if adaptive_for is not None:
+            if tables is None:
+                raise WorkloadError("--adaptive is about tables, and none is asked for.")
+            expected, _ = adaptive_for
+            rounds, tables = Rounds(tables, max(round(expected.total), 1)), None
+        if tables is areas is rounds is of_counts is None:
+            raise WorkloadError(
+                "Say which tables: --up-to K, --of-order K, --at-most-cells N, --table A,B or "
+                "--tables FILE; or which counts of your own: --counts FILE, --count TEXT or "
+                "--preset NAME."
+            )
+        return cls(tables, areas, of_counts, rounds, guessed)
+
+    @property
+    def contents(self) -> str:
+        """What is planned, for a sentence: "7 tables and 2 counts"."""
+        n_tables = sum(len(each) for each in (self.tables,) if each is not None)
+        n_tables += 0 if self.areas is None else self.areas.n_tables
+        n_tables += 0 if self.rounds is None else len(self.rounds.workload)
+        texts = [plural(n_tables, "table")] if n_tables else []
+        if self.counts is not None:
+            texts.append(plural(len(self.counts.queries), "count"))
+        return joined(texts)
+
+    def request(
+        self,
+        budget: "Budget",
+        loss: "Loss",
+        shares: Mapping[str, Fraction] | None,
+        **search: Any,
+    ) -> "Request":
+        """The request of a plan within a budget; search: other fields of `Request`."""
+        from rpexplore.planning.request import Request
+
+        return Request(
+            budget=budget,
+            tables=self.tables,
+            areas=self.areas,
+            counts=None if self.counts is None else self.counts.queries,
+            rounds=self.rounds,
+            loss=loss,
+            shares=shares,
+            **search,
+        )
+
+
+def split_by_level(
+    domain: "Domain", tree: "AreaTree | None", asked: Mapping[str, Any]
+) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+    """Options about tables at levels of areas, by level, and those about other tables.
+
+    {level: {"table": [names], "weight": {names: text}, "target": {names: text}}}; a table's names
+    are without the level
+    """
+    if tree is None:
+        return {}, dict(asked)
+    from rpexplore.domain.attribute import Attribute, Integers
+    from rpexplore.domain.domain import Domain
+    from rpexplore.workload.table_text import split_at_table, table_from_text
+
+    levels = [level for level in tree.levels[1:] if level not in domain.names]
+    known = Domain((*domain.attributes, *(Attribute(level, Integers(0, 0)) for level in levels)))
+    at_levels: dict[str, dict[str, Any]] = {}
+    left = dict(asked)
+
+    def level_of(text: str) -> tuple[str, tuple[str, ...]] | None:
+        names = table_from_text(known, text)
+        named = [name for name in names if name in levels]
+        if len(named) > 1:
+            raise WorkloadError(
+                f"The table {text!r} names the levels {joined(named)}; a table is of the areas of "
+                "one level, so name one of them."
+            )
+        return (named[0], tuple(name for name in names if name not in levels)) if named else None
+
+    left["table"] = []
+    for text in asked["table"]:
+        found = level_of(text)
+        if found is None:
+            left["table"].append(text)
+        else:
+            at_levels.setdefault(found[0], {"table": [], "weight": {}, "target": {}})
+            at_levels[found[0]]["table"].append(found[1])
+    for option in ("weight", "target"):
+        left[option] = []
+        for text in asked[option]:
+            found = None
+            if "=" in text and any(level in text for level in levels):
+                table, value = split_at_table(known, text)
+                found = level_of(table)
+                if found is not None:
+                    of_level = at_levels.get(found[0])
+                    if of_level is None or set(found[1]) not in map(set, of_level["table"]):
+                        raise WorkloadError(
+                            f"--{option} {text!r} is about a table that is not asked for; ask for "
+                            f"it with --table."
+                        )
+                    of_level[option][found[1]] = value
+            if found is None:
+                left[option].append(text)
+    return at_levels, left
+
+
+def loss_from_options(
+    loss: str | None, weighting: str | None, relative_to: str | None, *, in_areas: bool
+) -> "Loss":
+    """The objective; `WorkloadError` for one that cannot be planned for in areas."""
+    from rpexplore.planning.loss_serialization import loss_from_text
+
+    if in_areas:
+        return area_inputs.loss_from_options(loss, weighting, relative_to)
+    return loss_from_text(loss or "sum", weighting=weighting, relative_to=relative_to)
+
+
+def shares_from_options(share: Sequence[str]) -> dict[str, Fraction] | None:
+    """Shares of the budget such as tables=1/2, exact; None where none is stated."""
+    from rpexplore.planning.plan import PARTS
+
+    shares: dict[str, Fraction] = {}
+    for text in share:
+        kind, sign, number = text.partition("=")
+        if not sign or kind not in PARTS:
+            raise PlanError(
+                f"--share {text!r} must be PART=SHARE, such as tables=1/2; the parts are "
+                f"{joined(list(PARTS))}."
+            )
+        if kind in shares:
+            raise PlanError(f"--share names {kind} twice; name it once.")
+        shares[kind] = exact_fraction(number, f"The share of {kind}")
+    return shares or None
+
+
+def _counts(
+    domain: "Domain",
+    counts: tuple[Path | None, Sequence[str], str | None, str | None],
+    preset: "tuple[PresetName | None, Sequence[str], Sequence[str]]",
+) -> "tuple[StatedQueries | None, list[str]]":
+    """The own counts, with those of a preset behind them, and what was guessed for it."""
+    from rpexplore.queries.definitions import StatedQueries
+    from rpexplore.queries.edits import with_queries
+
+    file, listed, target, attributes = counts
+    name, role, category = preset
+    if name is None and (role or category):
+        raise RpexploreError("--role and --category go with --preset NAME; give both.")
+    stated = None
+    if file is not None or listed:
+        stated = inputs.queries_from_options(
+            domain=domain, attributes=attributes, queries=file, query=listed, target=target
+        )
+    elif target or attributes:
+        raise RpexploreError(
+            "--count-target and --counts-of are about counts of your own; give some with --counts "
+            "or --count."
+        )
+    if name is None:
+        return stated, []
+    fitted, guessed = preset_inputs.preset_from_options(
+        name, domain=domain, role=role, category=category
+    )
+    return with_queries(stated, StatedQueries.of(fitted)), guessed

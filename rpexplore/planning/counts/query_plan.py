@@ -1,0 +1,196 @@
+"""Query plan: how a list of linear queries is released. A frozen value, one JSON file."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from rpexplore.common.formatting import plural, rounded
+from rpexplore.common.numerics import normal_quantile, read_only
+from rpexplore.domain.domain import Domain
+from rpexplore.errors import PlanError
+from rpexplore.planning.accuracy_frame import accuracy_frame
+from rpexplore.planning.certificate import Certificate
+from rpexplore.planning.counts.query_plan_file import fields_of_plan, text_of_plan
+from rpexplore.planning.counts.query_strategy import QueryStrategy
+from rpexplore.planning.losses.base import Loss, p_norm
+from rpexplore.planning.part_plan import CertifiedPlan
+from rpexplore.privacy.budget import Budget
+from rpexplore.queries.query_list import QueryList
+
+if TYPE_CHECKING:
+    from rpexplore.planning.verification import Check
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LARGEST_GAMMA_SQUARED = Fraction(2**92)
+"""The noise scale γ² must be below this, so that noise can be drawn in 64-bit integers."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class QueryPlan(CertifiedPlan):
+    """What is measured for a list of queries, with how much noise, and what follows from it.
+
+    strategy            R: measured is R x with independent discrete Gaussian noise
+    gamma_squared       exact variance parameter of that noise
+    variances           of each query's answer, float64[n_queries], read-only
+    exact_privacy_cost  of the privacy unit: the largest squared column norm of R over γ², times m²
+                        for persons with at most m records; ≤ the budget's
+    certificate         of the largest ratio of a variance to the squared target; its shadow prices
+                        are those of the queries
+    cell_weights        float64[n_cells], sum 1: with the shadow prices they prove the bound
+    version             of the library that made the plan
+
+    Make one with `query_plan` or `QueryPlan.load`. Raises `PlanError` for noise that is too large
+    to be drawn.
+    """
+
+    kind = "counts"
+    noun = "query plan"
+    item, released_item = "query", "noisy answer"
+    accuracy_statement = (
+        "Every query's answer is unbiased, with the standard error the plan states."
+    )
+
+    strategy: QueryStrategy
+    budget: Budget
+    gamma_squared: Fraction
+    variances: np.ndarray
+    exact_privacy_cost: Fraction
+    certificate: Certificate
+    cell_weights: np.ndarray
+    version: str
+
+    def __post_init__(self) -> None:
+        check_scale(self.gamma_squared)
+
+    # ---- what it is about
+
+    @property
+    def domain(self) -> Domain:
+        return self.queries.domain
+
+    @property
+    def attribute_indices(self) -> tuple[int, ...]:
+        return tuple(range(len(self.domain)))
+
+    @property
+    def n_items(self) -> int:
+        return len(self.queries)
+
+    # ---- its part of the file
+
+    def to_text(self) -> str:
+        return text_of_plan(self)
+
+    @classmethod
+    def of_content(cls, content: Any, version: str, folder: Path | None) -> Self:
+        return cls(**fields_of_plan(content, version))
+
+    def checks(self, *, strategies: bool) -> "tuple[Check, ...]":
+        from rpexplore.planning.counts.query_verification import query_checks
+
+        return query_checks(self, strategies=strategies)
+
+    # ---- what it is worth
+
+    def worth(self, loss: Loss) -> tuple[float, float] | None:
+        """Each count is one more table of one cell and weight 1 to the objective of the whole.
+
+        What is measured is chosen for the targets, whatever the objective: the bound is of plans
+        that measure the counts as this one does.
+        """
+        if loss.power is None:
+            return None
+        scales = 1 / self.targets**2 if loss.compares_with_targets else 1.0
+        value = p_norm(self.variances * scales, loss.power)
+        return value, value
+
+    @property
+    def queries(self) -> QueryList:
+        return self.strategy.queries
+
+    @property
+    def profile(self) -> np.ndarray:
+        """Share of the privacy cost that records of each cell use, float64[n_cells]."""
+        return self.strategy.profile
+
+    @property
+    def targets(self) -> np.ndarray:
+        """Wanted standard error of each query, float64[n_queries]."""
+        return self.queries.targets
+
+    @cached_property
+    def standard_errors(self) -> np.ndarray:
+        """Of each query's answer, float64[n_queries], read-only."""
+        return read_only(np.sqrt(self.variances))
+
+    @property
+    def variance_ratios(self) -> np.ndarray:
+        """Variance of each query over its squared target, float64[n_queries]; at most 1: met."""
+        return self.variances / self.targets**2
+
+    @property
+    def ratio(self) -> float:
+        """The largest of the variance ratios; `certificate` bounds the smallest possible one."""
+        return self.certificate.loss_value
+
+    @property
+    def met(self) -> np.ndarray:
+        """Whether each query is as accurate as wanted, bool[n_queries]."""
+        return self.standard_errors <= self.targets
+
+    def margins_of_error(self, confidence: float = 0.95) -> np.ndarray:
+        """Half the width of each answer's confidence interval, float64[n_queries].
+
+        It covers the privacy noise only, not errors that were in the records before.
+        """
+        return normal_quantile(confidence) * self.standard_errors
+
+    def accuracy(self) -> "pd.DataFrame":
+        """How accurate every count is, one row a count: see `accuracy_frame`."""
+        return accuracy_frame(
+            self.kind,
+            self.queries.names,
+            standard_error=self.standard_errors,
+            smallest_standard_error=self.standard_errors,
+            largest_standard_error=self.standard_errors,
+            target=self.targets,
+            shadow_price=self.certificate.shadow_prices,
+        )
+
+    def __str__(self) -> str:
+        """The plan in a few lines, for a terminal."""
+        queries, errors = self.queries, self.standard_errors
+        measured = plural(len(self.strategy.integers), "number")
+        furthest = int(np.argmax(self.variance_ratios))
+        which = "tightest" if np.all(self.met) else "furthest off"
+        n_spare = np.count_nonzero(self.strategy.spare)
+        lines = [
+            f"Plan for {plural(len(queries), 'query')} over {plural(queries.n_cells, 'cell')} "
+            f"({measured} to measure)",
+            *self.privacy_lines,
+            f"  Targets    {np.count_nonzero(self.met):,} of {len(queries):,} met; {which}: "
+            f"{queries.names[furthest]}, {errors[furthest]:.4g} for a target of "
+            f"{self.targets[furthest]:.4g}",
+            f"  Proven     {self.proven}",
+            f"  Accuracy   standard errors {errors.min():.4g} to {errors.max():.4g}, median "
+            f"{np.median(errors):.4g}",
+            f"  Profile    {plural(int(n_spare), 'cell')} with unused budget",
+        ]
+        return "\n".join(lines)
+
+
+def check_scale(gamma_squared: Fraction) -> None:
+    """Raise `PlanError` for noise that is too large to be drawn."""
+    if gamma_squared >= LARGEST_GAMMA_SQUARED:
+        raise PlanError(
+            "The noise at this budget is too large for 64-bit integers (scale "
+            f"{rounded(math.isqrt(int(gamma_squared)), 3)}, at most "
+            f"{rounded(math.isqrt(int(LARGEST_GAMMA_SQUARED)), 3)}); use a larger budget."
+        )

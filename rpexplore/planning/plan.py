@@ -1,0 +1,456 @@
+"""Plan: the boundary between planning and release. A frozen value, one JSON file, no records.
+
+A plan has parts, each at most once: `tables`, `areas` (tables in areas), `counts` (own counts) and
+`rounds` (adaptive tables). They share one budget; what the plan costs is the sum of what its parts
+cost, and the guarantee is about everything that a release by it publishes.
+
+The file is one canonical JSON text, so that its SHA-256 is the plan's name: UTF-8, no spaces, one
+key or row a line, so that files can be compared by line. Exact numbers are texts ("12.5", "1/3");
+floats are the shortest decimals that give them back. A text with the same content in another layout
+is read only to be written anew. The tree of areas lies beside it, in files that it names.
+"""
+
+import hashlib
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from importlib import import_module
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rpexplore.common.concurrency import collection_paused
+from rpexplore.common.exact_numbers import Exact, exact_text, float_at_least, shown
+from rpexplore.common.files import file_bytes, write_whole
+from rpexplore.common.formatting import joined, plural, rounded
+from rpexplore.common.json_fields import (
+    SEAL,
+    FieldError,
+    canonical_text,
+    check_format,
+    check_keys,
+    dumps,
+    list_of,
+    loads,
+    positive_exact,
+    refusing,
+    text_of,
+)
+from rpexplore.domain.domain import Domain
+from rpexplore.errors import ContradictionError, PlanError
+from rpexplore.planning.certificate import Certificate
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.shares import certificate_of_parts
+from rpexplore.privacy import conversions
+from rpexplore.privacy.budget import Budget
+from rpexplore.privacy.conversions import rho_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMAT, FORMAT_VERSION = "rpexplore-plan", 2
+
+# Kind -> the class of such parts, in the order in which a plan has them. They are loaded when they
+# are needed: a plan of tables needs nothing of areas.
+PARTS = {
+    "tables": "rpexplore.planning.table_plan.TablePlan",
+    "areas": "rpexplore.planning.areas.area_plan.AreaPlan",
+    "counts": "rpexplore.planning.counts.query_plan.QueryPlan",
+    "rounds": "rpexplore.planning.adaptive.adaptive_plan.AdaptivePlan",
+}
+TITLES = {
+    "tables": "Tables",
+    "areas": "Tables in areas",
+    "counts": "Own counts",
+    "rounds": "Adaptive tables",
+}
+
+_KEYS = ("format", "format_version", "library_version", "budget", "privacy_cost", "parts", SEAL)
+_GET_AGAIN = "Get the plan again from whoever made it, or plan anew."
+# Those of version 1, of which each kind of part had its own.
+_FORMAT_OF_PLANS = re.compile(rb'"format"\s*:\s*"rpexplore-(?:(?:query|area|adaptive)-)?plan"')
+_OLD_FORMATS = ("rpexplore-plan", "rpexplore-query-plan", "rpexplore-area-plan",
+                "rpexplore-adaptive-plan")  # fmt: skip
+_LAST_OF_VERSION_1 = "0.1"  # of this library
+
+
+def part_class(kind: str) -> type[PartPlan]:
+    """The class of the parts of a kind."""
+    module, name = PARTS[kind].rsplit(".", 1)
+    return getattr(import_module(module), name)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan:
+    """What a release publishes, with how much noise, and what that guarantees. No records.
+
+    parts    each planned within its share of the budget, in the order of `PARTS`
+    budget   the most that all of it may cost
+    version  of the library that made the plan
+
+    Make one with `rpexplore.plan` or `Plan.load`.
+    """
+
+    parts: tuple[PartPlan, ...]
+    budget: Budget
+    version: str
+
+    def __post_init__(self) -> None:
+        kinds = [part.kind for part in self.parts]
+        if not kinds or kinds != [kind for kind in PARTS if kind in kinds]:
+            raise PlanError(
+                f"A plan has some of the parts {', '.join(PARTS)}, each once and in this order, "
+                f"got {', '.join(kinds) or 'none'}."
+            )
+        for part in self.parts:
+            if part.budget.max_records_per_person != self.budget.max_records_per_person:
+                raise PlanError(
+                    f"The {part.noun} protects {part.budget.unit}, and the whole "
+                    f"{self.budget.unit}; all parts must protect the same."
+                )
+        if sum(part.budget.privacy_cost for part in self.parts) > self.budget.privacy_cost:
+            raise PlanError(
+                "The budgets of the parts are more than that of the plan; make them sum to it."
+            )
+        _ = self.domain  # the parts must be about the same attributes
+
+    @classmethod
+    def of(cls, plan: "Plan | PartPlan") -> "Plan":
+        """The plan, or the one that has this part only."""
+        if isinstance(plan, PartPlan):
+            return plan.alone
+        if not isinstance(plan, Plan):
+            raise PlanError(
+                f"A plan must be what rpexplore.plan or Plan.load returns, got "
+                f"{type(plan).__name__}."
+            )
+        return plan
+
+    # ---- what it is about
+
+    def part(self, kind: str) -> Any:
+        """The part of a kind; None if it has none."""
+        return next((part for part in self.parts if part.kind == kind), None)
+
+    @cached_property
+    def domain(self) -> Domain:
+        """The attributes of all parts, each once, and their values.
+
+        Raises `PlanError` for parts that do not agree about an attribute.
+        """
+        attributes, impossible = {}, {}
+        for part in self.parts:
+            for attribute in part.domain:
+                known = attributes.setdefault(attribute.name, attribute)
+                if known.values != attribute.values:
+                    raise PlanError(
+                        f"The parts of the plan do not agree about the values of "
+                        f"{attribute.name!r}; plan them from one codebook."
+                    )
+            impossible |= dict.fromkeys(part.domain.impossible)
+        return Domain(tuple(attributes.values()), tuple(impossible))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that records must have, each once."""
+        return tuple(dict.fromkeys(name for part in self.parts for name in part.columns))
+
+    @property
+    def item(self) -> str:
+        """What the plan is about, for a sentence: "table", "query"."""
+        return self.parts[0].item
+
+    @property
+    def kind_text(self) -> str:
+        """What kind of plan it is, for a sentence: "a query plan", "a plan of tables and …"."""
+        if len(self.parts) == 1:
+            noun = self.parts[0].noun
+            return f"{'an' if noun.startswith('a') else 'a'} {noun}"
+        return f"a plan of {joined([TITLES[part.kind].lower() for part in self.parts])}"
+
+    @property
+    def n_items(self) -> int:
+        """How many tables and queries it plans."""
+        return sum(part.n_items for part in self.parts)
+
+    @property
+    def contents(self) -> str:
+        """What a release by it holds: "7 noisy tables and 12 noisy answers"."""
+        return joined([part.contents for part in self.parts])
+
+    @property
+    def full_contents(self) -> str:
+        """`contents` with how much there is in them: "7 noisy tables with 480 cells"."""
+        return joined([part.full_contents for part in self.parts])
+
+    @property
+    def has_labels_in_csv(self) -> bool:
+        """Whether a release may have CSV files with labels of the codebook."""
+        return any(part.has_labels_in_csv for part in self.parts)
+
+    # ---- what it guarantees
+
+    @cached_property
+    def exact_privacy_cost(self) -> Fraction:
+        """Privacy cost of the privacy unit: the sum of that of its parts, ≤ the budget's."""
+        return sum((part.exact_privacy_cost for part in self.parts), Fraction())
+
+    @property
+    def privacy_cost(self) -> float:
+        """Privacy cost of the privacy unit (2ρ), rounded up."""
+        return float_at_least(self.exact_privacy_cost)
+
+    @property
+    def rho(self) -> Fraction:
+        """The guarantee: the release is ρ-zCDP for the privacy unit, with this exact ρ."""
+        return conversions.rho_from_privacy_cost(self.exact_privacy_cost)
+
+    @property
+    def record_rho(self) -> Fraction:
+        """ρ for one record, what the ledger books: ρ of the unit over m²."""
+        return self.rho / self.budget.records_factor
+
+    @property
+    def shares(self) -> dict[str, Fraction]:
+        """Kind -> the part's share of the cost of all parts, exact."""
+        return {part.kind: part.exact_privacy_cost / self.exact_privacy_cost for part in self.parts}
+
+    def epsilon(self, delta: Exact) -> float:
+        """The smallest proven ε for this δ, rounded up (CKS Prop. 7)."""
+        return conversions.epsilon_from_rho(self.rho, delta)
+
+    @property
+    def epsilon_texts(self) -> list[str]:
+        """The (ε, δ) that follow, as text, ε rounded up: the budget's own δ first."""
+        return conversions.epsilon_texts(self.rho, self.budget.stated_delta)
+
+    @property
+    def privacy_lines(self) -> list[str]:
+        """Whom the plan protects and how much, as two lines of its summary."""
+        return [
+            f"  Protects   {self.budget.unit}; neighbours add or remove it",
+            f"  Privacy    {rounded(self.rho, 6, 'up')}-zCDP "
+            f"(privacy cost {rounded(self.exact_privacy_cost, 6, 'up')}), so "
+            f"{' and '.join(self.epsilon_texts[:2])}",
+        ]
+
+    @property
+    def guarantee(self) -> str:
+        """What the plan guarantees, in sentences."""
+        drawn = dict.fromkeys(part.drawn_as for part in self.parts)
+        accuracy = dict.fromkeys(part.accuracy_statement for part in self.parts)
+        return (
+            f"A release by this plan is ρ-zCDP with {rho_text(self.rho)} for "
+            f"{self.budget.unit}: adding or removing it changes the distribution of everything "
+            "that is released by no more than that. It follows that the release is "
+            f"(ε, δ)-differentially private with {', '.join(self.epsilon_texts)}. "
+            f"{', not only for an ideal. '.join(drawn)}, not only for an ideal. "
+            f"{' '.join(accuracy)}"
+        )
+
+    # ---- what it is worth
+
+    @cached_property
+    def certificate(self) -> Certificate | None:
+        """How good all parts together are proven to be by the objective; None where nothing is.
+
+        With several parts it bounds every split of the budget (docs/mathematics.md, Shares).
+        """
+        return certificate_of_parts(self.parts)
+
+    @property
+    def proven(self) -> str:
+        """How good the plan is proven to be, as a sentence; "" where nothing is proven."""
+        if len(self.parts) == 1:
+            return getattr(self.parts[0], "proven", "")
+        if self.certificate is None:
+            return ""
+        for_targets = " (own counts for their targets)" if self.part("counts") is not None else ""
+        return self.certificate.sentence(
+            f" that plans each part by itself{for_targets}, however it is split,"
+        )
+
+    def accuracy(self) -> "pd.DataFrame":
+        """One row a table (and level) or count of every part: cells, standard errors, targets."""
+        import pandas as pd  # half of the time that importing this package would take
+
+        frames = [part.accuracy() for part in self.parts]
+        return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
+
+    def __str__(self) -> str:
+        """The plan in some lines, for a terminal."""
+        if len(self.parts) == 1:
+            return str(self.parts[0])
+        texts = (f"{self.part_title(part)}\n{part}" for part in self.parts)
+        return "\n\n".join((self.summary, *texts))
+
+    @property
+    def summary(self) -> str:
+        """What is promised for all parts together, in a few lines; "" for a single part."""
+        if len(self.parts) == 1:
+            return ""
+        lines = [f"Plan for {joined([plural(part.n_items, part.item) for part in self.parts])}"]
+        lines += self.privacy_lines
+        if self.proven:
+            lines.append(f"  Proven     {self.proven}")
+        return "\n".join(lines)
+
+    def part_title(self, part: PartPlan) -> str:
+        """What stands above a part: "Own counts, 22.7 % of the budget"; "" for a single one."""
+        if len(self.parts) == 1:
+            return ""
+        return f"{TITLES[part.kind]}, {rounded(100 * self.shares[part.kind], 3)} % of the budget"
+
+    def __repr__(self) -> str:
+        items = joined([plural(part.n_items, part.item) for part in self.parts])
+        return f"<Plan for {items}, {rho_text(self.rho)}>"
+
+    # ---- files
+
+    @cached_property
+    def text(self) -> str:
+        """The canonical JSON text of its file (docs/formats.md)."""
+        head = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "library_version": self.version,
+            "budget": self.budget.to_json(),
+            "privacy_cost": exact_text(self.exact_privacy_cost),
+        }
+        return canonical_text(head, {"parts": [part.to_text() for part in self.parts]})
+
+    @property
+    def companions(self) -> Mapping[str, bytes]:
+        """The files that its text names, which lie beside the plan file: name -> contents."""
+        return {name: file for part in self.parts for name, file in part.companions.items()}
+
+    @cached_property
+    def sha256(self) -> str:
+        """SHA-256 of the canonical text, in hexadecimal: the plan's name in ledger and manifest."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    def save(self, path: str | Path) -> None:
+        """Write the plan file, and beside it the files that it names; each complete or not at all.
+
+        Raises `PlanError` for one that cannot be written.
+        """
+        folder = Path(path).parent
+        for file, content in {**{folder / n: c for n, c in self.companions.items()},
+                              Path(path): self.text}.items():  # fmt: skip
+            try:
+                write_whole(file, content)
+            except OSError as error:
+                raise PlanError(
+                    f"The plan cannot be written to {str(file)!r} ({error.strerror}); choose a "
+                    "file in a folder that exists and can be written to."
+                ) from None
+
+    @classmethod
+    def load(cls, path: str | Path, *, canonical: bool = True) -> "Plan":
+        """Read a plan file, as `save` wrote it. Raises `PlanError` for any other."""
+        path = Path(path)
+        if path.is_dir():
+            inside = path / "plan.json"
+            named = f"that in it, {str(inside)!r}" if inside.is_file() else "a file"
+            raise PlanError(f"The plan must be a file, got the folder {str(path)!r}; name {named}.")
+        try:
+            text = file_bytes(path, f"The plan {str(path)!r}", PlanError).decode()
+        except UnicodeDecodeError:
+            raise PlanError(f"{path.name} is not a plan file: it is not UTF-8.") from None
+        return cls.parse(text, path.name, canonical=canonical, folder=path.parent)
+
+    @classmethod
+    def parse(
+        cls,
+        text: str,
+        source: str = "The text",
+        *,
+        canonical: bool = True,
+        folder: Path | None = None,
+    ) -> "Plan":
+        """The plan that a text holds; `PlanError` if it is not a usable one.
+
+        source: the file's name, for errors. canonical: whether to refuse a text that is not byte
+        for byte what `save` writes: its SHA-256 is not the plan's. folder: where the files lie that
+        the text names
+        """
+        with collection_paused():
+            plan, seal = cls._read(text, source, folder)
+            is_as_written = text == plan.text
+        if not plan.text.endswith(f'"{SEAL}":{dumps(seal)}\n}}\n'):
+            raise ContradictionError(
+                f"{source} was changed since it was written: its {SEAL} is that of other contents. "
+                + _GET_AGAIN
+            )
+        if canonical and not is_as_written:
+            pairs = zip_longest(text.split("\n"), plan.text.split("\n"))
+            line = next(line for line, (left, right) in enumerate(pairs, 1) if left != right)
+            raise PlanError(
+                f"{source} must be byte for byte as rpexplore writes plans, so that its SHA-256 is "
+                f"the plan's name, and is not from line {line:,} on; write it anew: rpexplore "
+                f"rewrite {shlex.quote(source)} --out FILE."
+            )
+        return plan
+
+    @classmethod
+    def _read(cls, text: str, source: str, folder: Path | None) -> "tuple[Plan, str]":
+        """The plan that a text holds, in whichever layout, and its seal."""
+        with refusing(PlanError, f"{source} is not a plan file"):
+            content = loads(text)
+            _refuse_version_1(content)
+            check_format(content, FORMAT, FORMAT_VERSION, "plan")
+        try:
+            with refusing(ContradictionError, f"{source} cannot be used"):
+                check_keys(content, _KEYS, "the plan")
+                version = text_of(content, "library_version")
+                parts = []
+                for part in list_of(content, "parts"):
+                    kind = part.get("kind") if isinstance(part, dict) else None
+                    if kind not in PARTS:
+                        raise PlanError(
+                            f'the "kind" of a part must be {joined(list(PARTS), " or ")}, got '
+                            f"{shown(repr(kind))}."
+                        )
+                    parts.append(part_class(kind).of_content(part, version, folder))
+                plan = cls(tuple(parts), Budget.from_json(content["budget"]), version)
+                if positive_exact(content, "privacy_cost") != plan.exact_privacy_cost:
+                    raise PlanError("its privacy_cost must be the sum of that of its parts.")
+                return plan, text_of(content, SEAL)
+        except ContradictionError as error:
+            raise ContradictionError(f"{error} {_GET_AGAIN}") from None
+        except OSError as problem:
+            raise PlanError(
+                f"{source} needs the file {Path(problem.filename).name} beside it, which cannot be "
+                f"read ({problem.strerror}); put it there from where the plan was made or released."
+            ) from None
+
+
+def _refuse_version_1(content: Any) -> None:
+    if not isinstance(content, dict) or content.get("format_version") != 1:
+        return
+    if content.get("format") in _OLD_FORMATS:
+        raise FieldError(
+            f"it has plan format version 1, which rpexplore {_LAST_OF_VERSION_1} reads, and this "
+            f"library reads version {FORMAT_VERSION}; plan anew."
+        )
+
+
+def load_plan(path: str | Path, *, canonical: bool = True) -> Plan:
+    """The plan of a file; see `Plan.load`."""
+    return Plan.load(path, canonical=canonical)
+
+
+def is_plan_file(path: str | Path) -> bool:
+    """Whether a file is a plan, or names itself one and is broken JSON.
+
+    Raises `OSError` if it cannot be read.
+    """
+    content = Path(path).read_bytes()
+    try:
+        fields = loads(content.decode())
+    except (FieldError, UnicodeDecodeError):
+        return _FORMAT_OF_PLANS.search(content) is not None
+    return isinstance(fields, dict) and fields.get("format") in _OLD_FORMATS

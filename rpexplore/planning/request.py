@@ -1,0 +1,218 @@
+"""Request: what a survey asks for under one budget, and its plan. No records.
+
+    tables   a workload of tables
+    areas    tables in the areas of a tree
+    counts   own counts, each with a target
+    rounds   tables that are estimated, and measured further while the release runs
+
+Each part is planned by itself for the objective; the budget is split between them so that the
+objective of all of them together is as small as can be (`shares`), or as stated.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from importlib.metadata import version
+
+from rpexplore.common.concurrency import Progress, no_progress, part_of_progress
+from rpexplore.common.exact_numbers import Exact
+from rpexplore.errors import PlanError, WorkloadError
+from rpexplore.planning.adaptive.adaptive_planner import adaptive_plan
+from rpexplore.planning.areas.area_plan import with_budget
+from rpexplore.planning.areas.area_planner import plan_areas
+from rpexplore.planning.areas.area_workload import AreaWorkload
+from rpexplore.planning.counts.query_planner import query_optimum
+from rpexplore.planning.losses.base import Loss, SumOfVariances
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import PARTS, Plan
+from rpexplore.planning.planner import optimum, refuse_type
+from rpexplore.planning.shares import best_shares, stated_shares
+from rpexplore.planning.solvers.solution import TOLERANCE
+from rpexplore.privacy.budget import Budget
+from rpexplore.queries.query_list import QueryList
+from rpexplore.workload.workload import Workload
+
+AtBudget = Callable[[Budget], PartPlan]
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """Adaptive tables: what is estimated, and about how many records there will be."""
+
+    workload: Workload
+    expected_records: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What is asked for, and by which objective; at least one part.
+
+    tables, areas, counts, rounds   the parts
+    loss               what tables and tables in areas are planned for; own counts are planned for
+                       their targets, and count in the split like tables of one cell
+    shares             kind -> share of the budget, exact and 1 in all; without it the best
+    uniform_reference, uniform_levels, tolerance   as of `plan_tables` and `plan_areas`
+    """
+
+    budget: Budget
+    tables: Workload | None = None
+    areas: AreaWorkload | None = None
+    counts: QueryList | None = None
+    rounds: Rounds | None = None
+    loss: Loss = field(default_factory=SumOfVariances)
+    shares: Mapping[str, Exact] | None = None
+    uniform_reference: bool = False
+    uniform_levels: bool = False
+    tolerance: float | None = None
+
+    def __post_init__(self) -> None:
+        refuse_type(self.budget, {Budget}, "budget", "Budget(rho=0.5)")
+        if not self.kinds:
+            raise WorkloadError("Nothing is asked for; ask for tables, or for counts of your own.")
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of parts that it has, in the order of a plan."""
+        return tuple(kind for kind in PARTS if getattr(self, kind) is not None)
+
+
+_OF_TYPE = {Workload: "tables", AreaWorkload: "areas", QueryList: "counts", Rounds: "rounds"}
+
+
+def plan(
+    request: Request | Workload | AreaWorkload | QueryList | Rounds,
+    *,
+    loss: Loss | None = None,
+    budget: Budget | None = None,
+    shares: Mapping[str, Exact] | None = None,
+    uniform_reference: bool = False,
+    tolerance: float | None = None,
+    on_progress: Progress = no_progress,
+) -> Plan:
+    """The plan with the smallest loss within the budget, with its certificate.
+
+    Args:
+        request: What is asked for; or a single part of it, with loss and budget beside it.
+        loss: What is minimised: `SumOfVariances`, `MaxVariance` and others. Own counts alone need
+            none.
+        budget: The most that the plan may cost.
+        shares: Kind of part -> its share of the budget ("1/3"), if it is not to be the best one.
+        uniform_reference: Measure bases through evenly spread totals, as ResidualPlanner+ does.
+        tolerance: Relative gap to the smallest possible loss at which a search may end.
+        on_progress: Called with what is being done and the share that is done; what it raises ends
+            the search.
+
+    Returns:
+        The plan; `plan.certificate` says how far it can be from the best one.
+
+    Raises:
+        WorkloadError: If nothing is asked for, or the loss cannot be used with it.
+        PlanError: If it cannot be planned, or the shares of the budget must be stated.
+        OutOfReachError: If required targets cannot all be met.
+
+    Example:
+        >>> import rpexplore as rp
+        >>> domain = rp.Domain.from_sizes({"age": 100, "sex": 2})
+        >>> women = rp.QueryList(rp.Domain.from_sizes({"sex": 2}), [[0, 1]], ("women",), [5])
+        >>> both = rp.Request(
+        ...     tables=rp.Workload.all_up_to(domain, 2), counts=women, budget=rp.Budget(rho="0.1")
+        ... )
+        >>> made = rp.plan(both)
+        >>> made.contents, made.rho <= made.budget.rho
+        ('4 noisy tables and 1 noisy answer', True)
+    """
+    if not isinstance(request, Request):
+        kind = _OF_TYPE.get(type(request))
+        if kind is None:
+            raise PlanError(
+                "A plan is made for a Request, or a Workload, AreaWorkload or QueryList, got "
+                f"{type(request).__name__}."
+            )
+        refuse_type(budget, {Budget}, "budget", "Budget(rho=0.5)")
+        assert budget is not None
+        if loss is None and kind in ("tables", "areas"):
+            raise PlanError("Tables need a loss, such as SumOfVariances(); name one.")
+        chosen = {} if loss is None else {"loss": loss}
+        request = Request(
+            **{kind: request},  # pyright: ignore[reportArgumentType]  # by the type above
+            **chosen,
+            budget=budget,
+            shares=shares,
+            uniform_reference=uniform_reference,
+            tolerance=tolerance,
+        )
+    kinds = request.kinds
+    shares_of = stated_shares(request.shares, kinds) if request.shares is not None else None
+    makers: dict[str, AtBudget] = {}
+    for place, kind in enumerate(kinds):
+        share = part_of_progress(on_progress, place / len(kinds), (place + 1) / len(kinds))
+        of_part = request.budget
+        if shares_of is not None:
+            of_part = share_of_budget(request.budget, shares_of[kind])
+        makers[kind] = _MAKERS[kind](request, of_part, share)
+    if shares_of is None:
+        shares_of = {kinds[0]: Fraction(1)}
+        if len(kinds) > 1:
+            shares_of = best_shares([makers[kind](request.budget) for kind in kinds])
+    parts = [makers[kind](share_of_budget(request.budget, shares_of[kind])) for kind in kinds]
+    return Plan(tuple(parts), request.budget, version("rpexplore"))
+
+
+def share_of_budget(budget: Budget, share: Fraction) -> Budget:
+    """The budget of a part, exact; the whole one as it was stated."""
+    if share == 1:
+        return budget
+    return Budget(
+        privacy_cost=budget.privacy_cost * share,
+        max_records_per_person=budget.max_records_per_person,
+    )
+
+
+# ---- how each part is planned, scalable to another budget wherever its loss allows that
+
+
+def _tables_at(request: Request, budget: Budget, on_progress: Progress) -> AtBudget:
+    assert request.tables is not None
+    return optimum(
+        request.tables,
+        loss=request.loss,
+        budget=budget,
+        tolerance=TOLERANCE if request.tolerance is None else request.tolerance,
+        uniform_reference=request.uniform_reference,
+        on_progress=on_progress,
+    ).at
+
+
+def _areas_at(request: Request, budget: Budget, on_progress: Progress) -> AtBudget:
+    assert request.areas is not None
+    found = plan_areas(
+        request.areas,
+        loss=request.loss,
+        budget=budget,
+        tolerance=request.tolerance,
+        uniform_levels=request.uniform_levels,
+        on_progress=on_progress,
+    )
+    return lambda of_part: found if of_part == budget else with_budget(found, of_part)
+
+
+def _counts_at(request: Request, budget: Budget, on_progress: Progress) -> AtBudget:
+    assert request.counts is not None
+    options = {} if request.tolerance is None else {"tolerance": request.tolerance}
+    return query_optimum(request.counts, on_progress=on_progress, **options).at
+
+
+def _rounds_at(request: Request, budget: Budget, on_progress: Progress) -> AtBudget:
+    rounds = request.rounds
+    assert rounds is not None
+    return lambda of_part: adaptive_plan(
+        rounds.workload, budget=of_part, expected_records=rounds.expected_records
+    )
+
+
+_MAKERS: dict[str, Callable[[Request, Budget, Progress], AtBudget]] = {
+    "tables": _tables_at,
+    "areas": _areas_at,
+    "counts": _counts_at,
+    "rounds": _rounds_at,
+}

@@ -1,0 +1,310 @@
+"""A finished release: one folder, with what each part of its plan publishes. Noisy figures only.
+
+    plan.json        the plan, canonical, with the files that it names (areas-….parquet, …)
+    tables/, …       tables (`table_release`)
+    areas/           tables in areas (`areas.area_release`)
+    counts/          own counts (`query_release`)
+    rounds/          adaptive tables (`adaptive.adaptive_release`)
+    approvals/       who approved the plan, if anybody did
+    manifest.json    guarantee, versions, and size and SHA-256 of every file
+    README.md        how to read all this
+
+Written as a `new_folder`; the manifest comes last. As long as it is not finished the folder also
+has the measurements that everything is computed from (`measurement_file`).
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+
+from rpexplore.common.exact_numbers import exact_text
+from rpexplore.common.formatting import joined
+from rpexplore.common.json_fields import FieldError, text_of
+from rpexplore.data.coding import unknown_codes
+from rpexplore.errors import ApprovalError, DataError, DomainError, ReleaseError
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import TITLES, Plan
+from rpexplore.releases.approval_files import (
+    APPROVALS,
+    facts_in_folder,
+    facts_of_approvals,
+    paths_of_approvals,
+    read_approvals,
+    readme_section,
+)
+from rpexplore.releases.atomic_folder import MANIFEST
+from rpexplore.releases.manifest import (
+    README,
+    TableFiles,
+    check_facts,
+    check_listed,
+    checked_folder,
+    file_entry,
+    in_release,
+    not_as_written,
+    now,
+    read_manifest,
+    save_manifest,
+    without_csv,
+)
+from rpexplore.releases.measurement_file import PLAN, MeasurementNote
+from rpexplore.releases.readme import release_readme
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from rpexplore.planning.mechanism.marginal_noise import Where
+    from rpexplore.releases.marginal_estimate import Answer
+
+FORMAT = ("rpexplore-release", 2)
+WRITING = "Writing the release"  # what `on_progress` is told
+
+# Kind -> the class that reads such a part; loaded when it is needed.
+_READERS = {
+    "tables": "rpexplore.releases.table_release.TableRelease",
+    "areas": "rpexplore.releases.areas.area_release.AreaRelease",
+    "counts": "rpexplore.releases.query_release.QueryRelease",
+    "rounds": "rpexplore.releases.adaptive.adaptive_release.AdaptiveRelease",
+}
+_NOUN = "a release"
+_TEXTS = (
+    "run", "finished", "records_per_person", "privacy_unit", "guarantee", "noise", "postprocessing",
+)  # fmt: skip
+_STATED = (*_TEXTS, "unknown_values", "plan_sha256", "rho", "max_records_per_person")
+# What is raised by reading facts of a run that cannot be.
+_IMPOSSIBLE = (
+    ApprovalError, DataError, DomainError, FieldError, TypeError, AttributeError, KeyError,
+)  # fmt: skip
+_OLD_FORMATS = {
+    "rpexplore-release", "rpexplore-query-release", "rpexplore-area-release",
+    "rpexplore-adaptive-release",
+}  # fmt: skip
+
+PlanKind = TypeVar("PlanKind", bound=PartPlan)
+
+
+@dataclass(frozen=True)
+class WrittenPart:
+    """What was written of a part: its section of the README, and the entries of its files."""
+
+    readme: str
+    files: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class PartRelease(Generic[PlanKind]):
+    """What a finished release publishes of one part of its plan. Holds noisy figures only.
+
+    folder    of the part: that of the release, or one in it
+    plan      the part
+    manifest  of the release
+    home      the release's own folder
+
+    kind            of the part
+    postprocessing  what was done to what was measured, for the manifest
+    """
+
+    folder: Path
+    plan: PlanKind
+    manifest: Mapping[str, Any]
+    home: Path
+
+    kind: ClassVar[str]
+    postprocessing: ClassVar[str] = "none: unbiased linear reconstruction"
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """The part of this kind of a release folder.
+
+        Raises `ReleaseError` if the folder holds no release, has no such part, or was changed.
+        """
+        release = Release.load(folder)
+        part: Any = release.part(cls.kind)
+        if part is None:
+            raise ReleaseError(
+                f"The release {str(folder)!r} holds {release.plan.contents}, and no "
+                f"{TITLES[cls.kind].lower()}; name another one."
+            )
+        return part
+
+    @property
+    def remark(self) -> str:
+        """What must be known of its figures at once, as a sentence; "" for nothing."""
+        return ""
+
+    @classmethod
+    @abstractmethod
+    def files_of(cls, plan: PlanKind) -> TableFiles:
+        """The files in the folder of the part; a release may be without all that are CSV."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Release:
+    """A finished release: its folder, plan and manifest, and what each part publishes.
+
+    Example:
+        `Release.load("out").table("age", "sex")`
+    """
+
+    folder: Path
+    plan: Plan
+    manifest: Mapping[str, Any]
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """Open a release folder; raises `ReleaseError` if it is not one or a file was changed."""
+        folder = Path(folder)
+        _refuse_version_1(folder)
+        # Only releases that were approved say so.
+        stated = (*_STATED, *({APPROVALS} & read_manifest(folder).keys()))
+        manifest = checked_folder(folder, FORMAT, _NOUN, stated)
+        listed = {entry["path"] for entry in manifest["files"]}
+        if PLAN not in listed:
+            raise not_as_written(folder, _NOUN, f"its {MANIFEST} lists no {PLAN}")
+        plan = Plan.load(folder / PLAN)
+        facts: dict[str, Any] = _facts_of(plan)
+        try:
+            unknown_codes(plan.domain, manifest["unknown_values"])
+            facts["unknown_values"] = dict(manifest["unknown_values"])
+            facts |= {key: text_of(manifest, key) for key in _TEXTS}
+            if APPROVALS in manifest:
+                facts |= facts_in_folder(folder, manifest[APPROVALS], plan)
+        except _IMPOSSIBLE:
+            reason = f"its {MANIFEST} says of its run what cannot be"
+            raise not_as_written(folder, _NOUN, reason) from None
+        check_facts(folder, manifest, facts, _NOUN)
+        n_approvals = len(manifest[APPROVALS]["given"]) if APPROVALS in manifest else 0
+        others = [PLAN, *plan.companions, *paths_of_approvals(n_approvals)]
+        files = {
+            in_release(part.kind, path): attributes
+            for part in plan.parts
+            for path, attributes in _reader(part.kind).files_of(part).items()
+        }
+        if listed.issubset({README, *others, *without_csv(files)}):
+            files = {path: files[path] for path in without_csv(files)}
+        check_listed(folder, manifest, {**files, **dict.fromkeys(others)}, _NOUN)
+        return cls(folder, plan, manifest)
+
+    @cached_property
+    def parts(self) -> "tuple[PartRelease[Any], ...]":
+        """What each part of the plan publishes, in its order."""
+        return tuple(
+            _reader(part.kind)(
+                part_folder(self.folder, part.kind), part, self.manifest, self.folder
+            )
+            for part in self.plan.parts
+        )
+
+    def part(self, kind: str) -> Any:
+        """What the part of a kind publishes; None if there is none."""
+        return next((part for part in self.parts if part.kind == kind), None)
+
+    @property
+    def remark(self) -> str:
+        """What must be known of its figures at once, in sentences; "" for nothing."""
+        return " ".join(filter(None, [part.remark for part in self.parts]))
+
+    def table(
+        self, *attributes: Any, level: str | None = None, within: Any = None
+    ) -> "pd.DataFrame":
+        """A table as it was released, one row a cell.
+
+        Args:
+            attributes: Names of its attributes; none for the total.
+            level: The level of areas, if it is a table in areas.
+            within: An area to whose areas it is limited; see `AreaRelease.table`.
+
+        Raises:
+            ReleaseError: If there is no such table.
+        """
+        if level is not None:
+            names = [name for given in attributes for name in ([given] if isinstance(given, str)
+                                                               else given)]  # fmt: skip
+            return self._part_with("areas").table(level, *names, within=within)
+        return self._part_with("tables", "rounds").table(*attributes)
+
+    def answer(self, *attributes: Any, where: "Where | None" = None) -> "Answer":
+        """The noisy answer to a product query on a table; see `TableRelease.answer`."""
+        return self._part_with("tables", "rounds").answer(*attributes, where=where)
+
+    @property
+    def answers(self) -> "pd.DataFrame":
+        """Own counts, one row each: name, answer, standard_error, margin_95, target, met."""
+        return self._part_with("counts").answers
+
+    def _part_with(self, *kinds: str) -> Any:
+        for kind in kinds:
+            if (part := self.part(kind)) is not None:
+                return part
+        wanted = joined([TITLES[kind].lower() for kind in kinds], " or ")
+        raise ReleaseError(
+            f"The release {str(self.folder)!r} holds {self.plan.contents}, and no {wanted}."
+        )
+
+    def __repr__(self) -> str:
+        return f"<Release of {self.plan.contents} in {str(self.folder)!r}>"
+
+
+def part_folder(folder: Path, kind: str) -> Path:
+    """The folder of a part of a release: tables lie in the release's own."""
+    return folder if kind == "tables" else folder / kind
+
+
+def write_manifest(
+    folder: Path, plan: Plan, note: MeasurementNote, written: Mapping[str, WrittenPart]
+) -> Mapping[str, Any]:
+    """Write README and manifest of a folder that has all other files; returns the manifest.
+
+    written: kind -> what was written of the part
+    """
+    approvals = read_approvals(folder, note.approvals)
+    readme = release_readme(plan, note, [part.readme for part in written.values()])
+    readme += readme_section(approvals, note.n_demanded)
+    (folder / README).write_text(readme, encoding="utf-8")
+    done = dict.fromkeys(_reader(part.kind).postprocessing for part in plan.parts)
+    facts = {
+        "run": note.run,
+        "finished": now(),
+        **_facts_of(plan),
+        "privacy_unit": plan.budget.unit,
+        "guarantee": plan.guarantee,
+        "noise": "discrete Gaussian, exact, from the operating system's entropy",
+        "postprocessing": "; ".join(done),
+        "unknown_values": dict(note.unknown_values),
+        "records_per_person": note.person_rule,
+        **facts_of_approvals(approvals, note.n_demanded),
+    }
+    files = [
+        {**entry, "path": in_release(kind, entry["path"])}
+        for kind, part in written.items()
+        for entry in part.files
+    ]
+    paths = (*plan.companions, *paths_of_approvals(len(approvals)), PLAN, README)
+    return save_manifest(folder, FORMAT, facts, [*files, *(file_entry(folder, p) for p in paths)])
+
+
+def _facts_of(plan: Plan) -> dict[str, Any]:
+    """What the manifest says of every release by a plan, and is compared with it."""
+    return {
+        "plan_sha256": plan.sha256,
+        "rho": exact_text(plan.rho),
+        "max_records_per_person": plan.budget.max_records_per_person,
+    }
+
+
+def _reader(kind: str) -> type[PartRelease[Any]]:
+    module, name = _READERS[kind].rsplit(".", 1)
+    return getattr(import_module(module), name)
+
+
+def _refuse_version_1(folder: Path) -> None:
+    manifest = read_manifest(folder)
+    if manifest.get("format") in _OLD_FORMATS and manifest.get("format_version") == 1:
+        raise ReleaseError(
+            f"{str(folder)!r} is a release of format version 1, which rpexplore 0.1 reads, and "
+            f"this library reads version {FORMAT[1]}; use that version for it."
+        )
