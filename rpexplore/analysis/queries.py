@@ -78,17 +78,18 @@ def of_queries(plan: QueryPlan, stated: StatedQueries) -> pd.DataFrame:
     conditions = stated.conditions
     if len(stated) <= _MOST_CONDITIONS:
         conditions = stated.all_conditions
-    errors = plan.standard_errors.tolist()
+    frame = plan.accuracy()
+    errors = frame["standard_error"]
     return pd.DataFrame(
         {
-            "query": stated.queries.names,
+            "query": frame["item"],
             "condition": [condition or "" for condition in conditions],
             "wanted": [target.text for target in stated.targets],
             "standard_error": errors,
-            "margin_95": plan.margins_of_error(),
+            "margin_95": frame["margin_95"],
             "outcome": list(map(describe_outcome, stated.targets, errors)),
-            "ratio": plan.standard_errors / plan.targets,
-            "share": plan.certificate.shadow_prices,
+            "ratio": errors / frame["target"],
+            "share": frame["shadow_price"],
         }
     )
 

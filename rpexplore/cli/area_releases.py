@@ -53,13 +53,13 @@ def load_areas(folder: Path, option: str) -> "AreaRelease":
 def planned_sums(plan: "Plan | PartPlan", areas: Path) -> "pd.DataFrame":
     """How accurate each table of a plan is for lists of areas, the least accurate first."""
     from rpexplore.domain.named_areas import lists_of_areas
-    from rpexplore.planning.areas.area_plan import AreaPlan
 
-    if not isinstance(plan, AreaPlan):
+    part = plan.part("areas")
+    if part is None:
         raise RpexploreError(
             f"--areas goes with a plan for areas, and this is {plan.kind_text}; leave it out."
         )
-    return plan.accuracy_of_sums(lists_of_areas(plan.workload.tree, areas))
+    return part.accuracy_of_sums(lists_of_areas(part.workload.tree, areas))
 
 
 def planned_sum_table(rows: "pd.DataFrame", count: int | None) -> str:

@@ -74,7 +74,7 @@ _GET_AGAIN = "Get the plan again from whoever made it, or plan anew."
 _FORMAT_OF_PLANS = re.compile(rb'"format"\s*:\s*"rpexplore-(?:(?:query|area|adaptive)-)?plan"')
 _OLD_FORMATS = ("rpexplore-plan", "rpexplore-query-plan", "rpexplore-area-plan",
                 "rpexplore-adaptive-plan")  # fmt: skip
-_LAST_OF_VERSION_1 = "0.1"  # of this library
+LAST_OF_VERSION_1 = "0.1"  # of this library: it reads files and folders of format version 1
 
 
 def part_class(kind: str) -> type[PartPlan]:
@@ -428,12 +428,26 @@ class Plan:
             ) from None
 
 
+def is_plan_of_version_1(path: str | Path) -> bool:
+    """Whether a file is a plan of format version 1; not if it cannot be read."""
+    try:
+        return _is_of_version_1(loads(Path(path).read_text("utf-8")))
+    except (OSError, ValueError, FieldError):
+        return False
+
+
+def _is_of_version_1(content: Any) -> bool:
+    return (
+        isinstance(content, dict)
+        and content.get("format_version") == 1
+        and content.get("format") in _OLD_FORMATS
+    )
+
+
 def _refuse_version_1(content: Any) -> None:
-    if not isinstance(content, dict) or content.get("format_version") != 1:
-        return
-    if content.get("format") in _OLD_FORMATS:
+    if _is_of_version_1(content):
         raise FieldError(
-            f"it has plan format version 1, which rpexplore {_LAST_OF_VERSION_1} reads, and this "
+            f"it has plan format version 1, which rpexplore {LAST_OF_VERSION_1} reads, and this "
             f"library reads version {FORMAT_VERSION}; plan anew."
         )
 

@@ -33,8 +33,8 @@ from rpexplore.postprocessing.synthetic.records import KIND as SYNTHETIC
 from rpexplore.postprocessing.synthetic.records import SyntheticRecords
 from rpexplore.postprocessing.table_writing import new_tables_folder, write_readme, write_tables
 from rpexplore.releases.atomic_folder import check_room
-from rpexplore.releases.finished_release import FORMAT as RELEASE
 from rpexplore.releases.finished_release import Release
+from rpexplore.releases.items import PartReader
 from rpexplore.releases.manifest import (
     check_facts,
     check_listed,
@@ -122,18 +122,19 @@ def load_combined(folder: str | Path) -> Estimates:
     return estimates
 
 
-def load_measured(folder: str | Path) -> TableRelease | Estimates:
-    """`load_unbiased`, or all that an adaptive release measured: for what is biased in any case."""
-    folder = Path(folder)
-    if read_manifest(folder).get("format") == RELEASE[0]:
-        release = Release.load(folder)
-        if release.part("tables") is None and (rounds := release.part("rounds")) is not None:
-            return Estimates.of_adaptive(rounds)
-    return load_unbiased(folder)
-
-
 def load_unbiased(folder: str | Path) -> TableRelease | Estimates:
     """What a folder holds, a release of tables or combined ones; `ReleaseError` if neither."""
+    return _load(folder).unbiased_tables()
+
+
+def load_measured(folder: str | Path) -> TableRelease | Estimates:
+    """`load_unbiased`, or all that an adaptive release measured: for what is biased in any case."""
+    tables = _load(folder).measured_tables()
+    return Estimates.of(tables) if tables.is_biased else tables
+
+
+def _load(folder: str | Path) -> PartReader:
+    """A release or combined tables; `ReleaseError` for what was made of them, or anything else."""
     folder = Path(folder)
     kind = read_manifest(folder).get("format")
     if kind in (PROCESSED[0], SYNTHETIC[0]):
@@ -145,15 +146,7 @@ def load_unbiased(folder: str | Path) -> TableRelease | Estimates:
             f"{str(folder)!r} holds {held}, and unbiased tables are needed; name the release that "
             f"they were made of ({names})."
         )
-    if kind == KIND[0]:
-        return load_combined(folder)
-    release = Release.load(folder)
-    if (tables := release.part("tables")) is not None:
-        return tables
-    raise ReleaseError(
-        f"{str(folder)!r} holds {release.plan.contents}, and unbiased tables are needed; name a "
-        "release that has some."
-    )
+    return load_combined(folder) if kind == KIND[0] else Release.load(folder)
 
 
 def _facts_of(estimates: Estimates) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from itertools import chain
 from math import prod
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -107,8 +107,20 @@ class Estimates(PartReader):
         object.__setattr__(self, "sources", tuple(self.sources))
 
     @classmethod
-    def of(cls, release: TableRelease) -> "Estimates":
-        """All that a release measured; what exceeds 128 MB lies in a temporary file."""
+    def of(cls, results: PartReader) -> "Estimates":
+        """All that was measured for tables; what exceeds 128 MB lies in a temporary file.
+
+        Raises `ReleaseError` if there are no tables.
+        """
+        if isinstance(results, cls):
+            return results
+        part: Any = results.measured_tables()
+        makers = {"tables": cls.of_tables, "rounds": cls.of_adaptive}
+        return makers[part.kind](part)
+
+    @classmethod
+    def of_tables(cls, release: TableRelease) -> "Estimates":
+        """All that a release of tables measured."""
         plan, closure = release.plan, release.plan.closure
         residuals = [closure.attributes(position) for position in range(len(closure))]
         shapes = [measured_shape(closure, position) for position in range(len(closure))]
@@ -203,6 +215,19 @@ class Estimates(PartReader):
             )
             for position, names in enumerate(self.table_names)
         ]
+
+    def unbiased_tables(self) -> "Estimates":
+        return self
+
+    @property
+    def queries(self) -> Sequence[Sequence[None]]:
+        """What the cells of each table count, by axis: single values."""
+        return [[None] * len(table) for table in self.tables]
+
+    @property
+    def residuals(self) -> Sequence[AttributeIndices]:
+        """The attributes of everything that was measured."""
+        return list(self.contributions)
 
     def has(self, attributes: AttributeSet) -> bool:
         """Whether a table holds these attributes together."""

@@ -55,10 +55,10 @@ from rpexplore.postprocessing.publication import SmoothingGain
 from rpexplore.postprocessing.rounding import rounded as whole_numbers
 from rpexplore.postprocessing.shrinkage_file import write_shrinkage
 from rpexplore.postprocessing.smooth import smooth
-from rpexplore.postprocessing.table_queries import queries_of_tables
 from rpexplore.postprocessing.table_writing import new_tables_folder, write_readme, write_tables
 from rpexplore.releases.atomic_folder import check_new, check_room
 from rpexplore.releases.feasibility import computer_memory
+from rpexplore.releases.items import PartReader
 from rpexplore.releases.manifest import now, save_manifest
 from rpexplore.releases.table_cells import constant_text
 from rpexplore.releases.table_release import TableRelease
@@ -70,7 +70,7 @@ _SEARCHED = 0.7  # share of the work that is done when the tables are nonnegativ
 
 
 def postprocess(
-    source: TableRelease | Estimates,
+    source: PartReader,
     output: str | Path,
     *,
     method: Method | None = None,
@@ -82,6 +82,7 @@ def postprocess(
     """Make tables nonnegative or whole; costs no privacy, as only what was released is looked at.
 
     Args:
+        source: A release with tables, its tables, or combined ones.
         output: The folder to write, which must not exist yet.
         method: "nonnegative": no cell is below 0; all tables still agree, and the total is kept.
             "smooth": each measurement counts only as far as it is more than noise
@@ -102,13 +103,14 @@ def postprocess(
             nothing can be written, or nonnegative tables would need more memory than there is.
     """
     _check(method, rounded, gap)
+    released: TableRelease | Estimates = source.unbiased_tables()
     output = Path(output)
     check_new(output)
-    check_room(_BYTES_PER_CELL * source.n_cells, output)
+    check_room(_BYTES_PER_CELL * released.n_cells, output)
     if method == "nonnegative":
-        _check_memory(source.n_cells)
+        _check_memory(released.n_cells)
     on_progress("Reading what was measured", 0.0)
-    estimates = source if isinstance(source, Estimates) else Estimates.of(source)
+    estimates = Estimates.of(released)
     projection, smooth_tables = None, None
     on_searched = part_of_progress(on_progress, 0.0, _SEARCHED)
     if method == "nonnegative":
@@ -124,7 +126,7 @@ def postprocess(
         # Here, where it is done once: threads that write tables would each begin with it.
         smooth_tables.rehearse_errors(part_of_progress(on_searched, 0.5, 1.0))
     label = label_of(method, rounded)
-    tables, matrices = source.table_names, queries_of_tables(source)
+    tables, matrices = released.table_names, released.queries
     processed = smooth_tables if projection is None else projection
     gains: dict[AttributeIndices, SmoothingGain] = {}
     groups = GroupDistances(estimates.domain)
@@ -133,18 +135,16 @@ def postprocess(
         attributes = estimates.domain.positions(tables[position])
         counts = _processed_counts(estimates, processed, attributes, rounded)
         columns = {PROCESSED_VALUE: answers(counts, matrices[position]).ravel()}
-        unbiased = source.items[position].read()
+        unbiased = released.items[position].read()
         if smooth_tables is not None:
             errors = _model_errors(smooth_tables, attributes, matrices[position])
             columns[MODEL_ERROR] = errors
             figures = Schema.of(unbiased)
-            released = [np.asarray(unbiased[figures.name(role)]) for role in INTERVAL_ROLES]
-            gain = SmoothingGain.of(released[1], errors)
+            noisy = [np.asarray(unbiased[figures.name(role)]) for role in INTERVAL_ROLES]
+            gain = SmoothingGain.of(noisy[1], errors)
             if gain is not None:
                 gains[_of_several_values(estimates.domain, attributes)] = gain
-            groups.add(
-                position, attributes, matrices[position], [columns[PROCESSED_VALUE], *released]
-            )
+            groups.add(position, attributes, matrices[position], [columns[PROCESSED_VALUE], *noisy])
         return with_unbiased(columns, unbiased, label)
 
     on_written = part_of_progress(on_progress, _SEARCHED if method else 0.0, 1.0)

@@ -160,10 +160,6 @@ class ProcessedTables(PartReader):
         ]
 
     @property
-    def guarantee(self) -> str:
-        return self.manifest["guarantee"]
-
-    @property
     def made_of(self) -> Sequence[MeasurementSource]:
         return [MeasurementSource.from_json(source) for source in self.manifest["sources"]]
 

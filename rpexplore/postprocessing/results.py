@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -20,7 +19,7 @@ from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
 from rpexplore.releases.areas.area_release import AreaRelease
 from rpexplore.releases.finished_release import FORMAT as RELEASE
 from rpexplore.releases.finished_release import Release
-from rpexplore.releases.items import Item, PartReader
+from rpexplore.releases.items import PartReader
 from rpexplore.releases.manifest import manifest_sha256, read_manifest
 from rpexplore.releases.table_release import TableRelease
 
@@ -35,48 +34,14 @@ ShownTables: TypeAlias = Results | AreaTables
 """What can be shown table by table: those, or tables of areas."""
 
 
-class AllParts(PartReader):
-    """What a release of several parts holds, the tables and counts of one after another."""
-
-    figures = "Noisy tables and counts"
-
-    def __init__(self, release: Release) -> None:
-        self.plan, self.domain, self.manifest = release.plan, release.plan.domain, release.manifest
-        self.folder = self.home = release.folder
-        self.parts = release.parts
-
-    @property
-    def label(self) -> str:
-        return "; ".join(dict.fromkeys(part.label for part in self.parts))
-
-    @property
-    def is_biased(self) -> bool:
-        return any(part.is_biased for part in self.parts)
-
-    @property
-    def is_smooth(self) -> bool:
-        return any(part.is_smooth for part in self.parts)
-
-    @property
-    def area_levels(self) -> Sequence[str]:
-        return tuple(dict.fromkeys(name for part in self.parts for name in part.area_levels))
-
-    @cached_property
-    def items(self) -> Sequence[Item]:
-        return [item.of_part(part.kind) for part in self.parts for item in part.items]
-
-
 def load_any_results(folder: str | Path) -> AnyResults:
     """What a folder holds: a release of any kind, or tables that were made of one.
 
     Raises `ReleaseError` if it is neither, or a file was changed since it was written.
     """
     folder = Path(folder)
-    kind = str(read_manifest(folder).get("format"))
-    if kind != RELEASE[0]:
-        return _LOADERS.get(kind, load_unbiased)(folder)
-    release = Release.load(folder)
-    return AllParts(release) if len(release.parts) > 1 else release.parts[0]
+    load = _LOADERS.get(str(read_manifest(folder).get("format")))
+    return load_unbiased(folder) if load is None else load(folder)
 
 
 def load_results(folder: str | Path) -> Results:
@@ -85,7 +50,7 @@ def load_results(folder: str | Path) -> Results:
     Raises `ReleaseError` if it is none of these, or a file was changed since it was written.
     """
     folder = Path(folder)
-    kind = str(read_manifest(folder).get("format"))
+    kind = read_manifest(folder).get("format")
     if kind == PROCESSED[0]:
         return ProcessedTables.load(folder)
     if kind == RELEASE[0]:
@@ -160,4 +125,5 @@ def has_counts(results: ShownTables, attributes: Collection[str]) -> bool:
 _LOADERS: Mapping[str, Callable[[Path], Any]] = {
     PROCESSED[0]: ProcessedTables.load,
     WHOLE_AREA_COUNTS[0]: load_area_results,
+    RELEASE[0]: Release.load,
 }

@@ -14,20 +14,21 @@ has the measurements that everything is computed from (`measurement_file`).
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from rpexplore.common.exact_numbers import exact_text
-from rpexplore.common.formatting import joined
+from rpexplore.common.formatting import capitalised, joined
 from rpexplore.common.json_fields import FieldError, text_of
 from rpexplore.data.coding import unknown_codes
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import ApprovalError, DataError, DomainError, ReleaseError
 from rpexplore.planning.part_plan import PartPlan
-from rpexplore.planning.plan import TITLES, Plan
+from rpexplore.planning.plan import LAST_OF_VERSION_1, TITLES, Plan
 from rpexplore.releases.approval_files import (
     APPROVALS,
     facts_in_folder,
@@ -37,6 +38,7 @@ from rpexplore.releases.approval_files import (
     readme_section,
 )
 from rpexplore.releases.atomic_folder import MANIFEST
+from rpexplore.releases.items import Item, PartReader
 from rpexplore.releases.manifest import (
     README,
     TableFiles,
@@ -96,7 +98,7 @@ class WrittenPart:
 
 
 @dataclass(frozen=True, eq=False)
-class PartRelease(Generic[PlanKind]):
+class PartRelease(PartReader, Generic[PlanKind]):
     """What a finished release publishes of one part of its plan. Holds noisy figures only.
 
     folder    of the part: that of the release, or one in it
@@ -143,7 +145,7 @@ class PartRelease(Generic[PlanKind]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Release:
+class Release(PartReader):
     """A finished release: its folder, plan and manifest, and what each part publishes.
 
     Example:
@@ -208,6 +210,68 @@ class Release:
         """What must be known of its figures at once, in sentences; "" for nothing."""
         return " ".join(filter(None, [part.remark for part in self.parts]))
 
+    @property
+    def home(self) -> Path:
+        """Its folder, as of its parts."""
+        return self.folder
+
+    # ---- all parts as one list of tables
+
+    @property
+    def domain(self) -> Domain:
+        return self.plan.domain
+
+    @property
+    def figures(self) -> str:
+        return capitalised(joined([part.figures.lower() for part in self.parts]))
+
+    @property
+    def label(self) -> str:
+        return "; ".join(dict.fromkeys(part.label for part in self.parts))
+
+    @property
+    def is_biased(self) -> bool:
+        return any(part.is_biased for part in self.parts)
+
+    @property
+    def adding_up(self) -> str:
+        return " ".join(dict.fromkeys(part.adding_up for part in self.parts))
+
+    @property
+    def area_levels(self) -> Sequence[str]:
+        return [level for part in self.parts for level in part.area_levels]
+
+    @cached_property
+    def items(self) -> Sequence[Item]:
+        """The tables of all parts; where there are several, names begin with the part's kind."""
+        is_one = len(self.parts) == 1
+        return [
+            replace(
+                item,
+                name=item.name if is_one or part.kind == "tables" else f"{part.kind}_{item.name}",
+                file=in_release(part.kind, item.file),
+            )
+            for part in self.parts
+            for item in part.items
+        ]
+
+    def unbiased_tables(self) -> Any:
+        part = self.part("tables")
+        return super().unbiased_tables() if part is None else part
+
+    def area_tables(self) -> Any:
+        part = self.part("areas")
+        return super().area_tables() if part is None else part
+
+    def measured_tables(self) -> Any:
+        part = self.part("tables") or self.part("rounds")
+        return super().measured_tables() if part is None else part
+
+    def bound_of(self, attributes: Collection[str], record_noun: str = "records") -> str:
+        return " ".join(
+            filter(None, [part.bound_of(attributes, record_noun) for part in self.parts])
+        )
+
     def table(
         self, *attributes: Any, level: str | None = None, within: Any = None
     ) -> "pd.DataFrame":
@@ -226,6 +290,10 @@ class Release:
                                                                else given)]  # fmt: skip
             return self._part_with("areas").table(level, *names, within=within)
         return self._part_with("tables", "rounds").table(*attributes)
+
+    def counts(self, *attributes: Any) -> "pd.DataFrame":
+        """Any marginal within a table, by single values; see `TableRelease.counts`."""
+        return self._part_with("tables", "rounds").counts(*attributes)
 
     def answer(self, *attributes: Any, where: "Where | None" = None) -> "Answer":
         """The noisy answer to a product query on a table; see `TableRelease.answer`."""
@@ -305,6 +373,7 @@ def _refuse_version_1(folder: Path) -> None:
     manifest = read_manifest(folder)
     if manifest.get("format") in _OLD_FORMATS and manifest.get("format_version") == 1:
         raise ReleaseError(
-            f"{str(folder)!r} is a release of format version 1, which rpexplore 0.1 reads, and "
-            f"this library reads version {FORMAT[1]}; use that version for it."
+            f"{str(folder)!r} is a release of format version 1, which rpexplore "
+            f"{LAST_OF_VERSION_1} reads, and this library reads version {FORMAT[1]}; use that "
+            "version for it."
         )

@@ -5,16 +5,15 @@ learn what columns are from their roles (`domain.result_schema`).
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from rpexplore.domain.result_schema import frame_of
 from rpexplore.errors import ReleaseError
-from rpexplore.releases.manifest import in_release
 from rpexplore.releases.table_files import table_path
 
 if TYPE_CHECKING:
@@ -55,10 +54,6 @@ class Item:
         """A table whose files are `table_path`."""
         path = table_path(position, attributes)
         return cls(attributes, Path(path).name, n_rows, read, file=path, bound=bound)
-
-    def of_part(self, kind: str) -> "Item":
-        """The same as one among those of several parts of a release."""
-        return replace(self, name=f"{kind}_{self.name}", file=in_release(kind, self.file))
 
     @property
     def title(self) -> str:
@@ -108,10 +103,16 @@ class PartReader(Figures):
     domain          the attributes that they are about; None where no codebook is at hand
     """
 
-    figures: ClassVar[str] = "Noisy tables"
+    folder: Any
+    home: Any
     plan: Any
+    manifest: Any
     domain: Any
     manifest: Any
+
+    @property
+    def figures(self) -> str:
+        return "Noisy tables"
 
     @property
     def label(self) -> str:
@@ -144,6 +145,29 @@ class PartReader(Figures):
         order = () if self.domain is None else self.domain.names
         known = [name for name in order if name in used]
         return (*self.area_levels, *dict.fromkeys([*known, *used]))
+
+    @property
+    def contents(self) -> str:
+        """What there is, for a sentence: "7 noisy tables"."""
+        return self.plan.contents
+
+    def unbiased_tables(self) -> Any:
+        """The unbiased tables that there are; raises `ReleaseError`, which says what is here."""
+        raise ReleaseError(
+            f"{str(self.folder)!r} holds {self.contents}, and unbiased tables are needed; name a "
+            "release that has some."
+        )
+
+    def area_tables(self) -> Any:
+        """The tables in areas that there are; raises `ReleaseError`, which says what is here."""
+        raise ReleaseError(
+            f"{str(self.folder)!r} holds {self.contents}, and tables in areas are needed; name a "
+            "release that has some."
+        )
+
+    def measured_tables(self) -> Any:
+        """The same, or tables by what was measured in rounds: for what is biased in any case."""
+        return self.unbiased_tables()
 
     @property
     def adding_up(self) -> str:

@@ -24,7 +24,7 @@ from rpexplore.domain.result_schema import OWN_COUNT, OWN_COUNTS, frame_of
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.counts.query_plan import QueryPlan
 from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
-from rpexplore.releases.items import Item, PartReader
+from rpexplore.releases.items import Item
 from rpexplore.releases.manifest import CONFIDENCE, TableFiles, file_entry, without_csv
 from rpexplore.releases.marginal_estimate import Answer
 from rpexplore.releases.measurement import Part
@@ -40,15 +40,18 @@ _FILES = (f"{_ANSWERS}.csv", f"{_ANSWERS}.parquet", _MEASUREMENTS)
 _MOST_MEASURED = 2**61  # in absolute value, without noise
 
 
-class QueryRelease(PartReader, PartRelease[QueryPlan]):
+class QueryRelease(PartRelease[QueryPlan]):
     """The own counts of a finished release. Holds noisy figures only."""
 
     kind = "counts"
-    figures = "Noisy counts"
 
     @classmethod
     def files_of(cls, plan: QueryPlan) -> TableFiles:
         return dict.fromkeys(_FILES)
+
+    @property
+    def figures(self) -> str:
+        return "Noisy counts"
 
     @property
     def domain(self) -> Domain:

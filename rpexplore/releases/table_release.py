@@ -25,11 +25,11 @@ from rpexplore.data.counts import Counts
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.domain.result_schema import RELEASED, frame_of
 from rpexplore.planning.mechanism.marginal_noise import Where, query_attributes, residuals_within
-from rpexplore.planning.mechanism.reconstruction import contribution
+from rpexplore.planning.mechanism.reconstruction import contribution, query_matrices
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases import measurement
 from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
-from rpexplore.releases.items import Item, PartReader
+from rpexplore.releases.items import Item
 from rpexplore.releases.manifest import TableFiles
 from rpexplore.releases.marginal_estimate import Answer, MarginalEstimate
 from rpexplore.releases.measurement import Part
@@ -45,9 +45,10 @@ from rpexplore.releases.table_files import (
     files_of_tables,
     table_path,
 )
+from rpexplore.workload.query_matrix import QueryMatrix
 
 
-class TableRelease(PartReader, PartRelease[TablePlan]):
+class TableRelease(PartRelease[TablePlan]):
     """The tables of a finished release. Holds noisy figures only."""
 
     kind = "tables"
@@ -74,6 +75,24 @@ class TableRelease(PartReader, PartRelease[TablePlan]):
             Item.of_table(position, names, int(cells[position]), partial(self.cells, position))
             for position, names in enumerate(self.table_names)
         ]
+
+    def unbiased_tables(self) -> "TableRelease":
+        return self
+
+    @cached_property
+    def queries(self) -> Sequence[Sequence[QueryMatrix | None]]:
+        """What the cells of each table count, by axis: sums by a basis; None: single values."""
+        workload, matrices = self.plan.workload, query_matrices(self.plan.workload)
+        return [
+            [matrices[index] for index in workload.attribute_basis_index[position, :order]]
+            for position, order in enumerate(workload.orders)
+        ]
+
+    @property
+    def residuals(self) -> Sequence[AttributeIndices]:
+        """The attributes of everything that was measured."""
+        closure = self.plan.closure
+        return [closure.attributes(position) for position in range(len(closure))]
 
     @property
     def n_cells(self) -> float:

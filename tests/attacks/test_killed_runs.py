@@ -19,7 +19,6 @@ from rpexplore.planning.planner import plan_tables
 from rpexplore.queries.builders import marginal_queries
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.release import can_be_resumed
-from rpexplore.releases.release_steps import steps_of
 from tests.data.databases.servers import Server, in_duckdb
 from tests.support.ledgers import database_ledger
 from tests.support.stopped_runs import killed_at_line, lines_of
@@ -104,7 +103,6 @@ def ledger_in(request, monkeypatch) -> Callable[[Path], Path | str]:
     indirect=True,
 )
 def test_killed_at_any_line_a_run_is_free_or_can_be_finished(plan, store, ledger_in, tmp_path):
-    kind = steps_of(rp.load_plan(plan)).release_kind
     folder = tmp_path / "whole"
     data, n_points = store(folder)
     ledger = ledger_in(folder)
@@ -125,7 +123,7 @@ def test_killed_at_any_line_a_run_is_free_or_can_be_finished(plan, store, ledger
         charged = states()
         assert len(charged) <= 1
         if output.exists():
-            assert kind.load(output)
+            assert rp.Release.load(output)
         seen.add(charged[0] if charged else "free")
         if can_be_resumed(output):
             seen.add("drawn")
@@ -133,7 +131,7 @@ def test_killed_at_any_line_a_run_is_free_or_can_be_finished(plan, store, ledger
         elif not output.exists():
             rp.release(rp.load_plan(plan), data, output, ledger=ledger)
         assert states() == ["finished"], (point, charged)
-        assert kind.load(output)
+        assert rp.Release.load(output)
         left = {path.name for path in folder.iterdir()} - before - {"release", FILENAME}
         # A ledger that was being made is cleared away by the next one, after a minute; a folder of
         # DuckDB's that nothing was put into, after a day.

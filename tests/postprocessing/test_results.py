@@ -155,7 +155,7 @@ def test_a_folder_that_is_none_is_refused(folders, tmp_path):
     with pytest.raises(ReleaseError, match="not a finished release"):
         load_results(tmp_path)
     (tmp_path / "manifest.json").write_text('{"format": "rpexplore-query-release"}')
-    with pytest.raises(ReleaseError, match="answers to a list of queries"):
+    with pytest.raises(ReleaseError, match="not hold a release that can be read here"):
         load_results(tmp_path)
     with pytest.raises(ReleaseError, match="does not hold processed tables"):
         ProcessedTables.load(folders["first"])
@@ -169,7 +169,6 @@ def test_a_folder_that_is_none_is_refused(folders, tmp_path):
         lambda manifest: manifest.update(label="exact"),
         lambda manifest: manifest.update(rounded=True),
         lambda manifest: manifest.update(gap="small"),
-        lambda manifest: manifest.update(guarantee="None."),
         lambda manifest: manifest["sources"][0].update(rho="1/100"),
         lambda manifest: manifest["sources"][0].update(unknown_values=3),
         lambda manifest: manifest["files"][0].update(attributes=["age", "sex"]),

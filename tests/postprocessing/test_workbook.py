@@ -41,7 +41,9 @@ def released(tmp_path_factory) -> TableRelease:
     plan = plan_tables(
         rp.Workload.all_up_to(DOMAIN, 2), loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/10")
     )
-    return release(plan, pd.DataFrame(rows), folder / "out", name="s", ledger=folder / "ledger")
+    return release(
+        plan, pd.DataFrame(rows), folder / "out", name="s", ledger=folder / "ledger"
+    ).part("tables")
 
 
 def read(file: Path | io.BytesIO):

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
+from rpexplore.planning.counts import query_planner
 from rpexplore.planning.counts.query_plan import LARGEST_GAMMA_SQUARED, QueryPlan
 from rpexplore.planning.counts.query_planner import query_optimum, query_plan
 from rpexplore.planning.solvers.solution import share_done
 from rpexplore.planning.verification import verify
 from rpexplore.privacy import conversions as privacy
-from rpexplore.queries import planner as query_planner
 from rpexplore.queries.query_list import QueryList
 from rpexplore.releases.noise.discrete_gaussian import LARGEST_GAMMA, discrete_gaussian
 from tests.support.plan_texts import laid_out

@@ -56,7 +56,9 @@ def test_without_noise_every_answer_is_exact(tmp_path_factory, queries, seed, n_
     planned = query_plan(queries, budget=Budget(rho=1))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(NOISE, no_noise)
-        done = release(planned, folder / "records.csv", folder / "out", may_be_empty=True)
+        done = release(planned, folder / "records.csv", folder / "out", may_be_empty=True).part(
+            "counts"
+        )
     answers = QueryRelease.load(done.folder).answers
     scale = np.max(np.abs(queries.coefficients), axis=1) * max(n_records, 1)
     assert np.max(np.abs(answers["answer"] - expected) / scale) < 1e-7
@@ -77,7 +79,7 @@ def test_answers_stand_beside_their_names_and_accuracy(data, output, without_noi
     assert np.allclose(answers["margin_95"], 1.959964 * PLAN.standard_errors, rtol=1e-6)
     assert answers["target"].tolist() == [1, 2, 30]
     assert answers["met"].tolist() == PLAN.met.tolist() == [False, False, True]
-    with (output / "answers.csv").open(newline="", encoding="utf-8") as file:
+    with (output / "counts" / "answers.csv").open(newline="", encoding="utf-8") as file:
         header, *rows = csv.reader(file)
     assert header == answers.columns.tolist()
     for row, expected in zip(rows, answers.itertuples(index=False), strict=True):
@@ -90,7 +92,9 @@ def test_answers_follow_from_the_measured_integers_and_the_plan_alone(data, outp
     done = release(PLAN, data, output)
     data.unlink()
     opened = QueryRelease.load(output)
-    integers = np.array(json.loads((output / "plan.json").read_text())["strategy"], dtype=float)
+    integers = np.array(
+        json.loads((output / "plan.json").read_text())["parts"][0]["strategy"], dtype=float
+    )
     expected = QUERIES.coefficients @ np.linalg.pinv(integers) @ opened.measurements
     assert np.allclose(expected, done.answers["answer"], rtol=0, atol=1e-6)
     assert opened.plan.text == PLAN.text
@@ -105,7 +109,7 @@ def test_one_record_more_changes_what_is_measured_by_its_column(tmp_path, withou
         for more in ("", f"{sex},{age},k,x\n"):
             data = tmp_path / f"{cell}{bool(more)}.csv"
             data.write_text(CSV + more)
-            done = release(PLAN, data, tmp_path / f"out{cell}{bool(more)}")
+            done = release(PLAN, data, tmp_path / f"out{cell}{bool(more)}").part("counts")
             samples.append(done.measurements.tolist())
             (run,) = runs(data)
             assert run.record_rho == PLAN.record_rho
@@ -263,7 +267,7 @@ def test_interrupted_while_it_writes_a_run_is_finished_without_drawing_again(
     assert [run.state for run in runs(data)] == ["started"]
     measured = np.fromfile(output.with_name(".release.unfinished") / "run" / "measured.int64")
     monkeypatch.setattr(NOISE, interrupt)
-    done = resume(output)
+    done = resume(output).part("counts")
     assert done.measurements.tobytes() == measured.tobytes()
     assert [run.state for run in runs(data)] == ["finished"]
 

@@ -1,4 +1,4 @@
-"""Everything one takes away with a plan of tables, from the page where it leaves the app."""
+"""Everything one takes away with a plan, from the page where it leaves the app."""
 
 from collections.abc import Callable
 from functools import partial
@@ -28,15 +28,13 @@ MANY = 10_000  # tables, whose report takes seconds
 
 
 def take_along(planned: TablePlan | AdaptivePlan) -> None:
-    """The notes for the board and all files of a plan; of an adaptive one its file."""
-    if isinstance(planned, TablePlan):
+    """The notes for the board, which are on tables of known accuracy, and all files of a plan."""
+    if planned.kind == "tables":
         board_notes_input(planned)
-        export_section(planned, current())
-    else:
-        download("adaptive-plan.json", planned.text)
+    export_section(planned, current())
 
 
-def export_section(planned: TablePlan, scenario: Scenario) -> None:
+def export_section(planned: TablePlan | AdaptivePlan, scenario: Scenario) -> None:
     """One button for all of it, and one for each piece. All are made on demand."""
     domain = planned.workload.domain
     st.subheader("Take the plan with you")

@@ -36,6 +36,7 @@ from rpexplore.releases.areas.area_files import table_file, tables_of_part
 from rpexplore.releases.areas.area_parts import AreaParts
 from rpexplore.releases.areas.area_release import AreaRelease
 from rpexplore.releases.atomic_folder import check_new
+from rpexplore.releases.finished_release import Release
 from rpexplore.releases.manifest import checked_folder, file_entry, now, save_manifest
 from rpexplore.releases.stored_tables import write_rows
 
@@ -90,7 +91,7 @@ class AreaCounts:
 
 
 def whole_area_counts(
-    release: AreaRelease,
+    release: AreaRelease | Release,
     output: str | Path,
     *,
     totals: Mapping[AreaName, int] | None = None,
@@ -118,20 +119,21 @@ def whole_area_counts(
             written.
         DomainError: For the codes of no area.
     """
-    output, plan = Path(output), release.plan
+    in_areas: AreaRelease = release.area_tables()
+    output, plan = Path(output), in_areas.plan
     tree = plan.workload.tree
     check_new(output)
     cells = cells_of(plan)
     numbers = {area_number(tree, area): int(total) for area, total in (totals or {}).items()}
-    all_totals, source = known_totals(tree, numbers), MeasurementSource.of(release)
+    all_totals, source = known_totals(tree, numbers), MeasurementSource.of(in_areas)
     parts = AreaParts(plan)
-    answers = ReleasedAnswers(parts, release.folder)
+    answers = ReleasedAnswers(parts, in_areas.folder)
     last = len(cells.attributes) - 1
     with one_thread(), new_tables_folder(output) as folder:
         above = PartCells(cells, answers.of_top, 0)
         counts = WholeCounts(tree, cells, above, all_totals)
         top = _by_level(counts, 0, slice(0, 1), counts.of_top(), min(parts.level, last))
-        entries = _write_part(release, parts, 0, cells, top, folder) if parts.level else []
+        entries = _write_part(in_areas, parts, 0, cells, top, folder) if parts.level else []
         first_of_level = int(tree.starts[parts.level])
         for part, areas in enumerate(parts.areas):
             on_progress("Making whole counts", part / len(parts.areas))
@@ -143,7 +145,7 @@ def whole_area_counts(
                 tree, cells, PartCells(cells, answers.of_part(part), parts.level), all_totals
             )
             found = _by_level(within, parts.level, some, own, last)
-            entries += _write_part(release, parts, part, cells, found, folder)
+            entries += _write_part(in_areas, parts, part, cells, found, folder)
         text = text_from_template(
             "rpexplore.postprocessing",
             "area_counts.md.j2",

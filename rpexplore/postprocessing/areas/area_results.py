@@ -77,10 +77,6 @@ class AreaResults(PartReader):
         return super().label if self.whole is None else LABEL
 
     @property
-    def guarantee(self) -> str:
-        return self.plan.guarantee if self.whole is None else self.whole.manifest["guarantee"]
-
-    @property
     def manifest(self) -> Mapping[str, Any]:
         return self.release.manifest if self.whole is None else self.whole.manifest
 

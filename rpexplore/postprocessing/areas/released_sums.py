@@ -13,6 +13,7 @@ from rpexplore.postprocessing.areas.released_cells import ReleasedAnswers
 from rpexplore.releases.areas.area_files import CellErrors
 from rpexplore.releases.areas.area_parts import AreaParts
 from rpexplore.releases.areas.area_release import AreaRelease
+from rpexplore.releases.finished_release import Release
 from rpexplore.releases.table_cells import arrays_of_figures, label_columns
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 _LIST = Column("list", "code", "The list of areas that are added up.", attribute="list")
 
 
-def sums_of_areas(release: AreaRelease, lists: AreaLists, *attributes: str) -> "pd.DataFrame":
+def sums_of_areas(
+    release: AreaRelease | Release, lists: AreaLists, *attributes: str
+) -> "pd.DataFrame":
     """A table summed over lists of areas: unbiased, with exact standard errors.
 
     Args:
@@ -39,7 +42,8 @@ def sums_of_areas(release: AreaRelease, lists: AreaLists, *attributes: str) -> "
         DomainError: For an area that is not there, or that a list counts twice.
         WorkloadError: For a table that is asked for nowhere.
     """
-    plan = release.plan
+    tables_in_areas: AreaRelease = release.area_tables()
+    plan = tables_in_areas.plan
     sums = AreaSums.of(plan.workload.tree, lists)
     indices, tables = query_attributes(plan.domain, [attributes]), plan.workload.tables
     names = tuple(plan.domain.names[index] for index in indices)
@@ -57,7 +61,7 @@ def sums_of_areas(release: AreaRelease, lists: AreaLists, *attributes: str) -> "
         for index in indices
     ]
     values = np.zeros((len(sums.names), *(len(named[0][1]) for named in labels)))
-    answers = ReleasedAnswers(parts, release.folder)
+    answers = ReleasedAnswers(parts, tables_in_areas.folder)
     for part, within in enumerate(parts.areas):
         inside = np.zeros(len(sums.areas), dtype=bool)
         rows = np.zeros(len(sums.areas), dtype=np.int64)

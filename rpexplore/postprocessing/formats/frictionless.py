@@ -68,7 +68,7 @@ def _field(column: Column) -> dict[str, Any]:
         "description": column.meaning,
     }
     if 0 < len(column.texts) <= MOST_LISTED:
-        described["constraints"] = {"required": column.is_required}
+        described["constraints"] = constraints = dict[str, Any](required=column.is_required)
         if listed := [text for text in column.texts if text]:
-            described["constraints"]["enum"] = listed
+            constraints["enum"] = listed
     return described

@@ -65,7 +65,7 @@ print.rpexplore_release <- function(x, ...) {
 }
 
 .rpexplore_manifest <- function(folder, manifest) {
-  is_table <- function(entry) !is.null(entry$attributes) || grepl("^answers\\.", entry$path)
+  is_table <- function(entry) !is.null(entry$attributes) || grepl("(^|/)answers\\.", entry$path)
   entries <- Filter(is_table, manifest$files)
   paths <- vapply(entries, function(entry) entry$path, "")
   csv <- endsWith(paths, ".csv")
@@ -79,24 +79,26 @@ print.rpexplore_release <- function(x, ...) {
   }
   files <- lapply(entries, function(entry) {
     attributes <- as.character(unlist(entry$attributes))
-    name <- if (grepl("^answers\\.", entry$path)) "answers" else .rpexplore_name(attributes)
+    name <- if (grepl("(^|/)answers\\.", entry$path)) "answers" else .rpexplore_name(attributes)
     # Tables in areas have a folder of files each, tables/2_town/0003_age_sex.
     folders <- strsplit(entry$path, "/", fixed = TRUE)[[1]]
-    if (length(folders) > 3) {
+    if (length(folders) > 3 && endsWith(entry$path, ".parquet")) {
       level <- sub("^[0-9]+_", "", folders[length(folders) - 2])
       attributes <- c(level, setdiff(attributes, level))
       name <- .rpexplore_name(attributes)
     }
-    list(path = entry$path, bytes = entry$bytes, attributes = attributes, name = name)
+    table <- if (length(folders) > 3) dirname(entry$path) else entry$path
+    list(path = entry$path, bytes = entry$bytes, attributes = attributes, name = name,
+         table = table)
   })
   # Files of one table are read together.
-  files <- unname(lapply(split(files, factor(vapply(files, function(file) file$name, ""),
-                                             unique(vapply(files, function(file) file$name, "")))),
-                         function(same) {
+  tables <- vapply(files, function(file) file$table, "")
+  files <- lapply(unique(tables), function(table) {
+    same <- files[tables == table]
     list(path = vapply(same, function(file) file$path, ""),
          bytes = vapply(same, function(file) file$bytes, 0),
          attributes = same[[1]]$attributes, name = same[[1]]$name)
-  }))
+  })
   facts <- manifest[intersect(c("guarantee", "privacy_unit", "rho", "label"), names(manifest))]
   list(files = files, facts = facts)
 }

@@ -20,7 +20,6 @@ from rpexplore.domain.domain import AttributeIndices
 from rpexplore.domain.result_schema import INTERVAL_ROLES, Schema
 from rpexplore.planning.mechanism.reconstruction import answers
 from rpexplore.postprocessing.estimates import Estimates
-from rpexplore.postprocessing.table_queries import queries_of_tables
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.workload.query_matrix import QueryMatrix
 
@@ -101,7 +100,7 @@ def compare(
         codes: The records' values, int16[n, d].
         total: What the records' counts are scaled to: the total of what they were fitted to.
     """
-    queries, names = queries_of_tables(source), source.table_names
+    queries, names = source.queries, source.table_names
     columns = {index: codes[:, i] for i, index in enumerate(attributes)}
     scale = total / len(codes)
 

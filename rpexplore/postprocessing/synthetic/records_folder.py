@@ -77,6 +77,7 @@ from rpexplore.postprocessing.synthetic.smooth_targets import (
 )
 from rpexplore.postprocessing.table_writing import new_tables_folder, write_readme
 from rpexplore.releases.atomic_folder import check_new, check_room
+from rpexplore.releases.items import PartReader
 from rpexplore.releases.manifest import file_entry, now, save_manifest
 from rpexplore.releases.table_cells import for_csv, label_columns
 from rpexplore.releases.table_release import TableRelease
@@ -91,7 +92,7 @@ _ENGINES = {"population": population_records, "graphical_model": graphical_model
 
 
 def synthesize(
-    source: TableRelease | Estimates,
+    source: PartReader,
     output: str | Path,
     *,
     rows: int | None = None,
@@ -130,7 +131,10 @@ def synthesize(
     check_new(output)
     _check(rows, engine)
     on_progress("Reading what was measured", 0.0)
-    estimates = source if isinstance(source, Estimates) else Estimates.of(source)
+    measured = source.measured_tables()
+    estimates = Estimates.of(measured)
+    # Of an adaptive release what was measured is unbiased, nearly.
+    tables: TableRelease | Estimates = estimates if measured.is_biased else measured
     domain = estimates.domain
     attributes = tuple(sorted({index for table in estimates.tables for index in table}))
     if not attributes:
@@ -161,7 +165,7 @@ def synthesize(
     if np.any(impossible.are_met(codes)):
         raise ReleaseError("A record is impossible, which must not happen; please report it.")
     comparison = compare(
-        source,
+        tables,
         lambda table: _smooth_table(estimates, smooth, table),
         attributes,
         codes,

@@ -44,7 +44,7 @@ from rpexplore.releases.adaptive.bound_texts import bound_sentence, describe_bou
 from rpexplore.releases.adaptive.estimates import MeasuredSoFar
 from rpexplore.releases.adaptive.outcomes import RoundOutcome, most_numbers, shape_of
 from rpexplore.releases.finished_release import PartRelease, WrittenPart
-from rpexplore.releases.items import Item, PartReader
+from rpexplore.releases.items import Item
 from rpexplore.releases.manifest import TableFiles
 from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import Measured, MeasuredFile, MeasurementNote
@@ -60,12 +60,11 @@ from rpexplore.releases.table_files import (
 )
 
 
-class AdaptiveRelease(PartReader, PartRelease[AdaptivePlan]):
+class AdaptiveRelease(PartRelease[AdaptivePlan]):
     """The adaptive tables of a finished release. Holds noisy figures only."""
 
     kind = "rounds"
     postprocessing = "estimates by a model (smooth tables), biased"
-    figures = "Estimated tables"
 
     @classmethod
     def files_of(cls, plan: AdaptivePlan) -> TableFiles:
@@ -97,6 +96,10 @@ class AdaptiveRelease(PartReader, PartRelease[AdaptivePlan]):
             f"Adaptive, biased: best guesses by a model; {n_bounds:,} of {n_tables:,} tables have "
             "a bound on their errors (bounds.csv, or bounds.parquet)."
         )
+
+    @property
+    def figures(self) -> str:
+        return "Estimated tables"
 
     @property
     def is_biased(self) -> bool:
@@ -181,6 +184,9 @@ class AdaptiveRelease(PartReader, PartRelease[AdaptivePlan]):
         return read_rows(path, ADAPTIVE, n_rows)
 
     counts = table
+
+    def measured_tables(self) -> "AdaptiveRelease":
+        return self
 
     def answer(self, *attributes: AttributeSet, where: Where | None = None) -> NoReturn:
         """Raises `ReleaseError`: no error of a sum of estimates is known."""

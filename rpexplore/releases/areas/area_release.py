@@ -50,7 +50,7 @@ from rpexplore.releases.areas.area_parts import AreaParts
 from rpexplore.releases.areas.area_rows import items_of_areas, rows_of_areas
 from rpexplore.releases.areas.area_tasks import tasks_from
 from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
-from rpexplore.releases.items import Item, PartReader
+from rpexplore.releases.items import Item
 from rpexplore.releases.manifest import TableFiles, file_entry
 from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import Measured, MeasurementNote
@@ -60,7 +60,7 @@ from rpexplore.releases.table_files import WrittenFiles
 _BYTES_PER_NUMBER, _BYTES_PER_CELL = 12, 40  # or fewer, of what is measured and of tables
 
 
-class AreaRelease(PartReader, PartRelease[AreaPlan]):
+class AreaRelease(PartRelease[AreaPlan]):
     """The tables in areas of a finished release. Holds noisy figures only."""
 
     kind = "areas"
@@ -78,6 +78,9 @@ class AreaRelease(PartReader, PartRelease[AreaPlan]):
     def domain(self) -> Domain:
         """The attributes that the tables are about, without the levels of areas."""
         return self.plan.domain
+
+    def area_tables(self) -> "AreaRelease":
+        return self
 
     @property
     def area_levels(self) -> Sequence[str]:

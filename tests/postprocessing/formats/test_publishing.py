@@ -49,7 +49,7 @@ def test_the_readme_has_the_guarantee_and_the_names_that_changed(exports):
 
 def test_adaptive_tables_say_in_every_description_how_far_off_they_are(exports):
     folder, release = exports["adaptive"].folder, exports["adaptive"].results
-    sentences = [bound_sentence(text) for text in release.describe_bounds()]
+    sentences = [bound_sentence(item.bound) for item in release.items]
     assert any("with 95 %" in sentence for sentence in sentences)
     # Sentences that tables have in common are there once for each.
     texts = [(folder / name).read_text("utf-8") for name in DESCRIPTIONS]
