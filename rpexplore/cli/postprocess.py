@@ -187,7 +187,8 @@ def postprocess(
     The result is biased, and labelled so in every file; the unbiased answers stand beside, with
     their intervals. Its README.md says which of them to publish for which use. Costs no privacy.
 
-    Of a release of tables in areas: --nonnegative --round, counts that also add up over areas.
+    Of tables in areas: --nonnegative --round, counts that also add up over areas; where tables
+    without areas are released as well, these are processed, and areas with --known-totals.
     """
     from rpexplore.analysis.results.shrinkage import (
         describe_farthest,
@@ -196,7 +197,7 @@ def postprocess(
         farthest_group,
         median_kept,
     )
-    from rpexplore.cli.area_releases import holds_areas, write_whole_counts
+    from rpexplore.cli.area_releases import parts_in, write_whole_counts
     from rpexplore.common.formatting import capitalised, describe_share, plural
     from rpexplore.domain.provenance import formulas_warning
     from rpexplore.postprocessing.combination_folder import load_unbiased
@@ -209,7 +210,8 @@ def postprocess(
             "Give one of --nonnegative and --smooth; smooth tables have no cell below 0 either."
         )
     check_new(out)
-    if known_totals is not None or holds_areas(release):
+    parts = parts_in(release)
+    if known_totals is not None or ("areas" in parts and "tables" not in parts):
         write_whole_counts(
             release,
             out,

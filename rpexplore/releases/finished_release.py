@@ -128,7 +128,7 @@ class PartRelease(PartReader, Generic[PlanKind]):
         part: Any = release.part(cls.kind)
         if part is None:
             raise ReleaseError(
-                f"The release {str(folder)!r} holds {release.plan.contents}, and no "
+                f"The release {str(folder)!r} holds {release.held}, and no "
                 f"{TITLES[cls.kind].lower()}; name another one."
             )
         return part
@@ -213,6 +213,11 @@ class Release(PartReader):
     def remark(self) -> str:
         """What must be known of its figures at once, in sentences; "" for nothing."""
         return " ".join(filter(None, [part.remark for part in self.parts]))
+
+    @property
+    def held(self) -> str:
+        """The parts that it has, for a sentence: "tables in areas and own counts"."""
+        return joined([TITLES[part.kind].lower() for part in self.plan.parts])
 
     @property
     def home(self) -> Path:
@@ -310,7 +315,8 @@ class Release(PartReader):
                 return part
         wanted = joined([TITLES[kind].lower() for kind in kinds], " or ")
         raise ReleaseError(
-            f"The release {str(self.folder)!r} holds {self.plan.contents}, and no {wanted}."
+            f"The release {str(self.folder)!r} holds {self.held}, and no {wanted}; name a release "
+            "that has some."
         )
 
     def __repr__(self) -> str:

@@ -5,7 +5,7 @@ learn what columns are from their roles (`domain.result_schema`).
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from rpexplore.domain.result_schema import frame_of
 from rpexplore.errors import ReleaseError
+from rpexplore.releases.manifest import in_release
 from rpexplore.releases.table_files import table_path
 
 if TYPE_CHECKING:
@@ -54,6 +55,10 @@ class Item:
         """A table whose files are `table_path`."""
         path = table_path(position, attributes)
         return cls(attributes, Path(path).name, n_rows, read, file=path, bound=bound)
+
+    def of_part(self, kind: str) -> "Item":
+        """The same as one among those of several parts of a release."""
+        return replace(self, name=f"{kind}_{self.name}", file=in_release(kind, self.file))
 
     @property
     def title(self) -> str:
