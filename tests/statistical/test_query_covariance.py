@@ -71,7 +71,7 @@ def errors(release) -> np.ndarray:
 
 def dense_covariance(plan: QueryPlan) -> np.ndarray:
     """W (RᵀR)⁺ Wᵀ γ², from the file: [queries, queries]."""
-    content = json.loads(plan.text)
+    (content,) = json.loads(plan.text)["parts"]
     matrix = np.array(content["strategy"], dtype=float)
     decoding = query_matrix() @ np.linalg.pinv(matrix)
     return decoding @ decoding.T * float(Fraction(content["gamma_squared"]))
