@@ -150,7 +150,7 @@ def test_missing_parts_are_refused_and_invalid(plan, path):
 
 # (path, value, what the message says beyond the file's name)
 UNUSABLE = [
-    (("format_version",), 2, "format version 2, .* reads version 1"),
+    (("format_version",), 3, "format version 3, .* reads version 2"),
     (("format_version",), True, "format version true"),
     (("library_version",), 3, "must be a text"),
     (("extra",), 1, "must hold exactly"),
