@@ -22,13 +22,17 @@ if TYPE_CHECKING:
 _MOST_SUMS = 20  # rows shown as text
 
 
-def holds_areas(folder: Path) -> bool:
-    """Whether a folder is a release of tables in areas; `ReleaseError` if it is no release."""
+def parts_in(folder: Path) -> list[str]:
+    """The kinds of parts that a release holds; none of another folder of results.
+
+    Raises `ReleaseError` if it is neither.
+    """
     from rpexplore.releases.finished_release import FORMAT, Release
     from rpexplore.releases.manifest import read_manifest
 
-    is_release = read_manifest(folder).get("format") == FORMAT[0]
-    return is_release and Release.load(folder).part("areas") is not None
+    if read_manifest(folder).get("format") != FORMAT[0]:
+        return []
+    return [part.kind for part in Release.load(folder).parts]
 
 
 def load_areas(folder: Path, option: str) -> "AreaRelease":
@@ -42,7 +46,7 @@ def load_areas(folder: Path, option: str) -> "AreaRelease":
             f"{str(folder)!r} holds whole counts, which are biased and have no exact errors; name "
             "the release that they were made of."
         )
-    if not holds_areas(folder):
+    if "areas" not in parts_in(folder):
         raise ReleaseError(
             f"{option} goes with a release of tables in areas, and {str(folder)!r} holds none; "
             f"leave {option} out, or name the folder of such a release."

@@ -257,7 +257,7 @@ class Plan:
     def certificate(self) -> Certificate | None:
         """How good all parts together are proven to be by the objective; None where nothing is.
 
-        With several parts it bounds every split of the budget (docs/mathematics.md, Shares).
+        With several parts it bounds every split of the budget (docs/mathematics.md §18).
         """
         return certificate_of_parts(self.parts)
 
@@ -312,7 +312,7 @@ class Plan:
 
     @cached_property
     def text(self) -> str:
-        """The canonical JSON text of its file (docs/formats.md)."""
+        """The canonical JSON text of its file (docs/plan-files.md)."""
         head = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,

@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from itertools import chain
 from math import prod
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -60,6 +60,8 @@ class Estimates(PartReader):
     Raises `ReleaseError` if a residual of a table is missing, has no positive variance or not the
     domain's shape, or if nothing was measured at all.
     """
+
+    kind: ClassVar[str] = "combined"
 
     domain: Domain
     tables: tuple[AttributeIndices, ...]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, TypeAlias, get_args
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -68,6 +68,8 @@ def label_of(method: Method | None, rounded: bool) -> str:
 class ProcessedTables(PartReader):
     """The tables of a folder that `processed_folder.postprocess` has written."""
 
+    kind: ClassVar[str] = "processed"
+
     folder: Path
     manifest: Mapping[str, Any]
 
@@ -103,7 +105,7 @@ class ProcessedTables(PartReader):
         return self.manifest["label"]
 
     @property
-    def kind(self) -> str:
+    def steps(self) -> str:
         """The label without what it says of intervals."""
         return kind_of(self.manifest["method"], self.manifest["rounded"])
 

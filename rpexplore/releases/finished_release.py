@@ -128,7 +128,7 @@ class PartRelease(PartReader, Generic[PlanKind]):
         part: Any = release.part(cls.kind)
         if part is None:
             raise ReleaseError(
-                f"The release {str(folder)!r} holds {release.plan.contents}, and no "
+                f"The release {str(folder)!r} holds {release.held}, and no "
                 f"{TITLES[cls.kind].lower()}; name another one."
             )
         return part
@@ -201,6 +201,10 @@ class Release(PartReader):
             for part in self.plan.parts
         )
 
+    @property
+    def readers(self) -> "Sequence[PartRelease[Any]]":
+        return self.parts
+
     def part(self, kind: str) -> Any:
         """What the part of a kind publishes; None if there is none."""
         return next((part for part in self.parts if part.kind == kind), None)
@@ -209,6 +213,11 @@ class Release(PartReader):
     def remark(self) -> str:
         """What must be known of its figures at once, in sentences; "" for nothing."""
         return " ".join(filter(None, [part.remark for part in self.parts]))
+
+    @property
+    def held(self) -> str:
+        """The parts that it has, for a sentence: "tables in areas and own counts"."""
+        return joined([TITLES[part.kind].lower() for part in self.plan.parts])
 
     @property
     def home(self) -> Path:
@@ -244,16 +253,10 @@ class Release(PartReader):
     @cached_property
     def items(self) -> Sequence[Item]:
         """The tables of all parts; where there are several, names begin with the part's kind."""
-        is_one = len(self.parts) == 1
-        return [
-            replace(
-                item,
-                name=item.name if is_one or part.kind == "tables" else f"{part.kind}_{item.name}",
-                file=in_release(part.kind, item.file),
-            )
-            for part in self.parts
-            for item in part.items
-        ]
+        if len(self.parts) == 1:
+            (part,) = self.parts
+            return [replace(item, file=in_release(part.kind, item.file)) for item in part.items]
+        return [item.of_part(part.kind) for part in self.parts for item in part.items]
 
     def unbiased_tables(self) -> Any:
         part = self.part("tables")
@@ -266,6 +269,10 @@ class Release(PartReader):
     def measured_tables(self) -> Any:
         part = self.part("tables") or self.part("rounds")
         return super().measured_tables() if part is None else part
+
+    @property
+    def own_counts(self) -> Any:
+        return self.part("counts")
 
     def bound_of(self, attributes: Collection[str], record_noun: str = "records") -> str:
         return " ".join(
@@ -310,7 +317,8 @@ class Release(PartReader):
                 return part
         wanted = joined([TITLES[kind].lower() for kind in kinds], " or ")
         raise ReleaseError(
-            f"The release {str(self.folder)!r} holds {self.plan.contents}, and no {wanted}."
+            f"The release {str(self.folder)!r} holds {self.held}, and no {wanted}; name a release "
+            "that has some."
         )
 
     def __repr__(self) -> str:

@@ -5,15 +5,16 @@ learn what columns are from their roles (`domain.result_schema`).
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
 from rpexplore.domain.result_schema import frame_of
 from rpexplore.errors import ReleaseError
+from rpexplore.releases.manifest import in_release
 from rpexplore.releases.table_files import table_path
 
 if TYPE_CHECKING:
@@ -54,6 +55,10 @@ class Item:
         """A table whose files are `table_path`."""
         path = table_path(position, attributes)
         return cls(attributes, Path(path).name, n_rows, read, file=path, bound=bound)
+
+    def of_part(self, kind: str) -> "Item":
+        """The same as one among those of several parts of a release."""
+        return replace(self, name=f"{kind}_{self.name}", file=in_release(kind, self.file))
 
     @property
     def title(self) -> str:
@@ -100,15 +105,21 @@ class PartReader(Figures):
 
     figures         what the figures are, to begin a sentence: "Noisy tables"
     label           how they came about, in words that go with them
+    kind            of the part of a release, or of what was made of releases
     domain          the attributes that they are about; None where no codebook is at hand
     """
 
+    kind: ClassVar[str]
     folder: Any
     home: Any
     plan: Any
     manifest: Any
     domain: Any
-    manifest: Any
+
+    @property
+    def readers(self) -> "Sequence[PartReader]":
+        """What is looked at by itself: the parts of a release, everything else as one."""
+        return (self,)
 
     @property
     def figures(self) -> str:
@@ -168,6 +179,11 @@ class PartReader(Figures):
     def measured_tables(self) -> Any:
         """The same, or tables by what was measured in rounds: for what is biased in any case."""
         return self.unbiased_tables()
+
+    @property
+    def own_counts(self) -> Any:
+        """The own counts that there are; None for none."""
+        return None
 
     @property
     def adding_up(self) -> str:

@@ -231,12 +231,11 @@ class PartCounts:
         """Those of the first part; what the others must agree with."""
         self._kept = self._count(self._parts[0], on_progress)
         self._kept_tables = self._parts[0].tables
-        self._totals = self._totals_of(self._kept)
         return self._kept
 
     def forget(self) -> None:
         """Free the memory of what was counted; it is counted again where it is needed."""
-        self._kept = None
+        self._take_kept()
 
     def refuse_others(self, others: "PartCounts") -> None:
         """Raise `DataError` unless what was counted first, here and there, is of the same records.
@@ -244,12 +243,18 @@ class PartCounts:
         Of persons who have more records than are counted, a database may keep others for other
         columns; then only the number of records is compared.
         """
-        own, other = self._totals, others._totals
+        own, other = self._first_totals(), others._first_totals()
         rule = self._options.person_rule
         drops = rule is not None and rule.excess != "refuse"
         shared = {()} if drops else own.keys() & other.keys()
         if any(own[names] != other[names] for names in shared):
             raise self._changed()
+
+    def _first_totals(self) -> _Totals:
+        """`_totals_of` what was counted first, which outlive its counts."""
+        if not self._totals and self._kept is not None:
+            self._totals = self._totals_of(self._kept)
+        return self._totals
 
     def measured(
         self, parts: Sequence[Part], on_progress: Progress
@@ -324,6 +329,7 @@ class PartCounts:
 
     def _take_kept(self) -> Counts | None:
         """What was counted last, which is in memory no longer than it is used."""
+        self._first_totals()
         counts, self._kept = self._kept, None
         return counts
 

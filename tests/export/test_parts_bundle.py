@@ -8,6 +8,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import rpexplore as rp
@@ -25,7 +26,7 @@ STATED = stated_from_text(
     "everybody: total ± 10\nwomen: sex = 1 @ 2 % of 500\nold men: age >= 8 & sex = 0 @ 3",
 )
 BUDGET = rp.Budget(rho="0.02", max_records_per_person=2)
-WEIGHTED = rp.QueryList(STATED.queries.domain, [list(range(20))], ("sum",), [12.5])
+WEIGHTED = rp.QueryList(STATED.queries.domain, np.arange(20.0)[None], ("sum",), np.array([12.5]))
 
 
 @pytest.fixture

@@ -140,13 +140,17 @@ def test_a_release_of_a_query_list_is_opened_with_its_answers(app, tmp_path):
     session.text_input(key="results folder").set_value(str(tmp_path / "answers")).run()
     shown = session.dataframe[0].value
     pd.testing.assert_frame_equal(shown, done.answers, check_dtype=False)
-    assert [button.label for button in session.get("download_button")] == ["Download answers.csv"]
+    assert [button.label for button in session.get("download_button")] == [
+        "Download answers.csv",
+        "Download all tables as an Excel workbook",
+        "Download answers-frictionless.zip",
+    ]
     markdown = plain(session.texts("markdown"))
     assert "2 noisy answers with ρ = 0.5" in markdown
     assert plan.proven in markdown
     assert plan.guarantee in markdown
     assert "Post-processing" not in session.texts("subheader")
-    (tmp_path / "answers" / "answers.csv").write_text("x")
+    (tmp_path / "answers" / "counts" / "answers.csv").write_text("x")
     session = app("results")
     session.text_input(key="results folder").set_value(str(tmp_path / "answers")).run()
     assert "was changed" in plain(session.texts("error"))

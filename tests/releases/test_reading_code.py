@@ -41,9 +41,8 @@ def released(tmp_path_factory) -> TableRelease:
     plan = plan_tables(
         rp.Workload.all_up_to(DOMAIN, 3), loss=rp.SumOfVariances(), budget=rp.Budget(rho=1)
     )
-    return release(
-        plan, pd.DataFrame(rows), folder / "out", name="s", ledger=folder / "ledger"
-    ).part("tables")
+    release(plan, pd.DataFrame(rows), folder / "out", name="s", ledger=folder / "ledger")
+    return TableRelease.load(folder / "out")
 
 
 @pytest.fixture(scope="module", params=["released", "smooth"])

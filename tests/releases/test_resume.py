@@ -109,7 +109,7 @@ STEPS = {
     "tables": "rpexplore.releases.table_release.TableSteps",
     "queries": "rpexplore.releases.query_release.QuerySteps",
 }
-NOTES = ("written.jsonl",)
+NOTES = ("written-0.jsonl",)
 NOISE = {
     "tables": ("rpexplore.releases.measurement.discrete_gaussian", 4),
     "queries": ("rpexplore.releases.query_release.discrete_gaussian", 1),
@@ -225,7 +225,7 @@ def test_complete_files_are_kept_and_others_written_again(data, output, tmp_path
     cut.write_bytes(cut.read_bytes()[:-9])
     (unfinished(output) / "residuals" / "0001.parquet").unlink()
     (unfinished(output) / "tables" / "other.csv").touch()
-    with (unfinished(output) / "run" / "written.jsonl").open("a") as file:
+    with (unfinished(output) / "run" / "written-0.jsonl").open("a") as file:
         file.write('\n{"path": "tables/00')
     resume(output)
     after = {path.name: path.stat() for path in output.rglob("*/*.*")}

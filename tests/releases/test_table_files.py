@@ -127,6 +127,7 @@ def test_the_manifest_says_what_was_promised(done):
         "finished",
         "plan_sha256",
         "rho",
+        "max_records_per_person",
         "privacy_unit",
         "guarantee",
         "noise",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -46,9 +46,16 @@ class AreaResults(PartReader):
     release: AreaRelease
     whole: AreaCounts | None = None
 
+    kind: ClassVar[str] = "whole areas"  # what a folder holds; a release has a part "areas"
+
     @property
     def folder(self) -> Path:
         return self.release.folder if self.whole is None else self.whole.folder
+
+    @property
+    def home(self) -> Path:
+        """The folder that people know: of the release, or of the whole counts."""
+        return self.release.home if self.whole is None else self.whole.folder
 
     @property
     def plan(self) -> AreaPlan:
@@ -233,7 +240,7 @@ class AreaTables(Figures):
 
     def reading_lines(self, *attributes: str) -> str:
         """Python lines that read a table for all areas of the level."""
-        tree, folder = self.results.tree, self.results.folder
+        tree, folder = self.results.tree, self.results.home
         names = [tree.levels[self.level], *attributes]
         kind = "AreaCounts" if self.is_biased else "AreaRelease"
         return (

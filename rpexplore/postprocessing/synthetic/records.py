@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -150,6 +150,8 @@ def checked_engine(name: str) -> str:
 class SyntheticRecords:
     """The records of a folder that `records_folder.synthesize` has written."""
 
+    kind: ClassVar[str] = "synthetic"
+
     folder: Path
     manifest: Mapping[str, Any]
 
@@ -195,6 +197,11 @@ class SyntheticRecords:
     def label(self) -> str:
         """What the records are."""
         return self.manifest["label"]
+
+    @property
+    def readers(self) -> "tuple[SyntheticRecords]":
+        """What is looked at by itself."""
+        return (self,)
 
     @property
     def is_adaptive(self) -> bool:

@@ -10,9 +10,10 @@ import pytest
 
 from rpexplore.data.frames import FrameSource
 from rpexplore.releases.areas import area_measurement, area_parts
-from rpexplore.releases.areas.area_answers import AreaAnswers
+from rpexplore.releases.areas.area_answers import MeasuredAnswers
 from rpexplore.releases.areas.area_measurement import measure_areas
 from rpexplore.releases.areas.area_parts import AreaParts
+from rpexplore.releases.measurement_file import Measured
 from tests.releases.areas.area_plans import OTHERS, PLANS, RECORDS, ROWS, TREE
 from tests.support.area_trees import incidence
 
@@ -58,9 +59,10 @@ def exact_tables(attributes):
 
 def test_every_table_of_every_area_is_exact_without_noise(parts, monkeypatch, tmp_path):
     monkeypatch.setattr(area_measurement, "discrete_gaussian", lambda n, _: np.zeros(n, int))
-    write(tmp_path, measured(parts))
+    others = [7] * 11  # of a part of the plan before
+    write(tmp_path, np.append(others, measured(parts)))
     plan, seen = parts.plan, Counter()
-    answers = AreaAnswers(parts, tmp_path)
+    answers = MeasuredAnswers(parts, Measured(tmp_path, len(others)))
     for part in range(len(parts.areas)):
         of_part = answers.of_part(part)
         for row, area in enumerate(of_part.areas.areas.tolist()):
