@@ -97,6 +97,15 @@ def test_what_is_saved_is_what_is_loaded_and_holds(tmp_path, asked, uniform, per
     assert hashlib.sha256((tmp_path / "plan.json").read_bytes()).hexdigest() == plan.sha256
 
 
+def test_impossible_combinations_of_the_codebook_stay_with_the_plan(tmp_path):
+    domain = rp.Domain(OTHERS.attributes, [{"age": "0", "sex": "1"}])
+    tree = rp.AreaTree.from_columns({"town": ["1", "2"]})
+    asked = rp.AreaWorkload.of_levels(tree, {"town": rp.Workload.of(domain, [("sex",)])})
+    plan = rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    plan.save(tmp_path / "plan.json")
+    assert rp.AreaPlan.load(tmp_path / "plan.json").domain.impossible == domain.impossible
+
+
 def test_schema_lists_the_keys_in_order_and_every_one_is_needed(saved):
     path = saved / "max" / "plan.json"
     text = path.read_text("utf-8")
