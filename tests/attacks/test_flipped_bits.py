@@ -131,11 +131,12 @@ def test_of_every_file_of_a_folder(kind, folders):
 
 @pytest.mark.parametrize("kind", LOADED)
 def test_of_a_manifest_that_was_edited_and_sealed_anew(kind, folders, tmp_path):
-    """What nobody can check may say otherwise: times, versions, names, what bounded persons."""
+    """What nobody can check may say otherwise: times, versions, names, words for people."""
     copy, chooser = shutil.copytree(folders / kind, tmp_path / kind), random.Random(kind)
     content = json.loads((copy / "manifest.json").read_text())
     unproven = {"versions", "finished", "created", "run", "records_per_person", "sources", "gap"}
     unproven |= {"rounds", "sha256"}
+    unproven |= {"guarantee", "label", "noise", "postprocessing", "privacy_unit"}
     for changed in edited(content, chooser, FLIPS // 2):
         text = sealed_text(changed) if isinstance(changed, dict) else json.dumps(changed)
         (copy / "manifest.json").write_bytes(text.encode(errors="replace"))
