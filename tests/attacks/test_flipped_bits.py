@@ -100,13 +100,13 @@ def folders(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("good")
     (folder / "records.csv").write_text("a,b\n0,0\n1,2\n")
     released = rp.release(PLAN, folder / "records.csv", folder / "release")
-    assert isinstance(released, TableRelease)
+    tables = released.part("tables")
     queries = rp.query_plan(QUERIES, budget=rp.Budget(rho="1/2"))
     rp.release(queries, folder / "records.csv", folder / "queries")
-    write_combined(combine(released), folder / "combined")
-    postprocess(released, folder / "processed", method="nonnegative")
-    synthesize(released, folder / "synthetic", rows=20, never=[{"a": "0", "b": "0"}])
-    postprocess(released, folder / "smooth", method="smooth", rounded=True)
+    write_combined(combine(tables), folder / "combined")
+    postprocess(tables, folder / "processed", method="nonnegative")
+    synthesize(tables, folder / "synthetic", rows=20, never=[{"a": "0", "b": "0"}])
+    postprocess(tables, folder / "smooth", method="smooth", rounded=True)
     return folder
 
 

@@ -43,6 +43,7 @@ PYTHON = re.compile(
     r"| to C long"
 )
 PLAN = ("plan", "codebook.csv", "--up-to", "2", "--rho", "1")
+COUNTS = ("plan", "codebook.csv", "--counts")
 QUERIES = "everybody: total ± 50\nold: age = old ± 20\n"
 
 
@@ -133,12 +134,9 @@ def test_files_that_are_something_else(attacked):
         lambda file: ("plan", file, *PLAN[2:], "--out", f"{next(out)}.json"),
         lambda file: ("plan", "codebook.csv", "--tables", file, "--rho", "1", "--out", "o.json"),
         lambda file: (*PLAN, "--basis", f"age=custom:{file}", "--out", "o.json"),
-        lambda file: ("queries", "plan", "codebook.csv", file, "--out", f"{next(out)}.json"),
-        lambda file: ("queries", "template", "--codebook", file, "--out", f"{next(out)}.csv"),
-        lambda file: (
-            *("queries", "plan", "--codebook", "codebook.csv", "--queries", file, "--rho", "1"),
-            *("--out", f"{next(out)}.json"),
-        ),
+        lambda file: ("plan", "codebook.csv", "--request", file, "--out", f"{next(out)}.json"),
+        lambda file: ("counts", "template", "--codebook", file, "--out", f"{next(out)}.csv"),
+        lambda file: (*COUNTS, file, "--rho", "1", "--out", f"{next(out)}.json"),
         lambda file: ("show", file),
         lambda file: ("verify", file),
         lambda file: ("rewrite", file, "--out", f"{next(out)}.json"),
@@ -203,10 +201,9 @@ def test_lists_with_odd_texts_are_answered(attacked):
     }
     out = outputs()
     plan = ("plan", "codebook.csv", "--rho", "1", "--tables", "tables.csv", "--out")
-    queries = ("queries", "plan", "--codebook", "codebook.csv", "--rho", "1", "--queries")
     verbs = {
         "tables.csv": lambda: (*plan, f"{next(out)}.json"),
-        "queries.csv": lambda: (*queries, "queries.csv", "--out", f"{next(out)}.json"),
+        "queries.csv": lambda: (*COUNTS, "queries.csv", "--rho", "1", "--out", f"{next(out)}.json"),
         "codebook.csv": lambda: ("schema", "codebook.csv"),
     }
     cases = [
