@@ -117,12 +117,12 @@ def published_zip(release: Path, formats: Sequence[str], imprint: Imprint = _NO_
 def _write_readme(
     export: Export, folder: Path, formats: Sequence[str], *, with_copies: bool
 ) -> None:
-    numbers = {
-        column.name: column.meaning
-        for table in export.tables
-        for column in table.columns
-        if not column.names_cells
-    }
+    meanings: dict[str, dict[str, None]] = {}  # parts of a release may mean something else
+    for table in export.tables:
+        for column in table.columns:
+            if not column.names_cells:
+                meanings.setdefault(column.name, {})[column.meaning] = None
+    numbers = {name: " Or: ".join(each) for name, each in meanings.items()}
     text = text_from_template(
         "rpexplore.postprocessing",
         "published.md.j2",
