@@ -124,7 +124,7 @@ def checked_folder(
             raise not_as_written(folder, noun, reason)
         reason = f"its {MANIFEST} does not hold what it must"
         check_keys(manifest, (*_IN_ALL, *facts), MANIFEST)
-        for program in manifest["versions"].keys():
+        for program in dict(manifest["versions"]):
             text_of(manifest["versions"], program)
         entries = {text_of(entry, "path"): entry for entry in list_of(manifest, "files")}
         if len(entries) < len(manifest["files"]):
