@@ -221,8 +221,8 @@ class PartPlan(ABC):
         part: Any = plan.part(cls.kind)
         if part is None:
             raise PlanError(
-                f"{source} plans {plan.contents}; a plan of {TITLES[cls.kind].lower()} is needed here, "
-                "use another."
+                f"{source} plans {plan.contents}; a plan of {TITLES[cls.kind].lower()} is "
+                "needed here; use another."
             )
         return part
 

@@ -128,9 +128,8 @@ def test_a_plan_file_is_run_instead_and_another_kind_of_file_refused(app, scenar
     other = rp.adaptive_plan(WORKLOAD, budget=rp.Budget(rho="0.3"), expected_records=9_000)
     box = session.file_uploader(key="uploaded adaptive plan")
     box.upload("bad.json", session.planned.text.encode()).run()
-    assert (
-        "bad.json is a plan of tables: it has 11 noisy tables, and no rounds are planned"
-        in plain(session.texts("error"))
+    assert "bad.json plans 11 noisy tables; a plan of adaptive tables is needed" in plain(
+        session.texts("error")
     )
     assert own.full_contents in plain(session.texts("markdown"))
     box = session.file_uploader(key="uploaded adaptive plan")
