@@ -131,7 +131,7 @@ def checked_folder(
             raise not_as_written(folder, noun, reason)
         reason = f"its {MANIFEST} does not hold what it must"
         check_keys(manifest, (*_IN_ALL, *facts), MANIFEST)
-        for program in dict(manifest["versions"].items()):
+        for program in dict(manifest["versions"].items()):  # not of a list
             text_of(manifest["versions"], program)
         entries = {text_of(entry, "path"): entry for entry in list_of(manifest, "files")}
         if len(entries) < len(manifest["files"]):
