@@ -64,15 +64,12 @@ def test_what_the_schema_refuses_is_refused(key, value, done, tmp_path):
     """But not the other way round: whether numbers agree, no schema says."""
     changed = {**done.manifest, key: value}
     if VALIDATOR.is_valid(changed):
-        assert key in ("max_records_per_person", "unknown_values") or value == "x"
+        assert value == "x" or key in ("max_records_per_person", "unknown_values", "versions")
         return
     copy = Path(shutil.copytree(done.folder, tmp_path / "copy"))
     edit_manifest(copy, lambda manifest: manifest.update({key: value}))
-    if (
-        key == "sha256"
-        or (key == "run" and value == "x")
-        or (key in ("finished", "versions") and isinstance(value, str | dict))
-    ):  # which the edit has mended
+    # The edit mends the seal; and any text is taken for a name or a time.
+    if key == "sha256" or (key in ("run", "finished") and value == "x"):
         rp.Release.load(copy)
     else:
         with pytest.raises(ReleaseError):
