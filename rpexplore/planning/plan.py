@@ -439,7 +439,8 @@ def is_plan_of_version_1(path: str | Path) -> bool:
 def _is_of_version_1(content: Any) -> bool:
     return (
         isinstance(content, dict)
-        and content.get("format_version") == 1
+        and type(content.get("format_version")) is int  # true equals 1
+        and content["format_version"] == 1
         and content.get("format") in _OLD_FORMATS
     )
 

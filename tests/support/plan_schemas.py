@@ -1,4 +1,4 @@
-"""The published schemas of plan files, and what they find valid."""
+"""The published schema of plan files, and what it finds valid."""
 
 import json
 from importlib import resources
@@ -10,12 +10,13 @@ import rpexplore as rp
 from rpexplore.errors import PlanError
 from tests.support.plan_texts import changed, compact, laid_out
 
-
-def _schema(package: str, name: str) -> dict:
-    return json.loads(resources.files(package).joinpath(f"schemas/{name}").read_text())
-
-
-PLAN_SCHEMA = _schema("rpexplore.planning", "plan-1.json")
+PLAN_SCHEMA = json.loads(
+    resources.files("rpexplore.planning").joinpath("schemas/plan-2.json").read_text("utf-8")
+)
+# Kind -> what the parts of this kind are.
+PART_SCHEMAS = {
+    kind: PLAN_SCHEMA["$defs"][kind] for kind in ("tables", "areas", "counts", "rounds")
+}
 PLAN_VALIDATOR = Draft202012Validator(PLAN_SCHEMA)
 
 
