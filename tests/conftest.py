@@ -14,9 +14,9 @@ TESTS = Path(__file__).parent
 # Marks of all tests in a folder, so that parts can be chosen: `pytest -m "not browser"`.
 MARKS = {"browser": "browser", "data/databases": "engines", "statistical": "statistical"}
 
-# Examples per test, as a multiple of the number that the test names: a third while one works and
+# Examples per test, as a multiple of the number that the test names: a sixth while one works and
 # before every change, the whole and more by night.
-SCALES = {"ci": 1 / 3, "nightly": 10.0}
+SCALES = {"ci": 1 / 6, "nightly": 10.0}
 FEWEST = 5
 PROFILE = os.environ.get("RPEXPLORE_TEST_PROFILE", "ci")
 

@@ -148,6 +148,54 @@ def answer_sums(
     say_result(as_json, facts, text)
 
 
+def answer_on_level(
+    folder: Path,
+    level: str,
+    within: str | None,
+    where: Sequence[str],
+    *,
+    csv: Path | None,
+    escape_formulas: bool,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Print the answer of each area of a level to a query, which names values."""
+    from rpexplore.cli import inputs
+    from rpexplore.cli.facts import row_facts
+    from rpexplore.common.csv_text import csv_of_frame
+    from rpexplore.domain.named_areas import typed_area
+    from rpexplore.domain.value_selection import product_query
+    from rpexplore.planning.areas.area_sums import area_number
+    from rpexplore.postprocessing.areas.area_results import AreaResults
+
+    if csv is not None:
+        refuse_existing(csv, force)
+    with progress("Reading the release"):
+        results = AreaResults(load_areas(folder, "--level"))
+        tree, domain = results.tree, results.plan.domain
+        if level not in tree.levels:
+            raise RpexploreError(
+                f"There is no level {level!r}; the levels are {', '.join(tree.levels)}."
+            )
+        number = tree.levels.index(level)
+        top = 0 if within is None else area_number(tree, typed_area(within))
+        if int(tree.level_of[top]) > number:
+            raise RpexploreError(
+                f"The area {within!r} has no areas on the level {level!r}, which is above it."
+            )
+        example = "the values that count, such as age=18..24"
+        query = product_query(domain, inputs.texts_by_attribute(domain, where, "A=VALUES", example))
+        answers = results.side_by_side(number, results.within(top, number)).answers(where=query)
+        if csv is not None:
+            write_new(csv, csv_of_frame(answers, escape_formulas=escape_formulas), force)
+    first = answers.head(_MOST_SUMS)
+    text = answers_table(first)
+    if len(answers) > len(first):
+        text += f"\n… and {len(answers) - len(first):,} more rows: --csv FILE writes all."
+    facts = {"question": list(where), "answers": row_facts(answers), "csv": csv and str(csv)}
+    say_result(as_json, facts, text)
+
+
 def answers_table(rows: "pd.DataFrame") -> str:
     """Answers as a text table: what each is about, its value, standard error and interval."""
     from rpexplore.common.formatting import describe_numbers

@@ -17,6 +17,8 @@ def answer(
     where: options.Where = None,
     areas: area_options.ListsOfAreas = None,
     area: area_options.OneArea = None,
+    level: area_options.AnswerLevel = None,
+    within: area_options.AnswerWithin = None,
     csv: area_options.SumsOut = None,
     escape_formulas: options.EscapeFormulas = False,
     force: options.Force = False,
@@ -30,17 +32,33 @@ def answer(
 
     From a release of tables in areas: with --areas sums over lists of areas, of the table of the
     attributes that are named (sex age), or totals. With --area the same of one area, or the query
-    about it that names values (sex=Female). A count of your own is answered by its name.
+    about it that names values (sex=Female); with --level the query about each area of a level. A
+    count of your own is answered by its name.
     """
-    from rpexplore.cli.area_releases import answer_sums, tables_of_area
+    from rpexplore.cli.area_releases import answer_on_level, answer_sums, tables_of_area
     from rpexplore.common.formatting import rounded
     from rpexplore.domain.value_selection import product_query
     from rpexplore.postprocessing.results import load_any_results
 
-    if area is not None and areas is not None:
+    if sum(option is not None for option in (area, areas, level)) > 1:
         raise RpexploreError(
-            "Give --area CODE for one area, or --areas FILE for lists of them, not both."
+            "Give --area CODE for one area, --areas FILE for lists of them, or --level LEVEL for "
+            "all of a level: one of these."
         )
+    if within is not None and level is None:
+        raise RpexploreError("--within goes with --level; for the area itself give --area CODE.")
+    if level is not None:
+        answer_on_level(
+            release_folder,
+            level,
+            within,
+            where or [],
+            csv=csv,
+            escape_formulas=escape_formulas,
+            force=force,
+            as_json=as_json,
+        )
+        return
     lists = area if areas is None else areas
     values_of_area = area is not None and any("=" in text for text in where or [])
     if lists is not None and not values_of_area:
@@ -94,7 +112,8 @@ def _tables_of(results: Any) -> Any:
         remedies = []
         if results.area_levels:
             remedies.append(
-                "give --area CODE for one area, or --areas FILE with lists of areas to add up"
+                "give --area CODE for one area, --level LEVEL for all of a level, or --areas FILE "
+                "with lists of areas to add up"
             )
         if (counts := results.own_counts) is not None:
             names = shown_few(list(counts.plan.queries.names))

@@ -273,6 +273,16 @@ class Plan:
             f" that plans each part by itself{for_targets}, however it is split,"
         )
 
+    @property
+    def loss_value(self) -> float | None:
+        """The loss of all parts together; `certificate` bounds how far it is from the best."""
+        return None if self.certificate is None else self.certificate.loss_value
+
+    @property
+    def tables(self) -> "pd.DataFrame":
+        """What `accuracy` gives."""
+        return self.accuracy()
+
     def accuracy(self) -> "pd.DataFrame":
         """One row a table (and level) or count of every part: cells, standard errors, targets."""
         import pandas as pd  # half of the time that importing this package would take
@@ -439,7 +449,7 @@ def is_plan_of_version_1(path: str | Path) -> bool:
 def _is_of_version_1(content: Any) -> bool:
     return (
         isinstance(content, dict)
-        and type(content.get("format_version")) is int  # true equals 1
+        and type(content.get("format_version")) is int
         and content["format_version"] == 1
         and content.get("format") in _OLD_FORMATS
     )

@@ -92,10 +92,9 @@ def keys(fields: Schema, field: str | None = None) -> tuple[str, ...]:
 # ---- what several parts have
 
 
-def domain(meaning: str, *, impossible: bool = True) -> Schema:
-    """The attributes; impossible: whether combinations of their values may be excluded."""
-    optional = {"impossible": ref("impossible")} if impossible else {}
-    return record(meaning, fields=rows(ref("field"), minItems=1), **optional) | {
+def domain(meaning: str) -> Schema:
+    """The attributes, and combinations of their values that no record has, where there are any."""
+    return record(meaning, fields=rows(ref("field"), minItems=1), impossible=ref("impossible")) | {
         "required": ["fields"]
     }
 

@@ -25,7 +25,7 @@ from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.estimation.array_store import ArrayStore
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.postprocessing.estimates import Estimates
-from rpexplore.postprocessing.measurement_source import MeasurementSource
+from rpexplore.postprocessing.measurement_source import MeasurementSource, sources_as_worded
 from rpexplore.postprocessing.processed_tables import KIND as PROCESSED
 from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.postprocessing.stored_arrays import read_arrays, write_arrays
@@ -104,6 +104,7 @@ def load_combined(folder: str | Path) -> Estimates:
             raise KeyError
         sources = tuple(MeasurementSource.from_json(source) for source in manifest["sources"])
         estimates = _read_estimates(folder, sources)
+        facts = {**_facts_of(estimates), "sources": sources_as_worded(manifest["sources"])}
     except ReleaseError:
         raise
     except (
@@ -117,7 +118,7 @@ def load_combined(folder: str | Path) -> Estimates:
     ):
         raise not_as_written(folder, _NOUN, f"{_ESTIMATES} has not what it must have") from None
     files = {_ESTIMATES: None, _CONTRIBUTIONS: None, **files_of_tables(estimates.table_names)}
-    check_facts(folder, manifest, _facts_of(estimates), _NOUN)
+    check_facts(folder, manifest, facts, _NOUN)
     check_listed(folder, manifest, files, _NOUN)
     return estimates
 

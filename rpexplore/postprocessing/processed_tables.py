@@ -14,7 +14,11 @@ from rpexplore.domain.domain import AttributeSet
 from rpexplore.domain.result_schema import PROCESSED, SMOOTH, frame_of
 from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.planning.mechanism.marginal_noise import Where
-from rpexplore.postprocessing.measurement_source import MeasurementSource, guarantee
+from rpexplore.postprocessing.measurement_source import (
+    MeasurementSource,
+    guarantee,
+    sources_as_worded,
+)
 from rpexplore.postprocessing.shrinkage_file import (
     SHRINKAGE_FILES,
     read_shrinkage,
@@ -88,7 +92,7 @@ class ProcessedTables(PartReader):
                 "gap": float(manifest["gap"]) if method == "nonnegative" else None,
                 "rounds": int(manifest["rounds"]) if method == "nonnegative" else None,
                 "guarantee": guarantee(sources),
-                "sources": [source.to_json() for source in sources],
+                "sources": sources_as_worded(manifest["sources"]),
             }
             files: dict[str, list[str] | None] = {**files_of_tables(loaded.table_names)}
             if method == "smooth":

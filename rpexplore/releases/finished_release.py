@@ -259,16 +259,14 @@ class Release(PartReader):
         return [item.of_part(part.kind) for part in self.parts for item in part.items]
 
     def unbiased_tables(self) -> Any:
-        part = self.part("tables")
-        return super().unbiased_tables() if part is None else part
+        return (self.part("tables") or self.parts[0]).unbiased_tables()
 
     def area_tables(self) -> Any:
         part = self.part("areas")
         return super().area_tables() if part is None else part
 
     def measured_tables(self) -> Any:
-        part = self.part("tables") or self.part("rounds")
-        return super().measured_tables() if part is None else part
+        return (self.part("tables") or self.part("rounds") or self.parts[0]).measured_tables()
 
     @property
     def own_counts(self) -> Any:

@@ -165,9 +165,14 @@ class PartReader(Figures):
     def unbiased_tables(self) -> Any:
         """The unbiased tables that there are; raises `ReleaseError`, which says what is here."""
         raise ReleaseError(
-            f"{str(self.folder)!r} holds {self.contents}, and unbiased tables are needed; name a "
-            "release that has some."
+            f"{str(self.home)!r} holds {self.contents}, and unbiased tables are needed: "
+            f"{self.why_no_tables}"
         )
+
+    @property
+    def why_no_tables(self) -> str:
+        """Why no unbiased tables are made of it, and what can be done instead."""
+        return "name a release that has some."
 
     def area_tables(self) -> Any:
         """The tables in areas that there are; raises `ReleaseError`, which says what is here."""

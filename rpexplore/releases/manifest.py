@@ -32,7 +32,7 @@ CONFIDENCE = 0.95  # of the intervals in all files of a release
 README = "README.md"
 
 _IN_ALL = ("format", "format_version", "interval_confidence", "versions", "files", "sha256")
-_SENTENCES = {"guarantee", "privacy_unit"}
+_SENTENCES = {"guarantee", "label", "privacy_unit"}
 _IN_ENTRY = {"path", "bytes", "sha256"}
 
 TableFiles = Mapping[str, Sequence[str] | None]

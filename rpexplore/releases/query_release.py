@@ -58,6 +58,13 @@ class QueryRelease(PartRelease[QueryPlan]):
         """The attributes that the counts are about."""
         return self.plan.domain
 
+    @property
+    def why_no_tables(self) -> str:
+        return (
+            "nothing is made of own counts, which are what was asked for. `rpexplore answer`, "
+            "`publish` and `workbook` take them."
+        )
+
     @cached_property
     def items(self) -> Sequence[Item]:
         return [Item((OWN_COUNT,), _ANSWERS, self.plan.n_items, self.cells, file=_ANSWERS)]

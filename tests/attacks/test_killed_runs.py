@@ -15,7 +15,6 @@ from pyarrow.csv import read_csv
 
 import rpexplore as rp
 from rpexplore.data.databases.source import DatabaseSource
-from rpexplore.planning.planner import plan_tables
 from rpexplore.queries.builders import marginal_queries
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.release import can_be_resumed
@@ -29,26 +28,23 @@ NIGHTLY = os.environ.get("RPEXPLORE_TEST_PROFILE") == "nightly"
 NIGHTLY_ADAPTIVE = pytest.param("adaptive", marks=pytest.mark.nightly)  # longer than others
 
 
-@pytest.fixture(scope="module", params=["tables", "queries", "areas", NIGHTLY_ADAPTIVE])
+@pytest.fixture(scope="module", params=["tables", "queries", "areas", "parts", NIGHTLY_ADAPTIVE])
 def plan(request, tmp_path_factory) -> Path:
-    """A plan file."""
+    """A plan file: of one part, or ("parts") of all but adaptive tables."""
     domain = rp.Domain.from_sizes({"age": 4, "sex": 2, "region": 3})
-    if request.param == "tables":
-        made = plan_tables(
-            rp.Workload.all_up_to(domain, 2), loss=rp.SumOfVariances(), budget=rp.Budget(rho=1)
-        )
-    elif request.param == "queries":
-        made = rp.query_plan(marginal_queries(domain, 2), budget=rp.Budget(rho=1))
-    elif request.param == "adaptive":
-        triples = rp.Workload.all_of_order(domain, 3)
-        made = rp.adaptive_plan(triples, budget=rp.Budget(rho=1), expected_records=2_000)
-    else:
-        tree = rp.AreaTree.from_columns({"region": ["0", "1", "2"]})
-        tables = rp.Workload.of(rp.Domain(domain.attributes[:2]), [("age", "sex")])
-        asked = rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, tables))
-        made = rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    tree = rp.AreaTree.from_columns({"region": ["0", "1", "2"]})
+    in_areas = rp.Workload.of(rp.Domain(domain.attributes[:2]), [("age", "sex")])
+    parts = {
+        "tables": rp.Workload.all_up_to(domain, 2),
+        "areas": rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, in_areas)),
+        "counts": marginal_queries(domain, 2),
+        "rounds": rp.Rounds(rp.Workload.all_of_order(domain, 3), 2_000),
+    }
+    of_param = {"queries": ["counts"], "adaptive": ["rounds"], "parts": list(parts)[:3]}
+    kinds = of_param.get(request.param, [request.param])
+    request = rp.Request(**{kind: parts[kind] for kind in kinds}, budget=rp.Budget(rho=1))
     path = tmp_path_factory.mktemp("plan") / "plan.json"
-    made.save(path)
+    rp.plan(request).save(path)
     return path
 
 
@@ -96,6 +92,9 @@ def ledger_in(request, monkeypatch) -> Callable[[Path], Path | str]:
         ("tables", "duckdb", "file"),
         ("tables", "postgresql", "file"),
         ("queries", "file", "file"),
+        ("parts", "file", "file"),
+        pytest.param("parts", "duckdb", "file", marks=pytest.mark.nightly),
+        pytest.param("parts", "postgresql", "file", marks=pytest.mark.nightly),
         pytest.param("areas", "postgresql", "file", marks=pytest.mark.nightly),
         pytest.param("queries", "duckdb", "file", marks=pytest.mark.nightly),
         pytest.param("queries", "postgresql", "file", marks=pytest.mark.nightly),

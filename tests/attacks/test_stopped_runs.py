@@ -148,12 +148,12 @@ def test_a_ledger_that_cannot_grow_is_told_with_what_was_charged(plan, tmp_path)
 @pytest.mark.parametrize(
     ("plan", "kind_of_ledger"),
     [
-        *((kind, "file") for kind in ("tables", "queries", "areas")),
+        *((kind, "file") for kind in ("tables", "queries", "areas", "parts")),
         ("tables", "postgresql"),
         pytest.param("adaptive", "file", marks=pytest.mark.nightly),
         *(
             pytest.param(kind, "postgresql", marks=pytest.mark.nightly)
-            for kind in ("queries", "areas", "adaptive")
+            for kind in ("queries", "areas", "parts", "adaptive")
         ),
     ],
     indirect=["plan"],

@@ -14,8 +14,6 @@ import pytest
 import rpexplore as rp
 from rpexplore.export.bundle import bundle
 from rpexplore.export.reproduction.command_line import make_command
-from rpexplore.export.reproduction.script import python_script
-from rpexplore.planning.planner import plan_tables
 from rpexplore.queries.definitions import stated_from_text
 from rpexplore.scenarios.scenario import Scenario
 from tests.cli.program import Program
@@ -26,6 +24,7 @@ STATED = stated_from_text(
     "everybody: total ± 10\nwomen: sex = 1 @ 2 % of 500\nold men: age >= 8 & sex = 0 @ 3",
 )
 BUDGET = rp.Budget(rho="0.02", max_records_per_person=2)
+ALL = rp.Workload.all_of_order(DOMAIN, 3)
 WEIGHTED = rp.QueryList(STATED.queries.domain, np.arange(20.0)[None], ("sum",), np.array([12.5]))
 
 
@@ -40,8 +39,19 @@ def counts(queries: rp.QueryList = STATED.queries) -> rp.QueryPlan:
 
 
 def adaptive() -> rp.AdaptivePlan:
-    tables = rp.Workload.all_of_order(DOMAIN, 3)
-    return rp.adaptive_plan(tables, budget=BUDGET, expected_records=1000)
+    return rp.adaptive_plan(ALL, budget=BUDGET, expected_records=1000)
+
+
+def together(rounds: rp.Rounds | None = None) -> rp.Plan:
+    """Tables and own counts, split as is best; with adaptive tables in stated shares."""
+    asked = rp.Request(
+        tables=rp.Workload.all_up_to(DOMAIN, 2),
+        counts=STATED.queries,
+        rounds=rounds,
+        budget=BUDGET,
+        shares=None if rounds is None else {"tables": "1/2", "counts": "1/3", "rounds": "1/6"},
+    )
+    return rp.plan(asked)
 
 
 @pytest.mark.parametrize(
@@ -50,6 +60,8 @@ def adaptive() -> rp.AdaptivePlan:
         (counts(), {"queries.csv"}),
         (counts(WEIGHTED), {"queries.csv"}),
         (adaptive(), {"tables.csv"}),
+        (together(), {"tables.csv", "queries.csv"}),
+        (together(rp.Rounds(ALL, 1000)), {"tables.csv", "queries.csv", "estimated_tables.csv"}),
     ],
 )
 def test_all_of_it_makes_the_plan_again(plan: Any, files, run):
@@ -67,34 +79,11 @@ def test_all_of_it_makes_the_plan_again(plan: Any, files, run):
     assert subprocess.run(script, check=False).returncode == 0
     assert Path("again.json").read_bytes() == Path("plan.json").read_bytes()
     command = shlex.split(make_command(plan, scenario).replace("\\\n", ""))
+    if not command:  # no options say tables and adaptive ones at once
+        command = ["rpexplore", "rewrite", "again.json", "--out", "made.json"]
+        assert "\npython plan.py --save made.json\n" in lines
     run.done(*command[1:])
     assert Path("made.json").read_bytes() == Path("plan.json").read_bytes()
     report = next(line for line in lines.splitlines() if line.startswith("rpexplore report"))
     run.done(*shlex.split(report)[1:])
     assert Path("made.html").read_bytes() == Path("report.html").read_bytes()
-
-
-def test_a_script_asks_for_several_parts_at_once():
-    tables = plan_tables(
-        rp.Workload.all_up_to(DOMAIN, 2), loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1")
-    )
-
-    class Both:
-        """What scripts ask of a plan of several parts."""
-
-        parts = (tables, counts())
-        budget, rho, domain = rp.Budget(rho="0.12"), tables.rho, DOMAIN
-        sha256, version = "0" * 64, "1"
-
-    plan: Any = Both()
-    scenario = Scenario(DOMAIN, budget=plan.budget)
-    script = python_script(plan, scenario)
-    compile(script, "plan.py", "exec")
-    assert (
-        "    return rp.plan(\n        rp.Request(\n            tables=workload(domain()),\n"
-        in script
-    )
-    assert "            counts=counts(),\n" in script
-    assert '            budget=rp.Budget(rho="0.12"),\n' in script
-    assert script.count("def domain()") == script.count("def counts()") == 1
-    assert make_command(plan, scenario) == ""  # the script makes it

@@ -20,7 +20,10 @@ from tests.releases.adaptive.adaptive_run import PLAN, write_records
 def test_records_are_made_of_all_that_was_measured(tmp_path):
     write_records(tmp_path / "records.csv")
     done = release(PLAN, tmp_path / "records.csv", tmp_path / "out").part("rounds")
-    with pytest.raises(ReleaseError, match="3 estimated tables, and unbiased tables are needed"):
+    with pytest.raises(
+        ReleaseError,
+        match="3 estimated tables, and unbiased tables are needed: adaptive estimates are biased",
+    ):
         load_unbiased(tmp_path / "out")
     estimates = load_measured(tmp_path / "out")
     assert isinstance(estimates, Estimates)

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
+from rpexplore.domain.result_schema import PROCESSED, Schema
 from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.planning.planner import plan_tables
 from rpexplore.postprocessing.combination import combine
@@ -25,6 +26,7 @@ from rpexplore.postprocessing.results import (
 from rpexplore.releases.release import release
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.workload.bases import Prefix
+from tests.support.results import names_of
 from tests.support.sealed import edit_manifest
 
 DOMAIN = rp.Domain(
@@ -118,9 +120,8 @@ def test_processed_tables_hold_nothing_but_themselves(folders):
     with pytest.raises(ReleaseError, match=r"holds processed tables, .* name the release"):
         load_unbiased(folders["processed"])
     table = loaded.table(["sex", "age"])
-    assert list(table.columns[-6:]) == [
-        *("value", "unbiased_value", "standard_error", "lower_95", "upper_95", "value_is")
-    ]
+    assert Schema.of(table).figures == PROCESSED
+    assert list(table.columns) == ["age", "sex", "sex label", *names_of(PROCESSED)]
     unbiased = TableRelease.load(folders["first"]).table(["age", "sex"])
     assert table["unbiased_value"].equals(unbiased["value"])
     assert set(table["value_is"]) == {loaded.label}

@@ -21,7 +21,7 @@ from rpexplore.releases.release import release
 from rpexplore.releases.stored_tables import parquet_of
 from rpexplore.releases.table_files import table_path
 from rpexplore.releases.table_release import TableRelease
-from tests.support.results import with_roles
+from tests.support.results import names_of, with_roles
 
 DOMAIN = rp.Domain(
     (
@@ -142,10 +142,7 @@ def test_sas_is_told_a_name_and_a_length_for_every_column(released):
         "r_gion_label :$14.",
         "the_same_long_name_up_to_its_las :$8.",
         "the_same_long_name_up_to_its_l_2 :$8.",
-        "value",
-        "standard_error",
-        "lower_95",
-        "upper_95",
+        *names_of(RELEASED),
     ]
     assert "r_gion_label = 'région label'" in code
     assert f'infile "{file.path}.csv" dsd firstobs=2' in code

@@ -20,6 +20,7 @@ from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.release import release, resume
 from rpexplore.releases.table_release import TableRelease
 from tests.releases.table_plan import PLAN, draw_by, entries, no_noise, runs
+from tests.support.processor_time import PATIENCE
 
 
 def test_a_run_is_on_disk_before_the_first_noise(planned, data, output, monkeypatch):
@@ -109,7 +110,9 @@ release(Plan.load(sys.argv[1]), sys.argv[2], sys.argv[3])
 def test_a_killed_run_stays_charged_and_leaves_nothing_that_looks_finished(data, output, tmp_path):
     PLAN.save(tmp_path / "plan.json")
     arguments = [str(tmp_path / "plan.json"), str(data), str(output)]
-    killed = subprocess.run([sys.executable, "-c", KILLED, *arguments], timeout=60, check=False)
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, *arguments], timeout=PATIENCE, check=False
+    )
     assert killed.returncode == -signal.SIGKILL
     assert [run.state for run in runs(data)] == ["started"]
     (left,) = output.parent.iterdir()

@@ -1,4 +1,4 @@
-"""The published schema of plan files, and what it finds valid."""
+"""The published schemas of plan files, and what they find valid."""
 
 import json
 from importlib import resources
@@ -8,16 +8,17 @@ from jsonschema import Draft202012Validator
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
-from tests.support.plan_texts import changed, compact, laid_out
+from tests.support.plan_texts import changed, compact, laid_out, nested
 
 PLAN_SCHEMA = json.loads(
-    resources.files("rpexplore.planning").joinpath("schemas/plan-2.json").read_text("utf-8")
+    resources.files("rpexplore.planning").joinpath("schemas/plan-2.json").read_text()
 )
-# Kind -> what the parts of this kind are.
-PART_SCHEMAS = {
-    kind: PLAN_SCHEMA["$defs"][kind] for kind in ("tables", "areas", "counts", "rounds")
-}
 PLAN_VALIDATOR = Draft202012Validator(PLAN_SCHEMA)
+
+
+def is_valid(content: dict) -> bool:
+    """Whether the schema takes what a file of one part would hold, given as one object."""
+    return PLAN_VALIDATOR.is_valid(nested(content))
 
 
 def check_part_is_needed(text: str, path: tuple) -> None:

@@ -1,9 +1,7 @@
 """Plan files of changed content, laid out as docs and schema say, without the library's writer.
 
-Content is that of the only part of a plan, with an object for each table and each residual, and
-beside it what the plan has around its parts; `compact` makes of it what a file holds. Budget and
-privacy cost are those of the part, and the plan's as well unless the part has none: a plan of one
-part costs what its part costs. Tests of what is between parts change what `json.loads` gives.
+Content is what a plan of one part holds, its head and its part as one object; it has an object for
+each table and each residual. `compact` makes of it what a file holds.
 """
 
 import copy
@@ -21,25 +19,26 @@ _SECTIONS = (
 )  # fmt: skip
 
 
-# What both a plan and its part have.
-_OF_BOTH = ("budget", "privacy_cost")
-# Under this key content keeps what the plan has of it.
-_OF_PLAN = "of the plan"
-
-
-def fields_of(text: str) -> dict[str, Any]:
-    """The content of a plan file of one part, with tables and residuals as the file has them."""
-    plan = json.loads(text)
-    [part] = plan.pop("parts")
-    seal = plan.pop("sha256")
-    of_plan = {key: plan.pop(key) for key in _OF_BOTH}
-    return {**plan, **part, _OF_PLAN: of_plan, "sha256": seal}
+_HEAD = ("format", "format_version", "library_version")
+_IN_BOTH = ("budget", "privacy_cost")  # of a plan of one part, and of the part
 
 
 def content_of(text: str) -> dict[str, Any]:
-    """The content of a plan file of one part; attributes are numbers in the domain."""
-    content = fields_of(text)
-    if "classes" not in content:  # of another kind than tables
+    """The content of a plan file; attributes of tables and residuals are numbers in the domain."""
+    return unfolded(flat(json.loads(text)))
+
+
+def flat(file: dict[str, Any]) -> dict[str, Any]:
+    """What a file of one part holds, head and part as one object."""
+    (part,) = file["parts"]
+    assert all(part[key] == file[key] for key in _IN_BOTH if key in file)
+    seal = {key: file[key] for key in file if key == "sha256"}
+    return {**{key: file[key] for key in _HEAD if key in file}, **part, **seal}
+
+
+def unfolded(content: dict[str, Any]) -> dict[str, Any]:
+    """Flat content with an object for each table and each residual."""
+    if "classes" not in content:  # own counts, say
         return content
     classes, scales = content.pop("classes"), content.pop("noise_scales")
     residuals = _residuals(content["domain"], [attributes for attributes, _ in content["tables"]])
@@ -67,22 +66,6 @@ def _residuals(schema: dict[str, Any], tables: list[list[int]]) -> list[tuple[in
 
 def compact(content: dict[str, Any]) -> dict[str, Any]:
     """What a file holds of content; attributes of residuals are left out, as they follow."""
-    return nested(_without_repetitions(content))
-
-
-def nested(fields: dict[str, Any]) -> dict[str, Any]:
-    """What a file holds of `fields_of` one: the part within the plan."""
-    if _OF_PLAN not in fields:
-        return fields
-    around = ("format", "format_version", "library_version", "sha256")
-    of_both = {key: fields.get(key, value) for key, value in fields[_OF_PLAN].items()}
-    part = {key: value for key, value in fields.items() if key not in (*around, _OF_PLAN)}
-    plan = {key: fields[key] for key in around[:-1] if key in fields}
-    plan |= {**of_both, "parts": [part]}
-    return plan | {key: fields[key] for key in around[-1:] if key in fields}
-
-
-def _without_repetitions(content: dict[str, Any]) -> dict[str, Any]:
     compacted = {}
     for key, rows in content.items():
         if key == "tables" and isinstance(rows, list):
@@ -97,7 +80,17 @@ def _without_repetitions(content: dict[str, Any]) -> dict[str, Any]:
             compacted["noise_scales"], compacted[key] = _distinct(scales)
         else:
             compacted[key] = rows
-    return compacted
+    return nested(compacted)
+
+
+def nested(content: dict[str, Any]) -> dict[str, Any]:
+    """What a file of one part holds, of its head and its part as one object."""
+    if "parts" in content:
+        return content
+    head = {key: content[key] for key in (*_HEAD, *_IN_BOTH) if key in content}
+    seal = {key: content[key] for key in content if key == "sha256"}
+    part = {key: value for key, value in content.items() if key not in (*_HEAD, "sha256")}
+    return {**head, "parts": [part], **seal}
 
 
 def _distinct(values: list[Any]) -> tuple[list[Any], list[int]]:
@@ -115,7 +108,7 @@ def laid_out(content: dict[str, Any]) -> str:
 def laid_out_compact(content: dict[str, Any]) -> str:
     """The canonical layout of what a file holds, with the seal that belongs to it.
 
-    Keys and numbers stand as the content has them. content: as of a file, or `fields_of` one
+    Keys and numbers stand as the content has them.
     """
     content = nested(content)
     rest = {key: value for key, value in content.items() if key != "sha256"}
@@ -134,23 +127,24 @@ def unsealed(text: str) -> str:
 
 
 def _lines(content: dict[str, Any]) -> str:
-    return _object(content, ("parts",)) + "\n"
-
-
-def _object(content: dict[str, Any], sections: Sequence[str]) -> str:
     """One key a line; rows of lists, and of matrices, on lines of their own."""
-    lines = [
-        f'"{key}":{_rows(map(_row, value)) if key in sections and value else _dumps(value)}'
-        if isinstance(value, list)
-        else f'"{key}":{_dumps(value)}'
-        for key, value in content.items()
-    ]
+    return _object(content) + "\n"
+
+
+def _object(content: dict[str, Any]) -> str:
+    lines = []
+    for key, value in content.items():
+        text = _dumps(value)
+        if isinstance(value, list) and value:
+            if key == "parts" and all(isinstance(part, dict) for part in value):
+                text = _rows(map(_object, value))
+            elif key in _SECTIONS:
+                text = _rows(map(_row, value))
+        lines.append(f'"{key}":{text}')
     return "{\n" + ",\n".join(lines) + "\n}"
 
 
 def _row(value: Any) -> str:
-    if isinstance(value, dict) and "kind" in value and "domain" in value:
-        return _object(value, _SECTIONS)
     text = _dumps(value)
     matrix = value.get("matrix") if isinstance(value, dict) else None
     if not isinstance(matrix, list) or not matrix:
@@ -190,18 +184,15 @@ def replaced(content: dict[str, Any], path: Sequence[Any], value: Any) -> dict[s
 def other_layouts(text: str) -> dict[str, str]:
     """Texts with the same content that are not byte for byte the same, by what is other."""
     content = json.loads(text)
-    rows = copy.deepcopy(content)
-    part = rows["parts"][0]
+    tables = copy.deepcopy(content)
+    part = tables["parts"][0]
     first = next(key for key in _SECTIONS if part.get(key))
     part[first][0] = dict(reversed(part[first][0].items()))
-    parts = copy.deepcopy(content)
-    parts["parts"][0] = dict(reversed(parts["parts"][0].items()))
     return {
         "indented": json.dumps(content, indent=4, ensure_ascii=False),
         "on one line": _dumps(content),
         "keys in another order": _lines(dict(reversed(content.items()))),
-        "keys of a part in another order": _lines(parts),
-        "keys of a row in another order": _lines(rows),
+        "keys of a row in another order": _lines(tables),
         "one space more": text.replace('"format_version":2', '"format_version": 2', 1),
         "a space at the end": text + " ",
         "no final newline": text.removesuffix("\n"),

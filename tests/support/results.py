@@ -14,3 +14,8 @@ def with_roles(
     stated = {column.name: column for column in (*figures, *labels)}
     columns = [stated.get(name) or Column(name, "code", attribute=name) for name in frame.columns]
     return Schema(tuple(columns)).marked(frame)
+
+
+def names_of(figures: Sequence[Column]) -> list[str]:
+    """What figures are called: tests that list columns follow the schema."""
+    return [column.name for column in figures]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from rpexplore.analysis.budget_units import typed_text
 from rpexplore.common.template_text import text_from_template
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.export.reproduction.script import answers_of, reproductions
+from rpexplore.export.reproduction.script import answers_of, reproductions, shares_of
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.board_notes import BoardNotes
@@ -60,12 +60,16 @@ def command_lines(
 def make_command(plan: Plan, scenario: Scenario) -> str:
     """The command line that makes the plan of a scenario; "" where options cannot say it.
 
-    And for a plan of several parts, which the script makes.
+    Of several parts they can where all are about one codebook, and one of them has tables.
     """
-    parts = list(reproductions(plan, scenario).values())
-    if len(parts) > 1 or not parts[0].verb:
+    parts = reproductions(plan, scenario)
+    (verb, *others), shares = [part.verb for part in parts.values()], []
+    if not verb or any(other != verb for other in others):
         return ""
-    lines = [parts[0].verb, *parts[0].options, *_budget(plan.budget), ["--out", "made.json"]]
+    if others:
+        shares = [["--share", f"{kind}={share}"] for kind, share in shares_of(plan).items()]
+    options = [option for part in parts.values() for option in part.options]
+    lines = [verb, *options, *_budget(plan.budget), *shares, ["--out", "made.json"]]
     return " \\\n    ".join(map(shlex.join, lines))
 
 

@@ -27,7 +27,9 @@ _AGAIN: dict[str, Callable[[Any, Scenario, Plan], Reproduction]] = {
     "tables": lambda part, scenario, plan: tables_again(part, scenario),
     "areas": lambda part, scenario, plan: areas_again(part, scenario),
     "counts": lambda part, scenario, plan: counts_again(part, scenario, plan.domain),
-    "rounds": lambda part, scenario, plan: rounds_again(part, scenario),
+    "rounds": lambda part, scenario, plan: rounds_again(
+        part, scenario, prefix="" if plan.part("tables") is None else "estimated_"
+    ),
 }
 _ANSWERS = {"tables": "tables", "areas": "tables", "counts": "answers", "rounds": "tables"}
 
@@ -42,6 +44,12 @@ def answers_of(plan: Plan) -> str:
     return joined(list(dict.fromkeys(_ANSWERS[part.kind] for part in plan.parts)))
 
 
+def shares_of(plan: Plan) -> dict[str, str]:
+    """The share of the budget of each part, exact, by kind."""
+    costs = {part.kind: part.budget.privacy_cost for part in plan.parts}
+    return {kind: str(cost / sum(costs.values())) for kind, cost in costs.items()}
+
+
 def python_script(plan: Plan, scenario: Scenario) -> str:
     """A runnable script for a scenario's plan, in the folder of the bundle.
 
@@ -53,8 +61,8 @@ def python_script(plan: Plan, scenario: Scenario) -> str:
         settings = {name: text for part in parts.values() for name, text in part.settings.items()}
         asked = {kind: part.asked for kind, part in parts.items()}
         arguments = [f"{name}={text}" for name, text in {**asked, **settings}.items()]
-        budget = f"budget={source_of_budget(plan.budget)}"
-        request = lines_of_call("rp.Request", [*arguments, budget]).replace("\n", "\n    ")
+        arguments += [f"budget={source_of_budget(plan.budget)}", f"shares={shares_of(plan)}"]
+        request = lines_of_call("rp.Request", arguments).replace("\n", "\n    ")
         made = f"rp.plan(\n    {request}\n)"
     exception = except_from_records(plan.domain)
     remark = f"Nothing here was made from records{exception}." if exception else ""

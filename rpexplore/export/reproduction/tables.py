@@ -58,30 +58,34 @@ def tables_again(plan: TablePlan, scenario: Scenario) -> Reproduction:
     )
 
 
-def rounds_again(plan: AdaptivePlan, scenario: Scenario) -> Reproduction:
-    """How the tables that an adaptive plan estimates are planned again."""
+def rounds_again(plan: AdaptivePlan, scenario: Scenario, prefix: str = "") -> Reproduction:
+    """How the tables that an adaptive plan estimates are planned again.
+
+    prefix: of names of functions and files, where other tables stand beside
+    """
     recipe, count = Recipe.of(plan, scenario), str(plan.expected_records)
+    workload = f"{prefix}workload({prefix}domain())"
     arguments = [
-        "workload(domain())",
+        workload,
         f"budget={source_of_budget(plan.budget)}",
         f"expected_records={count}",
     ]
     return Reproduction(
-        asked=f"rp.Rounds(workload(domain()), {count})",
+        asked=f"rp.Rounds({workload}, {count})",
         alone=lines_of_call("rp.adaptive_plan", arguments),
-        definitions=_definitions(recipe),
+        definitions=_definitions(recipe, prefix),
         imports=_imports(recipe),
         needs_path=recipe.needs_tables_csv,
         verb=["rpexplore", "plan", "codebook.json", "--adaptive"],
         options=[*_tables(recipe), ["--expected-count", count]],
-        files=_files(plan, recipe, "every table that is estimated, with its cells"),
+        files=_files(plan, recipe, "every table that is estimated, with its cells", prefix),
     )
 
 
-def _files(plan: Any, recipe: Recipe, purpose: str) -> dict[str, PartFile]:
+def _files(plan: Any, recipe: Recipe, purpose: str, prefix: str = "") -> dict[str, PartFile]:
     basis_files = recipe.custom_basis_files.values()
     return {
-        "tables.csv": PartFile(csv_of_accuracy(plan), purpose),
+        f"{prefix}tables.csv": PartFile(csv_of_accuracy(plan), purpose),
         **{name: PartFile(text, "own matrix of an attribute") for name, text in basis_files},
     }
 
@@ -92,7 +96,7 @@ def _imports(recipe: Recipe) -> list[str]:
     return ["from rpexplore.workload.table_text import workload_from_csv"]
 
 
-def _definitions(recipe: Recipe) -> str:
+def _definitions(recipe: Recipe, prefix: str = "") -> str:
     """The functions workload and domain of a script."""
     targets = [setting.target for setting in (*recipe.request.groups, *recipe.request.settings)]
     with_required = any(target is not None and target.required for target in targets)
@@ -108,6 +112,7 @@ def _definitions(recipe: Recipe) -> str:
     return text_from_template(
         "rpexplore.export.reproduction",
         "tables.py.j2",
+        prefix=prefix,
         recipe=recipe,
         request=recipe.request,
         exception=except_from_records(recipe.domain),

@@ -49,7 +49,6 @@ FIELDS = record(
     kind=const("areas"),
     domain=domain(
         "The other attributes, as a Frictionless Table Schema; the areas are none of them.",
-        impossible=False,
     ),
     loss=one_of(
         *(LOSSES[loss] for loss in _LOSSES),

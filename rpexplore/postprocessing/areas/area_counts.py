@@ -23,13 +23,17 @@ import pyarrow.parquet
 from rpexplore.common.concurrency import Progress, no_progress, one_thread
 from rpexplore.common.template_text import text_from_template
 from rpexplore.domain.result_schema import PROCESSED_VALUE, frame_of
-from rpexplore.errors import ReleaseError
+from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.planning.areas.area_sums import AreaName, area_number
 from rpexplore.postprocessing.areas.area_cells import AreaCells
 from rpexplore.postprocessing.areas.known_totals import known_totals
 from rpexplore.postprocessing.areas.released_cells import PartCells, ReleasedAnswers, cells_of
 from rpexplore.postprocessing.areas.whole_counts import WholeCounts
-from rpexplore.postprocessing.measurement_source import MeasurementSource, guarantee
+from rpexplore.postprocessing.measurement_source import (
+    MeasurementSource,
+    guarantee,
+    sources_as_worded,
+)
 from rpexplore.postprocessing.processed_folder import with_unbiased
 from rpexplore.postprocessing.table_writing import new_tables_folder
 from rpexplore.releases.areas.area_files import table_file, tables_of_part
@@ -37,7 +41,14 @@ from rpexplore.releases.areas.area_parts import AreaParts
 from rpexplore.releases.areas.area_release import AreaRelease
 from rpexplore.releases.atomic_folder import check_new
 from rpexplore.releases.finished_release import Release
-from rpexplore.releases.manifest import checked_folder, file_entry, now, save_manifest
+from rpexplore.releases.manifest import (
+    check_facts,
+    checked_folder,
+    file_entry,
+    not_as_written,
+    now,
+    save_manifest,
+)
 from rpexplore.releases.stored_tables import write_rows
 
 if TYPE_CHECKING:
@@ -59,7 +70,20 @@ class AreaCounts:
     @classmethod
     def load(cls, folder: str | Path) -> "AreaCounts":
         """Open a folder; raises `ReleaseError` if it is not one or a file was changed."""
-        return cls(Path(folder), checked_folder(Path(folder), KIND, _NOUN, _FACTS))
+        folder = Path(folder)
+        manifest = checked_folder(folder, KIND, _NOUN, _FACTS)
+        try:
+            (source,) = sources_as_worded(manifest["sources"])
+            facts = {
+                "label": LABEL,
+                "guarantee": guarantee([MeasurementSource.from_json(source)]),
+                "known_totals": int(manifest["known_totals"]),
+                "sources": [source],
+            }
+        except (RpexploreError, KeyError, TypeError, ArithmeticError, ValueError, AttributeError):
+            raise not_as_written(folder, _NOUN, "its manifest has not what it must have") from None
+        check_facts(folder, manifest, facts, _NOUN)
+        return cls(folder, manifest)
 
     def table(self, level: str, *attributes: str) -> "pd.DataFrame":
         """A table in all areas of a level for which it was asked, one row a cell of an area.

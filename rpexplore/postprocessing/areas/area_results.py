@@ -230,13 +230,34 @@ class AreaTables(Figures):
                 "Sums with exact errors are those of the unbiased counts of one area, of tables of "
                 "single values; open it."
             )
-        indices = query_attributes(self.domain, attributes, where)
-        noise = self._noise(indices, int(self._plan.groups.of_area[self.areas.start]))
-        vectors = noise.vectors(where or {})
-        value = self._cells(indices, self._smallest_with(indices))[0]
+        rows = self.answers(*attributes, where=where)
+        return Answer(*(float(rows[name].iloc[0]) for name in ("value", "standard_error")))
+
+    def answers(self, *attributes: AttributeSet, where: Where | None = None) -> "pd.DataFrame":
+        """The unbiased answer of each of the areas to a product query, one row an area.
+
+        Columns: the area's code, and its name if there are names, value, standard_error, lower_95,
+        upper_95. Raises `ReleaseError` for counts of which no sum has a known error.
+        """
+        if self._stand_alone:
+            raise ReleaseError(
+                "Sums with exact errors are those of the unbiased counts, of tables of single "
+                "values; take a released table as it is."
+            )
+        indices = query_attributes(self._plan.domain, attributes, where)
+        table = self._smallest_with(indices)
+        areas = asked_areas(self._parts, table, self.areas)
+        groups, own = np.unique(self._plan.groups.of_area[areas], return_inverse=True)
+        noises = [self._noise(indices, group) for group in groups.tolist()]
+        vectors = noises[0].vectors(where or {})
+        values = self._cells(indices, table)
         for index in reversed(indices):
-            value = value @ vectors[index]
-        return Answer(float(value), float(np.sqrt(noise.covariance(vectors, vectors))))
+            values = values @ vectors[index]
+        variances = np.array([noise.covariance(vectors, vectors) for noise in noises])[own]
+        labels = [self._labels(areas)] if self.axis else []
+        if not self.axis:
+            values, variances = values[0], variances[0]
+        return frame_of(table_of_cells(labels, values, variances))
 
     def reading_lines(self, *attributes: str) -> str:
         """Python lines that read a table for all areas of the level."""

@@ -13,7 +13,11 @@ import pyarrow.parquet
 from rpexplore.common.formatting import describe_share, joined, plural
 from rpexplore.domain.impossible import combination_text
 from rpexplore.errors import ReleaseError, RpexploreError
-from rpexplore.postprocessing.measurement_source import MeasurementSource, guarantee
+from rpexplore.postprocessing.measurement_source import (
+    MeasurementSource,
+    guarantee,
+    sources_as_worded,
+)
 from rpexplore.postprocessing.synthetic.comparison import (
     CELLS_COLUMNS,
     MEASURED,
@@ -176,7 +180,7 @@ class SyntheticRecords:
                 "rows": n_records,
                 **{key: stated[key] for key in _AS_STATED},
                 "guarantee": guarantee(sources, "records"),
-                "sources": [source.to_json() for source in sources],
+                "sources": sources_as_worded(manifest["sources"]),
             }
         except (
             RpexploreError,

@@ -109,6 +109,13 @@ class AdaptiveRelease(PartRelease[AdaptivePlan]):
     def is_smooth(self) -> bool:
         return True
 
+    @property
+    def why_no_tables(self) -> str:
+        return (
+            "adaptive estimates are biased, and sums of them have no known standard error. Use a "
+            "release by a plan that is not adaptive, or add up the values of a table."
+        )
+
     @cached_property
     def items(self) -> Sequence[Item]:
         cells, bounds = self.plan.workload.exact_cells, self.describe_bounds()

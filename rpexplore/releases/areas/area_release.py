@@ -88,6 +88,13 @@ class AreaRelease(PartRelease[AreaPlan]):
         used = {item.level for item in self.items}
         return levels[1 : 1 + max(i for i, level in enumerate(levels) if level in used)]
 
+    @property
+    def why_no_tables(self) -> str:
+        return (
+            "what is asked for is not made of tables in areas. `rpexplore answer`, `publish` and "
+            "`workbook` take them, and `postprocess --nonnegative --round` makes whole counts."
+        )
+
     @cached_property
     def items(self) -> Sequence[Item]:
         return items_of_areas(self.parts, self.folder)

@@ -2,7 +2,6 @@
 
 import re
 from fractions import Fraction
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from rpexplore.export.report.report import Report, html, report
 from rpexplore.export.report.section import Facts, Numbers
 from rpexplore.planning.accuracy_frame import COLUMNS
 from rpexplore.planning.planner import plan_tables
-from rpexplore.privacy.conversions import epsilon_from_rho
 from rpexplore.queries.definitions import stated_from_text
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2})
@@ -51,20 +49,9 @@ def parts(counts) -> tuple[Any, ...]:
     )
 
 
-def joined_plan(parts: tuple[Any, ...]) -> Any:
-    """What reports ask of a plan of several parts."""
-    cost = sum((part.exact_privacy_cost for part in parts), Fraction())
-    return SimpleNamespace(
-        parts=parts,
-        budget=rp.Budget(privacy_cost=cost),
-        exact_privacy_cost=cost,
-        rho=cost / 2,
-        epsilon=lambda delta: epsilon_from_rho(cost / 2, delta),
-        sha256="0" * 64,
-        version="1",
-        companions={},
-        domain=LARGER,
-    )
+def joined_plan(parts: tuple[Any, ...]) -> rp.Plan:
+    budget = rp.Budget(rho=sum(Fraction(part.budget.rho) for part in parts))
+    return rp.Plan(parts, budget, parts[0].version)
 
 
 def text_of(made: Report) -> str:

@@ -7,27 +7,21 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.common.exact_numbers import exact_text
-from rpexplore.errors import ContradictionError, PlanError, WorkloadError
+from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.planner import plan_tables
-from tests.support.plan_schemas import PART_SCHEMAS, PLAN_VALIDATOR
-from tests.support.plan_texts import (
-    fields_of,
-    laid_out_compact,
-    other_layouts,
-    replaced,
-    sealed_like,
-)
+from tests.support.plan_schemas import PLAN_SCHEMA, PLAN_VALIDATOR
+from tests.support.plan_texts import flat, laid_out_compact, nested, other_layouts, replaced
 
 DOMAIN = rp.Domain.from_sizes({"a": 3, "one": 1, "b": 2, "c": 4})
 WORKLOAD = rp.Workload.of(DOMAIN, [("a", "one", "b"), ("a", "b", "c")])
 BUDGET = rp.Budget(rho="1/3", max_records_per_person=2)
 PLAN = rp.adaptive_plan(WORKLOAD, budget=BUDGET, expected_records=10_000)
-CONTENT = fields_of(PLAN.text)
+CONTENT = flat(json.loads(PLAN.text))
 
 
 def tampered(*path, value) -> str:
-    """The text of the plan with another value at a path; the seal fits again."""
-    return laid_out_compact(replaced(fields_of(PLAN.text), path, value))
+    """The text of the plan with another value at a path; all seals fit again."""
+    return laid_out_compact(replaced(flat(json.loads(PLAN.text)), path, value))
 
 
 def failed(text: str) -> list[str]:
@@ -50,12 +44,11 @@ def test_the_first_plan_measures_one_and_two_attributes_and_rounds_the_rest_of_t
 
 
 def test_a_file_gives_back_the_plan_and_its_first_plan(tmp_path):
-    content = json.loads(PLAN.text)
-    PLAN_VALIDATOR.validate(content)
-    assert list(content["parts"][0]) == PART_SCHEMAS["rounds"]["required"]
+    PLAN_VALIDATOR.validate(json.loads(PLAN.text))
+    (part,) = json.loads(PLAN.text)["parts"]
+    assert list(part) == PLAN_SCHEMA["$defs"]["rounds"]["required"]
     PLAN.save(tmp_path / "plan.json")
-    loaded = rp.load_plan(tmp_path / "plan.json").part("rounds")
-    assert isinstance(loaded, rp.AdaptivePlan)
+    loaded = rp.AdaptivePlan.load(tmp_path / "plan.json")
     assert (loaded.text, loaded.sha256) == (PLAN.text, PLAN.sha256)
     assert (loaded.first.text, loaded.first.sha256) == (PLAN.first.text, PLAN.first.sha256)
     assert (loaded.rounds, loaded.candidates) == (PLAN.rounds, PLAN.candidates)
@@ -66,10 +59,7 @@ def test_other_layouts_and_changed_bytes_are_refused():
     for name, text in other_layouts(PLAN.text).items():
         with pytest.raises(PlanError):
             rp.AdaptivePlan.parse(text, name)
-    assert (
-        rp.AdaptivePlan.parse(json.dumps(json.loads(PLAN.text)), canonical=False).sha256
-        == PLAN.sha256
-    )
+    assert rp.AdaptivePlan.parse(json.dumps(nested(CONTENT)), canonical=False).sha256 == PLAN.sha256
     for position in range(2, len(PLAN.text), 97):
         text = PLAN.text[:position] + chr(ord(PLAN.text[position]) ^ 1) + PLAN.text[position + 1 :]
         with pytest.raises(PlanError):
@@ -98,13 +88,10 @@ ROUND = CONTENT["rounds"][0]
         (
             ("first_plan", "kind"),
             "counts",
-            "its first plan cannot be used: its kind must be tables",
+            "its first plan .* its kind must be tables",
         ),
-        (
-            ("first_plan",),
-            None,
-            "its first plan cannot be used: the tables must hold exactly kind, domain",
-        ),
+        (("first_plan", "loss"), ..., "its first plan cannot be used: the tables must hold"),
+        (("first_plan",), None, "the tables must hold exactly kind"),
         (("domain", "fields", 0, "name"), "z", "another codebook"),
         (("privacy_cost",), "0", "must be positive"),
     ],
@@ -115,19 +102,11 @@ def test_unusable_parts_are_refused(path, value, message):
         rp.AdaptivePlan.parse(text, "p.json")
 
 
-def test_a_first_plan_that_was_changed_is_refused():
-    """It has no seal of its own: that of the file covers it."""
-    text = sealed_like(tampered("first_plan", "noise_scales", 0, value="1"), PLAN.text)
-    with pytest.raises(ContradictionError, match="was changed since it was written"):
-        rp.AdaptivePlan.parse(text)
-
-
 def with_first(workload: rp.Workload, rho=PLAN.first.budget.rho) -> str:
     """The text with an honest first plan of other tables or another budget."""
     budget = rp.Budget(rho=rho, max_records_per_person=2)
     first = plan_tables(workload, loss=rp.SumOfVariances(), budget=budget)
-    [part] = json.loads(first.text)["parts"]
-    content = replaced(fields_of(PLAN.text), ("first_plan",), part)
+    content = flat(json.loads(PLAN.text)) | {"first_plan": json.loads(first.to_text())}
     return laid_out_compact(replaced(content, ("privacy_cost",), "2/3"))
 
 

@@ -14,7 +14,7 @@ from rpexplore.releases.areas.area_parts import AreaParts
 from tests.support.area_trees import incidence
 from tests.support.explicit_optimum import dense_queries, lower_bound
 from tests.support.plan_schemas import PLAN_VALIDATOR
-from tests.support.plan_texts import fields_of, laid_out_compact
+from tests.support.plan_texts import flat, laid_out_compact
 
 OTHERS = rp.Domain.from_sizes({"sex": 2, "age": 5})
 TREE = rp.AreaTree.from_columns({"region": [*"NNNSW"], "town": ["1", "2", "3", "1", None]})
@@ -128,7 +128,7 @@ def test_wrong_bases_and_strategies_are_found(tmp_path, change, message):
     asked = asked_in(rp.Prefix()).with_areas(np.array([1]), AGES.with_bases({"age": rp.Prefix()}))
     plan = rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
     plan.save(tmp_path / "plan.json")
-    content = fields_of((tmp_path / "plan.json").read_text("utf-8"))
+    content = flat(json.loads((tmp_path / "plan.json").read_text("utf-8")))
     change(content)
     (tmp_path / "plan.json").write_text(laid_out_compact(content), "utf-8")
     if message is not None:

@@ -17,10 +17,10 @@ from rpexplore.common.exact_numbers import exact_text
 from rpexplore.errors import ContradictionError, PlanError
 from rpexplore.planning.areas.area_plan_file import name_of_file
 from tests.planning.areas.test_area_planner import COST_1, OTHERS, area_workloads
-from tests.support.plan_schemas import PART_SCHEMAS, PLAN_VALIDATOR
-from tests.support.plan_texts import fields_of, laid_out_compact, nested, replaced
+from tests.support.plan_schemas import PLAN_SCHEMA, PLAN_VALIDATOR, is_valid
+from tests.support.plan_texts import flat, laid_out_compact, replaced
 
-SCHEMA = PART_SCHEMAS["areas"]
+PART = PLAN_SCHEMA["$defs"]["areas"]
 
 
 def asked_of(targets=None) -> rp.AreaWorkload:
@@ -55,7 +55,7 @@ def saved(tmp_path, plans):
 def tampered(folder, change=None, columns=None, role="precisions"):
     """Change the content of a plan and the columns of a file beside it; every seal fits again."""
     path = folder / "plan.json"
-    content = fields_of(path.read_text("utf-8"))
+    content = flat(json.loads(path.read_text("utf-8")))
     if columns is not None:
         name = name_of_file(role, content["files"][role])
         table = pq.read_table(folder / name)
@@ -81,8 +81,7 @@ def test_what_is_saved_is_what_is_loaded_and_holds(tmp_path, asked, uniform, per
     budget = rp.Budget(rho="0.1", max_records_per_person=persons)
     plan = rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=budget, uniform_levels=uniform)
     plan.save(tmp_path / "plan.json")
-    loaded = rp.load_plan(tmp_path / "plan.json").part("areas")
-    assert isinstance(loaded, rp.AreaPlan)
+    loaded = rp.AreaPlan.load(tmp_path / "plan.json")
     assert (loaded.sha256, loaded.gap) == (plan.sha256, plan.gap)
     assert loaded.exact_privacy_cost == plan.exact_record_cost * budget.records_factor
     assert loaded.workload.tree.sha256 == asked.tree.sha256
@@ -98,16 +97,25 @@ def test_what_is_saved_is_what_is_loaded_and_holds(tmp_path, asked, uniform, per
     assert hashlib.sha256((tmp_path / "plan.json").read_bytes()).hexdigest() == plan.sha256
 
 
+def test_impossible_combinations_of_the_codebook_stay_with_the_plan(tmp_path):
+    domain = rp.Domain(OTHERS.attributes, [{"age": "0", "sex": "1"}])
+    tree = rp.AreaTree.from_columns({"town": ["1", "2"]})
+    asked = rp.AreaWorkload.of_levels(tree, {"town": rp.Workload.of(domain, [("sex",)])})
+    plan = rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    plan.save(tmp_path / "plan.json")
+    assert rp.AreaPlan.load(tmp_path / "plan.json").domain.impossible == domain.impossible
+
+
 def test_schema_lists_the_keys_in_order_and_every_one_is_needed(saved):
     path = saved / "max" / "plan.json"
     text = path.read_text("utf-8")
-    assert list(json.loads(text)["parts"][0]) == SCHEMA["required"]
-    needed = [(key,) for key in SCHEMA["required"]]
+    assert list(json.loads(text)["parts"][0]) == PART["required"]
+    needed = [(key,) for key in PART["required"]]
     needed += [("workloads", 0, "tables", 0, key) for key in ("attributes", "weight", "required")]
     needed += [("levels", 0, "areas"), ("residuals", 1, "factor"), ("files", "areas")]
     for place in needed:
-        content = replaced(fields_of(text), place, ...)
-        assert not PLAN_VALIDATOR.is_valid(nested(content))
+        content = replaced(flat(json.loads(text)), place, ...)
+        assert not is_valid(content)
         path.write_text(laid_out_compact(content), "utf-8")
         with pytest.raises(PlanError):
             rp.load_plan(path)

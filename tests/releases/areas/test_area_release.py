@@ -11,12 +11,14 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.data.files.source import FileSource
+from rpexplore.domain.result_schema import RELEASED
 from rpexplore.errors import DataError, ReleaseError, WorkloadError
 from rpexplore.postprocessing.areas.area_results import AreaResults
 from rpexplore.releases.areas import area_measurement, area_parts
 from rpexplore.releases.areas.area_release import AreaRelease
 from tests.releases.areas.area_plans import OTHERS, PLANS, RECORDS, TREE
 from tests.releases.table_plan import entries, runs
+from tests.support.results import names_of
 from tests.support.stopped_runs import killed, killed_at_line, lines_of
 
 PLAN = PLANS["less further down"]
@@ -78,11 +80,12 @@ def test_every_table_is_there_with_the_accuracy_that_was_planned(data, output, m
             errors = rows["standard_error"].to_numpy().reshape(len(groups), -1)
             expected = np.sqrt(variances[groups])[:, None]
             np.testing.assert_allclose(errors, np.broadcast_to(expected, errors.shape))
-    with pytest.raises(ReleaseError, match="holds 26 noisy tables in areas, and unbiased tables are needed"):
+    held = "holds 26 noisy tables in areas, and unbiased tables are needed"
+    with pytest.raises(ReleaseError, match=held):
         rp.load_results(output)
     rows = release.table("town", "sex")
     assert rows.columns.tolist() == [
-        "region", "town", "town label", "sex", "value", "standard_error", "lower_95", "upper_95",
+        "region", "town", "town label", "sex", *names_of(RELEASED),
     ]  # fmt: skip
     texts = rows[["region", "town", "town label", "sex"]].astype(str).agg("/".join, axis=1)
     towns = ("N/1/Town N1", "N/2/Town N2", "S/1/Town S1", "S/2/Town S2")
