@@ -107,11 +107,11 @@ def write_workbook(
         look_of = _looks(workbook.add_format)
         publishable: list[int] = []  # cells of each sheet
         gains: list[str] = []  # of each sheet's table, "" where it is not known
-        columns: dict[str, Column] = {}  # of all tables
+        columns: dict[Column, None] = {}  # of all tables
         for position in positions:
             released = items[position].frame
             frame = publication.table(released)
-            columns |= {one.name: one for one in Schema.of(frame).figures}
+            columns |= dict.fromkeys(Schema.of(frame).figures)
             accurate = publication.publishable(released)
             gain = SmoothingGain.of_table(released)
             for sheet in (sheet for sheet in sheets if sheet.position == position):
@@ -121,9 +121,7 @@ def write_workbook(
                 gains.append("" if gain is None else gain.text)
             n_written += items[position].n_rows
             on_progress("Writing the workbook", n_written / n_cells)
-        label = label_of_workbook(
-            results, list(columns.values()), publication, sum(publishable), n_cells
-        )
+        label = label_of_workbook(results, list(columns), publication, sum(publishable), n_cells)
         facts: dict[str, Sequence[int | str]] = {"Publishable": publishable}
         if any(item.bound for item in items):
             facts[BOUND] = [items[sheet.position].bound for sheet in sheets]

@@ -43,22 +43,30 @@ def label_of_workbook(
     columns: all that are on some sheet, but those of labels
     """
     schema = Schema(tuple(columns))
-    reading = _PROCESSED if schema.has_unbiased else _ESTIMATED if schema.is_smooth else _UNBIASED
-    meanings = {column.role: column.meaning for column in columns}
+    meanings: dict[Role, str] = {}
+    for column in columns:  # parts of a release may mean something else by a role
+        if column.meaning not in meanings.setdefault(column.role, ""):
+            meanings[column.role] = f"{meanings[column.role]} {column.meaning}".strip()
     terms = [(_TERMS[role], meanings[role]) for role in _TERMS if role in meanings]
     if schema.is_smooth and schema.has_unbiased:
         terms.insert(1, (SMOOTHING_GAINS, SMOOTHING_GAINS_MEANING))
     if any(item.bound for item in results.items):
         terms.append((BOUND, BOUND_MEANING))
-    smooth = schema.is_smooth
+    values = dict.fromkeys(f"{_reading(one)} {capitalised(one.label)}." for one in results.readers)
+    smooth = dict.fromkeys(one.is_smooth for one in results.readers)
+    cvs = [SMOOTH_CV_MEANING if one else CV_MEANING for one in smooth]
+    rules = [f"{publication.rule(smooth=one)}." for one in smooth]
     return [
         ("Guarantee", results.guarantee),
-        ("Values", f"{reading} {capitalised(results.label)}."),
-        ("CV", SMOOTH_CV_MEANING if smooth else CV_MEANING),
-        (
-            "Publishable",
-            f"{publication.rule(smooth=smooth)}. {publication.describe(n_publishable, n_cells)}",
-        ),
+        ("Values", " ".join(values)),
+        ("CV", " ".join(cvs)),
+        ("Publishable", " ".join([*rules, publication.describe(n_publishable, n_cells)])),
         *terms,
         ("Adding up", results.adding_up),
     ]
+
+
+def _reading(part: AnyResults) -> str:
+    if part.has_unbiased:
+        return _PROCESSED
+    return _ESTIMATED if part.is_smooth else _UNBIASED

@@ -81,10 +81,10 @@ _STATED = (*_TEXTS, "unknown_values", "plan_sha256", "rho", "max_records_per_per
 _IMPOSSIBLE = (
     ApprovalError, DataError, DomainError, FieldError, TypeError, AttributeError, KeyError,
 )  # fmt: skip
-_OLD_FORMATS = {
+_OLD_FORMATS = (
     "rpexplore-release", "rpexplore-query-release", "rpexplore-area-release",
     "rpexplore-adaptive-release",
-}  # fmt: skip
+)  # fmt: skip
 
 PlanKind = TypeVar("PlanKind", bound=PartPlan)
 

@@ -124,12 +124,14 @@ def checked_folder(
             raise not_as_written(folder, noun, reason)
         reason = f"its {MANIFEST} does not hold what it must"
         check_keys(manifest, (*_IN_ALL, *facts), MANIFEST)
+        for program in dict(manifest["versions"]):
+            text_of(manifest["versions"], program)
         entries = {text_of(entry, "path"): entry for entry in list_of(manifest, "files")}
         if len(entries) < len(manifest["files"]):
             raise not_as_written(folder, noun, f"its {MANIFEST} lists a file twice")
         for entry in entries.values():
             check_keys(entry, _IN_ENTRY | (entry.keys() & {"attributes"}), "a file")
-    except (FieldError, KeyError, TypeError, ValueError, OSError):
+    except (FieldError, AttributeError, KeyError, TypeError, ValueError, OSError):
         raise not_as_written(folder, noun, reason) from None
     check_facts(folder, manifest, {"interval_confidence": CONFIDENCE}, noun)
     _check_files(folder, entries)

@@ -15,7 +15,7 @@ from rpexplore.cli.commands import command
 from rpexplore.cli.console import Verbs
 from rpexplore.cli.postprocess import postprocess as postprocess_verb
 from rpexplore.domain.readings import READINGS
-from rpexplore.domain.result_schema import PROCESSED, SMOOTH, Schema
+from rpexplore.domain.result_schema import PROCESSED, SMOOTH, Schema, frame_of
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.planner import plan_tables
 from rpexplore.postprocessing.combination import combine
@@ -75,7 +75,7 @@ def with_bases(tmp_path_factory) -> TableRelease:
 def tables_of(folder, manifest):
     """{attributes: rows} of a processed folder."""
     return {
-        tuple(entry["attributes"]): pq.read_table(folder / entry["path"]).to_pandas()
+        tuple(entry["attributes"]): frame_of(pq.read_table(folder / entry["path"]))
         for entry in manifest["files"]
         if "attributes" in entry and entry["path"].endswith(".parquet")
     }

@@ -23,14 +23,14 @@ def take_along(planned: AreaPlan) -> None:
     st.markdown("For those who check it, or run it elsewhere. None of it was made from records.")
     scenario = current()
     expected = expected_in_areas(planned)
-    approvals = given_approvals(planned)
+    approvals = given_approvals(planned.alone)
     key = (planned, scenario, expected, approvals)
     slow = key if planned.workload.tree.n_areas > MANY else None
     piece(
         FILENAME,
         "Report, plan and the two Parquet files that belong beside it, the tables as a list, and "
         "how the plan is made again.",
-        partial(bundle.bundle, planned, scenario, None, approvals, expected),
+        partial(bundle.bundle, planned.alone, scenario, None, approvals, expected),
         label="Download plan and report (.zip)",
         slow=slow,
     )
@@ -38,14 +38,14 @@ def take_along(planned: AreaPlan) -> None:
         "report.html",
         "For the board that approves the plan: what is promised to whom, how accurate each level "
         "and table is, which areas are least accurate, and what is proven.",
-        partial(bundle.report_html, planned, scenario, None, approvals, expected),
+        partial(bundle.report_html, planned.alone, scenario, None, approvals, expected),
         slow=slow,
     )
     no_browser = pdf.find_browser() is None
     piece(
         "report.pdf",
         f"{pdf.NO_BROWSER}." if no_browser else "The same to print or to file.",
-        partial(bundle.report_pdf, planned, scenario, None, approvals, expected),
+        partial(bundle.report_pdf, planned.alone, scenario, None, approvals, expected),
         disabled=no_browser,
         slow=key,
     )

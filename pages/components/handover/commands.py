@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.components.shared.session import escaped
-from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
 
 COMMANDS = """\
 # Check what the plan claims: privacy cost, variances, and how close it is to the best one.
@@ -20,7 +20,7 @@ rpexplore release {plan} data.csv --out folder
 """
 
 
-def commands(planned: PartPlan) -> None:
+def commands(planned: Plan) -> None:
     """The plan in a sentence, and the commands that check and run it beside the records."""
     st.subheader("Run it where the records are")
     st.markdown(

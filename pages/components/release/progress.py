@@ -100,8 +100,8 @@ def finished_release(release: Release, task: ReleaseTask) -> None:
     for part in release.parts:
         _OUTCOMES[part.kind](part, task)
     st.button("Prepare another release", on_click=_prepare_another)
-    if (tables := release.part("tables")) is not None:
-        export_section(tables.plan, task.inputs.scenario)
+    if release.part("tables") is not None:
+        export_section(release.plan, task.inputs.scenario)
 
 
 def _tables(part: Any, task: ReleaseTask) -> None:

@@ -9,7 +9,7 @@ those of the manifest.
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -309,3 +309,19 @@ def _key(rows: pa.Table, columns: Sequence[Column]) -> tuple[str, ...]:
         if names and rows.group_by(names).aggregate([]).num_rows == rows.num_rows:
             return tuple(names)
     return ()
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format that tables can be exported to.
+
+    title      what people call it
+    files      what it adds to the folder, for its README
+    write      writes that into a folder
+    has_files_of_its_own   whether it has the tables in it, so that it needs no copies beside it
+    """
+
+    title: str
+    files: str
+    write: Callable[[Export, Path], None]
+    has_files_of_its_own: bool = False

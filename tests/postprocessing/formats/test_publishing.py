@@ -68,7 +68,9 @@ def test_text_that_a_spreadsheet_would_run_is_escaped_where_that_is_wanted(sourc
 
 def test_what_cannot_be_exported_is_refused_in_a_sentence(sources, exports, tmp_path):
     source = sources / "released"
-    with pytest.raises(ReleaseError, match="There is no format 'pdf'; choose frictionless, csvw"):
+    with pytest.raises(
+        ReleaseError, match="There is no format 'pdf'; choose frictionless, croissant"
+    ):
         publish(source, tmp_path / "out", formats=["pdf"])
     with pytest.raises(ReleaseError, match="There is already something at"):
         publish(source, exports["released"].folder)

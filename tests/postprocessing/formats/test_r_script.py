@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
-from rpexplore.postprocessing.formats import r_script
+from rpexplore.postprocessing.formats.writers import r
 from tests.releases.adaptive import adaptive_run
 from tests.releases.table_plan import CSV, PLAN, QUERY_PLAN
 
-READER = Path(r_script.__file__).with_name(r_script.FILE)
+READER = Path(r.__file__).with_name(r.FILE)
 # One line a column of each table: its class and values, numbers to the last bit.
 PRINTED = """
 source(commandArgs(TRUE)[1])

@@ -5,7 +5,7 @@ import pytest
 from pysdmx.io import get_datasets, read_sdmx
 
 from rpexplore.domain.result_schema import Schema
-from rpexplore.postprocessing.formats.sdmx import identifiers
+from rpexplore.postprocessing.formats.writers.sdmx import identifiers
 
 NUMBERS = {
     "value": "OBS_VALUE",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rpexplore.postprocessing.formats.columns import Column
-from rpexplore.postprocessing.formats.export import MOST_LISTED, Export, ExportedTable
+from rpexplore.postprocessing.formats.export import MOST_LISTED, Export, ExportedTable, Format
 
 FILE = "datapackage.json"
 
@@ -72,3 +72,10 @@ def _field(column: Column) -> dict[str, Any]:
         if listed := [text for text in column.texts if text]:
             constraints["enum"] = listed
     return described
+
+
+FORMAT = Format(
+    "Frictionless Data Package",
+    "`datapackage.json` describes all files",
+    write_frictionless,
+)

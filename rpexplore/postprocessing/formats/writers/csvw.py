@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rpexplore.postprocessing.formats.columns import Column
-from rpexplore.postprocessing.formats.export import Export, ExportedTable
+from rpexplore.postprocessing.formats.export import Export, ExportedTable, Format
 
 FILE = "csv-metadata.json"
 
@@ -55,3 +55,10 @@ def _column(column: Column) -> dict[str, Any]:
         "required": column.is_required,
         "dc:description": column.meaning,
     }
+
+
+FORMAT = Format(
+    "CSV on the Web (CSVW)",
+    "`csv-metadata.json` describes all files",
+    write_csvw,
+)

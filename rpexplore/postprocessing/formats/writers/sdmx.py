@@ -17,7 +17,7 @@ import pyarrow as pa
 from rpexplore.domain.result_schema import Role
 from rpexplore.errors import ReleaseError
 from rpexplore.postprocessing.formats.columns import Column, safe_name
-from rpexplore.postprocessing.formats.export import Export, ExportedTable, decimals_of
+from rpexplore.postprocessing.formats.export import Export, ExportedTable, Format, decimals_of
 from rpexplore.postprocessing.formats.sdmx_structure import (
     CONF_STATUS,
     ESTIMATED,
@@ -182,3 +182,11 @@ def _observations(
 def _constant(text: str, rows: pa.Table) -> pa.Array:
     indices = np.zeros(rows.num_rows, dtype=np.int32)
     return pa.DictionaryArray.from_arrays(indices, pa.array([text]))
+
+
+FORMAT = Format(
+    "SDMX 3.0",
+    "`sdmx/` has `structure.xml` and a file of observations a table, as SDMX-CSV 2.0",
+    write_sdmx,
+    has_files_of_its_own=True,
+)

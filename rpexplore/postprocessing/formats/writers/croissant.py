@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rpexplore.postprocessing.formats.columns import Column
-from rpexplore.postprocessing.formats.export import Export, ExportedTable
+from rpexplore.postprocessing.formats.export import Export, ExportedTable, Format
 
 FILE = "croissant.json"
 CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
@@ -123,3 +123,10 @@ def _field(table: ExportedTable, column: Column) -> dict[str, Any]:
             "extract": {"column": column.name},
         },
     }
+
+
+FORMAT = Format(
+    "Croissant",
+    "`croissant.json` describes all files for machine learning",
+    write_croissant,
+)
