@@ -26,7 +26,7 @@ from rpexplore.planning.losses.base import Loss, SumOfVariances
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import PARTS, Plan
 from rpexplore.planning.planner import optimum, refuse_type
-from rpexplore.planning.shares import best_shares, stated_shares
+from rpexplore.planning.shares import best_shares, refuse_unsplittable, stated_shares
 from rpexplore.planning.solvers.solution import TOLERANCE
 from rpexplore.privacy.budget import Budget
 from rpexplore.queries.query_list import QueryList
@@ -141,8 +141,14 @@ def plan(
             uniform_reference=uniform_reference,
             tolerance=tolerance,
         )
+    elif (loss, budget, shares, uniform_reference, tolerance) != (None, None, None, False, None):
+        raise PlanError(
+            "A Request has its own loss, budget, shares and options; state them there alone."
+        )
     kinds = request.kinds
     shares_of = stated_shares(request.shares, kinds) if request.shares is not None else None
+    if shares_of is None:
+        refuse_unsplittable(kinds, request.loss)  # before anything is planned for long
     makers: dict[str, AtBudget] = {}
     for place, kind in enumerate(kinds):
         share = part_of_progress(on_progress, place / len(kinds), (place + 1) / len(kinds))
@@ -151,9 +157,8 @@ def plan(
             of_part = share_of_budget(request.budget, shares_of[kind])
         makers[kind] = _MAKERS[kind](request, of_part, share)
     if shares_of is None:
-        shares_of = {kinds[0]: Fraction(1)}
-        if len(kinds) > 1:
-            shares_of = best_shares([makers[kind](request.budget) for kind in kinds])
+        at_whole_budget = [makers[kind](request.budget) for kind in kinds]
+        shares_of = best_shares(at_whole_budget, request.loss)
     parts = [makers[kind](share_of_budget(request.budget, shares_of[kind])) for kind in kinds]
     return Plan(tuple(parts), request.budget, version("rpexplore"))
 

@@ -135,6 +135,7 @@ def test_a_key_that_stands_twice_is_refused(plan):
 # ---- tampering that is refused when the file is read
 
 
+CLASS_SCHEMA = PLAN_SCHEMA["$defs"]["tables"]["properties"]["classes"]["items"]
 MISSING = [
     ("format",),
     ("format_version",),
@@ -160,7 +161,7 @@ MISSING = [
     ("certificate", "gap"),
     ("certificate", "limit"),
     ("tables", 1, "attributes"),
-    *(("tables", 1, key) for key in PLAN_SCHEMA["$defs"]["class"]["required"]),
+    *(("tables", 1, key) for key in CLASS_SCHEMA["required"]),
     ("residuals", 1, "sigma_squared"),
 ]
 

@@ -113,7 +113,7 @@ def test_no_object_has_a_further_key(text, data):
     objects = [()]
     for path in paths(content):
         # (The keys of an impossible combination are names of attributes, which no schema knows.)
-        if isinstance(part_at(content, path), dict) and path[:2] != ("domain", "impossible"):
+        if isinstance(part_at(content, path), dict) and path[2:4] != ("domain", "impossible"):
             objects.append(path)
     path = data.draw(st.sampled_from(objects))
     after = replaced(json.loads(text), (*path, "more"), data.draw(VALUES))

@@ -109,7 +109,8 @@ class QueryPlan(CertifiedPlan):
             return None
         scales = 1 / self.targets**2 if loss.compares_with_targets else 1.0
         value = p_norm(self.variances * scales, loss.power)
-        return value, value
+        # At the whole budget, of which rounding leaves a little unused.
+        return value, value * float(self.exact_privacy_cost / self.budget.privacy_cost)
 
     @property
     def queries(self) -> QueryList:

@@ -19,7 +19,9 @@ from rpexplore.common.numerics import read_only
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
 from rpexplore.planning.certificate import certificate_from_json
+from rpexplore.planning.counts.query_fields import FIELDS, QUERY
 from rpexplore.planning.counts.query_strategy import QueryStrategy
+from rpexplore.planning.plan_fields import keys
 from rpexplore.privacy.budget import Budget
 from rpexplore.queries.query_list import (
     QueryList,
@@ -32,12 +34,8 @@ from rpexplore.queries.query_list import (
 if TYPE_CHECKING:
     from rpexplore.planning.counts.query_plan import QueryPlan
 
-_KEYS = (
-    "kind", "domain", "budget", "privacy_cost", "gamma_squared", "certificate", "queries",
-    "strategy",
-)  # fmt: skip
-_CERTIFICATE_KEYS = ("largest_ratio", "lower_bound", "gap", "cell_weights")
-_QUERY_KEYS = ("name", "target", "terms", "variance", "shadow_price")
+_KEYS, _CERTIFICATE_KEYS = keys(FIELDS), keys(FIELDS, "certificate")
+_QUERY_KEYS = keys(QUERY)
 
 
 def text_of_plan(plan: "QueryPlan") -> str:

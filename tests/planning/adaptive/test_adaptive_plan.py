@@ -85,7 +85,12 @@ ROUND = CONTENT["rounds"][0]
         (("tables", 0, "weight"), 2.0, "different weights"),
         (("budget", "max_records_per_person"), 1, "first plan protects"),
         (("first_plan", "budget", "max_records_per_person"), None, "first plan protects"),
-        (("first_plan", "loss"), ..., "the tables must hold exactly kind"),
+        (
+            ("first_plan", "kind"),
+            "counts",
+            "its first plan .* its kind must be tables",
+        ),
+        (("first_plan", "loss"), ..., "its first plan cannot be used: the tables must hold"),
         (("first_plan",), None, "the tables must hold exactly kind"),
         (("domain", "fields", 0, "name"), "z", "another codebook"),
         (("privacy_cost",), "0", "must be positive"),

@@ -11,10 +11,10 @@ from rpexplore.errors import OutOfReachError, PlanError, WorkloadError
 from rpexplore.planning.areas.area_cells import extreme_variances
 from rpexplore.releases.areas.area_files import CellErrors
 from rpexplore.releases.areas.area_parts import AreaParts
-from tests.planning.areas.test_area_plan_file import VALIDATOR
 from tests.support.area_trees import incidence
 from tests.support.explicit_optimum import dense_queries, lower_bound
-from tests.support.plan_texts import laid_out_compact
+from tests.support.plan_schemas import PLAN_VALIDATOR
+from tests.support.plan_texts import flat, laid_out_compact
 
 OTHERS = rp.Domain.from_sizes({"sex": 2, "age": 5})
 TREE = rp.AreaTree.from_columns({"region": [*"NNNSW"], "town": ["1", "2", "3", "1", None]})
@@ -96,7 +96,7 @@ def test_what_is_saved_is_what_is_loaded_and_holds(plan, tmp_path):
     assert loaded.text == plan.text
     assert loaded.workload.workloads[2].bases == plan.workload.workloads[2].bases
     assert rp.verify(loaded).holds
-    VALIDATOR.validate(json.loads(plan.text))
+    PLAN_VALIDATOR.validate(json.loads(plan.text))
 
 
 def test_one_level_is_near_the_best_of_all_gaussian_mechanisms():
@@ -128,7 +128,7 @@ def test_wrong_bases_and_strategies_are_found(tmp_path, change, message):
     asked = asked_in(rp.Prefix()).with_areas(np.array([1]), AGES.with_bases({"age": rp.Prefix()}))
     plan = rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
     plan.save(tmp_path / "plan.json")
-    content = json.loads((tmp_path / "plan.json").read_text("utf-8"))
+    content = flat(json.loads((tmp_path / "plan.json").read_text("utf-8")))
     change(content)
     (tmp_path / "plan.json").write_text(laid_out_compact(content), "utf-8")
     if message is not None:
@@ -211,7 +211,7 @@ def test_least_accurate_cells_are_looked_at_one_by_one(loss, tmp_path):
     assert best * (1 - 1e-6) <= plan.loss_value <= best * (1 + 3.1e-3)
     plan.save(tmp_path / "plan.json")
     loaded = rp.AreaPlan.load(tmp_path / "plan.json")
-    VALIDATOR.validate(json.loads(plan.text))
+    PLAN_VALIDATOR.validate(json.loads(plan.text))
     assert (loaded.text, rp.verify(loaded).holds) == (plan.text, True)
     assert plan.accuracy()["shadow_price"].sum() == pytest.approx(1)
     errors = plan.accuracy().set_index("level")["largest_standard_error"]
