@@ -175,7 +175,7 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
     expect(opened).to_have_value("As agreed")
 
     # Export: the plan is what it says, the report opens by itself.
-    go_to(page, "TableRelease")
+    go_to(page, "Release")
     with page.expect_download() as download:
         page.get_by_role("button", name="Download plan.json").click()
     download.value.save_as(tmp_path / "plan.json")
