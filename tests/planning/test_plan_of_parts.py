@@ -410,3 +410,19 @@ def test_a_request_is_not_asked_for_with_another_budget():
     for options in ({"budget": BUDGET}, {"loss": rp.MaxVariance()}, {"tolerance": 0.1}):
         with pytest.raises(PlanError, match="has its own loss, budget, shares and options"):
             rp.plan(request, **options)
+
+
+def test_required_targets_are_met_within_the_share():
+    """Such a plan is not that of another budget, scaled."""
+    required = rp.Workload.of(
+        DOMAIN, ["age", ("age", "sex")], targets=[2, None], required=[True, False]
+    )
+    loss = rp.SumWithinTargets()
+    shares = {"tables": "3/4", "counts": "1/4"}
+    budget = rp.Budget(rho="0.8")
+    plan = rp.plan(
+        rp.Request(tables=required, counts=COUNTS, loss=loss, budget=budget, shares=shares)
+    )
+    alone = plan_tables(required, loss=loss, budget=rp.Budget(privacy_cost="1.2"))
+    assert plan.part("tables").text == alone.text
+    assert rp.verify(plan).holds
