@@ -32,20 +32,12 @@ _NAMED = 2  # of these in a sentence
 _TEXTS = ("product", "curators", "year", "kind", "variant", "privacy_unit", "neighbours")
 
 
-def deployments() -> pd.DataFrame:
-    """One row a published release, in the order of their dates.
-
-    product, curators, year, kind, variant, privacy_unit, neighbours ("not stated" where nothing is
-    known), stated (its parameters as text), rho (what is put beside a ρ), derivation (how that
-    follows), source.
-    """
-    return pd.DataFrame(_rows())
-
-
 def deployments_near(budget: Budget, most: int | None = _SHOWN) -> pd.DataFrame:
     """The published releases whose ρ is nearest to a budget's (None: all), in ascending order of ρ.
 
-    As `deployments`, with ratio: their ρ over the budget's.
+    product, curators, year, kind, variant, privacy_unit, neighbours ("not stated" where nothing is
+    known), stated (its parameters as text), rho (what is put beside a ρ), derivation (how that
+    follows), source, ratio (their ρ over the budget's).
     """
     nearest = _by_nearness(budget)[:most]
     return pd.DataFrame(sorted(nearest, key=lambda row: row["rho"]))
