@@ -164,7 +164,9 @@ def errors_by_budget(
     also = [rho for rho in also if current / _FAR <= rho <= current * _FAR]
     low = min([current / _AROUND, *(rho / _BEYOND for rho in also)])
     high = min(max([current * _AROUND, *(rho * _BEYOND for rho in also)]), _MOST_RHO)
-    rhos = sorted({*_round_budgets(low, high), low, current, high, *also})
+    exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps = (float(step * Fraction(10) ** exponent) for exponent in exponents for step in _STEPS)
+    rhos = sorted({*[rho for rho in steps if low <= rho <= high], low, current, high, *also})
     epsilons = [privacy.epsilon_from_rho(rho, delta) for rho in rhos]
     rows = [
         (series, curve.name, curve.table, rho, epsilon, curve.value(rho, budget, measure))
@@ -236,13 +238,6 @@ def times_for_half(measure: Measure) -> int:
 
 def _current(curve: Curve, budget: Budget, measure: Measure) -> str:
     return measure.text(curve.value(float(budget.rho), budget, measure))
-
-
-def _round_budgets(low: float, high: float) -> list[float]:
-    """The round budgets from low to high."""
-    exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    steps = (float(step * Fraction(10) ** exponent) for exponent in exponents for step in _STEPS)
-    return [rho for rho in steps if low <= rho <= high]
 
 
 def publishable_by_budget(optimum: Optimum, now: Usefulness) -> pd.DataFrame:

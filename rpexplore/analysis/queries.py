@@ -303,7 +303,17 @@ def query_baselines(optimum: QueryOptimum, *, on_progress: Progress = no_progres
         ("hierarchy", _tree(queries)),
         ("sum of variances", least_sum(queries.coefficients, queries.targets, on_share=on_share)),
     ):
-        rows.append((baseline, len(matrix), _needed_costs(matrix, queries)))
+        # Privacy cost at which each query meets its target, [n_queries].
+        largest = np.max(np.sum(matrix**2, axis=0))
+        if len(matrix) > np.count_nonzero(queries.counted_cells):
+            # A triangle with the same least-squares answers.
+            triangle = np.linalg.qr(matrix[:, queries.counted_cells], mode="r")
+            matrix = np.zeros((len(triangle), queries.n_cells))
+            matrix[:, queries.counted_cells] = triangle
+        decoded = decoding(matrix, queries.coefficients)
+        rows.append(
+            (baseline, len(matrix), np.sum(decoded**2, axis=1) / queries.targets**2 * largest)
+        )
     baselines, measured, needed = zip(*rows, strict=True)
     costs = np.array([np.max(of_queries) for of_queries in needed])
     means = np.array([np.mean(of_queries) for of_queries in needed])
@@ -317,21 +327,6 @@ def query_baselines(optimum: QueryOptimum, *, on_progress: Progress = no_progres
             "saved": 1 - optimum.cost / costs,
         }
     )
-
-
-def _needed_costs(matrix: np.ndarray, queries: QueryList) -> np.ndarray:
-    """Privacy cost at which each query meets its target, float64[n_queries].
-
-    matrix: what is measured, float64[n_measured, n_cells], of full rank on the touched cells.
-    """
-    largest = np.max(np.sum(matrix**2, axis=0))
-    if len(matrix) > np.count_nonzero(queries.counted_cells):
-        # A triangle with the same least-squares answers.
-        triangle = np.linalg.qr(matrix[:, queries.counted_cells], mode="r")
-        matrix = np.zeros((len(triangle), queries.n_cells))
-        matrix[:, queries.counted_cells] = triangle
-    decoded = decoding(matrix, queries.coefficients)
-    return np.sum(decoded**2, axis=1) / queries.targets**2 * largest
 
 
 def _tree(queries: QueryList) -> np.ndarray:

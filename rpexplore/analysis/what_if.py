@@ -12,7 +12,6 @@ import pandas as pd
 from rpexplore.analysis.forecast import group_name, order_groups
 from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.common.formatting import rounded
-from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.optimum import Optimum
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.workload_changes import (
@@ -241,7 +240,12 @@ def _variances(optimum: Optimum, larger: Optimum) -> np.ndarray:
     if optimum is larger:
         return optimum.mean_variances
     variances = np.full(len(larger.workload), np.inf)
-    if _measures_alike(optimum, larger.closure):
+    # Only if both measure the used attributes in the same way can σ² be carried over.
+    own = optimum.closure.strategies
+    if all(
+        own.get(attribute) is strategy or attribute not in optimum.workload.used
+        for attribute, strategy in larger.closure.strategies.items()
+    ):
         sigma_squared = np.full(len(larger.closure), np.inf)
         residuals = row_indices(optimum.closure.members, larger.closure.members)
         sigma_squared[residuals] = optimum.solution.sigma_squared
@@ -249,15 +253,6 @@ def _variances(optimum: Optimum, larger: Optimum) -> np.ndarray:
     tables = row_indices(optimum.workload.members, larger.workload.members)
     variances[tables] = optimum.mean_variances
     return variances
-
-
-def _measures_alike(optimum: Optimum, closure: Closure) -> bool:
-    """Whether the attributes that an optimum measures are measured as in the closure."""
-    own = optimum.closure.strategies
-    return all(
-        own.get(attribute) is strategy or attribute not in optimum.workload.used
-        for attribute, strategy in closure.strategies.items()
-    )
 
 
 def _available(values: np.ndarray) -> np.ndarray:

@@ -216,7 +216,18 @@ def read_dictionary(
             variable: labels.get(label_set, {})
             for variable, label_set in said.variable_to_label.items()
         }
-    return _variables(said, form), said
+    return tuple(
+        _variable(
+            form,
+            name,
+            label or "",
+            said.readstat_variable_types[name],
+            said.original_variable_types[name] or "",
+            dict(said.variable_value_labels.get(name, {})),
+            tuple((part["lo"], part["hi"]) for part in said.missing_ranges.get(name, ())),
+        )
+        for name, label in zip(said.column_names, said.column_labels, strict=True)
+    ), said
 
 
 def _labels_of_catalog(catalog: Path) -> Mapping[str, Mapping[Any, str]]:
@@ -229,22 +240,6 @@ def _labels_of_catalog(catalog: Path) -> Mapping[str, Mapping[Any, str]]:
         name: {value: label for value, label in labels.items() if value is not None}
         for name, labels in said.value_labels.items()
     }
-
-
-def _variables(said: Any, form: str) -> tuple[DictionaryVariable, ...]:
-    """The variables that the metadata of pyreadstat describe."""
-    return tuple(
-        _variable(
-            form,
-            name,
-            label or "",
-            said.readstat_variable_types[name],
-            said.original_variable_types[name] or "",
-            dict(said.variable_value_labels.get(name, {})),
-            tuple((part["lo"], part["hi"]) for part in said.missing_ranges.get(name, ())),
-        )
-        for name, label in zip(said.column_names, said.column_labels, strict=True)
-    )
 
 
 def _variable(

@@ -70,7 +70,18 @@ def _tree_of_columns(
     if CODE in table and PARENT in table:
         columns = [table[CODE], table[PARENT], table.get(NAME)]
         return AreaTree.from_parent_columns(*columns, levels=levels, row_name=row_name)
-    return _of_levels(table, levels, row_name, filename)
+    # One column for each level.
+    of_names = {f"{level}{OF_NAMES}": level for level in levels or table}
+    levels = levels or [column for column in table if column not in of_names]
+    for level in levels:
+        if level not in table:
+            raise DomainError(
+                f"{filename} has no column {level!r} for a level; it has {joined(list(table))}."
+            )
+    names = {level: table[column] for column, level in of_names.items() if column in table}
+    return AreaTree.from_columns(
+        {level: table[level] for level in levels}, names, row_name=row_name
+    )
 
 
 def columns_of_file(content: bytes, filename: str) -> "tuple[dict[str, pa.Array], RowName]":
@@ -86,23 +97,6 @@ def _line(filename: str, row: int) -> str:
 
 
 # ---- forms
-
-
-def _of_levels(
-    table: "dict[str, pa.Array]", levels: Sequence[str], row_name: RowName, filename: str
-) -> AreaTree:
-    """Of one column a level."""
-    of_names = {f"{level}{OF_NAMES}": level for level in levels or table}
-    levels = levels or [column for column in table if column not in of_names]
-    for level in levels:
-        if level not in table:
-            raise DomainError(
-                f"{filename} has no column {level!r} for a level; it has {joined(list(table))}."
-            )
-    names = {level: table[column] for column, level in of_names.items() if column in table}
-    return AreaTree.from_columns(
-        {level: table[level] for level in levels}, names, row_name=row_name
-    )
 
 
 def _of_whole_codes(

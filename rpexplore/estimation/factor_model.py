@@ -116,17 +116,16 @@ class AttributeFactors:
             self.variances * squares / determined, _SMALLEST_PRIOR, _LARGEST_PRIOR
         )
         if len(self.priors) > 1 and sweep % _SWEEPS_PER_CHOICE == _SWEEPS_PER_CHOICE - 1:
-            self._choose(turned_pull, levels)
-
-    def _choose(self, turned_pull: np.ndarray, levels: np.ndarray) -> None:
-        """The prior of most evidence, each with the best scaling of its variances."""
-        evidence = np.array([_log_evidence(prior, turned_pull, levels) for prior in self.priors])
-        best = evidence.max(axis=1)
-        choice = int(np.argmax(best))
-        if choice != self.chosen and best[choice] > best[self.chosen] + _MORE_EVIDENCE:
-            self.chosen = choice
-            scaling = _SCALINGS[int(np.argmax(evidence[choice]))]
-            self.variances = self.variances * scaling
+            # The prior of most evidence, each with the best scaling of its variances.
+            evidence = np.array(
+                [_log_evidence(prior, turned_pull, levels) for prior in self.priors]
+            )
+            best = evidence.max(axis=1)
+            choice = int(np.argmax(best))
+            if choice != self.chosen and best[choice] > best[self.chosen] + _MORE_EVIDENCE:
+                self.chosen = choice
+                scaling = _SCALINGS[int(np.argmax(evidence[choice]))]
+                self.variances = self.variances * scaling
 
 
 def _log_evidence(prior: Prior, turned_pull: np.ndarray, levels: np.ndarray) -> list[float]:

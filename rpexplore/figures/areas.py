@@ -262,6 +262,7 @@ def _colour(share: float) -> str:
 def _colour_bar(errors: np.ndarray) -> go.Scatter:
     """A trace that shows nothing but the scale."""
     low, high = _range(errors)
+    ends = [low, (low + high) / 2, high]
     return go.Scatter(
         x=[None],
         y=[None],
@@ -273,29 +274,24 @@ def _colour_bar(errors: np.ndarray) -> go.Scatter:
             "cmax": high,
             "colorscale": _SCALE,
             "showscale": True,
-            "colorbar": _bar_look(low, high),
+            "colorbar": {
+                "title": {"text": capitalised("standard error σ"), "side": "top"},
+                "orientation": "h",
+                "thickness": 10,
+                "len": 0.5,
+                "x": 0,
+                "xanchor": "left",
+                # Of the picture, not of the plot, which it would push down.
+                "yref": "container",
+                "y": 1,
+                "yanchor": "top",
+                "ypad": 0,
+                "outlinewidth": 0,
+                "tickvals": ends,
+                "ticktext": [error_text(end, low) for end in ends],
+            },
         },
     )
-
-
-def _bar_look(low: float, high: float) -> dict:
-    ends = [low, (low + high) / 2, high]
-    return {
-        "title": {"text": capitalised("standard error σ"), "side": "top"},
-        "orientation": "h",
-        "thickness": 10,
-        "len": 0.5,
-        "x": 0,
-        "xanchor": "left",
-        # Of the picture, not of the plot, which it would push down.
-        "yref": "container",
-        "y": 1,
-        "yanchor": "top",
-        "ypad": 0,
-        "outlinewidth": 0,
-        "tickvals": ends,
-        "ticktext": [error_text(end, low) for end in ends],
-    }
 
 
 def _hide_axes(figure: go.Figure) -> None:

@@ -63,7 +63,22 @@ class QueryList:
             )
         check_list_size(len(coefficients), n_cells)
         names = _checked_names(self.names, len(coefficients))
-        _check_coefficients(coefficients, names)
+        with np.errstate(invalid="ignore"):
+            usable = np.abs(coefficients) <= LARGEST_COEFFICIENT  # NaN is not
+            usable &= np.rint(coefficients * _UNITS) / _UNITS == coefficients
+        if not usable.all():
+            query, cell = np.argwhere(~usable)[0].tolist()
+            raise WorkloadError(
+                f"The coefficients of query {shown(names[query])!r} must be numbers within "
+                f"±{LARGEST_COEFFICIENT:,.0f} with at most {MOST_DECIMALS} decimals, got "
+                f"{coefficients[query, cell]!s} for cell {cell + 1:,}; round it."
+            )
+        empty = np.flatnonzero(~coefficients.any(axis=1))
+        if len(empty):
+            raise WorkloadError(
+                f"The query {shown(names[empty[0]])!r} counts no cell; remove it, or mend its "
+                "condition."
+            )
         targets = _numbers(self.targets, "The targets")
         _check_targets(targets, names)
         object.__setattr__(self, "coefficients", read_only(coefficients))
@@ -196,25 +211,6 @@ def _checked_names(names: Iterable[str], n_queries: int) -> tuple[str, ...]:
             f"The name {shown(repeated)!r} stands for two queries; give each its own name."
         )
     return tuple(names)
-
-
-def _check_coefficients(coefficients: np.ndarray, names: Sequence[str]) -> None:
-    with np.errstate(invalid="ignore"):
-        usable = np.abs(coefficients) <= LARGEST_COEFFICIENT  # NaN is not
-        usable &= np.rint(coefficients * _UNITS) / _UNITS == coefficients
-    if not usable.all():
-        query, cell = np.argwhere(~usable)[0].tolist()
-        raise WorkloadError(
-            f"The coefficients of query {shown(names[query])!r} must be numbers within "
-            f"±{LARGEST_COEFFICIENT:,.0f} with at most {MOST_DECIMALS} decimals, got "
-            f"{coefficients[query, cell]!s} for cell {cell + 1:,}; round it."
-        )
-    empty = np.flatnonzero(~coefficients.any(axis=1))
-    if len(empty):
-        raise WorkloadError(
-            f"The query {shown(names[empty[0]])!r} counts no cell; remove it, or mend its "
-            "condition."
-        )
 
 
 def _check_targets(targets: np.ndarray, names: Sequence[str]) -> None:

@@ -223,7 +223,13 @@ def engine_errors(connection: Connection, table: str = "") -> Iterator[None]:
     except Exception as error:
         if not error_kind(error):
             raise
-        error = _root_error(error)
+        # The engine's first error in the chain, or better one with a known remedy: closing after
+        # an error may fail as well, and tells less.
+        chain: list[BaseException] = [error]
+        while (context := chain[-1].__context__) is not None:
+            chain.append(context)
+        of_engine = [link for link in reversed(chain) if error_kind(link)]
+        root = next((link for link in of_engine if error_kind(link) != "failed"), of_engine[0])
         what = f"the table {table!r}" if table else "the database"
         said = {
             **UNREACHABLE,
@@ -245,23 +251,11 @@ def engine_errors(connection: Connection, table: str = "") -> Iterator[None]:
             "limit",
             "failed": f"the engine could not work on {what}; see what it says, and correct the "
             "table or the connection",
-        }[error_kind(error)]
+        }[error_kind(root)]
         raise DataError(
             f"At the connection {connection.name!r} {said}.",
-            private=f"The engine says: {connection.without_secrets(str(error)).strip()}",
+            private=f"The engine says: {connection.without_secrets(str(root)).strip()}",
         ) from None
-
-
-def _root_error(error: BaseException) -> BaseException:
-    """The first error of an engine that this one came of, best one whose remedy is known.
-
-    Closing after an error may fail as well, and tells less.
-    """
-    chain = [error]
-    while (context := chain[-1].__context__) is not None:
-        chain.append(context)
-    of_engine = [link for link in reversed(chain) if error_kind(link)]
-    return next((link for link in of_engine if error_kind(link) != "failed"), of_engine[0])
 
 
 def error_kind(error: BaseException) -> str:

@@ -130,7 +130,14 @@ def recognise(content: bytes, filename: str) -> Recognised:
     refuse_large(len(content), filename)
     text = utf8_text(content, filename, DomainError)
     if _is_json(content, filename):
-        return _from_json(text, filename)
+        schemas = schemas_in_json(text, filename)
+        if len(schemas) > 1:
+            return PackageFile(schemas, filename)
+        stated = chosen_schema(schemas, filename)
+        said = stated.schema.get("format") if isinstance(stated.schema, dict) else None
+        if isinstance(said, str) and not stated.has_fields:
+            return OwnFile(said)
+        return _from_schema(stated, filename)
     return CodebookFile("CSV codebook", Domain(tuple(attributes_from_csv(text, filename))), {})
 
 
@@ -184,17 +191,6 @@ def _may_be_codebook(content: bytes, filename: str) -> bool:
     return False
 
 
-def _from_json(text: str, filename: str) -> Recognised:
-    schemas = schemas_in_json(text, filename)
-    if len(schemas) > 1:
-        return PackageFile(schemas, filename)
-    stated = chosen_schema(schemas, filename)
-    said = stated.schema.get("format") if isinstance(stated.schema, dict) else None
-    if isinstance(said, str) and not stated.has_fields:
-        return OwnFile(said)
-    return _from_schema(stated, filename)
-
-
 def _from_schema(stated: StatedSchema, filename: str) -> CodebookFile | ColumnsFile:
     if not stated.has_fields:
         raise DomainError(
@@ -202,7 +198,11 @@ def _from_schema(stated: StatedSchema, filename: str) -> CodebookFile | ColumnsF
             '"resources", and sizes are written {"age": 32}; export one of these.'
         )
     if not stated.with_values["fields"]:
-        return ColumnsFile(f"{stated.kind} without values", _header(stated, filename))
+        types = stated.without_values
+        return ColumnsFile(
+            f"{stated.kind} without values",
+            header_of(filename, [Column(name, _DECLARED.get(types[name], "")) for name in types]),
+        )
     domain = Domain.from_schema(stated.with_values)
     return CodebookFile(stated.kind, domain, stated.without_values, stated.remarks)
 
@@ -219,8 +219,3 @@ def _from_draft(
     if draft.domain.attributes or others is None:
         return CodebookFile(kind, draft.domain, draft.without_values, draft.remarks, others)
     return others
-
-
-def _header(stated: StatedSchema, filename: str) -> Header:
-    types = stated.without_values
-    return header_of(filename, [Column(name, _DECLARED.get(types[name], "")) for name in types])

@@ -81,7 +81,13 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
     certificate = content["certificate"]
     check_keys(certificate, _CERTIFICATE_KEYS, "the certificate")
     rows = columns(content, "queries", _QUERY_KEYS)
-    queries = _queries(content["domain"], rows)
+    domain = Domain.from_schema(content["domain"])
+    n_cells = checked_n_cells(domain)
+    check_list_size(len(rows["name"]), n_cells)
+    definitions = zip(rows["terms"], rows["name"], strict=True)
+    coefficients = [row_from_terms(terms, n_cells, name) for terms, name in definitions]
+    targets: Any = rows["target"]
+    queries = QueryList(domain, np.array(coefficients), tuple(rows["name"]), targets)
     cell_weights = not_negative(list_of(certificate, "cell_weights"), "cell_weight")
     if len(cell_weights) != queries.n_cells:
         raise PlanError(
@@ -100,17 +106,6 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
         "cell_weights": read_only(cell_weights),
         "version": version,
     }
-
-
-def _queries(schema: Any, rows: dict[str, list[Any]]) -> QueryList:
-    """The queries over the cells of a codebook, from the columns of a file."""
-    domain = Domain.from_schema(schema)
-    n_cells = checked_n_cells(domain)
-    check_list_size(len(rows["name"]), n_cells)
-    definitions = zip(rows["terms"], rows["name"], strict=True)
-    coefficients = [row_from_terms(terms, n_cells, name) for terms, name in definitions]
-    targets: Any = rows["target"]
-    return QueryList(domain, np.array(coefficients), tuple(rows["name"]), targets)
 
 
 def _integers(rows: Any) -> np.ndarray:
